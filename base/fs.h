@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files: whole-file reads with a limit, atomic durable writes, directories. All calls block.
+ */
+#ifndef BELAY_BASE_FS_H
+#define BELAY_BASE_FS_H
+
+#include "base/buf.h"
+#include <sys/types.h>
+
+/* Reads a regular file of at most max bytes into out (cleared first). ERR_INVALID if it is larger. */
+int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
+
+/* Writes path.XXXXXX, fsyncs, renames over path, fsyncs the directory: afterwards path is the old or the new
+ * content whole, whatever is killed. mode is exact (umask does not apply). */
+int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
+
+/* As fs_write_atomic, but ERR_CONFLICT (and nothing changed) if path exists: a conditional create. */
+int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
+
+/* mkdir -p; parents get mode too. An existing directory is fine and is left as it is. */
+int fs_mkdirs(const char *path, mode_t mode, struct err *e);
+
+/* rm -rf, without following symbolic links and without leaving the tree; a missing path is fine. */
+int fs_remove_tree(const char *path, struct err *e);
+
+/* fsync of a directory. */
+int fs_sync_dir(const char *path, struct err *e);
+
+bool fs_exists(const char *path);
+
+/* write(2) until all is written or it fails. */
+int fs_write_all(int fd, const void *p, size_t n, struct err *e);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Logging: one line an event, `key=value` pairs after a short message, to stderr or (when JOURNAL_STREAM
+ * names stderr) with a "<N>" syslog prefix that journald understands.
+ *
+ *     log_info("instance launched", log_s("instance", id), log_i("took_ms", ms));
+ *
+ * Secrets never come here: a caller logs names and ids, never tokens, keys or bodies. Values with blanks,
+ * quotes or control characters are quoted and escaped, so that outside text cannot forge a line; a value is
+ * cut at 512 bytes and a line at 4096. The one mutable global besides main's lives here (level and sink).
+ */
+#ifndef BELAY_BASE_LOG_H
+#define BELAY_BASE_LOG_H
+
+#include "base/err.h"
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+struct log_field {
+    const char *key;
+    enum { LOG_FIELD_STR, LOG_FIELD_INT } type;
+    const char *str; /* borrowed for the call */
+    int64_t num;
+};
+
+#define log_s(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_STR, .str = (v)})
+#define log_i(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_INT, .num = (int64_t)(v)})
+#define log_err(e) log_s("error", (e)->text)
+
+/* Called with a finished line (no newline) instead of writing to stderr; for tests and the simulator. */
+typedef void (*log_sink_fn)(void *ctx, enum log_level level, const char *line);
+
+void log_init(const char *program, enum log_level level); /* program is borrowed for ever */
+void log_set_level(enum log_level level);
+void log_set_sink(log_sink_fn sink, void *ctx); /* NULL: back to stderr */
+int log_level_from_name(const char *name, enum log_level *ret_level); /* "debug" "info" "warn" "error" */
+
+/* fields ends with an entry whose key is NULL; the macros below add it. Thread-safe (one write(2) a line). */
+void log_write(enum log_level level, const char *message, const struct log_field *fields);
+
+#define log_at(level, message, ...)                                                                          \
+    log_write((level), (message), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
+#define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
+#define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+
+#endif

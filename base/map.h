@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hash map from a 64-bit number, or from a string, to a borrowed pointer. Open addressing; deterministic order
+ * of insertion is NOT kept: code whose decisions must be repeatable walks its own lists, never a map.
+ * Zeroed is valid and empty.
+ */
+#ifndef BELAY_BASE_MAP_H
+#define BELAY_BASE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct map {
+    struct map_slot *slots;
+    size_t n, cap, n_tombs;
+};
+
+void map_deinit(struct map *m);
+void *map_get(const struct map *m, int64_t key); /* NULL if absent */
+void map_put(struct map *m, int64_t key, void *value); /* value not NULL; replaces */
+void *map_remove(struct map *m, int64_t key);    /* the value that was there, or NULL */
+size_t map_size(const struct map *m);
+/* Walk: *pos starts at 0. Returns NULL at the end. The map must not change meanwhile. */
+void *map_next(const struct map *m, size_t *pos, int64_t *ret_key);
+
+struct smap {
+    struct smap_slot *slots;
+    size_t n, cap, n_tombs;
+};
+
+/* Keys are copied. */
+void smap_deinit(struct smap *m);
+void *smap_get(const struct smap *m, const char *key);
+void smap_put(struct smap *m, const char *key, void *value);
+void *smap_remove(struct smap *m, const char *key);
+size_t smap_size(const struct smap *m);
+void *smap_next(const struct smap *m, size_t *pos, const char **ret_key);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two clocks, two types. Wall time is milliseconds since 1970-01-01T00:00:00Z, for what people and providers
+ * see and what is stored; monotonic time is milliseconds from an arbitrary start, for waits. A wait is never
+ * computed from wall time. "No time" is TIME_NONE, not 0. Everything that needs the time gets a struct clock,
+ * so the simulator can move it.
+ */
+#ifndef BELAY_BASE_TIME_H
+#define BELAY_BASE_TIME_H
+
+#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct wall {
+    int64_t ms;
+};
+struct mono {
+    int64_t ms;
+};
+
+#define TIME_NONE_MS INT64_MIN
+#define WALL_NONE ((struct wall){TIME_NONE_MS})
+#define MONO_NONE ((struct mono){TIME_NONE_MS})
+#define SECONDS_MS(s) ((int64_t)(s)*1000)
+
+static inline bool wall_is_set(struct wall w)
+{
+    return w.ms != TIME_NONE_MS;
+}
+
+static inline bool mono_is_set(struct mono m)
+{
+    return m.ms != TIME_NONE_MS;
+}
+
+/* A source of time. ctx belongs to the implementation. */
+struct clock {
+    struct wall (*wall)(void *ctx);
+    struct mono (*mono)(void *ctx);
+    void *ctx;
+};
+
+static inline struct wall clock_wall(const struct clock *c)
+{
+    return c->wall(c->ctx);
+}
+
+static inline struct mono clock_mono(const struct clock *c)
+{
+    return c->mono(c->ctx);
+}
+
+/* The machine's clocks (CLOCK_REALTIME, CLOCK_MONOTONIC). */
+extern const struct clock clock_system;
+
+#define TIME_ISO_MAX 32
+
+/* "2026-08-22T12:02:00Z", or with milliseconds when they are not 0. Years 1970 to 9999; outside, "-". */
+void time_format_iso(struct wall w, char out[TIME_ISO_MAX]);
+
+/* Reads ISO 8601 in UTC: "YYYY-MM-DDTHH:MM:SS[.fff...](Z|+00:00|+0000)"; nothing else is accepted. ERR_INVALID. */
+int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e);
+
+/* Reads a duration: "90", "90s", "10m", "2h", "1d" (bare number = seconds), or Slurm's "MM", "MM:SS",
+ * "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS" when slurm is true (there a bare number is minutes).
+ * Range 0 .. 10 years. ERR_INVALID. */
+int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e);
+
+/* "1d02h", "3h05m", "4m10s", "12.3s", "250ms": two units at most, for people. */
+void time_format_duration(int64_t ms, char *out, size_t size);
+
+#endif

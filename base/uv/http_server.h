@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP(S) server: libmicrohttpd's epoll descriptor in a uv_poll, no threads. A handler gets a whole request
+ * (bounded body) and answers now or later; a request that waits is suspended in MHD. Suspended connections do
+ * not notice a dead peer, so the server itself ends every wait after max_wait_ms with a call of the wait's
+ * timeout callback, if the handler has not answered.
+ *
+ * Also used by the emulator. Client certificates are only *requested* by the TLS layer; the server verifies the
+ * chain against its CA here and hands the handler the verified subject CN, or NULL. No flag turns this off.
+ */
+#ifndef BELAY_BASE_UV_HTTP_SERVER_H
+#define BELAY_BASE_UV_HTTP_SERVER_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <sys/types.h>
+#include <uv.h>
+
+#define HTTP_QUERY_MAX 32
+
+struct http_exchange; /* one request and its coming reply */
+
+struct http_server_request {
+    const char *method;
+    const char *path;   /* decoded, without the query; always starts with '/' */
+    const char *raw_target; /* path and query exactly as received (signature checks need it) */
+    const void *body;
+    size_t body_len;
+    const char *peer_cn;     /* CN of a verified client certificate; NULL: none was given */
+    const char *peer_cert_error; /* why a certificate that was given did not verify; NULL: none or fine */
+    bool is_unix;            /* came over a UNIX socket; then: */
+    uid_t peer_uid;
+    pid_t peer_pid;
+    char peer_address[64]; /* "127.0.0.1:4711", "unix" */
+};
+
+/* Runs on the loop. It must call http_reply* on x exactly once, inside the call or later. The request is borrowed
+ * until the reply is given. */
+typedef void (*http_handler_fn)(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+
+struct http_server_options {
+    const char *host;        /* "127.0.0.1", "0.0.0.0", "::"; NULL with unix_path */
+    int port;                /* 0: any free one */
+    const char *unix_path;   /* listen on this socket (an old one is replaced); NULL: TCP */
+    mode_t unix_mode;
+    const char *cert_pem;    /* TLS when not NULL */
+    const char *key_pem;
+    const char *client_ca_pem; /* verify client certificates against it; NULL: none asked for */
+    size_t max_body_bytes;   /* larger: 413, JSON error body */
+    int max_connections;
+    int64_t idle_timeout_ms; /* for connections between and during requests; 0: 60 s */
+    http_handler_fn handler;
+    void *ctx;
+};
+
+struct http_server;
+
+int http_server_start(uv_loop_t *loop, const struct http_server_options *o, struct http_server **ret_server,
+    struct err *e);
+int http_server_port(const struct http_server *s); /* the port really bound; 0 for a UNIX socket */
+/* Answers what still waits with 503, closes everything. NULL is fine. Run the loop afterwards. */
+void http_server_stop(struct http_server *s);
+
+const char *http_request_header(struct http_exchange *x, const char *name); /* NULL if absent; borrowed */
+const char *http_request_query(struct http_exchange *x, const char *name);  /* decoded; NULL if absent; "" if empty */
+/* Calls fn for every header, for signature checks. */
+typedef void (*http_each_fn)(void *ctx, const char *name, const char *value);
+void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ctx);
+
+/* Gives the reply and ends the exchange; x is gone afterwards. content_type may be NULL (no body then). */
+void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n);
+void http_reply_text(struct http_exchange *x, int status, const char *content_type, const char *text);
+/* {"error":{"kind":"invalid","text":"..."}} with the status that fits the kind (http_status_of). */
+void http_reply_err(struct http_exchange *x, const struct err *e);
+int http_status_of(enum err_kind kind);
+/* A header for the reply to come; before http_reply*. */
+void http_reply_add_header(struct http_exchange *x, const char *name, const char *value);
+
+/* Marks x as waiting: after max_wait_ms on_timeout(ctx, x) runs and must reply. Without it, 30 s and 503.
+ * on_gone (may be NULL) runs if the server stops or the peer is known to be gone before a reply; the exchange is
+ * then gone and must not be answered. */
+typedef void (*http_wait_fn)(void *ctx, struct http_exchange *x);
+void http_exchange_wait(struct http_exchange *x, int64_t max_wait_ms, http_wait_fn on_timeout, http_wait_fn on_gone,
+    void *ctx);
+
+#endif

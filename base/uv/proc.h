@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Containment of process trees: everything that a process started, found and killed. Used by the agent's supervisor
+ * for a task and by the emulator for a whole instance.
+ *
+ * Three ways, the best that the machine allows: a cgroup v2 directory (cgroup.kill); on a hybrid machine, a
+ * directory in each writable v1 hierarchy (freezer, memory, cpu, pids) together with the v2 one; without either,
+ * the caller is a child subreaper and descendants are found by walking /proc. In every way proc_kill_all returns
+ * only when nothing of the tree is left, or the deadline passed. Calls block for at most their deadline.
+ */
+#ifndef BELAY_BASE_UV_PROC_H
+#define BELAY_BASE_UV_PROC_H
+
+#include "base/err.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+enum proc_mode { PROC_CGROUP2, PROC_CGROUP_HYBRID, PROC_SUBREAPER };
+
+struct proc_limits {
+    int64_t memory_bytes; /* 0: none */
+    int64_t cpus_milli;   /* 0: no weight or quota; 1000 = one CPU, as a weight, never a hard cap */
+    int64_t pids_max;     /* 0: none */
+};
+
+struct proc_group;
+
+/* Makes (or re-opens, after the caller's restart) the group `name` ([A-Za-z0-9._-], at most 100 bytes). The
+ * calling process becomes a child subreaper in every mode. parent_dir NULL: chosen by looking at
+ * /proc/self/cgroup and what is writable. Falls to the next mode silently; proc_group_mode tells. */
+int proc_group_open(const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e);
+enum proc_mode proc_group_mode(const struct proc_group *g);
+
+/* To be called in a forked child before exec: puts the caller into the group. Async-signal-safe. */
+int proc_group_enter(const struct proc_group *g);
+
+/* Signals every process in the group (subreaper mode: every descendant of the caller but none of the caller's own
+ * threads); returns how many got it. */
+int proc_group_signal(struct proc_group *g, int signum);
+
+/* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps zombies
+ * that became the caller's children, except keep_pid (0: none), whose status the caller wants to read itself. */
+int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e);
+
+/* Kills all descendants of pid and pid itself, by walking /proc; for a tree of which the caller is an ancestor or
+ * has the right. Same deadline rule. */
+int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e);
+
+/* Memory high-water mark and use in bytes where a cgroup tells, else -1. */
+int64_t proc_group_memory_peak(const struct proc_group *g);
+
+/* Removes the (empty) cgroup directories and frees. NULL is fine. */
+void proc_group_close(struct proc_group *g, bool remove);
+
+/* Identity of a process that survives pid reuse: its start time in clock ticks since boot, or 0 if it is gone. */
+uint64_t proc_start_ticks(pid_t pid);
+
+#endif

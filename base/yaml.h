@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bounded, strict YAML over libyaml: one document, no aliases, no tags, no merge keys, unique keys, limits on
+ * bytes, depth and nodes. It is read into a tree whose nodes know their line, and walked with a reader that
+ * refuses unknown keys and names file, line, what was expected and the nearest valid name.
+ */
+#ifndef BELAY_BASE_YAML_H
+#define BELAY_BASE_YAML_H
+
+#include "base/buf.h"
+#include <stdint.h>
+
+#define YAML_BYTES_MAX (1u << 20)
+#define YAML_DEPTH_MAX 16
+#define YAML_NODES_MAX 20000
+
+enum yaml_type { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
+
+struct yaml_node {
+    enum yaml_type type;
+    int line;   /* from 1 */
+    int column; /* from 1 */
+    char *key;  /* in a mapping: the entry's key; else NULL */
+    char *text; /* scalar: its text */
+    struct yaml_node **items; /* sequence items or mapping entries, in file order */
+    size_t n_items;
+};
+
+/* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with yaml_free.
+ * An empty document is an empty mapping. ERR_INVALID. */
+int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e);
+void yaml_free(struct yaml_node *root); /* NULL is fine */
+
+#define YAML_READER_KEYS_MAX 64
+
+/* Same manner as json_reader: read all, check once. */
+struct yaml_reader {
+    const char *file;
+    const struct yaml_node *map;
+    struct err *e;
+    int rc;
+    const char *seen[YAML_READER_KEYS_MAX];
+    size_t n_seen;
+};
+
+void yaml_reader_init(struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e);
+const struct yaml_node *yaml_opt(struct yaml_reader *r, const char *key); /* any type; NULL if absent */
+const struct yaml_node *yaml_opt_map(struct yaml_reader *r, const char *key);
+const struct yaml_node *yaml_opt_seq(struct yaml_reader *r, const char *key, size_t max_items);
+const char *yaml_req_str(struct yaml_reader *r, const char *key, size_t max_len);
+const char *yaml_opt_str(struct yaml_reader *r, const char *key, size_t max_len, const char *fallback);
+int64_t yaml_opt_i64(struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
+bool yaml_opt_bool(struct yaml_reader *r, const char *key, bool fallback); /* true/false, yes/no, on/off */
+int64_t yaml_opt_duration_ms(struct yaml_reader *r, const char *key, int64_t fallback_ms);
+int64_t yaml_opt_uusd(struct yaml_reader *r, const char *key, int64_t fallback_uusd);
+int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *names, int fallback);
+/* Notes "file:line: key: text". node may be NULL (the map's own line is used). */
+void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+int yaml_reader_finish(struct yaml_reader *r); /* refuses unknown keys */
+
+#endif
