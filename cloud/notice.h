@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the agent.
+ *
+ * Only a reply that parses as a notice is one; the healthy answer of AWS is 404. A time-out, a 5xx or garbage is
+ * neither "notice" nor "all clear": it is counted and logged when it lasts. Polls every poll_ms (AWS: 5 s at most,
+ * 1 s by default here, one keep-alive connection), with backoff while the endpoint errs.
+ */
+#ifndef BELAY_CLOUD_NOTICE_H
+#define BELAY_CLOUD_NOTICE_H
+
+#include "base/http.h"
+#include "base/time.h"
+#include "base/timers.h"
+
+enum notice_kind { NOTICE_NONE, NOTICE_RECLAIM, NOTICE_REBALANCE, NOTICE_MAINTENANCE };
+
+struct notice {
+    enum notice_kind kind;
+    struct wall deadline;  /* when the node will go; WALL_NONE for a rebalance */
+    struct mono deadline_mono; /* the same on the monotonic clock: min(notice's time, first seen + spot notice) */
+    struct wall seen;
+};
+
+/* What the metadata service says of the machine itself. */
+struct notice_identity {
+    char provider[16];
+    char instance_id[64];
+    char type[64];
+    char zone[64];
+    char region[64];
+    char life_cycle[16]; /* "spot" "on-demand", "" unknown */
+};
+
+/* Each kind is reported once per event; a reclaim after a rebalance is reported; an end of a notice never is. */
+typedef void (*notice_fn)(void *ctx, const struct notice *n);
+/* e NULL on success. */
+typedef void (*notice_identity_fn)(void *ctx, const struct err *e, const struct notice_identity *id);
+
+struct notice_reader; /* one per agent */
+
+struct notice_reader_options {
+    const char *base_url;    /* "http://169.254.169.254" on a real node; configuration */
+    int64_t poll_ms;         /* 0: 1000 */
+    struct http_client *http;
+    struct timers *timers;
+    notice_fn on_notice;
+    notice_identity_fn on_identity; /* once, after the first identity read succeeded or 10 tries failed */
+    void *ctx;
+};
+
+/* The reader for provider "aws" (more follow). Starts at once. NULL provider "none": NULL is returned. */
+struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o);
+void notice_reader_stop(struct notice_reader *r); /* cancels what is under way; frees when it has ended. NULL fine */
+
+/* Pure parser of spot/instance-action. 0 and *ret_notice, or ERR_INVALID with why. */
+int notice_parse_aws_action(const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e);
+
+const char *notice_kind_name(enum notice_kind k); /* "reclaim" "rebalance" "maintenance" "none" */
+
+#endif
