@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The aws driver: EC2 Query API, version 2016-11-15. Credentials in the usual order: environment, shared file
+ * (~/.aws/credentials, profile), instance role through IMDSv2; temporary ones are renewed before they end.
+ */
+#ifndef BELAY_CLOUD_AWS_H
+#define BELAY_CLOUD_AWS_H
+
+#include "cloud/driver.h"
+
+struct aws_options {
+    const char *endpoint_url; /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
+    const char *credentials_file; /* NULL: AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
+    const char *profile;      /* NULL: AWS_PROFILE or "default" */
+    const char *metadata_url; /* for role credentials; NULL: http://169.254.169.254 */
+    const char *endpoint_ca_pem; /* trust this CA for endpoint_url; NULL: the system's */
+    struct http_client *http; /* borrowed until destroy */
+    const struct clock *clock;
+};
+
+/* Copies what it needs. ERR_CONFIG (an endpoint that is plain http to another host). */
+int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_driver, struct err *e);
+
+#endif
