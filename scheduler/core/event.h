@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events: the only way anything changes. Facts come from outside through the inbox; decisions come from plan_next.
+ * Both are applied by core_apply, in the order in which they came.
+ */
+#ifndef BELAY_CORE_EVENT_H
+#define BELAY_CORE_EVENT_H
+
+#include "scheduler/core/types.h"
+
+enum event_type {
+    /* facts */
+    EV_SUBMIT,
+    EV_CANCEL,
+    EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
+    EV_JOIN,             /* an agent proved its token */
+    EV_HEARTBEAT,        /* memory only: never stored */
+    EV_NOTICE,
+    EV_ATTEMPT_STARTED,
+    EV_ATTEMPT_ENDED,
+    EV_CHECKPOINT,
+    EV_SAVE_FAILED,
+    EV_PROGRESS,         /* memory only until something else stores the job */
+    EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
+    EV_UNDRAIN,
+    EV_NODE_DELETE,      /* a reserved node that will not come back */
+    EV_POOL,             /* a pool of the configuration: new, changed, or (max_nodes 0) removed */
+    EV_OFFER,            /* an offer of a pool */
+    EV_PRICE,
+    EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token */
+    EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
+    EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
+    /* decisions */
+    EV_PLACE,
+    EV_LAUNCH,
+    EV_END_INSTANCE,
+    EV_NODE_LOST
+};
+
+extern const char *const event_type_names[];
+
+struct event {
+    enum event_type type;
+    struct stamp now;
+    union {
+        struct {
+            const struct job_row *job;   /* id, state and counters are set by apply */
+            const struct job_spec *spec;
+        } submit;
+        struct {
+            int64_t job;
+            char by[CORE_NAME_MAX];
+        } cancel, requeue;
+        struct {
+            const struct node_row *node; /* name, address, key_hash, version, total; pool for a reserved node */
+            int64_t instance;            /* CORE_ID_NONE: reserved */
+        } join;
+        struct {
+            int64_t node;
+        } heartbeat, drain, undrain, node_delete, lost;
+        struct {
+            int64_t node;
+            enum notice_type kind;
+            struct wall deadline;
+        } notice;
+        struct {
+            int64_t job, attempt, node;
+            struct ckpt_ref restored;
+            int64_t restored_progress, restore_ms;
+            int32_t damaged; /* newer checkpoints set aside */
+        } started;
+        struct {
+            int64_t job, attempt, node;
+            enum end_kind end; /* as the agent saw it: SUCCEEDED FAILED TIMEOUT RECLAIMED NODE_LOST CHECKPOINTED USER
+                                  DRAINED EVICTED */
+            int32_t exit_code;
+            char text[CORE_TEXT_MAX];
+        } ended;
+        struct {
+            int64_t job, node;
+            struct ckpt_ref ref;
+            int64_t bytes, stored_bytes, took_ms, progress;
+            struct wall saved_at;
+            char cause[16];
+        } checkpoint;
+        struct {
+            int64_t job, attempt, node;
+            char text[CORE_TEXT_MAX];
+        } save_failed;
+        struct {
+            int64_t job, attempt, done, total;
+        } progress;
+        const struct pool_row *pool;
+        const struct offer_row *offer; /* pool, zone, type, market, rank, total, prices */
+        struct {
+            char region[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
+            enum market market;
+            int64_t uusd_h;
+        } price;
+        struct {
+            int64_t instance;
+            char provider_id[CORE_NAME_MAX];
+        } launched;
+        struct {
+            int64_t instance;
+            bool capacity; /* no capacity or quota: avoid the offer for a while; else a configuration fault */
+            char text[CORE_TEXT_MAX];
+        } refused;
+        struct {
+            int64_t instance;
+            bool reclaimed;
+            char text[CORE_TEXT_MAX];
+        } gone;
+        struct {
+            int64_t job, node;
+        } place;
+        struct {
+            int64_t offer;
+        } launch;
+        struct {
+            int64_t instance;
+            char text[CORE_TEXT_MAX];
+        } end_instance;
+    };
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a job waits: every reason, from the same model and rules as plan.h. Reads only.
+ */
+#ifndef BELAY_CORE_EXPLAIN_H
+#define BELAY_CORE_EXPLAIN_H
+
+#include "base/buf.h"
+#include "scheduler/core/model.h"
+
+struct reason {
+    char code[32];  /* stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "pool-full", "no-pool",
+                       "cancelling", "running", "queue-ahead", "market", "too-large" ... */
+    char text[CORE_TEXT_MAX];
+};
+
+#define EXPLAIN_REASONS_MAX 64
+
+/* Fills up to max reasons, the most telling first; returns how many. The job must be in the model. */
+size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
+
+#endif

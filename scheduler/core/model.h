@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model: every live job, attempt, node, instance, pool and offer, indexed for the decisions that plan.h takes.
+ * PURE: no I/O, no clock, no libuv, no SQLite, no mutable globals. Jobs that ended leave the model; db/ has them.
+ *
+ * Invariants (checked by model_check, which the simulator calls after every event):
+ *  1. A job has at most one attempt that is not ENDED, and it has the job's greatest number. A job is RUNNING or
+ *     CANCELLING exactly while it has one.
+ *  2. A live attempt is on a node that exists; the resources of a node's live attempts never exceed its total.
+ *  3. last_good of a job never goes down in (attempt, sequence) order.
+ *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
+ *  5. The queue holds exactly the PENDING jobs.
+ *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
+ */
+#ifndef BELAY_CORE_MODEL_H
+#define BELAY_CORE_MODEL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "scheduler/core/event.h"
+
+struct shape; /* the pending jobs of one kind of demand, oldest first */
+
+struct job {
+    struct job_row row;
+    struct attempt *attempt; /* live one, or NULL */
+    struct shape *shape;     /* while PENDING */
+    struct link in_shape;
+    struct link dirty;
+};
+
+struct attempt {
+    struct attempt_row row;
+    struct job *job;
+    struct node *node;
+    struct link on_node;
+    struct link dirty;
+};
+
+struct node {
+    struct node_row row;
+    struct resources free;
+    struct instance *instance; /* or NULL */
+    struct list attempts;      /* live ones */
+    struct mono last_seen;
+    struct mono idle_since;    /* MONO_NONE while it has attempts */
+    struct link in_all;        /* every node that is not GONE, by id */
+    struct link by_seen;       /* UP, NOTICED, DRAINING: least recently seen first */
+    struct link dirty;
+};
+
+struct instance {
+    struct instance_row row;
+    struct node *node;
+    struct mono since; /* when it entered its state, in this process's life */
+    struct link in_all; /* every instance that is not GONE, by id */
+    struct link dirty;
+};
+
+struct pool {
+    struct pool_row row;
+    int32_t n_nodes;   /* instances of it that are not GONE */
+    struct list offers; /* by rank, then price, then id */
+    struct link in_all;
+    struct link dirty;
+};
+
+struct offer {
+    struct offer_row row;
+    struct pool *pool;
+    struct link in_pool;
+    struct link dirty;
+};
+
+/* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are owned. */
+struct spec_change {
+    int64_t job;
+    char *script, *args_json, *env_json, *cwd, *labels_json;
+};
+
+struct changes {
+    struct job_row *jobs;               size_t n_jobs;
+    struct attempt_row *attempts;       size_t n_attempts;
+    struct node_row *nodes;             size_t n_nodes;
+    struct instance_row *instances;     size_t n_instances;
+    struct pool_row *pools;             size_t n_pools;
+    struct offer_row *offers;           size_t n_offers;
+    struct history_row *history;        size_t n_history;
+    struct checkpoint_row *checkpoints; size_t n_checkpoints;
+    struct ledger_row *ledger;          size_t n_ledger;
+    struct spec_change *specs;          size_t n_specs;
+    int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
+};
+
+void changes_deinit(struct changes *c);
+bool changes_is_empty(const struct changes *c);
+
+struct model_options {
+    char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
+    int64_t lease_ms;     /* a node not heard of for longer is LOST */
+};
+
+struct model;
+
+struct model *model_create(const struct model_options *o);
+void model_destroy(struct model *m); /* NULL is fine */
+
+/* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
+ * jobs, live attempts), then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * names the row that contradicts another. */
+int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
+int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
+int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
+int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
+int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
+int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
+struct model_counters {
+    int64_t next_job, next_node, next_instance, next_history, next_offer; /* >= 1 */
+};
+int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
+
+/* What applying an event answered to whoever sent it. */
+struct outcome {
+    int64_t id; /* of the job, node or instance that was made, or of the one named */
+};
+
+/* Applies one event. Facts that no longer matter (a stale attempt's report, a second notice of the same kind, a
+ * launch reply for an instance that is gone) change nothing and return 0: they are safe to repeat. ERR_NOT_FOUND and
+ * ERR_CONFLICT are for users' requests that name nothing or come too late. */
+int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+
+/* Moves what has changed since the last call into *ret_changes (zeroed or deinited). */
+void model_take_changes(struct model *m, struct changes *ret_changes);
+
+/* Look-ups; borrowed until the next core_apply. NULL: none (any more). */
+struct job *model_job(const struct model *m, int64_t id);
+struct node *model_node(const struct model *m, int64_t id);
+struct instance *model_instance(const struct model *m, int64_t id);
+struct instance *model_instance_by_token(const struct model *m, const char *token);
+struct instance *model_instance_by_provider_id(const struct model *m, const char *region, const char *provider_id);
+struct node *model_node_by_key(const struct model *m, const char *key_hash);
+struct pool *model_pool(const struct model *m, const char *name);
+const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
+const struct list *model_instances(const struct model *m); /* struct instance by in_all */
+const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
+
+struct model_counts {
+    int64_t pending, running, nodes_up, nodes_lost, instances, shapes;
+};
+void model_counts(const struct model *m, struct model_counts *ret_counts);
+
+/* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
+int model_check(const struct model *m, struct err *e);
+
+/* When saves pay: Young's first-order interval sqrt(2 * save * mtbf) (Young 1974; Daly 2006), clamped to
+ * [15 s, 30 min]; save_ms <= 0 counts as 1 s; reclaims per hour <= 0 as 0.05. */
+int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
+
+/* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years at $1000/h. */
+int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);
+
+#endif

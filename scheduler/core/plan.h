@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decisions. plan_next reads the model and returns the one thing to do next, as an event; the caller applies it and
+ * asks again until there is none. Asking twice without applying gives the same answer. The planner only remembers
+ * what did not fit at which version of the capacity, so that a tick never scans what did not change.
+ *
+ * In order: nodes whose lease is over; instances to end (idle for idle_timeout, boot overdue, noticed and empty);
+ * places for pending jobs (oldest first; a shape that does not fit lets others pass); launches for demand that no
+ * node up or on its way will serve (offers by market rank, then price; refused ones avoided; one launch in flight
+ * counts as its capacity; a job on a noticed node counts as demand already).
+ */
+#ifndef BELAY_CORE_PLAN_H
+#define BELAY_CORE_PLAN_H
+
+#include "scheduler/core/model.h"
+
+struct planner;
+
+struct planner *planner_create(void);
+void planner_destroy(struct planner *p); /* NULL is fine */
+
+/* True and *ret_event (with its now = now), or false: nothing to do. */
+bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
+
+/* The earliest moment at which plan_next could answer otherwise though nothing happened; MONO_NONE: none. */
+struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now);
+
+#endif

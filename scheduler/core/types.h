@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the scheduler knows, as plain rows: the core changes them, db/ stores them. A row has no pointers, so a copy
+ * of it is a snapshot. Money is integer micro-dollars (uusd), time integer milliseconds, memory MiB.
+ */
+#ifndef BELAY_CORE_TYPES_H
+#define BELAY_CORE_TYPES_H
+
+#include "base/sm.h"
+#include "base/time.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CORE_NAME_MAX 64   /* job, user, pool, zone, type names with their NUL */
+#define CORE_TEXT_MAX 256  /* a reason for people */
+#define CORE_ID_NONE 0     /* ids start at 1 */
+#define PROGRESS_NONE INT64_MIN
+
+/* Both clocks at one moment; it arrives in the event. */
+struct stamp {
+    struct wall wall;
+    struct mono mono;
+};
+
+/*
+ *              +------------- requeue ---------------+
+ *              v                                     |
+ *  submit -> PENDING --- place ---> RUNNING --- attempt ended ---> ENDED
+ *              |                      | cancel                       ^
+ *              |                      v                              |
+ *              |                  CANCELLING --- attempt ended ------+
+ *              +------------------ cancel ---------------------------+
+ */
+enum job_state { JOB_PENDING, JOB_RUNNING, JOB_CANCELLING, JOB_ENDED };
+extern const struct sm job_sm;
+
+/*
+ *  ASSIGNED --- agent started it ---> RUNNING --- stop wanted ---> STOPPING
+ *     |  |                               |                            |
+ *     |  +-- stop wanted (STOPPING) -----|----------------------------+
+ *     +---------------- ended -----------+----------- ended ----------+--> ENDED
+ */
+enum attempt_state { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_STOPPING, ATTEMPT_ENDED };
+extern const struct sm attempt_sm;
+
+/*
+ *  joined -> UP <--> DRAINING
+ *             |  \      |
+ *    notice   |   +-- lease over --> LOST --- agent returns ---> UP
+ *             v         |             |
+ *          NOTICED -----+-- lease over+
+ *             |                       |
+ *             +---- instance gone, deleted ----> GONE  (from every state)
+ */
+enum node_state { NODE_UP, NODE_NOTICED, NODE_DRAINING, NODE_LOST, NODE_GONE };
+extern const struct sm node_sm;
+
+/*
+ *  intent committed -> INTENDED --- provider answered ---> LAUNCHED --- agent joined ---> RUNNING
+ *                         |   |                               |                              |
+ *                         |   +-- definite refusal --> GONE   +------- end wanted -----------+
+ *                         |                             ^                                    v
+ *                         +--- end wanted ------------> | ---------------------------> ENDING --- gone ---> GONE
+ *
+ *  An INTENDED instance whose end is wanted goes to ENDING: whether the call took effect is not known, so its token
+ *  is looked up (and launched under it again, never under another) until the provider says that nothing is there.
+ */
+enum instance_state { INSTANCE_INTENDED, INSTANCE_LAUNCHED, INSTANCE_RUNNING, INSTANCE_ENDING, INSTANCE_GONE };
+extern const struct sm instance_sm;
+
+/* How an attempt (and with its last attempt a job) ended. Each kind has its own retry rule (core_retry_rule). */
+enum end_kind {
+    END_NONE,
+    END_SUCCEEDED,
+    END_FAILED,       /* the program: exit code not 0 (85 excepted), or killed by a signal of its own */
+    END_USER,         /* cancelled, or requeued by its user */
+    END_TIMEOUT,      /* time limit */
+    END_RECLAIMED,    /* the provider took the node, with notice */
+    END_NODE_LOST,    /* the node vanished: lease over, instance gone without notice, supervisor dead */
+    END_CAPACITY,
+    END_EVICTED,
+    END_BUDGET,
+    END_WINDOW,
+    END_DRAINED,
+    END_CHECKPOINTED  /* exit code 85 outside a notice: "checkpointed, continue me" */
+};
+extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-terminated */
+
+enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
+extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
+enum market_wish { WISH_ANY, WISH_SPOT, WISH_ON_DEMAND };
+extern const char *const market_wish_names[]; /* "any" "spot" "on-demand" */
+enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP };
+extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" */
+enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
+extern const char *const notice_type_names[];
+
+struct resources {
+    int32_t cpus;
+    int32_t gpus;
+    int64_t memory_mib;
+};
+
+struct ckpt_ref {
+    int64_t attempt; /* 0: none */
+    int64_t sequence;
+};
+
+#define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
+#define JOB_RETRIES_FAILED_DEFAULT 0
+#define JOB_RETRIES_NODE_LOST_DEFAULT 100
+
+struct job_row {
+    int64_t id;
+    char name[CORE_NAME_MAX];
+    char user[CORE_NAME_MAX];
+    char pool[CORE_NAME_MAX]; /* "": any */
+    enum job_state state;
+    enum end_kind end; /* of the last attempt that ended; END_NONE before */
+    int32_t exit_code; /* of that attempt; 128 + signal when killed */
+    struct resources need;
+    int64_t time_limit_ms; /* 0: none */
+    enum market_wish market;
+    enum ckpt_method method;
+    int32_t ckpt_signal;   /* for CKPT_SIGNAL */
+    int64_t ckpt_every_ms; /* CKPT_EVERY_AUTO or >= 1000 */
+    int32_t ckpt_keep;     /* >= 1 */
+    int32_t retries_failed;    /* how many times END_FAILED is tried again */
+    int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
+    int64_t attempts;      /* number of the newest attempt; 0 before the first */
+    int64_t reclaims;      /* attempts that ended RECLAIMED or NODE_LOST */
+    struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
+    struct ckpt_ref last_good;
+    int64_t last_good_progress; /* PROGRESS_NONE unknown */
+    struct wall last_good_at;
+    int64_t save_ms;       /* measured, of the last save; 0: none yet */
+    int64_t ckpt_bytes;    /* content of the last checkpoint */
+    int64_t progress, progress_total; /* as the program reports; PROGRESS_NONE unknown */
+    int64_t lost_ms;       /* work recomputed after ends without a save, summed */
+    int64_t lost_steps;    /* the same in the program's own steps where it reports them */
+    int64_t cost_uusd, on_demand_uusd; /* what it cost; what the same seconds cost on-demand without reclaims */
+    struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
+};
+
+struct attempt_row {
+    int64_t job, attempt;
+    int64_t node;
+    enum attempt_state state;
+    enum end_kind end;
+    enum end_kind stop_reason; /* while STOPPING: how it will be counted */
+    bool save_first;           /* while STOPPING: save before the kill (drain, evict) */
+    int32_t exit_code;
+    struct wall assigned_at, started_at, ended_at; /* started_at: the program's exec, after the restore */
+    struct ckpt_ref restored;  /* what it resumed from */
+    int64_t restored_progress;
+    int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
+    int64_t sequence;          /* of its newest committed checkpoint; 0: none */
+    int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
+    char text[CORE_TEXT_MAX];  /* why it ended, for people */
+};
+
+struct node_row {
+    int64_t id;
+    char name[CORE_NAME_MAX];  /* host name, unique by a suffix */
+    char pool[CORE_NAME_MAX];
+    int64_t instance;          /* CORE_ID_NONE: a reserved node */
+    enum node_state state;
+    struct resources total;
+    int64_t price_uusd_h, on_demand_uusd_h;
+    enum market market;
+    enum notice_type notice;
+    struct wall notice_deadline; /* WALL_NONE */
+    struct wall joined_at, gone_at;
+    char address[CORE_NAME_MAX];
+    char key_hash[65];         /* SHA-256 of its public key, hex: a repeated join with the same key is the same node */
+    char version[32];          /* of its agent */
+};
+
+struct instance_row {
+    int64_t id;
+    char token[65];            /* committed before the launch; "belay-<cluster uid>-<id>" */
+    char pool[CORE_NAME_MAX];
+    char zone[CORE_NAME_MAX];
+    char type[CORE_NAME_MAX];
+    enum market market;
+    enum instance_state state;
+    char provider_id[CORE_NAME_MAX]; /* "": not known yet */
+    int64_t node;              /* the node that joined from it */
+    int64_t price_uusd_h, on_demand_uusd_h; /* at launch */
+    struct wall intended_at, launched_at, joined_at, ended_at;
+    bool reclaimed;            /* ended by the provider */
+    int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */
+    char text[CORE_TEXT_MAX];  /* why it ended */
+};
+
+struct pool_row {
+    char name[CORE_NAME_MAX];
+    bool elastic;
+    char provider[16], region[CORE_NAME_MAX]; /* elastic only */
+    int32_t max_nodes;
+    int64_t idle_timeout_ms, cooldown_ms, boot_timeout_ms;
+    int64_t refusal_backoff_ms; /* first avoidance of an offer that refused; doubles to 60 times this */
+    int64_t usd_per_hour_uusd;  /* reserved: what an owned node-hour costs */
+};
+
+/* One (pool, zone, type, market). rank: the pool file's order of markets, 0 first. */
+struct offer_row {
+    int64_t id; /* position in the model's table, from 1; stable while the pool is unchanged */
+    char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
+    enum market market;
+    int32_t rank;
+    struct resources total;     /* of one instance */
+    int64_t price_uusd_h, on_demand_uusd_h;
+    int64_t launches, refusals, reclaims; /* counted for ever */
+    int32_t refused_in_a_row;
+    struct mono avoid_until;    /* not stored; MONO_NONE */
+    int64_t up_ms;              /* instance time observed, for the reclaim rate */
+};
+
+/* What happened to a job or a node, for timelines. kind is one of event_kinds[] in model.c, stable for scripts. */
+struct history_row {
+    int64_t id;       /* grows; assigned by the model */
+    int64_t job;      /* CORE_ID_NONE: none */
+    int64_t attempt, node, instance;
+    struct wall at;
+    char kind[24];    /* "submitted" "placed" "restored" "started" "notice" "saved" "save-failed" "ended" "requeued"
+                         "launch" "launched" "launch-refused" "joined" "lost" "returned" "gone" ... */
+    char text[CORE_TEXT_MAX]; /* for people: "saved 4.1 MiB in 0.3 s at step 1200" */
+    int64_t a, b;     /* numbers of the kind: saved: bytes, took_ms; started: restored progress, restore_ms; ... */
+};
+
+struct checkpoint_row {
+    int64_t job;
+    struct ckpt_ref ref;
+    int64_t node;
+    struct wall saved_at;
+    int64_t bytes, stored_bytes, took_ms;
+    int64_t progress; /* PROGRESS_NONE */
+    char cause[16];   /* "periodic" "notice" "program" "drain" ... */
+};
+
+enum ledger_kind { LEDGER_USEFUL, LEDGER_LOST, LEDGER_BOOT, LEDGER_RESTORE, LEDGER_SAVE, LEDGER_IDLE };
+extern const char *const ledger_kind_names[];
+
+/* What a stretch of a node's time was, and what it cost. */
+struct ledger_row {
+    int64_t job, attempt; /* CORE_ID_NONE for boot and idle */
+    int64_t node, instance;
+    enum ledger_kind kind;
+    struct wall from, to;
+    int64_t ms;           /* of the stretch; several kinds may share one from..to, their ms add up to it */
+    int64_t uusd, on_demand_uusd;
+};
+
+/* The parts of a job that only the agent and `show` read: stored, never kept in the model. Texts are JSON where they
+ * say so. Borrowed in an event, copied by the change set. */
+struct job_spec {
+    const char *script;      /* text, starts with "#!" */
+    const char *args_json;   /* array of strings */
+    const char *env_json;    /* object of strings: what the user gave by name, nothing else */
+    const char *cwd;         /* absolute */
+    const char *labels_json; /* object of strings */
+};
+
+#endif
