@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages between belayd and its agents, JSON over HTTPS. One table per message (wire.c) drives encode and
+ * decode; both are pure, bounded and strict, so both sides check the same limits.
+ *
+ * The protocol tells states, not steps; every message is safe to repeat, lose and re-order:
+ *
+ *   POST /agent/v1/join     struct wire_join     -> struct wire_joined     no client certificate; one-use token
+ *   POST /agent/v1/sync     struct wire_status   -> struct wire_desired    client certificate of the node
+ *   POST /agent/v1/renew    struct wire_renew    -> struct wire_joined     client certificate of the node
+ *   POST /agent/v1/output/JOB/ATTEMPT?offset=N   raw bytes -> {"size":M}   client certificate of the node
+ *
+ * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints, its end) and gets
+ * everything it should have. belayd ignores a status older than one it has seen (incarnation, then seq); an agent
+ * ignores a desired older than one it has seen (rev). A status is answered at once if the agent's have_rev is not the
+ * current revision or wait_ms is 0, else when the revision changes or wait_ms has passed.
+ * An attempt that the agent has and that is not desired is to be killed and forgotten at once; an ended attempt that
+ * is not desired is known to belayd durably and may be forgotten. What the program's end left to ship (output) is
+ * shipped before forgetting.
+ */
+#ifndef BELAY_WIRE_WIRE_H
+#define BELAY_WIRE_WIRE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WIRE_MESSAGE_MAX (8u << 20)  /* bytes of any message */
+#define WIRE_ATTEMPTS_MAX 1024       /* in one status or desired */
+#define WIRE_CHECKPOINTS_MAX 16      /* unacknowledged, in one status entry: the newest */
+#define WIRE_SCRIPT_MAX (1u << 20)
+#define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
+#define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
+
+struct wire_join {
+    char token[129];
+    char csr_pem[4096];
+    char host[64];
+    char version[32];
+    char provider[16];     /* "" on a reserved node */
+    char instance_id[64];  /* from the metadata service; "" on a reserved node */
+    int64_t cpus, memory_mib, gpus;
+};
+
+struct wire_joined {
+    int64_t node;
+    char name[64];
+    char cluster[64];
+    char cert_pem[8192];
+    char ca_pem[8192];
+    char store[1024]; /* URL of the checkpoint store */
+};
+
+struct wire_renew {
+    char csr_pem[4096];
+};
+
+enum wire_phase { WIRE_STARTING, WIRE_RESTORING, WIRE_RUNNING, WIRE_SAVING, WIRE_ENDING, WIRE_ENDED };
+
+struct wire_checkpoint {
+    int64_t sequence, bytes, stored_bytes, took_ms;
+    int64_t progress; /* WIRE_NONE unknown */
+    int64_t saved_at; /* wall ms */
+    char cause[16];
+};
+
+struct wire_attempt_status {
+    int64_t job, attempt;
+    enum wire_phase phase;
+    int64_t started_at;        /* wall ms of the exec; WIRE_NONE before */
+    int64_t restored_attempt, restored_sequence; /* 0, 0: from the beginning */
+    int64_t restored_progress; /* WIRE_NONE */
+    int64_t restore_ms, damaged;
+    int64_t done, total;       /* progress; WIRE_NONE */
+    struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
+    size_t n_checkpoints;
+    int64_t failed_saves;      /* counted; */
+    char save_error[256];      /* the last failure's words */
+    /* phase WIRE_ENDED: */
+    char end[16];              /* one of end_kind_names */
+    int64_t exit_code;
+    char text[256];
+    int64_t output_bytes;      /* written so far */
+};
+
+struct wire_notice {
+    char kind[16];     /* "" none, "reclaim" "rebalance" "maintenance" */
+    int64_t deadline;  /* wall ms; WIRE_NONE */
+    int64_t seen;
+};
+
+struct wire_status {
+    int64_t incarnation; /* wall ms of the agent's start */
+    int64_t seq;         /* grows with every status of one incarnation */
+    int64_t have_rev;    /* 0: none yet */
+    int64_t wait_ms;     /* 0 .. 25000 */
+    int64_t load_milli;  /* 1-minute load average x 1000 */
+    struct wire_notice notice;
+    struct wire_attempt_status *attempts;
+    size_t n_attempts;
+};
+
+/* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be told as `reason`;
+ * STOP: end it (SIGTERM, then SIGKILL after kill_wait_ms). */
+enum wire_want { WIRE_RUN, WIRE_SAVE_STOP, WIRE_STOP };
+
+struct wire_env {
+    char *name;  /* [A-Za-z_][A-Za-z0-9_]*, at most 256 bytes */
+    char *value; /* at most 64 KiB */
+};
+
+struct wire_desired_attempt {
+    int64_t job, attempt;
+    enum wire_want want;
+    char reason[16];        /* end kind to report for SAVE_STOP and STOP */
+    int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
+    /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
+    char name[64];
+    char user[64];
+    char *script;           /* NULL: not sent */
+    char **args;            size_t n_args;
+    struct wire_env *env;   size_t n_env;
+    char cwd[4096];
+    int64_t cpus, gpus, memory_mib;
+    int64_t time_limit_ms;  /* 0 none */
+    char method[8];         /* "none" "signal" "coop" */
+    int64_t ckpt_signal;
+    int64_t ckpt_every_ms;  /* resolved: never auto; 0 with method none */
+    int64_t ckpt_keep;
+    int64_t kill_wait_ms;
+    int64_t save_ms;        /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
+    bool slurm_env;         /* the script has #SBATCH lines: give it SLURM_* too */
+};
+
+struct wire_desired {
+    int64_t rev;
+    int64_t sync_ms;   /* how long the next poll may wait */
+    int64_t lease_ms;  /* unheard of for longer, the node counts as lost; much later it ends itself */
+    struct wire_desired_attempt *attempts;
+    size_t n_attempts;
+};
+
+/* Encoders append JSON to out. Decoders: ERR_INVALID with the path of what is wrong; on success the arrays and texts
+ * are the caller's (deinit). Unknown keys are tolerated, so that versions can be mixed. */
+void wire_join_encode(const struct wire_join *m, struct buf *out);
+int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
+void wire_joined_encode(const struct wire_joined *m, struct buf *out);
+int wire_joined_decode(const char *p, size_t n, struct wire_joined *ret_m, struct err *e);
+void wire_renew_encode(const struct wire_renew *m, struct buf *out);
+int wire_renew_decode(const char *p, size_t n, struct wire_renew *ret_m, struct err *e);
+void wire_status_encode(const struct wire_status *m, struct buf *out);
+int wire_status_decode(const char *p, size_t n, struct wire_status *ret_m, struct err *e);
+void wire_status_deinit(struct wire_status *m);
+void wire_desired_encode(const struct wire_desired *m, struct buf *out);
+int wire_desired_decode(const char *p, size_t n, struct wire_desired *ret_m, struct err *e);
+void wire_desired_deinit(struct wire_desired *m);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The database: SQLite, WAL, synchronous=FULL. One function per statement; bound parameters only.
+ *
+ *   struct db        the write connection. db_commit writes one tick's changes in ONE transaction.
+ *   struct db_writer a thread that owns the struct db while the daemon runs: at most one commit under way.
+ *   struct db_reader a read-only connection: what the API answers with. It sees only what is committed.
+ *
+ * Commit errors are of two kinds. ERR_NO_SPACE: it has surely rolled back; keep the changes and try again. Anything
+ * else: the outcome on disk is unknown; the process must end and re-read.
+ */
+#ifndef BELAY_DB_DB_H
+#define BELAY_DB_DB_H
+
+#include "base/buf.h"
+#include "scheduler/core/model.h"
+#include <jansson.h>
+
+#define DB_SCHEMA_VERSION 1
+
+struct db;
+
+/* Opens or makes the file (mode 0600), applies missing migrations one transaction each, refuses a newer schema
+ * (ERR_CONFIG, says which belay is needed) and a damaged file (ERR_CORRUPT). ":memory:" for tests. Takes an
+ * exclusive lock beside it (path.lock): a second belayd on the same state gets ERR_CONFLICT. */
+int db_open(const char *path, struct db **ret_db, struct err *e);
+void db_close(struct db *d); /* NULL is fine */
+
+struct db_meta {
+    char cluster_uid[17];
+    char secret[65];      /* 32 random bytes, hex: from it one-use join tokens of instances are derived. Never logged */
+    int64_t boots;        /* how often belayd opened it: the high part of revisions */
+    struct model_counters counters;
+};
+
+/* Reads the meta row (made at the first open) and counts this boot, durably. */
+int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e);
+
+/* Loads every live row into m, as model.h's recovery wants it. */
+int db_load(struct db *d, struct model *m, struct stamp now, struct err *e);
+
+/* Token rows travel with a tick's changes. */
+struct token_row {
+    int64_t id;          /* 0: new */
+    char hash[65];       /* SHA-256 of the token, hex */
+    bool join;           /* a one-use join token; else an API token */
+    char user[CORE_NAME_MAX]; /* API token: whose */
+    bool admin;
+    char pool[CORE_NAME_MAX]; /* join token: the pool the node joins */
+    struct wall created_at, expires_at, used_at; /* used_at WALL_NONE: not yet */
+    char key_hash[65];   /* join: the key it was used with */
+    bool revoked;
+};
+
+struct db_batch {
+    struct changes changes;
+    struct token_row *tokens; size_t n_tokens; /* new (id 0) or changed */
+};
+
+void db_batch_deinit(struct db_batch *b);
+
+/* All or nothing. */
+int db_commit(struct db *d, const struct db_batch *b, struct err *e);
+
+/* Fault injection for tests: the n-th SQLite write step from now fails with this SQLite code; 0: off. */
+void db_fail_at(struct db *d, int64_t n, int sqlite_code);
+
+/* ---- writer thread ---- */
+struct db_writer;
+/* wake is called on the writer thread when a commit ended: it must only signal (uv_async_send). Takes d. */
+struct db_writer *db_writer_create(struct db *d, void (*wake)(void *ctx), void *ctx);
+/* Starts committing b (borrowed until db_writer_finished says so). None may be under way. */
+void db_writer_start(struct db_writer *w, const struct db_batch *b);
+/* False: still under way. True: *ret_rc 0 or the kind, e filled. */
+bool db_writer_finished(struct db_writer *w, int *ret_rc, struct err *e);
+void db_writer_destroy(struct db_writer *w); /* waits for a commit under way; closes d. NULL is fine */
+
+/* ---- reader ---- */
+struct db_reader;
+int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *e);
+int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e); /* same connection: simulator, tests */
+void db_reader_close(struct db_reader *r);
+
+int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e); /* ERR_NOT_FOUND */
+/* Script and the other texts of a job; the caller frees with spec_change's members (changes.specs rules). */
+int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e);
+void spec_change_deinit(struct spec_change *s);
+
+struct job_filter {
+    bool active_only;      /* not ENDED */
+    const char *user;      /* NULL: any */
+    int64_t before;        /* ids below this; 0: from the newest */
+    int32_t limit;         /* 1 .. 1000 */
+};
+typedef int (*db_job_fn)(void *ctx, const struct job_row *row);
+typedef int (*db_attempt_fn)(void *ctx, const struct attempt_row *row);
+typedef int (*db_history_fn)(void *ctx, const struct history_row *row);
+typedef int (*db_checkpoint_fn)(void *ctx, const struct checkpoint_row *row);
+typedef int (*db_ledger_fn)(void *ctx, const struct ledger_row *row);
+typedef int (*db_node_fn)(void *ctx, const struct node_row *row);
+typedef int (*db_instance_fn)(void *ctx, const struct instance_row *row);
+typedef int (*db_offer_fn)(void *ctx, const struct offer_row *row);
+typedef int (*db_pool_fn)(void *ctx, const struct pool_row *row);
+typedef int (*db_token_fn)(void *ctx, const struct token_row *row);
+
+/* Each calls fn per row until it returns non-zero. */
+int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, struct err *e);
+int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e); /* by number */
+/* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
+int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,
+    struct err *e);
+int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e); /* newest first */
+int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e); /* job 0: all */
+int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e);
+int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e);
+int db_read_pools(struct db_reader *r, db_pool_fn fn, void *ctx, struct err *e);
+int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
+int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
+int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
+
+/* Cost sums for `belay cost`: by what ("job" "user" "pool" "kind" "day"), for one user or all (NULL), between two
+ * wall times (WALL_NONE: open). */
+struct cost_line {
+    char key[CORE_NAME_MAX];
+    int64_t jobs, uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
+};
+typedef int (*db_cost_fn)(void *ctx, const struct cost_line *line);
+int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from, struct wall to, db_cost_fn fn,
+    void *ctx, struct err *e);
+
+#endif
