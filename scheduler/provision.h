@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provisioning: makes the providers' machines what the instance rows say, and ends what has no row. Level-triggered:
- * it looks at rows, never at the steps that led there, so recovery is "look at every row".
+ * Provisioning: makes the providers' machines what the instance rows say, and ends what has no row.
+ * Level-triggered: it looks at rows, never at the steps that led there, so recovery is "look at every row".
  *
  *   INTENDED   a launch flow runs under the row's token until there is a definite answer
  *   LAUNCHED, RUNNING   the sweep watches the provider's list for an end
@@ -37,8 +37,8 @@ struct provision_options {
     int64_t busy_sweep_ms;   /* while something is ENDING */
     int64_t settle_ms;       /* how long a provider's list may lag */
     int64_t price_ms;        /* between readings of spot prices */
-    /* The user data of an instance's first boot; the same bytes for the same instance every time (a repeated launch
-     * under a token must not differ). The caller frees. */
+    /* The user data of an instance's first boot; the same bytes for the same instance every time (a repeated
+     * launch under a token must not differ). The caller frees. */
     char *(*user_data)(void *ctx, const struct instance_row *instance, const struct provision_pool *pool);
     void *ctx;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: turn what agents tell (struct wire_status) into facts, and what the model wants of a node into
- * struct wire_desired. No sockets here: the daemon's listener and the simulator call the same functions.
+ * Agent sessions: turn what agents tell (struct wire_status) into facts, and what the model wants of a node
+ * into struct wire_desired. No sockets here: the daemon's listener and the simulator call the same functions.
  *
- * A status is answered after the commit of what it told. One status a node waits (long poll) at a time; a newer one
- * releases the older. Statuses that arrive out of order are answered but tell nothing.
+ * A status is answered after the commit of what it told. One status a node waits (long poll) at a time; a
+ * newer one releases the older. Statuses that arrive out of order are answered but tell nothing.
  */
 #ifndef BELAY_SCHEDULER_SESSIONS_H
 #define BELAY_SCHEDULER_SESSIONS_H
@@ -20,8 +20,8 @@ struct sessions_options {
     struct db_reader *reader; /* scripts and environments are read when an attempt is first desired */
     int64_t boots;            /* high part of revisions: they grow over restarts */
     int64_t lease_ms;
-    int64_t sync_ms;          /* how long an agent's poll may wait; below lease_ms / 2 */
-    int64_t kill_wait_ms;     /* between SIGTERM and SIGKILL */
+    int64_t sync_ms;      /* how long an agent's poll may wait; below lease_ms / 2 */
+    int64_t kill_wait_ms; /* between SIGTERM and SIGKILL */
 };
 
 struct sessions *sessions_create(const struct sessions_options *o);
@@ -31,7 +31,8 @@ void sessions_destroy(struct sessions *s); /* what waits is forgotten. NULL is f
 typedef void (*sessions_reply_fn)(void *ctx, const struct err *e, const struct wire_desired *d);
 
 /* ERR_NOT_FOUND: no such node (deleted, or its instance is gone): the agent has to end. */
-void sessions_status(struct sessions *s, int64_t node, const struct wire_status *st, sessions_reply_fn reply, void *ctx);
+void sessions_status(
+    struct sessions *s, int64_t node, const struct wire_status *st, sessions_reply_fn reply, void *ctx);
 
 /* After a commit: what is desired of this node may have changed. */
 void sessions_touch(struct sessions *s, int64_t node);

@@ -4,12 +4,13 @@
  *
  *     drain the inbox -> apply -> plan and apply the decisions -> ONE commit -> effects -> replies
  *
- * While a commit is under way the model is not touched and the next posts gather: the fsync is the batching window.
- * Nothing leaves before the commit that causes it has succeeded. Runs on vtables only, in the daemon and in the
- * simulator alike.
+ * While a commit is under way the model is not touched and the next posts gather: the fsync is the batching
+ * window. Nothing leaves before the commit that causes it has succeeded. Runs on vtables only, in the daemon
+ * and in the simulator alike.
  *
- * A commit that fails for lack of space has rolled back: the batch is kept and tried again (1 s, doubling to 5 s), and
- * until it succeeds everything posted is answered with ERR_NO_SPACE. Any other failed commit is fatal.
+ * A commit that fails for lack of space has rolled back: the batch is kept and tried again (1 s, doubling to
+ * 5 s), and until it succeeds everything posted is answered with ERR_NO_SPACE. Any other failed commit is
+ * fatal.
  */
 #ifndef BELAY_SCHEDULER_TICK_H
 #define BELAY_SCHEDULER_TICK_H

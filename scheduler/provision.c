@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Provisioning (see provision.h). Invariants:
+ *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
+ *  2. At most one launch flow and one terminate call an instance are under way.
+ *  3. What the provider lists under our tag is matched by token, then by id; what matches no live row is
+ * terminated.
+ *  4. Nothing is concluded from a listing that began before the last call for that instance ended.
+ *
+ * It deliberately does not decide: which offer, how long to avoid one that refused, and when an instance
+ * should end are the core's.
+ */
+#include "scheduler/provision.h"
+
+#include "base/flow.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <string.h>
+
+#define LAUNCH_TRY_MS 60000
+#define LAUNCH_TRIES 6
+#define LAUNCH_BACKOFF_MS 500
+#define LAUNCH_BACKOFF_CAP_MS 30000
+#define GONE_MISSES 2
+#define PRICE_TYPES_MAX 64
+
+/* What is being done for one instance. Made when there is something to do, dropped when the row is gone. */
+struct work {
+    struct provision *p;
+    int64_t instance;
+    struct flow launch;
+    bool launching;    /* the driver's call is under way; its reply will come */
+    bool terminating;  /* the same of a terminate */
+    int misses;        /* listings in a row without it */
+    int64_t listed_in; /* number of the newest listing that showed it */
+    struct mono last_call;
+};
+
+/* One (driver, region): what is listed at once. */
+struct place {
+    struct provision *p;
+    struct cloud_driver *driver;
+    const char *region;
+    bool listing, pricing;
+    struct mono list_began;
+};
+
+struct pool_entry {
+    struct provision_pool pool;
+    struct place *place;
+};
+
+struct provision {
+    struct provision_options o;
+    struct pool_entry *pools;
+    size_t n_pools;
+    struct place **places;
+    size_t n_places;
+    struct map works; /* instance id -> struct work */
+    struct timer sweep, price;
+    struct provision_stats stats;
+};
+
+static void on_sweep(struct timer *t, void *ctx);
+static void on_price(struct timer *t, void *ctx);
+
+/* ---- set-up ---- */
+
+struct provision *provision_create(const struct provision_options *o)
+{
+    struct provision *p = mem_alloc(sizeof(*p));
+    p->o = *o;
+    timer_init(&p->sweep, on_sweep, p);
+    timer_init(&p->price, on_price, p);
+    return p;
+}
+
+static struct place *place_of(struct provision *p, struct cloud_driver *driver, const char *region)
+{
+    for (size_t i = 0; i < p->n_places; i++)
+        if (p->places[i]->driver == driver && str_eq(p->places[i]->region, region))
+            return p->places[i];
+    struct place *pl = mem_alloc(sizeof(*pl));
+    *pl = (struct place){.p = p, .driver = driver, .region = region};
+    p->places = mem_resize(p->places, p->n_places + 1, sizeof(struct place *));
+    p->places[p->n_places++] = pl;
+    return pl;
+}
+
+void provision_add_pool(struct provision *p, const struct provision_pool *pool)
+{
+    p->pools = mem_resize(p->pools, p->n_pools + 1, sizeof(*p->pools));
+    p->pools[p->n_pools++] = (struct pool_entry){*pool, place_of(p, pool->driver, pool->region)};
+}
+
+void provision_destroy(struct provision *p)
+{
+    if (!p)
+        return;
+    timer_stop(p->o.timers, &p->sweep);
+    timer_stop(p->o.timers, &p->price);
+    size_t pos = 0;
+    for (struct work *w; (w = map_next(&p->works, &pos, NULL));) {
+        flow_abandon(&w->launch);
+        free(w);
+    }
+    map_deinit(&p->works);
+    for (size_t i = 0; i < p->n_places; i++)
+        free(p->places[i]);
+    free(p->places);
+    free(p->pools);
+    free(p);
+}
+
+static const struct pool_entry *pool_entry(const struct provision *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (str_eq(p->pools[i].pool.name, name))
+            return &p->pools[i];
+    return NULL;
+}
+
+static const struct model *model_of(const struct provision *p)
+{
+    return tick_model(p->o.tick);
+}
+
+static struct mono now(const struct provision *p)
+{
+    return clock_mono(p->o.timers->clock);
+}
+
+static struct work *work_of(struct provision *p, int64_t instance)
+{
+    struct work *w = map_get(&p->works, instance);
+    if (!w) {
+        w = mem_alloc(sizeof(*w));
+        *w = (struct work){.p = p, .instance = instance, .last_call = now(p)};
+        map_put(&p->works, instance, w);
+    }
+    return w;
+}
+
+static void drop_if_over(struct work *w)
+{
+    if (model_instance(model_of(w->p), w->instance) || w->launching || w->terminating ||
+        flow_is_running(&w->launch))
+        return;
+    map_remove(&w->p->works, w->instance);
+    free(w);
+}
+
+/* Sweeps soon: something is expected to change at the provider. */
+static void sweep_soon(struct provision *p)
+{
+    timer_start(p->o.timers, &p->sweep, p->o.busy_sweep_ms);
+}
+
+/* ---- launching ---- */
+
+static void post_gone(struct provision *p, int64_t instance, bool reclaimed, const char *text)
+{
+    struct event ev = {.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
+    STR_COPY(ev.gone.text, text);
+    tick_post(p->o.tick, &ev, NULL, NULL);
+}
+
+static void post_launched(struct provision *p, int64_t instance, const char *provider_id)
+{
+    struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = instance}};
+    STR_COPY(ev.launched.provider_id, provider_id);
+    tick_post(p->o.tick, &ev, NULL, NULL);
+}
+
+static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
+{
+    struct work *w = ctx;
+    w->launching = false;
+    w->last_call = now(w->p);
+    if (!e) {
+        post_launched(w->p, w->instance, instance->id);
+        if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
+            post_gone(w->p, w->instance, instance->reclaimed, "had ended when the provider answered");
+    }
+    if (flow_is_running(&w->launch))
+        flow_step_done(&w->launch, e);
+    else
+        drop_if_over(w);
+}
+
+static void run_launch(struct flow *f, void *ctx)
+{
+    struct work *w = ctx;
+    struct provision *p = w->p;
+    const struct instance *i = model_instance(model_of(p), w->instance);
+    const struct pool_entry *pe = i ? pool_entry(p, i->row.pool) : NULL;
+    if (w->launching)
+        return; /* the call of the try before is still out: its reply is this try's */
+    if (!i || i->row.state != INSTANCE_INTENDED || !pe) {
+        struct err e;
+        err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
+        flow_step_done(f, &e);
+        return;
+    }
+    char *user_data = p->o.user_data(p->o.ctx, &i->row, &pe->pool);
+    struct cloud_launch l = {
+        .token = i->row.token,
+        .region = pe->pool.region,
+        .zone = i->row.zone,
+        .type = i->row.type,
+        .market = i->row.market == MARKET_SPOT ? CLOUD_SPOT : CLOUD_ON_DEMAND,
+        .image = pe->pool.image,
+        .subnet = pe->pool.subnet,
+        .security_group = pe->pool.security_group,
+        .iam_profile = pe->pool.iam_profile,
+        .user_data = user_data,
+        .disk_gib = pe->pool.disk_gib,
+        .cluster = p->o.cluster_uid,
+    };
+    w->launching = true;
+    p->stats.launches++;
+    pe->pool.driver->ops->launch(pe->pool.driver, &l, on_launched, w);
+    free(user_data);
+}
+
+static const struct flow_step launch_steps[] = {
+    {.name = "launch",
+        .run = run_launch,
+        .deadline_ms = LAUNCH_TRY_MS,
+        .tries = LAUNCH_TRIES,
+        .backoff_ms = LAUNCH_BACKOFF_MS,
+        .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS},
+};
+
+/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays INTENDED,
+ * and the next sweep finds the machine by its token or launches again under it. */
+static bool is_refusal(enum err_kind k)
+{
+    return k == ERR_NO_CAPACITY || k == ERR_QUOTA || k == ERR_DENIED || k == ERR_CONFIG ||
+           k == ERR_UNSUPPORTED || k == ERR_CONFLICT;
+}
+
+static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
+{
+    struct work *w = ctx;
+    (void)f;
+    if (e && is_refusal(e->kind)) {
+        struct event ev = {.type = EV_LAUNCH_REFUSED,
+            .refused = {
+                .instance = w->instance, .capacity = e->kind == ERR_NO_CAPACITY || e->kind == ERR_QUOTA}};
+        STR_COPY(ev.refused.text, e->text);
+        w->p->stats.refusals++;
+        tick_post(w->p->o.tick, &ev, NULL, NULL);
+    } else if (e && e->kind != ERR_CANCELLED) {
+        log_warn("a launch got no definite answer; it is looked up and tried again under its token",
+            log_i("instance", w->instance), log_err(e));
+        sweep_soon(w->p);
+    }
+    drop_if_over(w);
+}
+
+static void start_launch(struct work *w)
+{
+    if (flow_is_running(&w->launch) || w->launching)
+        return;
+    flow_start(&w->launch, "launch", launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
+}
+
+/* ---- ending ---- */
+
+static void on_terminated(void *ctx, const struct err *e)
+{
+    struct work *w = ctx;
+    w->terminating = false;
+    w->last_call = now(w->p);
+    if (e)
+        log_warn("an instance could not be terminated yet; the sweep tries again",
+            log_i("instance", w->instance), log_err(e));
+    sweep_soon(w->p);
+    drop_if_over(w);
+}
+
+static void terminate(struct work *w, const struct instance *i)
+{
+    const struct pool_entry *pe = pool_entry(w->p, i->row.pool);
+    if (!pe || w->terminating || !i->row.provider_id[0])
+        return;
+    const char *id = i->row.provider_id;
+    w->terminating = true;
+    pe->pool.driver->ops->terminate(pe->pool.driver, pe->pool.region, &id, 1, on_terminated, w);
+}
+
+/* ---- rows ---- */
+
+void provision_touch(struct provision *p, int64_t instance)
+{
+    const struct instance *i = model_instance(model_of(p), instance);
+    struct work *w = map_get(&p->works, instance);
+    if (!i) {
+        if (w) {
+            flow_cancel(&w->launch);
+            drop_if_over(w);
+        }
+        return;
+    }
+    w = work_of(p, instance);
+    if (i->row.state == INSTANCE_INTENDED) {
+        start_launch(w);
+    } else if (i->row.state == INSTANCE_ENDING) {
+        flow_cancel(&w->launch);
+        terminate(w, i);
+        sweep_soon(p);
+    }
+}
+
+void provision_start(struct provision *p)
+{
+    LIST_FOREACH(model_instances(model_of(p)), l)
+    provision_touch(p, LIST_ENTRY(l, struct instance, in_all)->row.id);
+    timer_start(p->o.timers, &p->sweep, 0);
+    timer_start(p->o.timers, &p->price, 0);
+}
+
+/* ---- the sweep ---- */
+
+static void on_stray_ended(void *ctx, const struct err *e)
+{
+    struct provision *p = ctx;
+    if (e)
+        log_warn("a stray instance could not be terminated yet; the sweep tries again", log_err(e));
+    sweep_soon(p);
+}
+
+static void end_stray(struct place *pl, const struct cloud_instance *c)
+{
+    const char *id = c->id;
+    log_warn("ending an instance that carries our tag and has no row", log_s("id", c->id),
+        log_s("token", c->token));
+    pl->p->stats.strays++;
+    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl->p);
+}
+
+/* One listed machine against its row. */
+static void match(struct place *pl, const struct cloud_instance *c)
+{
+    struct provision *p = pl->p;
+    const struct instance *i = c->token[0] ? model_instance_by_token(model_of(p), c->token) : NULL;
+    bool over = c->state == CLOUD_GONE || (c->state == CLOUD_STOPPING && c->reclaimed);
+    if (!i)
+        i = model_instance_by_provider_id(model_of(p), pl->region, c->id);
+    if (!i) {
+        if (c->state == CLOUD_PENDING || c->state == CLOUD_RUNNING)
+            end_stray(pl, c);
+        return;
+    }
+    struct work *w = work_of(p, i->row.id);
+    w->misses = 0;
+    w->listed_in = p->stats.sweeps;
+    if (!i->row.provider_id[0])
+        post_launched(p, i->row.id, c->id);
+    if (over)
+        post_gone(p, i->row.id, c->reclaimed, c->reason);
+    else if (i->row.state == INSTANCE_ENDING && c->state != CLOUD_STOPPING)
+        terminate(w, i);
+}
+
+/* A row that the listing does not show. */
+static void miss(struct place *pl, const struct instance *i)
+{
+    struct provision *p = pl->p;
+    struct work *w = work_of(p, i->row.id);
+    if (w->launching || w->terminating || flow_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
+        return;
+    if (i->row.state == INSTANCE_INTENDED) {
+        start_launch(w);
+        return;
+    }
+    if (++w->misses >= GONE_MISSES && pl->list_began.ms - w->last_call.ms >= p->o.settle_ms)
+        post_gone(p, i->row.id, false, "the provider does not list it (any more)");
+}
+
+static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct place *pl = ctx;
+    struct provision *p = pl->p;
+    pl->listing = false;
+    p->stats.sweeps++;
+    if (e) {
+        p->stats.list_errors++;
+        log_warn("the provider's instances could not be listed; the sweep tries again",
+            log_s("region", pl->region), log_err(e));
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        match(pl, &list[k]);
+    LIST_FOREACH(model_instances(model_of(p)), l)
+    {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        const struct pool_entry *pe = pool_entry(p, i->row.pool);
+        if (pe && pe->place == pl && work_of(p, i->row.id)->listed_in != p->stats.sweeps)
+            miss(pl, i);
+    }
+}
+
+static void on_sweep(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    bool busy = false;
+    (void)t;
+    for (size_t k = 0; k < p->n_places; k++) {
+        struct place *pl = p->places[k];
+        if (pl->listing)
+            continue;
+        pl->listing = true;
+        pl->list_began = now(p);
+        pl->driver->ops->list(pl->driver, pl->region, p->o.cluster_uid, on_listed, pl);
+    }
+    LIST_FOREACH(model_instances(model_of(p)), l)
+    {
+        enum instance_state s = LIST_ENTRY(l, struct instance, in_all)->row.state;
+        busy = busy || s == INSTANCE_ENDING || s == INSTANCE_INTENDED;
+    }
+    timer_start(p->o.timers, &p->sweep, busy ? p->o.busy_sweep_ms : p->o.sweep_ms);
+}
+
+/* ---- prices ---- */
+
+static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
+{
+    struct place *pl = ctx;
+    pl->pricing = false;
+    if (e) {
+        log_warn(
+            "spot prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
+        return;
+    }
+    for (size_t k = 0; k < n; k++) {
+        struct event ev = {.type = EV_PRICE,
+            .price = {.market = list[k].market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
+                .uusd_h = list[k].uusd_h}};
+        STR_COPY(ev.price.region, pl->region);
+        STR_COPY(ev.price.zone, list[k].zone);
+        STR_COPY(ev.price.type, list[k].type);
+        tick_post(pl->p->o.tick, &ev, NULL, NULL);
+    }
+}
+
+/* The types of all pools at this place, each once. */
+static size_t types_of(const struct place *pl, const char *out[PRICE_TYPES_MAX])
+{
+    size_t n = 0;
+    LIST_FOREACH(model_pools(model_of(pl->p)), l)
+    {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        const struct pool_entry *pe = pool_entry(pl->p, pool->row.name);
+        if (!pe || pe->place != pl)
+            continue;
+        LIST_FOREACH(&pool->offers, ol)
+        {
+            const char *type = LIST_ENTRY(ol, struct offer, in_pool)->row.type;
+            size_t k = 0;
+            while (k < n && !str_eq(out[k], type))
+                k++;
+            if (k == n && n < PRICE_TYPES_MAX)
+                out[n++] = type;
+        }
+    }
+    return n;
+}
+
+static void on_price(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    (void)t;
+    for (size_t k = 0; k < p->n_places; k++) {
+        struct place *pl = p->places[k];
+        const char *types[PRICE_TYPES_MAX];
+        size_t n = types_of(pl, types);
+        if (pl->pricing || n == 0)
+            continue;
+        pl->pricing = true;
+        pl->driver->ops->spot_prices(pl->driver, pl->region, types, n, on_prices, pl);
+    }
+    timer_start(p->o.timers, &p->price, p->o.price_ms);
+}
+
+void provision_get_stats(const struct provision *p, struct provision_stats *ret_stats)
+{
+    *ret_stats = p->stats;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Agent sessions (see sessions.h). Both directions tell states: a status is compared with the model and the
+ * differences become facts; the desired document is computed from the model whenever it is asked for.
+ *
+ * Invariants:
+ *  1. What a status told is committed before the status is answered.
+ *  2. A node's revision grows with every change of what is desired of it, over restarts of belayd too.
+ *  3. Checkpoints of a status are posted before its end, so that an end never hides the save that came with
+ * it.
+ */
+#include "scheduler/sessions.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <string.h>
+
+/* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */
+struct seen {
+    struct link in_session;
+    int64_t job, attempt;
+    bool told; /* the agent has it: the script need not be sent again */
+    int64_t failed_saves;
+    int64_t status_no; /* the status in which it was last told */
+};
+
+struct session {
+    int64_t node;
+    int64_t incarnation, seq;
+    int64_t rev;
+    int64_t status_no; /* counts accepted statuses */
+    struct list seen;
+    /* the status that waits */
+    sessions_reply_fn reply;
+    void *ctx;
+    struct timer timer;
+    struct sessions *owner;
+};
+
+struct sessions {
+    struct sessions_options o;
+    struct map by_node;
+};
+
+/* One status on its way through the tick. */
+struct incoming {
+    struct sessions *s;
+    int64_t node, have_rev, wait_ms;
+    sessions_reply_fn reply;
+    void *ctx;
+};
+
+/* ---- sessions ---- */
+
+static void on_wait_over(struct timer *timer, void *ctx);
+
+static struct session *session_of(struct sessions *s, int64_t node)
+{
+    struct session *x = map_get(&s->by_node, node);
+    if (x)
+        return x;
+    x = mem_alloc(sizeof(*x));
+    x->node = node;
+    x->owner = s;
+    x->rev = (s->o.boots << 32) + 1;
+    timer_init(&x->timer, on_wait_over, x);
+    map_put(&s->by_node, node, x);
+    return x;
+}
+
+static void session_free(struct session *x)
+{
+    timer_stop(x->owner->o.timers, &x->timer);
+    for (struct link *n; (n = list_pop(&x->seen));)
+        free(LIST_ENTRY(n, struct seen, in_session));
+    free(x);
+}
+
+static struct seen *seen_of(struct session *x, int64_t job, int64_t attempt)
+{
+    LIST_FOREACH(&x->seen, n)
+    {
+        struct seen *k = LIST_ENTRY(n, struct seen, in_session);
+        if (k->job == job && k->attempt == attempt)
+            return k;
+    }
+    struct seen *k = mem_alloc(sizeof(*k));
+    k->job = job;
+    k->attempt = attempt;
+    list_push_back(&x->seen, &k->in_session);
+    return k;
+}
+
+/* What neither the agent has nor the model wants is of no use any more. */
+static void prune_seen(struct session *x, const struct model *m)
+{
+    LIST_FOREACH(&x->seen, n)
+    {
+        struct seen *k = LIST_ENTRY(n, struct seen, in_session);
+        struct job *job = model_job(m, k->job);
+        bool live = job && job->attempt && job->attempt->row.attempt == k->attempt;
+        if (!live && k->status_no != x->status_no) {
+            link_remove(&k->in_session);
+            free(k);
+        }
+    }
+}
+
+struct sessions *sessions_create(const struct sessions_options *o)
+{
+    struct sessions *s = mem_alloc(sizeof(*s));
+    s->o = *o;
+    return s;
+}
+
+void sessions_destroy(struct sessions *s)
+{
+    if (!s)
+        return;
+    size_t pos = 0;
+    for (struct session *x; (x = map_next(&s->by_node, &pos, NULL));)
+        session_free(x);
+    map_deinit(&s->by_node);
+    free(s);
+}
+
+/* ---- what is desired ---- */
+
+static int64_t resolved_interval_ms(const struct model *m, const struct attempt *a)
+{
+    const struct job_row *j = &a->job->row;
+    if (j->method == CKPT_NONE)
+        return 0;
+    if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
+        return j->ckpt_every_ms;
+    double per_hour = 0;
+    if (a->node->instance) {
+        const struct instance_row *i = &a->node->instance->row;
+        per_hour = core_reclaims_per_hour(m, i->pool, i->zone, i->type, i->market);
+    }
+    return core_save_interval_ms(j->save_ms, per_hour);
+}
+
+static void parse_args(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json_loads(json, 0, NULL);
+    size_t i;
+    json_t *item;
+    d->args = mem_array(json_array_size(v), sizeof(*d->args));
+    json_array_foreach(v, i, item) d->args[d->n_args++] = mem_strdup(json_string_value(item));
+    json_decref(v);
+}
+
+static void parse_env(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json_loads(json, 0, NULL);
+    const char *name;
+    json_t *value;
+    d->env = mem_array(json_object_size(v), sizeof(*d->env));
+    json_object_foreach(v, name, value)
+    {
+        d->env[d->n_env].name = mem_strdup(name);
+        d->env[d->n_env++].value = mem_strdup(json_string_value(value));
+    }
+    json_decref(v);
+}
+
+/* The texts were checked when they came in and are read from our own database: if they do not load, the file
+ * is damaged and the attempt cannot start; the agent is not told of it and the log says why. */
+static int add_spec(struct sessions *s, struct wire_desired_attempt *d, struct err *e)
+{
+    struct spec_change spec = {0};
+    int rc = db_read_spec(s->o.reader, d->job, &spec, e);
+    if (rc != 0)
+        return rc;
+    d->script = spec.script;
+    spec.script = NULL;
+    parse_args(spec.args_json, d);
+    parse_env(spec.env_json, d);
+    STR_COPY(d->cwd, spec.cwd);
+    d->slurm_env = strstr(d->script, "\n#SBATCH") != NULL;
+    spec_change_deinit(&spec);
+    return 0;
+}
+
+static int desire(
+    struct sessions *s, struct session *x, const struct attempt *a, struct wire_desired_attempt *d)
+{
+    const struct job_row *j = &a->job->row;
+    d->job = a->row.job;
+    d->attempt = a->row.attempt;
+    d->acked_sequence = a->row.sequence;
+    if (a->row.state == ATTEMPT_STOPPING) {
+        d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
+        STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
+    }
+    d->kill_wait_ms = s->o.kill_wait_ms;
+    if (d->want != WIRE_RUN || seen_of(x, d->job, d->attempt)->told)
+        return 0;
+    struct err e = {0};
+    if (add_spec(s, d, &e) != 0) {
+        log_error(
+            "an attempt cannot be started: its script cannot be read", log_i("job", d->job), log_err(&e));
+        return -1;
+    }
+    STR_COPY(d->name, j->name);
+    STR_COPY(d->user, j->user);
+    d->cpus = j->need.cpus;
+    d->gpus = j->need.gpus;
+    d->memory_mib = j->need.memory_mib;
+    d->time_limit_ms = j->time_limit_ms;
+    STR_COPY(d->method, ckpt_method_names[j->method]);
+    d->ckpt_signal = j->ckpt_signal;
+    d->ckpt_every_ms = resolved_interval_ms(tick_model(s->o.tick), a);
+    d->ckpt_keep = j->ckpt_keep;
+    d->save_ms = j->save_ms;
+    return 0;
+}
+
+static void answer(struct sessions *s, struct session *x, sessions_reply_fn reply, void *ctx)
+{
+    const struct node *node = model_node(tick_model(s->o.tick), x->node);
+    struct wire_desired d = {.rev = x->rev, .sync_ms = s->o.sync_ms, .lease_ms = s->o.lease_ms};
+    if (!node) {
+        struct err e;
+        err_set(&e, ERR_NOT_FOUND,
+            "node %lld is not one of this cluster's any more: its instance has ended or it was "
+            "deleted",
+            (long long)x->node);
+        reply(ctx, &e, NULL);
+        return;
+    }
+    size_t n = 0;
+    LIST_FOREACH(&node->attempts, l) n++;
+    d.attempts = mem_array(n, sizeof(*d.attempts));
+    LIST_FOREACH(&node->attempts, l)
+    {
+        struct wire_desired_attempt *item = &d.attempts[d.n_attempts];
+        if (desire(s, x, LIST_ENTRY(l, struct attempt, on_node), item) == 0)
+            d.n_attempts++;
+        else
+            memset(item, 0, sizeof(*item));
+    }
+    reply(ctx, NULL, &d);
+    wire_desired_deinit(&d);
+}
+
+/* Lets the waiting status go, with what is desired now. Only after a commit and before the next turn: then
+ * all that the model holds is on disk. */
+static void release(struct session *x)
+{
+    sessions_reply_fn reply = x->reply;
+    if (!reply)
+        return;
+    x->reply = NULL;
+    timer_stop(x->owner->o.timers, &x->timer);
+    answer(x->owner, x, reply, x->ctx);
+}
+
+static void drop_if_gone(struct sessions *s, struct session *x)
+{
+    if (x->reply || model_node(tick_model(s->o.tick), x->node))
+        return;
+    map_remove(&s->by_node, x->node);
+    session_free(x);
+}
+
+void sessions_touch(struct sessions *s, int64_t node)
+{
+    struct session *x = session_of(s, node);
+    x->rev++;
+    release(x);
+    drop_if_gone(s, x);
+}
+
+/* A timer may fire while a commit is under way: the release takes its turn behind it. */
+struct overdue {
+    struct sessions *s;
+    int64_t node;
+};
+
+static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    (void)ctx, (void)t, (void)ret_id, (void)e;
+    return 0;
+}
+
+static void on_overdue(void *ctx, const struct err *e, int64_t id)
+{
+    struct overdue *o = ctx;
+    struct session *x = map_get(&o->s->by_node, o->node);
+    (void)e, (void)id;
+    if (x)
+        release(x);
+    free(o);
+}
+
+static void on_wait_over(struct timer *timer, void *ctx)
+{
+    struct session *x = ctx;
+    struct overdue *o = mem_alloc(sizeof(*o));
+    (void)timer;
+    *o = (struct overdue){x->owner, x->node};
+    tick_post_work(x->owner->o.tick, no_work, on_overdue, o);
+}
+
+void sessions_release_all(struct sessions *s)
+{
+    size_t pos = 0;
+    for (struct session *x; (x = map_next(&s->by_node, &pos, NULL));)
+        release(x);
+}
+
+/* ---- what is told ---- */
+
+static void post_checkpoints(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    for (size_t i = 0; i < st->n_checkpoints; i++) {
+        const struct wire_checkpoint *c = &st->checkpoints[i];
+        if (c->sequence <= a->row.sequence)
+            continue;
+        struct event ev = {
+            .type = EV_CHECKPOINT,
+            .checkpoint = {.job = st->job,
+                .node = a->row.node,
+                .ref = {st->attempt, c->sequence},
+                .bytes = c->bytes,
+                .stored_bytes = c->stored_bytes,
+                .took_ms = c->took_ms,
+                .progress = c->progress == WIRE_NONE ? PROGRESS_NONE : c->progress,
+                .saved_at = {c->saved_at}},
+        };
+        STR_COPY(ev.checkpoint.cause, c->cause);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+}
+
+static void post_failed_saves(
+    struct sessions *s, struct seen *k, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    if (st->failed_saves > k->failed_saves) {
+        struct event ev = {.type = EV_SAVE_FAILED,
+            .save_failed = {.job = st->job, .attempt = st->attempt, .node = a->row.node}};
+        STR_COPY(ev.save_failed.text, st->save_error);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    k->failed_saves = st->failed_saves;
+}
+
+static void post_end(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .exit_code = (int32_t)st->exit_code}};
+    int end = END_NONE;
+    for (int i = 1; end_kind_names[i]; i++)
+        if (str_eq(end_kind_names[i], st->end))
+            end = i;
+    if (end == END_NONE) {
+        log_warn(
+            "an agent told an unknown end; counted as failed", log_i("job", st->job), log_s("end", st->end));
+        end = END_FAILED;
+    }
+    ev.ended.end = (enum end_kind)end;
+    STR_COPY(ev.ended.text, st->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
+{
+    const struct job *job = model_job(tick_model(s->o.tick), st->job);
+    const struct attempt *a = job ? job->attempt : NULL;
+    struct seen *k = seen_of(x, st->job, st->attempt);
+    k->told = true;
+    k->status_no = x->status_no;
+    if (!a || a->row.attempt != st->attempt || a->row.node != x->node)
+        return; /* stale: it is not desired, so the agent forgets it */
+    if (st->started_at != WIRE_NONE && a->row.state == ATTEMPT_ASSIGNED) {
+        struct event ev = {.type = EV_ATTEMPT_STARTED,
+            .started = {.job = st->job,
+                .attempt = st->attempt,
+                .node = x->node,
+                .restored = {st->restored_attempt, st->restored_sequence},
+                .restored_progress =
+                    st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
+                .restore_ms = st->restore_ms,
+                .damaged = (int32_t)st->damaged}};
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    if (st->done != WIRE_NONE) {
+        struct event ev = {.type = EV_PROGRESS,
+            .progress = {.job = st->job,
+                .attempt = st->attempt,
+                .done = st->done,
+                .total = st->total == WIRE_NONE ? PROGRESS_NONE : st->total}};
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    post_checkpoints(s, a, st);
+    post_failed_saves(s, k, a, st);
+    if (st->phase == WIRE_ENDED)
+        post_end(s, a, st);
+}
+
+/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a wiped disk).
+ */
+static void post_vanished(struct sessions *s, struct session *x, const struct node *node)
+{
+    LIST_FOREACH(&node->attempts, l)
+    {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        const struct seen *k = seen_of(x, a->row.job, a->row.attempt);
+        bool had = k->told || a->row.started_at.ms != TIME_NONE_MS;
+        if (!had || k->status_no == x->status_no)
+            continue;
+        struct event ev = {.type = EV_ATTEMPT_ENDED,
+            .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = x->node, .end = END_NODE_LOST}};
+        STR_COPY(ev.ended.text, "the agent has no trace of it any more");
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+}
+
+static void post_notice(struct sessions *s, const struct node *node, const struct wire_notice *n)
+{
+    int kind = NOTICE_TYPE_NONE;
+    for (int i = 1; notice_type_names[i]; i++)
+        if (str_eq(notice_type_names[i], n->kind))
+            kind = i;
+    if (kind <= (int)node->row.notice)
+        return;
+    struct event ev = {.type = EV_NOTICE,
+        .notice = {.node = node->row.id,
+            .kind = (enum notice_type)kind,
+            .deadline = {n->deadline == WIRE_NONE ? TIME_NONE_MS : n->deadline}}};
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* After the commit of what a status told: answer it or let it wait. */
+static void on_told(void *ctx, const struct err *e, int64_t id)
+{
+    struct incoming *in = ctx;
+    struct sessions *s = in->s;
+    (void)id;
+    if (e) {
+        in->reply(in->ctx, e, NULL);
+        free(in);
+        return;
+    }
+    struct session *x = session_of(s, in->node);
+    prune_seen(x, tick_model(s->o.tick));
+    if (in->wait_ms <= 0 || in->have_rev != x->rev || !model_node(tick_model(s->o.tick), in->node)) {
+        answer(s, x, in->reply, in->ctx);
+        drop_if_gone(s, x);
+    } else {
+        release(x);
+        x->reply = in->reply;
+        x->ctx = in->ctx;
+        timer_start(s->o.timers, &x->timer, in->wait_ms < s->o.sync_ms ? in->wait_ms : s->o.sync_ms);
+    }
+    free(in);
+}
+
+void sessions_status(
+    struct sessions *s, int64_t node_id, const struct wire_status *st, sessions_reply_fn reply, void *ctx)
+{
+    const struct node *node = model_node(tick_model(s->o.tick), node_id);
+    struct session *x = session_of(s, node_id);
+    struct incoming *in = mem_alloc(sizeof(*in));
+    *in = (struct incoming){.s = s,
+        .node = node_id,
+        .have_rev = st->have_rev,
+        .wait_ms = st->wait_ms,
+        .reply = reply,
+        .ctx = ctx};
+    bool newer = st->incarnation > x->incarnation || (st->incarnation == x->incarnation && st->seq > x->seq);
+    if (node && newer) {
+        x->incarnation = st->incarnation;
+        x->seq = st->seq;
+        x->status_no++;
+        post_notice(s, node, &st->notice);
+        for (size_t i = 0; i < st->n_attempts; i++)
+            post_attempt(s, x, &st->attempts[i]);
+        post_vanished(s, x, node);
+    }
+    struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = node_id}};
+    tick_post(s->o.tick, &ev, on_told, in);
+}
