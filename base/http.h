@@ -35,12 +35,14 @@ struct http_request {
     struct http_tls tls;
 };
 
-#define HTTP_REPLY_HEADERS_MAX 32
+#define HTTP_REPLY_HEADERS_MAX 64
 
 struct http_reply {
     int status;        /* 100 .. 599 */
     struct buf body;
-    char *headers[HTTP_REPLY_HEADERS_MAX]; /* "Name: value" as received, at most 1024 bytes each */
+    /* "Name: value" as received. Those of over 1024 bytes, and those after the last place, are left out. */
+    char *headers[HTTP_REPLY_HEADERS_MAX];
+                                              * what comes after the last place, are left out */
     size_t n_headers;
 };
 

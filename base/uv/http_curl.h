@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One request as a curl easy handle: options in, outcome out. No loop here.
+ */
+#ifndef BELAY_BASE_UV_HTTP_CURL_H
+#define BELAY_BASE_UV_HTTP_CURL_H
+
+#include "base/http.h"
+#include <curl/curl.h>
+
+struct http_curl {
+    CURL *easy;
+    struct curl_slist *headers, *connect_to;
+    struct http_reply reply;
+    size_t max_reply_bytes;
+    bool is_too_large;
+    char label[256]; /* "GET https://host:443/path" for errors: without query, user and password */
+    char curl_error[CURL_ERROR_SIZE];
+};
+
+/* c zeroed; must not move until http_curl_deinit. Copies what it needs of r. ERR_INVALID: r is malformed. */
+int http_curl_init(struct http_curl *c, const struct http_request *r, struct err *e);
+void http_curl_deinit(struct http_curl *c);
+
+/* What curl's outcome means; 0: c->reply is good. */
+int http_curl_result(struct http_curl *c, CURLcode code, struct err *e);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Listening sockets of the HTTP server. Close-on-exec and non-blocking.
+ */
+#ifndef BELAY_BASE_UV_HTTP_LISTEN_H
+#define BELAY_BASE_UV_HTTP_LISTEN_H
+
+#include "base/err.h"
+#include <sys/types.h>
+
+#define HTTP_LISTEN_BACKLOG 1024
+
+/* host: a numeric address or a name of this machine. Blocks for the look-up of a name. *ret_port is the port
+ * bound. */
+int http_listen_tcp(const char *host, int port, int *ret_fd, int *ret_port, struct err *e);
+
+/* An old socket at path is replaced in one step; anything else that stands there is refused (ERR_CONFLICT).
+ */
+int http_listen_unix(const char *path, mode_t mode, int *ret_fd, struct err *e);
+
+#endif
