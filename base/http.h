@@ -42,7 +42,6 @@ struct http_reply {
     struct buf body;
     /* "Name: value" as received. Those of over 1024 bytes, and those after the last place, are left out. */
     char *headers[HTTP_REPLY_HEADERS_MAX];
-                                              * what comes after the last place, are left out */
     size_t n_headers;
 };
 

@@ -5,8 +5,12 @@
  *
  * Three ways, the best that the machine allows: a cgroup v2 directory (cgroup.kill); on a hybrid machine, a
  * directory in each writable v1 hierarchy (freezer, memory, cpu, pids) together with the v2 one; without either,
- * the caller is a child subreaper and descendants are found by walking /proc. In every way proc_kill_all returns
- * only when nothing of the tree is left, or the deadline passed. Calls block for at most their deadline.
+ * the caller is a child subreaper and descendants are found by walking /proc. In every way proc_group_kill_all
+ * returns only when nothing of the tree is left, or the deadline passed. Calls block for at most their deadline.
+ *
+ * A process that has one group and no other children (the supervisor) needs no more than open, enter and kill_all.
+ * One that has several groups (the emulator) also calls proc_become_init in each group's first child and names it
+ * to the group with proc_group_add_root: in subreaper mode nothing else tells whose an orphan is.
  */
 #ifndef BELAY_BASE_UV_PROC_H
 #define BELAY_BASE_UV_PROC_H
@@ -25,34 +29,53 @@ struct proc_limits {
 
 struct proc_group;
 
-/* Makes (or re-opens, after the caller's restart) the group `name` ([A-Za-z0-9._-], at most 100 bytes). The
- * calling process becomes a child subreaper in every mode. parent_dir NULL: chosen by looking at
- * /proc/self/cgroup and what is writable. Falls to the next mode silently; proc_group_mode tells. */
+#define PROC_NAME_MAX 100
+
+/* Makes (or re-opens, after the caller's restart) the group `name` (str_is_name, at most PROC_NAME_MAX bytes;
+ * ERR_INVALID), below the caller's own cgroups. The calling process becomes a child subreaper in every mode. Falls
+ * to the next mode silently; proc_group_mode tells. Limits that the machine does not let us set are left out.
+ * limits may be NULL. */
 int proc_group_open(const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e);
+/* As above in this mode or not at all (ERR_UNSUPPORTED): for tests. */
+int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
+    struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
 
-/* To be called in a forked child before exec: puts the caller into the group. Async-signal-safe. */
+/* To be called in a forked child before exec: puts the caller into the group. Async-signal-safe; 0 or -errno. */
 int proc_group_enter(const struct proc_group *g);
+
+/* To be called in a forked child, after proc_group_enter: forks once more, and returns 0 in the new child. The
+ * process that called stays as an init: subreaper of all below, without any open file, deaf to signals, it ends
+ * when the last process below it has ended, with the exit code of its first child (128 + signal if that was
+ * killed). -errno if it could not fork. Async-signal-safe. */
+int proc_become_init(void);
+
+/* Tells the group that this child of the caller, which is or will be an init (proc_become_init), is its root. In
+ * subreaper mode the group is then the trees of its roots instead of all descendants of the caller. */
+void proc_group_add_root(struct proc_group *g, pid_t pid);
 
 /* Signals every process in the group (subreaper mode: every descendant of the caller but none of the caller's own
  * threads); returns how many got it. */
 int proc_group_signal(struct proc_group *g, int signum);
 
-/* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps zombies
- * that became the caller's children, except keep_pid (0: none), whose status the caller wants to read itself. */
+/* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps those
+ * of the killed that are or became the caller's children, except keep_pid (0: none) and the roots, whose status the
+ * caller wants to read itself. */
 int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e);
 
 /* Kills all descendants of pid and pid itself, by walking /proc; for a tree of which the caller is an ancestor or
- * has the right. Same deadline rule. */
+ * has the right. pid is held still and dies last, so that its orphans (it is their subreaper, or has none that left
+ * it) stay findable. pid itself is not reaped. Same deadline rule. */
 int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e);
 
-/* Memory high-water mark and use in bytes where a cgroup tells, else -1. */
+/* Memory high-water mark in bytes where a cgroup tells, else -1. */
 int64_t proc_group_memory_peak(const struct proc_group *g);
 
 /* Removes the (empty) cgroup directories and frees. NULL is fine. */
 void proc_group_close(struct proc_group *g, bool remove);
 
-/* Identity of a process that survives pid reuse: its start time in clock ticks since boot, or 0 if it is gone. */
+/* Identity of a process that survives pid reuse: its start time in clock ticks since boot, or 0 if it is gone (or
+ * a zombie). */
 uint64_t proc_start_ticks(pid_t pid);
 
 #endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cgroup directories. Where they are comes from /proc/self/mountinfo and /proc/self/cgroup (cgroups(7)); what
+ * can be done is found out by doing it. A process is frozen or killed through the v2 directory where there is
+ * one (cgroup.kill, Linux 5.14), else the v1 freezer holds them still while each is killed, so that a fork
+ * cannot get away.
+ */
+#include "base/uv/cgroups.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
+#define DEPTH_MAX 64               /* of groups that a task makes below its own */
+
+static const char *const controllers[CGROUP_KINDS] = {NULL, "freezer", "memory", "cpu", "pids"};
+
+/* ---- Sets of pids ---- */
+
+void pids_deinit(struct pids *p)
+{
+    free(p->pids);
+    *p = (struct pids){0};
+}
+
+bool pids_has(const struct pids *p, pid_t pid)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->pids[i] == pid)
+            return true;
+    return false;
+}
+
+void pids_add(struct pids *p, pid_t pid)
+{
+    if (pids_has(p, pid))
+        return;
+    if (p->n == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 64;
+        p->pids = mem_resize(p->pids, p->cap, sizeof(*p->pids));
+    }
+    p->pids[p->n++] = pid;
+}
+
+/* ---- Small files ---- */
+
+/* Files of /proc and cgroupfs have no size: read to the end. False if it cannot be read. */
+static bool read_text(const char *path, struct buf *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    char piece[4096];
+    ssize_t n;
+    while ((n = read(fd, piece, sizeof(piece))) > 0 && out->len < TEXT_MAX)
+        buf_add(out, piece, (size_t)n);
+    close(fd);
+    return n >= 0;
+}
+
+static int write_text(const char *dir, const char *file, const char *text)
+{
+    char *path = mem_printf("%s/%s", dir, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int rc = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+/* ---- Where the hierarchies are ---- */
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+struct mount {
+    char *root;  /* what part of the hierarchy is mounted */
+    char *point; /* where */
+};
+
+static void mount_deinit(struct mount *m)
+{
+    free(m->root);
+    free(m->point);
+}
+
+/* One line of mountinfo: "36 35 0:30 ROOT POINT options [tags] - TYPE source SUPER". */
+static bool match_mount(char *line, enum cgroup_kind kind, struct mount *ret_mount)
+{
+    char *save, *fields[5], *tail = strstr(line, " - ");
+    if (!tail)
+        return false;
+    *tail = '\0';
+    for (size_t i = 0; i < 5; i++)
+        if (!(fields[i] = strtok_r(i == 0 ? line : NULL, " ", &save)))
+            return false;
+    char *type = strtok_r(tail + 3, " ", &save), *source = strtok_r(NULL, " ", &save);
+    char *super = strtok_r(NULL, " ", &save);
+    if (!type || !source || !super || strchr(fields[4], '\\'))
+        return false;
+    bool is_it = kind == CGROUP_V2 ? str_eq(type, "cgroup2")
+                                   : str_eq(type, "cgroup") && has_word(super, controllers[kind]);
+    if (is_it)
+        *ret_mount = (struct mount){.root = mem_strdup(fields[3]), .point = mem_strdup(fields[4])};
+    return is_it;
+}
+
+static bool find_mount(enum cgroup_kind kind, struct mount *ret_mount)
+{
+    struct buf text = {0};
+    char *save = NULL;
+    bool found = false;
+    if (read_text("/proc/self/mountinfo", &text) && text.len > 0)
+        for (char *line = strtok_r(text.data, "\n", &save); line && !found;
+             line = strtok_r(NULL, "\n", &save))
+            found = match_mount(line, kind, ret_mount);
+    buf_deinit(&text);
+    return found;
+}
+
+bool cgroups_has_v1(void)
+{
+    struct mount m;
+    for (enum cgroup_kind k = CGROUP_FREEZER; k < CGROUP_KINDS; k++)
+        if (find_mount(k, &m)) {
+            mount_deinit(&m);
+            return true;
+        }
+    return false;
+}
+
+/* A process' place in a hierarchy, from "/proc/.../cgroup": lines "N:controllers:/path", for v2 "0::/path".
+ * NULL if it is not told. */
+static char *place_of(const char *proc_file, enum cgroup_kind kind)
+{
+    struct buf text = {0};
+    char *save = NULL, *place = NULL;
+    if (read_text(proc_file, &text) && text.len > 0)
+        for (char *line = strtok_r(text.data, "\n", &save); line && !place;
+             line = strtok_r(NULL, "\n", &save)) {
+            char *list = strchr(line, ':');
+            char *path = list ? strchr(list + 1, ':') : NULL;
+            if (!path)
+                continue;
+            *path++ = '\0';
+            list++;
+            if (kind == CGROUP_V2 ? *list == '\0' : has_word(list, controllers[kind]))
+                place = mem_strdup(path);
+        }
+    buf_deinit(&text);
+    return place;
+}
+
+/* The directory for `name` below the caller's own, or NULL where this process cannot see its own. *ret_place
+ * is the same as /proc/PID/cgroup will name it. */
+static char *dir_for(enum cgroup_kind kind, const char *name, char **ret_place)
+{
+    struct mount m;
+    char *own = place_of("/proc/self/cgroup", kind), *dir = NULL;
+    if (!own || str_starts(own, "/..") || !find_mount(kind, &m))
+        goto out;
+    size_t skip = str_eq(m.root, "/") ? 0 : strlen(m.root);
+    if (strncmp(own, m.root, skip) == 0 && (own[skip] == '/' || own[skip] == '\0')) {
+        const char *below = str_eq(own + skip, "/") ? "" : own + skip;
+        dir = mem_printf("%s%s/%s", m.point, below, name);
+        *ret_place = mem_printf("%s/%s", str_eq(own, "/") ? "" : own, name);
+    }
+    mount_deinit(&m);
+out:
+    free(own);
+    return dir;
+}
+
+/* ---- Making them ---- */
+
+/* A child of a v2 group has a controller's files only if the parent hands the controller down. */
+static void hand_down_controllers(const char *dir)
+{
+    char *parent = mem_strndup(dir, (size_t)(strrchr(dir, '/') - dir));
+    write_text(parent, "cgroup.subtree_control", "+memory");
+    write_text(parent, "cgroup.subtree_control", "+cpu");
+    write_text(parent, "cgroup.subtree_control", "+pids");
+    free(parent);
+}
+
+/* Leaves dirs[kind] empty where that hierarchy is not to be had. */
+static void open_dir(struct cgroups *c, enum cgroup_kind kind, const char *name)
+{
+    char *place = NULL, *dir = dir_for(kind, name, &place), *procs = NULL;
+    int fd = -1;
+    if (!dir || (mkdir(dir, 0755) < 0 && errno != EEXIST))
+        goto out;
+    procs = mem_printf("%s/cgroup.procs", dir);
+    fd = open(procs, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        rmdir(dir);
+        goto out;
+    }
+    c->dirs[kind].path = mem_strdup(dir);
+    c->dirs[kind].procs_fd = fd;
+    if (kind == CGROUP_V2) {
+        hand_down_controllers(dir);
+        c->v2_name = mem_strdup(place);
+    }
+out:
+    free(procs);
+    free(dir);
+    free(place);
+}
+
+static void set_limit(const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%lld", (long long)value);
+    if (value > 0 && c->dirs[kind].path && write_text(c->dirs[kind].path, file, text) < 0)
+        log_debug("cgroup limit not set", log_s("group", c->dirs[kind].path), log_s("file", file));
+}
+
+static int64_t clamp(int64_t value, int64_t min, int64_t max)
+{
+    return value < min ? min : value > max ? max : value;
+}
+
+/* A controller is in v1 or in v2, never in both: what the machine does not have fails and is left out. */
+static void set_limits(const struct cgroups *c, const struct proc_limits *l)
+{
+    set_limit(c, CGROUP_V2, "memory.max", l->memory_bytes);
+    set_limit(c, CGROUP_MEMORY, "memory.limit_in_bytes", l->memory_bytes);
+    set_limit(c, CGROUP_V2, "pids.max", l->pids_max);
+    set_limit(c, CGROUP_PIDS, "pids.max", l->pids_max);
+    if (l->cpus_milli > 0) { /* one CPU is the default weight of each: 100 and 1024 */
+        set_limit(c, CGROUP_V2, "cpu.weight", clamp(l->cpus_milli / 10, 1, 10000));
+        set_limit(c, CGROUP_CPU, "cpu.shares", clamp(l->cpus_milli * 1024 / 1000, 2, 262144));
+    }
+}
+
+int cgroups_open(
+    struct cgroups *c, const char *name, const struct proc_limits *limits, bool with_v1, struct err *e)
+{
+    size_t n = 0;
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
+        if (k == CGROUP_V2 || with_v1)
+            open_dir(c, k, name);
+        n += c->dirs[k].path != NULL;
+    }
+    if (n == 0)
+        return err_set(
+            e, ERR_UNSUPPORTED, "no cgroup directory can be made for \"%s\" on this machine", name);
+    if (limits)
+        set_limits(c, limits);
+    return 0;
+}
+
+int cgroups_enter(const struct cgroups *c)
+{
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
+        if (c->dirs[k].path && write(c->dirs[k].procs_fd, "0", 1) < 0)
+            return -errno;
+    return 0;
+}
+
+/* ---- Walking a directory and the ones that tasks made below it ---- */
+
+typedef void (*dir_fn)(const char *dir, void *ctx);
+
+/* Deepest first, so that fn may remove. */
+static void walk(const char *dir, int depth, dir_fn fn, void *ctx)
+{
+    DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
+    if (!d)
+        return;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        char *below = mem_printf("%s/%s", dir, entry->d_name);
+        walk(below, depth + 1, fn, ctx);
+        free(below);
+    }
+    closedir(d);
+    fn(dir, ctx);
+}
+
+static void walk_kind(const struct cgroups *c, enum cgroup_kind kind, dir_fn fn, void *ctx)
+{
+    if (c->dirs[kind].path)
+        walk(c->dirs[kind].path, 0, fn, ctx);
+}
+
+static void add_procs(const char *dir, void *ctx)
+{
+    char *path = mem_printf("%s/cgroup.procs", dir), *save = NULL;
+    struct buf text = {0};
+    if (read_text(path, &text) && text.len > 0)
+        for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            if (atol(line) > 0) /* 0: a process of another pid namespace */
+                pids_add(ctx, (pid_t)atol(line));
+    buf_deinit(&text);
+    free(path);
+}
+
+void cgroups_list(const struct cgroups *c, struct pids *out)
+{
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
+        walk_kind(c, k, add_procs, out);
+}
+
+/* ---- Killing ---- */
+
+static void thaw_v1(const char *dir, void *ctx)
+{
+    (void)ctx;
+    write_text(dir, "freezer.state", "THAWED");
+}
+
+static void freeze(const struct cgroups *c)
+{
+    if (c->dirs[CGROUP_V2].path && write_text(c->dirs[CGROUP_V2].path, "cgroup.freeze", "1") == 0)
+        return;
+    if (c->dirs[CGROUP_FREEZER].path)
+        write_text(c->dirs[CGROUP_FREEZER].path, "freezer.state", "FROZEN");
+}
+
+/* Also what a task froze itself: a process in a frozen v1 group does not die. */
+static void thaw(const struct cgroups *c)
+{
+    if (c->dirs[CGROUP_V2].path)
+        write_text(c->dirs[CGROUP_V2].path, "cgroup.freeze", "0");
+    walk_kind(c, CGROUP_FREEZER, thaw_v1, NULL);
+}
+
+size_t cgroups_strike(const struct cgroups *c, struct pids *seen)
+{
+    struct pids found = {0};
+    bool is_killed = c->dirs[CGROUP_V2].path && write_text(c->dirs[CGROUP_V2].path, "cgroup.kill", "1") == 0;
+    if (!is_killed)
+        freeze(c);
+    cgroups_list(c, &found);
+    for (size_t i = 0; i < found.n; i++) {
+        kill(found.pids[i], SIGKILL);
+        pids_add(seen, found.pids[i]);
+    }
+    thaw(c);
+    size_t n = found.n;
+    pids_deinit(&found);
+    return n;
+}
+
+bool cgroups_owns(const struct cgroups *c, pid_t pid)
+{
+    char file[40];
+    snprintf(file, sizeof(file), "/proc/%ld/cgroup", (long)pid);
+    char *place = c->v2_name ? place_of(file, CGROUP_V2) : NULL;
+    size_t n = place ? strlen(c->v2_name) : 0;
+    bool is_ours =
+        place && strncmp(place, c->v2_name, n) == 0 && (place[n] == '\0' || strchr("/ ", place[n]));
+    free(place);
+    return is_ours;
+}
+
+/* ---- The rest ---- */
+
+static int64_t read_number(const char *dir, const char *file)
+{
+    char *path = mem_printf("%s/%s", dir, file);
+    struct buf text = {0};
+    int64_t value = -1;
+    if (read_text(path, &text) && text.len > 0) {
+        text.data[strcspn(text.data, "\n")] = '\0';
+        if (str_to_i64(text.data, 0, INT64_MAX, file, &value, NULL) < 0)
+            value = -1;
+    }
+    buf_deinit(&text);
+    free(path);
+    return value;
+}
+
+int64_t cgroups_memory_peak(const struct cgroups *c)
+{
+    if (c->dirs[CGROUP_MEMORY].path)
+        return read_number(c->dirs[CGROUP_MEMORY].path, "memory.max_usage_in_bytes");
+    return c->dirs[CGROUP_V2].path ? read_number(c->dirs[CGROUP_V2].path, "memory.peak") : -1;
+}
+
+/* A process leaves its group a moment after it was last seen there. */
+#define REMOVE_TRIES 100
+static const struct timespec remove_pause = {.tv_nsec = 2000000};
+
+static void remove_dir(const char *dir, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < REMOVE_TRIES && rmdir(dir) < 0 && errno == EBUSY; i++)
+        nanosleep(&remove_pause, NULL);
+}
+
+void cgroups_close(struct cgroups *c, bool remove)
+{
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
+        if (!c->dirs[k].path)
+            continue;
+        close(c->dirs[k].procs_fd);
+        if (remove)
+            walk_kind(c, k, remove_dir, NULL);
+        free(c->dirs[k].path);
+    }
+    free(c->v2_name);
+    *c = (struct cgroups){0};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cgroup directories of one group of processes: one in the v2 hierarchy, and on a machine with v1
+ * hierarchies one in each of freezer, memory, cpu and pids, below the caller's own place in each. As many as
+ * can be made; one is enough to hold the processes together.
+ */
+#ifndef BELAY_BASE_UV_CGROUPS_H
+#define BELAY_BASE_UV_CGROUPS_H
+
+#include "base/err.h"
+#include "base/uv/proc.h"
+#include <stddef.h>
+
+enum cgroup_kind { CGROUP_V2, CGROUP_FREEZER, CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_KINDS };
+
+struct cgroups {
+    struct {
+        char *path;   /* NULL: there is none */
+        int procs_fd; /* its cgroup.procs, for entering */
+    } dirs[CGROUP_KINDS];
+    char *v2_name; /* the v2 one as /proc/PID/cgroup names it */
+};
+
+struct pids {
+    pid_t *pids;
+    size_t n, cap;
+};
+
+void pids_deinit(struct pids *p);
+void pids_add(struct pids *p, pid_t pid); /* once */
+bool pids_has(const struct pids *p, pid_t pid);
+
+/* with_v1 false: the v2 directory alone. ERR_UNSUPPORTED if none could be made. Limits that the machine does
+ * not let us set are left out. */
+int cgroups_open(
+    struct cgroups *c, const char *name, const struct proc_limits *limits, bool with_v1, struct err *e);
+/* Async-signal-safe; 0 or -errno. */
+int cgroups_enter(const struct cgroups *c);
+/* Every live process in the group or in a group that was made below it. */
+void cgroups_list(const struct cgroups *c, struct pids *out);
+/* One stroke at everything in it, frozen processes too; adds what it saw to seen and returns how many it met.
+ */
+size_t cgroups_strike(const struct cgroups *c, struct pids *seen);
+/* Whether a process (a zombie too) is or was last in the v2 group. */
+bool cgroups_owns(const struct cgroups *c, pid_t pid);
+int64_t cgroups_memory_peak(const struct cgroups *c); /* -1: unknown */
+/* remove: the directories too, which must be empty. */
+void cgroups_close(struct cgroups *c, bool remove);
+
+/* Whether v1 hierarchies with controllers that we use are mounted. */
+bool cgroups_has_v1(void);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Containment of process trees. A kill is a loop of strokes until two looks in a row find nothing alive (one
+ * look at /proc is no snapshot: a process can slip past it). In subreaper mode a stroke first stops
+ * everything it can find, again and again until nothing new appears, and only then kills: whoever forks
+ * cannot outrun it, because the stopped do not fork and their places are not freed meanwhile.
+ */
+#include "base/uv/proc.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "base/uv/cgroups.h"
+#include "base/uv/proc_table.h"
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STOP_ROUNDS_MAX 50
+#define CLEAN_LOOKS 2
+#define PAUSE_MAX_MS 20
+
+struct proc_group {
+    enum proc_mode mode;
+    char name[PROC_NAME_MAX + 1];
+    struct cgroups cgroups; /* empty in subreaper mode */
+    struct pids roots;
+};
+
+/* ---- Open, enter ---- */
+
+int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
+    struct proc_group **ret_group, struct err *e)
+{
+    if (!str_is_name(name, PROC_NAME_MAX))
+        return err_set(e, ERR_INVALID, "\"%.120s\" cannot name a group of processes", name);
+    struct cgroups cgroups = {0};
+    if (mode != PROC_SUBREAPER) {
+        int rc = cgroups_open(&cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
+        if (rc < 0)
+            return rc;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    struct proc_group *g = mem_alloc(sizeof(*g));
+    g->mode = mode;
+    g->cgroups = cgroups;
+    STR_COPY(g->name, name);
+    *ret_group = g;
+    return 0;
+}
+
+int proc_group_open(
+    const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e)
+{
+    enum proc_mode best = cgroups_has_v1() ? PROC_CGROUP_HYBRID : PROC_CGROUP2;
+    int rc = proc_group_open_mode(name, limits, best, ret_group, e);
+    if (rc == ERR_UNSUPPORTED)
+        rc = proc_group_open_mode(name, limits, PROC_SUBREAPER, ret_group, e);
+    return rc;
+}
+
+enum proc_mode proc_group_mode(const struct proc_group *g)
+{
+    return g->mode;
+}
+
+int proc_group_enter(const struct proc_group *g)
+{
+    return cgroups_enter(&g->cgroups);
+}
+
+void proc_group_add_root(struct proc_group *g, pid_t pid)
+{
+    pids_add(&g->roots, pid);
+}
+
+/* Waits for all below; does not return. */
+static void be_init(pid_t first)
+{
+    for (int s = 1; s < NSIG; s++)
+        if (s != SIGCHLD)
+            signal(s, SIG_IGN);
+    close_range(0, ~0U, 0);
+    int status, code = 0;
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid == first)
+            code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        if (pid < 0 && errno != EINTR)
+            _exit(code);
+    }
+}
+
+int proc_become_init(void)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid > 0)
+        be_init(pid);
+    return pid < 0 ? -errno : 0;
+}
+
+/* ---- Members in subreaper mode ---- */
+
+static void mark_root(struct proc_table *t, pid_t root)
+{
+    struct proc_entry *p = proc_table_find(t, root);
+    if (p)
+        p->is_marked = true;
+    proc_table_mark_below(t, root);
+}
+
+static void mark_members(const struct proc_group *g, struct proc_table *t)
+{
+    if (g->roots.n == 0)
+        proc_table_mark_below(t, getpid());
+    for (size_t i = 0; i < g->roots.n; i++)
+        mark_root(t, g->roots.pids[i]);
+}
+
+static void list_members(const struct proc_group *g, struct pids *out)
+{
+    if (g->mode != PROC_SUBREAPER) {
+        cgroups_list(&g->cgroups, out);
+        return;
+    }
+    struct proc_table t = {0};
+    proc_table_read(&t);
+    mark_members(g, &t);
+    for (size_t i = 0; i < t.n; i++)
+        if (t.entries[i].is_marked && proc_entry_is_alive(&t.entries[i]))
+            pids_add(out, t.entries[i].pid);
+    proc_table_deinit(&t);
+}
+
+int proc_group_signal(struct proc_group *g, int signum)
+{
+    struct pids members = {0};
+    int n = 0;
+    list_members(g, &members);
+    for (size_t i = 0; i < members.n; i++)
+        n += kill(members.pids[i], signum) == 0;
+    pids_deinit(&members);
+    return n;
+}
+
+/* ---- Killing ---- */
+
+/* What a hunt is after: a group's cgroups, or all below a process. */
+struct hunt {
+    const struct cgroups *cgroups; /* or NULL: */
+    pid_t below;
+    struct pids seen; /* whatever was found, for reaping */
+    struct mono until;
+};
+
+static size_t signal_below(struct hunt *h, int signum, bool only_new)
+{
+    struct proc_table t = {0};
+    size_t n = 0;
+    proc_table_read(&t);
+    proc_table_mark_below(&t, h->below);
+    for (size_t i = 0; i < t.n; i++) {
+        const struct proc_entry *p = &t.entries[i];
+        if (!p->is_marked || !proc_entry_is_alive(p) || (only_new && proc_entry_is_stopped(p)))
+            continue;
+        if (only_new && pids_has(&h->seen, p->pid))
+            continue; /* told to stop already, and it will */
+        pids_add(&h->seen, p->pid);
+        kill(p->pid, signum);
+        n++;
+    }
+    proc_table_deinit(&t);
+    return n;
+}
+
+/* Returns how many it met alive. */
+static size_t strike(struct hunt *h)
+{
+    if (h->cgroups)
+        return cgroups_strike(h->cgroups, &h->seen);
+    for (int i = 0; i < STOP_ROUNDS_MAX && signal_below(h, SIGSTOP, true) > 0; i++)
+        continue;
+    return signal_below(h, SIGKILL, false);
+}
+
+static void pause_ms(int ms)
+{
+    const struct timespec t = {.tv_nsec = (long)ms * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static int refused_to_die(const struct hunt *h, const char *what, struct err *e)
+{
+    struct proc_entry p;
+    for (size_t i = h->seen.n; i-- > 0;)
+        if (proc_read_entry(h->seen.pids[i], &p) && proc_entry_is_alive(&p))
+            return err_set(e, ERR_TIMEOUT,
+                "killing %s: process %ld (state %c) is still there at the deadline", what, (long)p.pid,
+                p.state);
+    return err_set(e, ERR_TIMEOUT, "killing %s: new processes still appeared at the deadline", what);
+}
+
+static int hunt_down(struct hunt *h, const char *what, struct err *e)
+{
+    int pause = 1;
+    for (int clean = 0; clean < CLEAN_LOOKS;) {
+        if (strike(h) == 0) {
+            clean++;
+            continue;
+        }
+        clean = 0;
+        if (clock_mono(&clock_system).ms >= h->until.ms)
+            return refused_to_die(h, what, e);
+        pause_ms(pause);
+        pause = pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
+    }
+    return 0;
+}
+
+/* Zombies that are ours to reap: those the hunt saw, and those it killed too fast to see (cgroup.kill). */
+static void reap(const struct proc_group *g, const struct hunt *h, pid_t keep_pid)
+{
+    struct proc_table t = {0};
+    proc_table_read(&t);
+    for (size_t i = 0; i < t.n; i++) {
+        const struct proc_entry *p = &t.entries[i];
+        if (p->state != 'Z' || p->ppid != getpid() || p->pid == keep_pid ||
+            (g && pids_has(&g->roots, p->pid)))
+            continue;
+        if (pids_has(&h->seen, p->pid) || (g && cgroups_owns(&g->cgroups, p->pid)))
+            waitpid(p->pid, NULL, WNOHANG);
+    }
+    proc_table_deinit(&t);
+}
+
+static struct mono deadline_in(int64_t timeout_ms)
+{
+    return (struct mono){clock_mono(&clock_system).ms + timeout_ms};
+}
+
+int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
+{
+    assert(pid > 1 && pid != getpid());
+    char what[48];
+    struct hunt h = {.below = pid, .until = deadline_in(timeout_ms)};
+    snprintf(what, sizeof(what), "the tree of process %ld", (long)pid);
+    kill(pid, SIGSTOP);
+    int rc = hunt_down(&h, what, e);
+    kill(pid, SIGKILL);
+    pids_add(&h.seen, pid);
+    while (rc == 0 && proc_start_ticks(pid) != 0) {
+        if (clock_mono(&clock_system).ms >= h.until.ms)
+            rc = refused_to_die(&h, what, e);
+        else
+            pause_ms(1);
+    }
+    reap(NULL, &h, pid);
+    pids_deinit(&h.seen);
+    return rc;
+}
+
+/* A root may have been reaped, and its number given to a stranger: it is ours while it is our child. */
+static bool is_own_child(pid_t pid)
+{
+    struct proc_entry p;
+    return proc_read_entry(pid, &p) && p.ppid == getpid() && proc_entry_is_alive(&p);
+}
+
+static int kill_roots(struct proc_group *g, struct mono until, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < g->roots.n; i++)
+        if (is_own_child(g->roots.pids[i])) {
+            int64_t left_ms = until.ms - clock_mono(&clock_system).ms;
+            int one = proc_tree_kill(g->roots.pids[i], left_ms > 0 ? left_ms : 0, rc < 0 ? NULL : e);
+            rc = rc < 0 ? rc : one;
+        }
+    return rc;
+}
+
+int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e)
+{
+    struct mono until = deadline_in(timeout_ms);
+    if (g->mode == PROC_SUBREAPER && g->roots.n > 0)
+        return kill_roots(g, until, e);
+    char what[PROC_NAME_MAX + 16];
+    snprintf(what, sizeof(what), "group %s", g->name);
+    struct hunt h = {
+        .cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups, .below = getpid(), .until = until};
+    int rc = hunt_down(&h, what, e);
+    reap(g, &h, keep_pid);
+    pids_deinit(&h.seen);
+    return rc;
+}
+
+/* ---- The rest ---- */
+
+int64_t proc_group_memory_peak(const struct proc_group *g)
+{
+    return cgroups_memory_peak(&g->cgroups);
+}
+
+void proc_group_close(struct proc_group *g, bool remove)
+{
+    if (!g)
+        return;
+    cgroups_close(&g->cgroups, remove);
+    pids_deinit(&g->roots);
+    free(g);
+}
+
+uint64_t proc_start_ticks(pid_t pid)
+{
+    struct proc_entry p;
+    return proc_read_entry(pid, &p) && proc_entry_is_alive(&p) ? p.start_ticks : 0;
+}

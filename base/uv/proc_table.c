@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading /proc. The text of /proc/PID/stat is the kernel's, but the command's name in it is the program's
+ * choice and may hold blanks and brackets: fields are counted from the last ')'.
+ */
+#include "base/uv/proc_table.h"
+#include "base/mem.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *after = strrchr(text, ')');
+    char state;
+    int ppid;
+    unsigned long long start;
+    /* fields 3 (state), 4 (parent) and 22 (start time) of proc(5) */
+    if (!after ||
+        sscanf(after + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+            &state, &ppid, &start) != 3)
+        return false;
+    *ret_entry = (struct proc_entry){.pid = pid, .ppid = ppid, .state = state, .start_ticks = start};
+    return true;
+}
+
+static void add(struct proc_table *t, const struct proc_entry *p)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 256;
+        t->entries = mem_resize(t->entries, t->cap, sizeof(*t->entries));
+    }
+    t->entries[t->n++] = *p;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const struct proc_entry *)a)->pid, y = ((const struct proc_entry *)b)->pid;
+    return (x > y) - (x < y);
+}
+
+void proc_table_read(struct proc_table *t)
+{
+    t->n = 0;
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return;
+    for (struct dirent *d; (d = readdir(dir));) {
+        char *end;
+        long pid = strtol(d->d_name, &end, 10);
+        struct proc_entry p;
+        if (pid > 0 && *end == '\0' && proc_read_entry((pid_t)pid, &p))
+            add(t, &p);
+    }
+    closedir(dir);
+    if (t->n > 0)
+        qsort(t->entries, t->n, sizeof(*t->entries), by_pid);
+}
+
+void proc_table_deinit(struct proc_table *t)
+{
+    free(t->entries);
+    *t = (struct proc_table){0};
+}
+
+struct proc_entry *proc_table_find(const struct proc_table *t, pid_t pid)
+{
+    const struct proc_entry key = {.pid = pid};
+    return t->n > 0 ? bsearch(&key, t->entries, t->n, sizeof(key), by_pid) : NULL;
+}
+
+void proc_table_mark_below(struct proc_table *t, pid_t pid)
+{
+    bool is_changed;
+    do { /* a parent's number is usually the lower one: two or three rounds */
+        is_changed = false;
+        for (size_t i = 0; i < t->n; i++) {
+            struct proc_entry *p = &t->entries[i];
+            if (p->is_marked)
+                continue;
+            const struct proc_entry *parent = p->ppid == pid ? NULL : proc_table_find(t, p->ppid);
+            p->is_marked = p->ppid == pid || (parent && parent->is_marked);
+            is_changed |= p->is_marked;
+        }
+    } while (is_changed);
+}
