@@ -23,11 +23,12 @@ enum event_type {
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
     EV_UNDRAIN,
-    EV_NODE_DELETE,      /* a reserved node that will not come back */
+    EV_NODE_DELETE,      /* a reserved node that will not come back; ERR_CONFLICT while it has attempts */
     EV_POOL,             /* a pool of the configuration: new, changed, or (max_nodes 0) removed */
-    EV_OFFER,            /* an offer of a pool */
-    EV_PRICE,
-    EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token */
+    EV_OFFER,            /* an offer of a pool; with rank OFFER_WITHDRAWN: no longer one */
+    EV_PRICE,            /* an on-demand price is also what the spot offers beside it are compared with */
+    EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token; once RUNNING or ENDING it only
+                            tells the provider id (an agent may join before the answer comes) */
     EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
     /* decisions */

@@ -18,14 +18,15 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/tree.h"
 
-struct shape; /* the pending jobs of one kind of demand, oldest first */
+struct shape; /* the jobs of one kind of demand; its pending ones oldest first */
 
 struct job {
     struct job_row row;
     struct attempt *attempt; /* live one, or NULL */
-    struct shape *shape;     /* while PENDING */
-    struct link in_shape;
+    struct shape *shape;
+    struct tree_link in_shape; /* while PENDING */
     struct link dirty;
 };
 
@@ -42,18 +43,26 @@ struct node {
     struct resources free;
     struct instance *instance; /* or NULL */
     struct list attempts;      /* live ones */
+    struct pool *pool;
     struct mono last_seen;
+    struct mono since;         /* when it entered its state, in this process's life */
     struct mono idle_since;    /* MONO_NONE while it has attempts */
     struct link in_all;        /* every node that is not GONE, by id */
     struct link by_seen;       /* UP, NOTICED, DRAINING: least recently seen first */
+    struct link by_growth;     /* takes work: the one whose free resources grew last first */
+    int64_t grown;             /* the model's growth count at that moment */
+    struct link by_state;      /* of the pool: idle ones; of the model: noticed ones; elastic lost ones */
+    struct tree_link by_free;  /* takes work: of its pool and market, by gpus, cpus, memory, id */
     struct link dirty;
 };
 
 struct instance {
     struct instance_row row;
-    struct node *node;
-    struct mono since; /* when it entered its state, in this process's life */
+    struct node *node;  /* NULL before the join, and again once its end is wanted */
+    struct pool *pool;
+    struct mono since;  /* when it entered its state, in this process's life */
     struct link in_all; /* every instance that is not GONE, by id */
+    struct link coming; /* of the pool: INTENDED or LAUNCHED */
     struct link dirty;
 };
 
@@ -61,6 +70,9 @@ struct pool {
     struct pool_row row;
     int32_t n_nodes;   /* instances of it that are not GONE */
     struct list offers; /* by rank, then price, then id */
+    struct tree by_free[3]; /* by market: nodes that take work */
+    struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
+    struct list intended, booting; /* INTENDED, LAUNCHED instances, longest first */
     struct link in_all;
     struct link dirty;
 };
@@ -68,6 +80,7 @@ struct pool {
 struct offer {
     struct offer_row row;
     struct pool *pool;
+    struct resources seen; /* the least that its machines really had; zero: none seen yet */
     struct link in_pool;
     struct link dirty;
 };
@@ -124,7 +137,7 @@ struct outcome {
     int64_t id; /* of the job, node or instance that was made, or of the one named */
 };
 
-/* Applies one event. Facts that no longer matter (a stale attempt's report, a second notice of the same kind, a
+/* Applies one event; on an error nothing has changed. Facts that no longer matter (a stale attempt's report, a second notice of the same kind, a
  * launch reply for an instance that is gone) change nothing and return 0: they are safe to repeat. ERR_NOT_FOUND and
  * ERR_CONFLICT are for users' requests that name nothing or come too late. */
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
@@ -148,6 +161,9 @@ struct model_counts {
     int64_t pending, running, nodes_up, nodes_lost, instances, shapes;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
+
+/* Reclaims an hour to expect on this node: observed of its offer, smoothed by a prior of 0.05 an hour over 20 hours. */
+double model_reclaims_per_hour(const struct model *m, const struct node *n);
 
 /* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
 int model_check(const struct model *m, struct err *e);

@@ -4,10 +4,16 @@
  * asks again until there is none. Asking twice without applying gives the same answer. The planner only remembers
  * what did not fit at which version of the capacity, so that a tick never scans what did not change.
  *
- * In order: nodes whose lease is over; instances to end (idle for idle_timeout, boot overdue, noticed and empty);
- * places for pending jobs (oldest first; a shape that does not fit lets others pass); launches for demand that no
- * node up or on its way will serve (offers by market rank, then price; refused ones avoided; one launch in flight
- * counts as its capacity; a job on a noticed node counts as demand already).
+ * In order:
+ *  1. nodes whose lease is over;
+ *  2. places for pending jobs, oldest first (a shape that does not fit lets others pass); on owned nodes before spot
+ *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
+ *     market limits what is paid for by the hour: owned nodes serve every wish;
+ *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
+ *     just paid to boot is given a chance), noticed and empty, or LOST for two leases; boot overdue;
+ *  4. launches for demand that no node up or on its way will serve: offers by market rank, then price per job that
+ *     it serves at once, then id; refused ones avoided; one launch in flight counts as its capacity; a job on a
+ *     noticed node counts as demand already.
  */
 #ifndef BELAY_CORE_PLAN_H
 #define BELAY_CORE_PLAN_H

@@ -23,7 +23,7 @@ struct stamp {
 };
 
 /*
- *              +------------- requeue ---------------+
+ *              +-------- to be tried again ----------+
  *              v                                     |
  *  submit -> PENDING --- place ---> RUNNING --- attempt ended ---> ENDED
  *              |                      | cancel                       ^
@@ -44,23 +44,23 @@ enum attempt_state { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_STOPPING, ATTEMP
 extern const struct sm attempt_sm;
 
 /*
- *  joined -> UP <--> DRAINING
- *             |  \      |
- *    notice   |   +-- lease over --> LOST --- agent returns ---> UP
- *             v         |             |
- *          NOTICED -----+-- lease over+
- *             |                       |
- *             +---- instance gone, deleted ----> GONE  (from every state)
+ *                   drain
+ *  joined ---> UP <--------> DRAINING        UP, DRAINING, NOTICED --- lease over ---> LOST
+ *               |               |            LOST --- agent returns ---> UP, or DRAINING while a drain is wanted,
+ *               |    reclaim    |                     or NOTICED while a reclaim is announced
+ *               +--> NOTICED <--+            any --- its instance's end wanted or seen, deleted ---> GONE
  */
 enum node_state { NODE_UP, NODE_NOTICED, NODE_DRAINING, NODE_LOST, NODE_GONE };
 extern const struct sm node_sm;
 
 /*
- *  intent committed -> INTENDED --- provider answered ---> LAUNCHED --- agent joined ---> RUNNING
- *                         |   |                               |                              |
- *                         |   +-- definite refusal --> GONE   +------- end wanted -----------+
- *                         |                             ^                                    v
- *                         +--- end wanted ------------> | ---------------------------> ENDING --- gone ---> GONE
+ *                         +---- agent joined before the answer came ----+
+ *                         |                                             v
+ *  intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING      LAUNCHED -> RUNNING: agent joined
+ *                         |  |                                |         |
+ *          definite refusal  +--------- end wanted -----------+---------+--> ENDING
+ *                         |                                   |         |       |
+ *                         +-----------------------------------+-- gone -+-------+--> GONE
  *
  *  An INTENDED instance whose end is wanted goes to ENDING: whether the call took effect is not known, so its token
  *  is looked up (and launched under it again, never under another) until the provider says that nothing is there.
@@ -174,6 +174,7 @@ struct node_row {
     char address[CORE_NAME_MAX];
     char key_hash[65];         /* SHA-256 of its public key, hex: a repeated join with the same key is the same node */
     char version[32];          /* of its agent */
+    bool drain;                /* an operator wants it empty: outlives LOST */
 };
 
 struct instance_row {
@@ -188,8 +189,9 @@ struct instance_row {
     int64_t node;              /* the node that joined from it */
     int64_t price_uusd_h, on_demand_uusd_h; /* at launch */
     struct wall intended_at, launched_at, joined_at, ended_at;
-    bool reclaimed;            /* ended by the provider */
+    bool reclaimed;            /* taken by the provider, or announced to be */
     int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */
+    int64_t attempts_ms;       /* part of its time that attempts used: each by its share of the node */
     char text[CORE_TEXT_MAX];  /* why it ended */
 };
 
@@ -203,31 +205,41 @@ struct pool_row {
     int64_t usd_per_hour_uusd;  /* reserved: what an owned node-hour costs */
 };
 
+#define OFFER_WITHDRAWN (-1)
+
 /* One (pool, zone, type, market). rank: the pool file's order of markets, 0 first. */
 struct offer_row {
-    int64_t id; /* position in the model's table, from 1; stable while the pool is unchanged */
+    int64_t id; /* from 1, never given twice */
     char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
     enum market market;
-    int32_t rank;
+    int32_t rank;               /* OFFER_WITHDRAWN: no longer in the configuration, never launched */
     struct resources total;     /* of one instance */
     int64_t price_uusd_h, on_demand_uusd_h;
     int64_t launches, refusals, reclaims; /* counted for ever */
-    int32_t refused_in_a_row;
+    int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */
     struct mono avoid_until;    /* not stored; MONO_NONE */
     int64_t up_ms;              /* instance time observed, for the reclaim rate */
 };
 
-/* What happened to a job or a node, for timelines. kind is one of event_kinds[] in model.c, stable for scripts. */
+/* What happened to a job, a node or an instance, for timelines. */
 struct history_row {
     int64_t id;       /* grows; assigned by the model */
     int64_t job;      /* CORE_ID_NONE: none */
     int64_t attempt, node, instance;
     struct wall at;
-    char kind[24];    /* "submitted" "placed" "restored" "started" "notice" "saved" "save-failed" "ended" "requeued"
-                         "launch" "launched" "launch-refused" "joined" "lost" "returned" "gone" ... */
+    char kind[24];    /* one of history_kinds */
     char text[CORE_TEXT_MAX]; /* for people: "saved 4.1 MiB in 0.3 s at step 1200" */
-    int64_t a, b;     /* numbers of the kind: saved: bytes, took_ms; started: restored progress, restore_ms; ... */
+    int64_t a, b;     /* numbers of the kind, as history_kinds says; else 0 */
 };
+
+/* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
+ *   of jobs:      submitted placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
+ *                 saved(bytes, took_ms) save-failed cancel requeue(asked by a user)
+ *                 ended(exit code, ms of work lost) requeued
+ *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
+ *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
+ * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
+extern const char *const history_kinds[];
 
 struct checkpoint_row {
     int64_t job;
@@ -240,7 +252,7 @@ struct checkpoint_row {
 };
 
 enum ledger_kind { LEDGER_USEFUL, LEDGER_LOST, LEDGER_BOOT, LEDGER_RESTORE, LEDGER_SAVE, LEDGER_IDLE };
-extern const char *const ledger_kind_names[];
+extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "idle" */
 
 /* What a stretch of a node's time was, and what it cost. */
 struct ledger_row {

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants: in-order is the order of the keys; no element weighs more than the one above it.
+ */
+#include "scheduler/core/tree.h"
+
+#include <assert.h>
+
+/* SplitMix64. Never 0, which means "in no tree". */
+static uint64_t next_weight(struct tree *t)
+{
+    uint64_t z = t->seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) | 1;
+}
+
+/* Puts n where old hung below parent (NULL: the root). */
+static void hang(struct tree *t, struct tree_link *parent, const struct tree_link *old, struct tree_link *n)
+{
+    if (!parent)
+        t->root = n;
+    else if (parent->left == old)
+        parent->left = n;
+    else
+        parent->right = n;
+    if (n)
+        n->up = parent;
+}
+
+/* Lifts n above its parent, keeping the order. */
+static void rotate_up(struct tree *t, struct tree_link *n)
+{
+    struct tree_link *p = n->up, *inner;
+    hang(t, p->up, p, n);
+    if (p->left == n) {
+        inner = n->right;
+        p->left = inner;
+        n->right = p;
+    } else {
+        inner = n->left;
+        p->right = inner;
+        n->left = p;
+    }
+    if (inner)
+        inner->up = p;
+    p->up = n;
+}
+
+void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
+{
+    assert(!tree_has(n));
+    struct tree_link *p = NULL;
+    bool left = false;
+    for (struct tree_link *x = t->root; x; x = left ? x->left : x->right) {
+        int c = cmp(key, x);
+        assert(c != 0);
+        p = x;
+        left = c < 0;
+    }
+    *n = (struct tree_link){.up = p, .weight = next_weight(t)};
+    if (!p)
+        t->root = n;
+    else if (left)
+        p->left = n;
+    else
+        p->right = n;
+    while (n->up && n->up->weight < n->weight)
+        rotate_up(t, n);
+    t->n++;
+}
+
+void tree_remove(struct tree *t, struct tree_link *n)
+{
+    if (!tree_has(n))
+        return;
+    while (n->left && n->right)
+        rotate_up(t, n->left->weight > n->right->weight ? n->left : n->right);
+    hang(t, n->up, n, n->left ? n->left : n->right);
+    *n = (struct tree_link){0};
+    t->n--;
+}
+
+bool tree_has(const struct tree_link *n)
+{
+    return n->weight != 0;
+}
+
+struct tree_link *tree_first(const struct tree *t)
+{
+    struct tree_link *x = t->root;
+    while (x && x->left)
+        x = x->left;
+    return x;
+}
+
+struct tree_link *tree_next(const struct tree_link *n)
+{
+    if (n->right) {
+        struct tree_link *x = n->right;
+        while (x->left)
+            x = x->left;
+        return x;
+    }
+    while (n->up && n->up->right == n)
+        n = n->up;
+    return n->up;
+}
+
+struct tree_link *tree_at_least(const struct tree *t, const void *key, tree_cmp_fn cmp)
+{
+    struct tree_link *best = NULL;
+    for (struct tree_link *x = t->root; x;) {
+        if (cmp(key, x) <= 0) {
+            best = x;
+            x = x->left;
+        } else {
+            x = x->right;
+        }
+    }
+    return best;
+}

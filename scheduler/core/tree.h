@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Intrusive ordered tree (a treap, balanced by weights from a seeded generator: Seidel and Aragon, 1996). The link
+ * lives inside the element; a zeroed link is in no tree, a zeroed tree is valid and empty. Nothing is allocated.
+ * Elements must differ in the order. Finding, adding and removing take O(log n).
+ */
+#ifndef BELAY_CORE_TREE_H
+#define BELAY_CORE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tree_link {
+    struct tree_link *up, *left, *right;
+    uint64_t weight; /* 0: in no tree */
+};
+
+struct tree {
+    struct tree_link *root;
+    size_t n;
+    uint64_t seed;
+};
+
+/* < 0, 0, > 0 as key comes before, is, comes after n. */
+typedef int (*tree_cmp_fn)(const void *key, const struct tree_link *n);
+
+#define TREE_ENTRY(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* key is that of n under cmp; n must be in no tree. */
+void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp);
+/* n must be in t, or in no tree (then harmless). Works whatever became of n's key since it was added. */
+void tree_remove(struct tree *t, struct tree_link *n);
+bool tree_has(const struct tree_link *n); /* n is in a tree */
+
+struct tree_link *tree_first(const struct tree *t);                                              /* or NULL */
+struct tree_link *tree_next(const struct tree_link *n);                                          /* or NULL */
+struct tree_link *tree_at_least(const struct tree *t, const void *key, tree_cmp_fn cmp); /* first not before key */
+
+#endif
