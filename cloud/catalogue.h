@@ -15,10 +15,10 @@ struct catalogue_type {
     int32_t vcpus;
     int64_t memory_mib;
     int32_t gpus;
-    const char *gpu_model; /* "" without GPUs */
-    int64_t gpu_memory_mib; /* of one GPU */
+    const char *gpu_model;    /* "" without GPUs */
+    int64_t gpu_memory_mib;   /* of one GPU */
     int64_t on_demand_uusd_h; /* in the region the table was made for */
-    int64_t spot_uusd_h; /* typical; 0: unknown. Only until a price has been read */
+    int64_t spot_uusd_h;      /* typical; 0: unknown. Only until a price has been read */
 };
 
 /* NULL if the table does not have it. */

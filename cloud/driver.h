@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cloud driver: a const table of functions that translate. Which offer, when, and how long to avoid one that
- * refused is decided in scheduler/core; a driver only turns requests into a provider's bytes and replies into the
- * structs below. Requests are built and replies parsed by pure functions beside the driver, without I/O.
+ * A cloud driver: a const table of functions that translate. Which offer, when, and how long to avoid one
+ * that refused is decided in scheduler/core; a driver only turns requests into a provider's bytes and replies
+ * into the structs below. Requests are built and replies parsed by pure functions beside the driver, without
+ * I/O.
  *
- * Every call is asynchronous: its completion runs exactly once, never inside the call, and borrows its arguments to
- * the caller for the duration. Drivers do not retry: the flow that calls them does, with the same token.
+ * Every call is asynchronous: its completion runs exactly once, never inside the call, and borrows its
+ * arguments to the caller for the duration. Drivers do not retry: the flow that calls them does, with the
+ * same token.
  */
 #ifndef BELAY_CLOUD_DRIVER_H
 #define BELAY_CLOUD_DRIVER_H
@@ -17,16 +19,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLOUD_NAME_MAX 64      /* region, zone, type, id: bytes including the NUL */
-#define CLOUD_TOKEN_MAX 65     /* idempotency token: up to 64 ASCII characters */
+#define CLOUD_NAME_MAX 64  /* region, zone, type, id: bytes including the NUL */
+#define CLOUD_TOKEN_MAX 65 /* idempotency token: up to 64 ASCII characters */
 #define CLOUD_USER_DATA_MAX 16384
-#define CLOUD_LIST_MAX 100000  /* instances in one listing */
+#define CLOUD_LIST_MAX 100000 /* instances in one listing */
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND };
 
 /* Where and how a pool's instances are launched; what a pool file says. Borrowed strings. */
 struct cloud_launch {
-    const char *token;     /* idempotency token, committed before the call */
+    const char *token; /* idempotency token, committed before the call */
     const char *region;
     const char *zone;
     const char *type;
@@ -35,37 +37,40 @@ struct cloud_launch {
     const char *subnet;         /* NULL: the account's default for the zone */
     const char *security_group; /* NULL: default */
     const char *iam_profile;    /* NULL: none */
-    const char *user_data;      /* raw, at most CLOUD_USER_DATA_MAX bytes; holds a one-use secret: never log it */
-    int64_t disk_gib;           /* 0: the image's own */
+    const char *user_data; /* raw, at most CLOUD_USER_DATA_MAX bytes; holds a one-use secret: never log it */
+    int64_t disk_gib;      /* 0: the image's own */
     /* Tags put on the instance in the launch call itself: belay:cluster = cluster, belay:instance = token. */
     const char *cluster;
 };
 
+/* CLOUD_STOPPING is also a machine that stopped and still exists: it bills its disk until it is terminated.
+ */
 enum cloud_state { CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE };
 
 struct cloud_instance {
-    char id[CLOUD_NAME_MAX];       /* the provider's */
-    char token[CLOUD_TOKEN_MAX];   /* from the tag belay:instance (or the client token); "" if it carries none */
-    char cluster[CLOUD_NAME_MAX];  /* from the tag belay:cluster */
+    char id[CLOUD_NAME_MAX]; /* the provider's */
+    char
+        token[CLOUD_TOKEN_MAX]; /* from the tag belay:instance (or the client token); "" if it carries none */
+    char cluster[CLOUD_NAME_MAX]; /* from the tag belay:cluster */
     char zone[CLOUD_NAME_MAX];
     char type[CLOUD_NAME_MAX];
     enum cloud_market market;
     enum cloud_state state;
-    bool reclaimed;                /* CLOUD_STOPPING or CLOUD_GONE because the provider took it back */
-    struct wall launched_at;       /* WALL_NONE if unknown */
-    char reason[128];              /* the provider's words, "" if none */
+    bool reclaimed;          /* CLOUD_STOPPING or CLOUD_GONE because the provider took it back */
+    struct wall launched_at; /* WALL_NONE if unknown */
+    char reason[128];        /* the provider's words, "" if none */
 };
 
 struct cloud_price {
     char zone[CLOUD_NAME_MAX];
     char type[CLOUD_NAME_MAX];
     enum cloud_market market;
-    int64_t uusd_h;        /* micro-dollars an hour */
+    int64_t uusd_h; /* micro-dollars an hour */
     struct wall since;
 };
 
-/* e is NULL on success; kinds: NO_CAPACITY, THROTTLED, QUOTA, DENIED, CONFIG, UNAVAILABLE, TIMEOUT, IO, INVALID
- * (a reply that does not parse), CONFLICT (token used with other parameters). */
+/* e is NULL on success; kinds: NO_CAPACITY, THROTTLED, QUOTA, DENIED, CONFIG, UNAVAILABLE, TIMEOUT, IO,
+ * INVALID (a reply that does not parse), CONFLICT (token used with other parameters). */
 typedef void (*cloud_launch_fn)(void *ctx, const struct err *e, const struct cloud_instance *instance);
 typedef void (*cloud_list_fn)(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 typedef void (*cloud_done_fn)(void *ctx, const struct err *e);
@@ -76,17 +81,20 @@ struct cloud_driver {
 };
 
 struct cloud_driver_ops {
-    const char *provider; /* "aws" */
+    const char *provider;   /* "aws" */
     int64_t spot_notice_ms; /* the notice that the provider promises, at best */
 
-    /* One instance in one zone. Repeated with the same token it returns the same instance, perhaps already gone. */
+    /* One instance in one zone. Repeated with the same token it returns the same instance, perhaps already
+     * gone. */
     void (*launch)(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 
-    /* Every instance of `region` tagged belay:cluster = cluster, all pages, whatever its state; a provider's list
-     * may lag: one miss shortly after a launch means nothing. */
-    void (*list)(struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
+    /* Every instance of `region` tagged belay:cluster = cluster, all pages, whatever its state; a provider's
+     * list may lag: one miss shortly after a launch means nothing. */
+    void (*list)(
+        struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
 
-    /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then nothing was terminated. */
+    /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then nothing was terminated.
+     */
     void (*terminate)(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
         cloud_done_fn done, void *ctx);
 
@@ -94,7 +102,8 @@ struct cloud_driver_ops {
     void (*spot_prices)(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
         cloud_prices_fn done, void *ctx);
 
-    /* Calls under way complete with ERR_CANCELLED first, inside destroy. */
+    /* Calls under way complete with ERR_CANCELLED first, inside destroy. Not to be called inside a
+     * completion. */
     void (*destroy)(struct cloud_driver *d);
 };
 

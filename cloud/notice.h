@@ -2,9 +2,9 @@
  *
  * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the agent.
  *
- * Only a reply that parses as a notice is one; the healthy answer of AWS is 404. A time-out, a 5xx or garbage is
- * neither "notice" nor "all clear": it is counted and logged when it lasts. Polls every poll_ms (AWS: 5 s at most,
- * 1 s by default here, one keep-alive connection), with backoff while the endpoint errs.
+ * Only a reply that parses as a notice is one; the healthy answer of AWS is 404. A time-out, a 5xx or garbage
+ * is neither "notice" nor "all clear": it is counted and logged when it lasts. Polls every poll_ms (AWS: 5 s
+ * at most, 1 s by default here, one keep-alive connection), with backoff while the endpoint errs.
  */
 #ifndef BELAY_CLOUD_NOTICE_H
 #define BELAY_CLOUD_NOTICE_H
@@ -17,8 +17,9 @@ enum notice_kind { NOTICE_NONE, NOTICE_RECLAIM, NOTICE_REBALANCE, NOTICE_MAINTEN
 
 struct notice {
     enum notice_kind kind;
-    struct wall deadline;  /* when the node will go; WALL_NONE for a rebalance */
-    struct mono deadline_mono; /* the same on the monotonic clock: min(notice's time, first seen + spot notice) */
+    struct wall deadline; /* when the node will go; WALL_NONE for a rebalance */
+    struct mono
+        deadline_mono; /* the same on the monotonic clock: min(notice's time, first seen + spot notice) */
     struct wall seen;
 };
 
@@ -32,7 +33,8 @@ struct notice_identity {
     char life_cycle[16]; /* "spot" "on-demand", "" unknown */
 };
 
-/* Each kind is reported once per event; a reclaim after a rebalance is reported; an end of a notice never is. */
+/* Each kind is reported once per event; a reclaim after a rebalance is reported; an end of a notice never is.
+ */
 typedef void (*notice_fn)(void *ctx, const struct notice *n);
 /* e NULL on success. */
 typedef void (*notice_identity_fn)(void *ctx, const struct err *e, const struct notice_identity *id);
@@ -40,8 +42,8 @@ typedef void (*notice_identity_fn)(void *ctx, const struct err *e, const struct 
 struct notice_reader; /* one per agent */
 
 struct notice_reader_options {
-    const char *base_url;    /* "http://169.254.169.254" on a real node; configuration */
-    int64_t poll_ms;         /* 0: 1000 */
+    const char *base_url; /* "http://169.254.169.254" on a real node; configuration */
+    int64_t poll_ms;      /* 0: 1000 */
     struct http_client *http;
     struct timers *timers;
     notice_fn on_notice;
@@ -51,10 +53,12 @@ struct notice_reader_options {
 
 /* The reader for provider "aws" (more follow). Starts at once. NULL provider "none": NULL is returned. */
 struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o);
-void notice_reader_stop(struct notice_reader *r); /* cancels what is under way; frees when it has ended. NULL fine */
+void notice_reader_stop(
+    struct notice_reader *r); /* cancels what is under way; frees when it has ended. NULL fine */
 
 /* Pure parser of spot/instance-action. 0 and *ret_notice, or ERR_INVALID with why. */
-int notice_parse_aws_action(const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e);
+int notice_parse_aws_action(
+    const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e);
 
 const char *notice_kind_name(enum notice_kind k); /* "reclaim" "rebalance" "maintenance" "none" */
 

@@ -11,14 +11,15 @@
 struct aws_options {
     const char *endpoint_url; /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
     const char *credentials_file; /* NULL: AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
-    const char *profile;      /* NULL: AWS_PROFILE or "default" */
-    const char *metadata_url; /* for role credentials; NULL: http://169.254.169.254 */
-    const char *endpoint_ca_pem; /* trust this CA for endpoint_url; NULL: the system's */
-    struct http_client *http; /* borrowed until destroy */
-    const struct clock *clock;
+    const char *profile;          /* NULL: AWS_PROFILE or "default" */
+    const char *metadata_url;     /* for role credentials; NULL: http://169.254.169.254 */
+    const char *endpoint_ca_pem;  /* trust this CA for endpoint_url; NULL: the system's */
+    struct http_client *http;     /* borrowed until destroy, like timers */
+    struct timers *timers;        /* their clock dates the signatures */
 };
 
-/* Copies what it needs. ERR_CONFIG (an endpoint that is plain http to another host). */
+/* Copies what it needs; reads the environment's AWS_* variables here and never again. ERR_CONFIG (an endpoint
+ * that is plain http to another host, half a key pair in the environment). */
 int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_driver, struct err *e);
 
 #endif

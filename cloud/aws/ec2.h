@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The EC2 Query API, version 2016-11-15, without any I/O: requests as form bodies, replies read from bytes.
+ *
+ * A reply must be the XML document that the action answers with. HTML, truncated XML, another root, an
+ * element of the wrong shape, a document type declaration: ERR_INVALID that says which. Refusals are told
+ * apart by their Code, never by the HTTP status ("no capacity" and "throttled" arrive as 5xx).
+ */
+#ifndef BELAY_CLOUD_AWS_EC2_H
+#define BELAY_CLOUD_AWS_EC2_H
+
+#include "base/buf.h"
+#include "cloud/driver.h"
+
+#define EC2_REPLY_MAX (16 * 1024 * 1024)
+#define EC2_PAGE_TOKEN_MAX 4096
+#define EC2_TERMINATE_MAX 1000
+#define EC2_TYPES_MAX 100
+#define EC2_ERROR_CODE_MAX 96
+
+#define EC2_TAG_CLUSTER "belay:cluster"
+#define EC2_TAG_INSTANCE "belay:instance"
+
+/* ---- requests: the form body is appended to out; ERR_CONFIG when a value cannot be sent ---- */
+
+int ec2_build_run_instances(const struct cloud_launch *l, struct buf *out, struct err *e);
+void ec2_build_describe_instances(const char *cluster, struct buf *out);
+int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
+/* The prices in force at `at`. */
+int ec2_build_spot_prices(
+    const char *const *types, size_t n_types, struct wall at, struct buf *out, struct err *e);
+/* Asks for the page that a reply's token names: goes behind the body of the first page. */
+void ec2_add_page(const char *page, struct buf *out);
+
+/* ---- replies with HTTP status 200 ---- */
+
+/* The one instance. Tags that the reply does not carry yet stay "". */
+int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
+
+/* Appended to, page by page. Zeroed is valid and empty. */
+struct ec2_instances {
+    struct cloud_instance *list;
+    size_t n, cap;
+};
+void ec2_instances_deinit(struct ec2_instances *l);
+/* page, of EC2_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the last. */
+int ec2_parse_describe_instances(
+    const char *body, size_t n, struct ec2_instances *list, char *page, struct err *e);
+
+/* Each of the ids must be among those that the reply says are on their way down. */
+int ec2_parse_terminate_instances(
+    const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
+
+/* The newest row of each (zone, type), appended to or replaced page by page. */
+struct ec2_prices {
+    struct cloud_price *list;
+    size_t n, cap;
+};
+void ec2_prices_deinit(struct ec2_prices *l);
+int ec2_parse_spot_prices(const char *body, size_t n, struct ec2_prices *list, char *page, struct err *e);
+
+/* ---- refusals: any other status ---- */
+
+/* What the driver itself can do about a refusal, once, before it hands it on. */
+enum ec2_remedy { EC2_REMEDY_NONE, EC2_REMEDY_CLOCK, EC2_REMEDY_CREDENTIALS };
+
+/* Fills e from the reply: its kind by the Code, its text for people ("EC2 refused: Code: message", with what
+ * to do where that is known). A body that is no EC2 error is judged by the status. Returns e->kind. */
+int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
+
+#endif

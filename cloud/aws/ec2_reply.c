@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * EC2's replies to rows. See ec2.h. A row that cannot be read fails the whole reply: a listing with a hole in
+ * it would say of a machine that exists that it is gone.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/ec2.h"
+#include "cloud/xml.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PRICES_MAX 10000
+
+enum {
+    STATE_PENDING = 0,
+    STATE_RUNNING = 16,
+    STATE_SHUTTING_DOWN = 32,
+    STATE_TERMINATED = 48,
+    STATE_STOPPING = 64,
+    STATE_STOPPED = 80
+};
+
+static int open_reply(struct xml *x, const char *body, size_t n, const char *root, struct err *e)
+{
+    int rc = xml_open(x, body, n, e);
+    if (rc == 0 && strcmp(xml_name(xml_root(x)), root) != 0) {
+        rc = err_set(e, ERR_INVALID, "expected <%s>, found <%.64s>", root, xml_name(xml_root(x)));
+        xml_close(x);
+    }
+    return rc == 0 ? 0 : err_wrap(e, "EC2's reply");
+}
+
+static int close_reply(struct xml *x, int rc, struct err *e)
+{
+    xml_close(x);
+    return rc == 0 ? 0 : err_wrap(e, "EC2's reply");
+}
+
+static int required_text(const xmlNode *node, const char *name, char *dst, size_t size, struct err *e)
+{
+    int rc = xml_text(node, name, dst, size, e);
+    if (rc == 0 && !*dst)
+        rc = err_set(e, ERR_INVALID, "<%s>: there is no <%s> in it", xml_name(node), name);
+    return rc;
+}
+
+#define REQUIRED_TEXT(node, name, dst, e) required_text((node), (name), (dst), sizeof(dst), (e))
+#define OPTIONAL_TEXT(node, name, dst, e) xml_text((node), (name), (dst), sizeof(dst), (e))
+
+static int parse_time(const xmlNode *node, const char *name, struct wall *ret, struct err *e)
+{
+    char text[TIME_ISO_MAX + 8];
+    int rc = OPTIONAL_TEXT(node, name, text, e);
+    *ret = WALL_NONE;
+    if (rc == 0 && *text)
+        rc = time_parse_iso(text, ret, e);
+    return rc;
+}
+
+/* The code of <instanceState> or the like, without its opaque high byte. */
+static int parse_state_code(const xmlNode *state, int64_t *ret_code, struct err *e)
+{
+    char text[16];
+    int rc = state ? REQUIRED_TEXT(state, "code", text, e)
+                   : err_set(e, ERR_INVALID, "<item>: there is no state in it");
+    if (rc == 0)
+        rc = str_to_i64(text, 0, 65535, "instance state code", ret_code, e);
+    if (rc == 0)
+        *ret_code &= 0xff;
+    return rc;
+}
+
+/* A stopped instance counts as on its way down: it still exists, bills its disk, and has to be terminated. */
+static int parse_state(const xmlNode *item, enum cloud_state *ret_state, struct err *e)
+{
+    int64_t code;
+    int rc = parse_state_code(xml_child(item, "instanceState"), &code, e);
+    if (rc != 0)
+        return rc;
+    switch (code) {
+    case STATE_PENDING:
+        *ret_state = CLOUD_PENDING;
+        return 0;
+    case STATE_RUNNING:
+        *ret_state = CLOUD_RUNNING;
+        return 0;
+    case STATE_SHUTTING_DOWN:
+    case STATE_STOPPING:
+    case STATE_STOPPED:
+        *ret_state = CLOUD_STOPPING;
+        return 0;
+    case STATE_TERMINATED:
+        *ret_state = CLOUD_GONE;
+        return 0;
+    default:
+        return err_set(e, ERR_INVALID, "instance state code %lld is none of EC2's", (long long)code);
+    }
+}
+
+/* Why it is going. `reclaimed` is set from the reason's code, EC2's words are kept for people. */
+static int parse_reason(const xmlNode *item, struct cloud_instance *i, struct err *e)
+{
+    const xmlNode *reason = xml_child(item, "stateReason");
+    char code[64];
+    int rc = OPTIONAL_TEXT(reason, "code", code, e);
+    if (rc != 0)
+        return rc;
+    i->reclaimed = (i->state == CLOUD_STOPPING || i->state == CLOUD_GONE) && str_starts(code, "Server.Spot");
+    xml_text_cut(reason, "message", i->reason, sizeof(i->reason));
+    if (!i->reason[0])
+        STR_COPY(i->reason, code);
+    return 0;
+}
+
+static int parse_tags(const xmlNode *item, struct cloud_instance *i, struct err *e)
+{
+    const xmlNode *set = xml_child(item, "tagSet");
+    int rc = 0;
+    for (const xmlNode *tag = xml_child(set, "item"); tag && rc == 0; tag = xml_next(tag)) {
+        char key[128];
+        xml_text_cut(tag, "key", key, sizeof(key));
+        if (str_eq(key, EC2_TAG_CLUSTER))
+            rc = OPTIONAL_TEXT(tag, "value", i->cluster, e);
+        else if (str_eq(key, EC2_TAG_INSTANCE))
+            rc = OPTIONAL_TEXT(tag, "value", i->token, e);
+    }
+    return rc;
+}
+
+static int parse_instance(const xmlNode *item, struct cloud_instance *i, struct err *e)
+{
+    char life_cycle[32];
+    *i = (struct cloud_instance){0};
+    int rc = REQUIRED_TEXT(item, "instanceId", i->id, e);
+    if (rc == 0)
+        rc = parse_state(item, &i->state, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(item, "instanceType", i->type, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(xml_child(item, "placement"), "availabilityZone", i->zone, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(item, "instanceLifecycle", life_cycle, e);
+    if (rc == 0)
+        rc = parse_time(item, "launchTime", &i->launched_at, e);
+    if (rc == 0)
+        rc = parse_reason(item, i, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(item, "clientToken", i->token, e);
+    if (rc == 0)
+        rc = parse_tags(item, i, e);
+    if (rc == 0)
+        i->market = str_eq(life_cycle, "spot") ? CLOUD_SPOT : CLOUD_ON_DEMAND;
+    else
+        err_wrap(e, "instance \"%s\"", i->id);
+    return rc;
+}
+
+int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e)
+{
+    struct xml x;
+    struct cloud_instance i;
+    int rc = open_reply(&x, body, n, "RunInstancesResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *item = xml_child(xml_child(xml_root(&x), "instancesSet"), "item");
+    if (!item)
+        rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: there is no instance in it");
+    else if (xml_next(item))
+        rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: more than the one instance asked for");
+    else
+        rc = parse_instance(item, &i, e);
+    if (rc == 0)
+        *ret_instance = i;
+    return close_reply(&x, rc, e);
+}
+
+void ec2_instances_deinit(struct ec2_instances *l)
+{
+    free(l->list);
+    *l = (struct ec2_instances){0};
+}
+
+static int add_instance(struct ec2_instances *l, const xmlNode *item, struct err *e)
+{
+    if (l->n == CLOUD_LIST_MAX)
+        return err_set(e, ERR_INVALID, "more than %d instances", CLOUD_LIST_MAX);
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
+    }
+    int rc = parse_instance(item, &l->list[l->n], e);
+    l->n += rc == 0;
+    return rc;
+}
+
+int ec2_parse_describe_instances(
+    const char *body, size_t n, struct ec2_instances *list, char *page, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "DescribeInstancesResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *set = xml_child(xml_root(&x), "reservationSet");
+    if (!set)
+        rc = err_set(e, ERR_INVALID, "<DescribeInstancesResponse>: there is no <reservationSet> in it");
+    for (const xmlNode *r = xml_child(set, "item"); r && rc == 0; r = xml_next(r)) {
+        const xmlNode *item = xml_child(xml_child(r, "instancesSet"), "item");
+        for (; item && rc == 0; item = xml_next(item))
+            rc = add_instance(list, item, e);
+    }
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
+    return close_reply(&x, rc, e);
+}
+
+static bool is_going(const xmlNode *set, const char *id)
+{
+    for (const xmlNode *item = xml_child(set, "item"); item; item = xml_next(item)) {
+        char text[CLOUD_NAME_MAX];
+        int64_t code;
+        if (OPTIONAL_TEXT(item, "instanceId", text, NULL) != 0 || !str_eq(text, id))
+            continue;
+        return parse_state_code(xml_child(item, "currentState"), &code, NULL) == 0 &&
+               (code == STATE_SHUTTING_DOWN || code == STATE_TERMINATED);
+    }
+    return false;
+}
+
+int ec2_parse_terminate_instances(
+    const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "TerminateInstancesResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *set = xml_child(xml_root(&x), "instancesSet");
+    for (size_t i = 0; i < n_ids && rc == 0; i++)
+        if (!is_going(set, ids[i]))
+            rc = err_set(e, ERR_INVALID, "instance %.64s is not said to be shutting down", ids[i]);
+    return close_reply(&x, rc, e);
+}
+
+void ec2_prices_deinit(struct ec2_prices *l)
+{
+    free(l->list);
+    *l = (struct ec2_prices){0};
+}
+
+static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e)
+{
+    char amount[32];
+    *p = (struct cloud_price){.market = CLOUD_SPOT};
+    int rc = REQUIRED_TEXT(item, "availabilityZone", p->zone, e);
+    if (rc == 0)
+        rc = REQUIRED_TEXT(item, "instanceType", p->type, e);
+    if (rc == 0)
+        rc = REQUIRED_TEXT(item, "spotPrice", amount, e);
+    if (rc == 0)
+        rc = str_to_uusd(amount, &p->uusd_h, e);
+    if (rc == 0)
+        rc = parse_time(item, "timestamp", &p->since, e);
+    if (rc == 0 && !wall_is_set(p->since))
+        rc = err_set(e, ERR_INVALID, "<item>: there is no <timestamp> in it");
+    return rc;
+}
+
+/* Keeps the newest of each zone and type. The lists are short: types of a pool times zones of a region. */
+static int keep_price(struct ec2_prices *l, const struct cloud_price *p, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct cloud_price *known = &l->list[i];
+        if (str_eq(known->type, p->type) && str_eq(known->zone, p->zone)) {
+            if (p->since.ms > known->since.ms)
+                *known = *p;
+            return 0;
+        }
+    }
+    if (l->n == PRICES_MAX)
+        return err_set(e, ERR_INVALID, "prices of more than %d zones and types", PRICES_MAX);
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
+    }
+    l->list[l->n++] = *p;
+    return 0;
+}
+
+int ec2_parse_spot_prices(const char *body, size_t n, struct ec2_prices *list, char *page, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *set = xml_child(xml_root(&x), "spotPriceHistorySet");
+    if (!set)
+        rc = err_set(
+            e, ERR_INVALID, "<DescribeSpotPriceHistoryResponse>: there is no <spotPriceHistorySet> in it");
+    for (const xmlNode *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item)) {
+        struct cloud_price p;
+        rc = parse_price(item, &p, e);
+        if (rc == 0)
+            rc = keep_price(list, &p, e);
+    }
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
+    return close_reply(&x, rc, e);
+}

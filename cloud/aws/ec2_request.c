@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * EC2 requests as form bodies: "Action=...&Version=2016-11-15&..." with lists numbered from 1. See ec2.h.
+ *
+ * The same launch gives the same bytes every time: a repeated ClientToken with other parameters is refused.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/ec2.h"
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API_VERSION "2016-11-15"
+#define PAGE_SIZE 500 /* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+#define ROOT_DEVICE "/dev/xvda"
+
+#define TAG_VALUE_MAX 256 /* of EC2 */
+
+static void add_action(struct buf *out, const char *action)
+{
+    buf_printf(out, "Action=%s&Version=" API_VERSION, action);
+}
+
+static void add(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "&%s=", name);
+    str_url_encode(out, value, strlen(value));
+}
+
+static void add_optional(struct buf *out, const char *name, const char *value)
+{
+    if (value)
+        add(out, name, value);
+}
+
+static void add_number(struct buf *out, const char *name, int64_t value)
+{
+    buf_printf(out, "&%s=%lld", name, (long long)value);
+}
+
+static void add_tags(struct buf *out, int index, const char *resource, const struct cloud_launch *l)
+{
+    const char *const tags[][2] = {{EC2_TAG_CLUSTER, l->cluster}, {EC2_TAG_INSTANCE, l->token}};
+    char name[64];
+    snprintf(name, sizeof(name), "TagSpecification.%d.ResourceType", index);
+    add(out, name, resource);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "TagSpecification.%d.Tag.%d.Key", index, i + 1);
+        add(out, name, tags[i][0]);
+        snprintf(name, sizeof(name), "TagSpecification.%d.Tag.%d.Value", index, i + 1);
+        add(out, name, tags[i][1]);
+    }
+}
+
+static void add_user_data(struct buf *out, const char *user_data)
+{
+    size_t n = strlen(user_data);
+    unsigned char *base64 = mem_alloc(4 * ((n + 2) / 3) + 1);
+    EVP_EncodeBlock(base64, (const unsigned char *)user_data, (int)n);
+    add(out, "UserData", (const char *)base64);
+    OPENSSL_cleanse(base64, strlen((const char *)base64));
+    free(base64);
+}
+
+static void add_market(struct buf *out, enum cloud_market market)
+{
+    if (market != CLOUD_SPOT)
+        return;
+    add(out, "InstanceMarketOptions.MarketType", "spot");
+    add(out, "InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time");
+    add(out, "InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate");
+}
+
+static void add_disk(struct buf *out, int64_t gib)
+{
+    if (gib == 0)
+        return;
+    add(out, "BlockDeviceMapping.1.DeviceName", ROOT_DEVICE);
+    add_number(out, "BlockDeviceMapping.1.Ebs.VolumeSize", gib);
+    add(out, "BlockDeviceMapping.1.Ebs.VolumeType", "gp3");
+    add(out, "BlockDeviceMapping.1.Ebs.DeleteOnTermination", "true");
+}
+
+static int require(const char *value, size_t max, const char *what, struct err *e)
+{
+    if (!value || !*value)
+        return err_set(e, ERR_CONFIG, "launch: the %s is missing", what);
+    if (strlen(value) > max)
+        return err_set(e, ERR_CONFIG, "launch: the %s is longer than %zu bytes", what, max);
+    return 0;
+}
+
+static int check_launch(const struct cloud_launch *l, struct err *e)
+{
+    int rc = require(l->image, CLOUD_NAME_MAX - 1, "image", e);
+    if (rc == 0)
+        rc = require(l->type, CLOUD_NAME_MAX - 1, "instance type", e);
+    if (rc == 0)
+        rc = require(l->zone, CLOUD_NAME_MAX - 1, "zone", e);
+    if (rc == 0)
+        rc = require(l->token, CLOUD_TOKEN_MAX - 1, "idempotency token", e);
+    if (rc == 0)
+        rc = require(l->cluster, TAG_VALUE_MAX, "cluster", e);
+    if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
+        rc = err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
+            CLOUD_USER_DATA_MAX);
+    if (rc == 0 && (l->disk_gib < 0 || l->disk_gib > 16384))
+        rc = err_set(
+            e, ERR_CONFIG, "launch: a disk of %lld GiB; a gp3 volume has 1 to 16384", (long long)l->disk_gib);
+    return rc;
+}
+
+int ec2_build_run_instances(const struct cloud_launch *l, struct buf *out, struct err *e)
+{
+    int rc = check_launch(l, e);
+    if (rc != 0)
+        return rc;
+    add_action(out, "RunInstances");
+    add(out, "ImageId", l->image);
+    add(out, "InstanceType", l->type);
+    add_number(out, "MinCount", 1);
+    add_number(out, "MaxCount", 1);
+    add(out, "ClientToken", l->token);
+    /* With a subnet too, so that a subnet of another zone is refused instead of launching there. */
+    add(out, "Placement.AvailabilityZone", l->zone);
+    add_optional(out, "SubnetId", l->subnet);
+    add_optional(out, "SecurityGroupId.1", l->security_group);
+    if (l->iam_profile)
+        add(out, str_starts(l->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
+            l->iam_profile);
+    if (l->user_data)
+        add_user_data(out, l->user_data);
+    /* The default is stop: a machine that powers itself off would go on billing its disk. */
+    add(out, "InstanceInitiatedShutdownBehavior", "terminate");
+    add_market(out, l->market);
+    add(out, "MetadataOptions.HttpEndpoint", "enabled");
+    add(out, "MetadataOptions.HttpTokens", "required");
+    add_number(out, "MetadataOptions.HttpPutResponseHopLimit", 2);
+    add_disk(out, l->disk_gib);
+    add_tags(out, 1, "instance", l);
+    add_tags(out, 2, "volume", l);
+    if (l->market == CLOUD_SPOT)
+        add_tags(out, 3, "spot-instances-request", l);
+    return 0;
+}
+
+void ec2_build_describe_instances(const char *cluster, struct buf *out)
+{
+    add_action(out, "DescribeInstances");
+    add(out, "Filter.1.Name", "tag:" EC2_TAG_CLUSTER);
+    add(out, "Filter.1.Value.1", cluster);
+    add_number(out, "MaxResults", PAGE_SIZE);
+}
+
+static void add_list(struct buf *out, const char *name, const char *const *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char numbered[64];
+        snprintf(numbered, sizeof(numbered), "%s.%zu", name, i + 1);
+        add(out, numbered, values[i]);
+    }
+}
+
+int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e)
+{
+    if (n_ids == 0 || n_ids > EC2_TERMINATE_MAX)
+        return err_set(
+            e, ERR_INVALID, "terminate %zu instances: 1 to %d at a time", n_ids, EC2_TERMINATE_MAX);
+    add_action(out, "TerminateInstances");
+    add_list(out, "InstanceId", ids, n_ids);
+    return 0;
+}
+
+int ec2_build_spot_prices(
+    const char *const *types, size_t n_types, struct wall at, struct buf *out, struct err *e)
+{
+    char start[TIME_ISO_MAX];
+    if (n_types == 0 || n_types > EC2_TYPES_MAX)
+        return err_set(e, ERR_INVALID, "spot prices of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
+    time_format_iso((struct wall){at.ms / 1000 * 1000}, start);
+    add_action(out, "DescribeSpotPriceHistory");
+    add_list(out, "InstanceType", types, n_types);
+    add(out, "ProductDescription.1", "Linux/UNIX");
+    add(out, "StartTime", start); /* the history holds changes; from now on, that is the one in force */
+    add_number(out, "MaxResults", PAGE_SIZE);
+    return 0;
+}
+
+void ec2_add_page(const char *page, struct buf *out)
+{
+    add(out, "NextToken", page);
+}

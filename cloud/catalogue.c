@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See catalogue.h. Linux, us-east-1, USD. A row: type, vCPUs, memory GiB, GPUs, model, MiB of one GPU,
+ * on-demand and typical spot price in micro-dollars an hour (0: unknown).
+ *
+ * On-demand: the price table of the Karpenter AWS provider, of 2026-07-20.
+ * Spot A: on-demand less the 30-day saving of the AWS Spot Instance Advisor on 2025-06-28.
+ * Spot B: median over zones in SkyPilot's public catalogue, taken between mid-2025 and 2026 (p5.48xlarge:
+ * us-west-2).
+ */
+#include "cloud/catalogue.h"
+#include "base/str.h"
+
+#define GIB_MIB 1024
+
+/* clang-format off */
+#define AWS_TYPES(X) \
+    X("p3.2xlarge", 8, 61, 1, "V100", 16384, 3060000, 612000 /* A */)               \
+    X("p3.8xlarge", 32, 244, 4, "V100", 16384, 12240000, 1460000 /* B */)           \
+    X("p3.16xlarge", 64, 488, 8, "V100", 16384, 24480000, 4162000 /* A */)          \
+    X("p3dn.24xlarge", 96, 768, 8, "V100", 32768, 31212000, 7270000 /* B */)        \
+    X("p4d.24xlarge", 96, 1152, 8, "A100", 40960, 21957642, 8000000 /* B */)        \
+    X("p4de.24xlarge", 96, 1152, 8, "A100", 81920, 27447050, 9606000 /* A */)       \
+    X("p5.4xlarge", 16, 256, 1, "H100", 81920, 6880000, 0)                          \
+    X("p5.48xlarge", 192, 2048, 8, "H100", 81920, 55040000, 14600000 /* B */)       \
+    X("p5en.48xlarge", 192, 2048, 8, "H200", 144384, 63296000, 17210000 /* B */)    \
+    X("p6-b200.48xlarge", 192, 2048, 8, "B200", 183296, 113932800, 0)               \
+    X("g4dn.xlarge", 4, 16, 1, "T4", 16384, 526000, 189000 /* A */)                 \
+    X("g5.xlarge", 4, 16, 1, "A10G", 22938, 1006000, 412000 /* A */)                \
+    X("g5.12xlarge", 48, 192, 4, "A10G", 22938, 5672000, 2382000 /* A */)           \
+    X("g5.48xlarge", 192, 768, 8, "A10G", 22938, 16288000, 4724000 /* A */)         \
+    X("g6.xlarge", 4, 16, 1, "L4", 22938, 804800, 410000 /* A */)                   \
+    X("g6.12xlarge", 48, 192, 4, "L4", 22938, 4601600, 1887000 /* A */)             \
+    X("g6.48xlarge", 192, 768, 8, "L4", 22938, 13350400, 4139000 /* A */)           \
+    X("g6e.xlarge", 4, 32, 1, "L40S", 45773, 1861000, 782000 /* A */)               \
+    X("g6e.48xlarge", 192, 1536, 8, "L40S", 45773, 30131180, 9642000 /* A */)       \
+    X("trn1.2xlarge", 8, 32, 1, "Trainium1", 32768, 1343750, 349000 /* A */)        \
+    X("trn1.32xlarge", 128, 512, 16, "Trainium1", 32768, 21500000, 4515000 /* A */) \
+    X("m5.2xlarge", 8, 32, 0, "", 0, 384000, 177000 /* A */)                        \
+    X("m6i.xlarge", 4, 16, 0, "", 0, 192000, 86000 /* A */)                         \
+    X("m7i.8xlarge", 32, 128, 0, "", 0, 1612800, 758000 /* A */)                    \
+    X("c6i.4xlarge", 16, 32, 0, "", 0, 680000, 292000 /* A */)                      \
+    X("c6a.16xlarge", 64, 128, 0, "", 0, 2448000, 930000 /* A */)                   \
+    X("c7g.4xlarge", 16, 32, 0, "", 0, 580000, 168000 /* A */)                      \
+    X("r6i.8xlarge", 32, 256, 0, "", 0, 2016000, 564000 /* A */)                    \
+    X("m8g.8xlarge", 32, 128, 0, "", 0, 1436160, 562000 /* B */)
+/* clang-format on */
+
+#define ROW(name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                           \
+    {"aws", name, vcpu, (int64_t)(gib)*GIB_MIB, gpu, model, gpu_mib, on_demand, spot},
+#define NAME(name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot) name,
+
+static const struct catalogue_type types[] = {AWS_TYPES(ROW)};
+static const char *const aws_names[] = {AWS_TYPES(NAME) NULL};
+static const char *const no_names[] = {NULL};
+
+const struct catalogue_type *catalogue_find(const char *provider, const char *type)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (str_eq(types[i].provider, provider) && str_eq(types[i].type, type))
+            return &types[i];
+    return NULL;
+}
+
+const char *const *catalogue_names(const char *provider)
+{
+    return str_eq(provider, "aws") ? aws_names : no_names;
+}

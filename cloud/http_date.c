@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See http_date.h. The form has a fixed width, so it is turned into ISO 8601 and read as that.
+ */
+#include "cloud/http_date.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+
+int http_date_parse(const char *text, struct wall *ret_wall, struct err *e)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char name[4] = "", iso[TIME_ISO_MAX];
+    if (!text || strlen(text) != strlen("Sat, 22 Aug 2026 12:00:00 GMT") || !str_ends(text, " GMT") ||
+        memcmp(text + 3, ", ", 2) != 0)
+        return err_set(e, ERR_INVALID, "expected a date like \"Sat, 22 Aug 2026 12:00:00 GMT\"");
+    memcpy(name, text + 8, 3);
+    const char *month = strstr(months, name);
+    if (!month || (month - months) % 3 != 0)
+        return err_set(e, ERR_INVALID, "no month is called \"%s\"", name);
+    snprintf(iso, sizeof(iso), "%.4s-%02d-%.2sT%.8sZ", text + 12, (int)(month - months) / 3 + 1, text + 5,
+        text + 17);
+    return time_parse_iso(iso, ret_wall, e);
+}
