@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define LAUNCH_TRY_MS 60000

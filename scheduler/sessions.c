@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */

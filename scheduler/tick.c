@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DECISIONS_MAX 1000000 /* in one turn: a plan that never ends is a bug, not a load */
