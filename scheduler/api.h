@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is committed. Writes
+ * are posted to the tick and answered after its commit.
+ */
+#ifndef BELAY_SCHEDULER_API_H
+#define BELAY_SCHEDULER_API_H
+
+#include "base/uv/http_server.h"
+#include "scheduler/ca.h"
+#include "scheduler/config.h"
+#include "scheduler/logs.h"
+#include "scheduler/provision.h"
+#include "scheduler/sessions.h"
+#include "scheduler/tick.h"
+
+/* What the API stands on; all borrowed. */
+struct api_options {
+    struct tick *tick;
+    struct sessions *sessions;
+    struct provision *provision;
+    struct db_reader *reader;
+    struct logs *logs;
+    struct ca *ca;
+    const struct config *config;
+    const struct db_meta *meta;
+    struct timers *timers;
+    uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
+};
+
+struct api;
+
+struct api *api_create(const struct api_options *o);
+void api_destroy(struct api *a); /* NULL is fine */
+
+/* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
+void api_set_server_url(struct api *a, const char *url);
+
+/* The handler of both listeners. */
+void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+
+/* After a commit: answers long polls for which there is something new. */
+void api_committed(struct api *a, const struct db_batch *committed);
+/* Output of this job has grown. */
+void api_output_grew(struct api *a, int64_t job);
+/* No more new requests: /healthz tells, long polls are answered. */
+void api_shut_down(struct api *a);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Job specifications (see jobspec.h): every limit of docs/api.md is checked here and nowhere else.
+ */
+#include "scheduler/jobspec.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARG_MAX_BYTES 65536
+#define ENV_NAME_MAX 256
+#define YEAR_MS (366LL * 86400 * 1000)
+
+static bool is_env_name(const char *s)
+{
+    size_t n = strlen(s);
+    if (n == 0 || n > ENV_NAME_MAX || isdigit((unsigned char)s[0]))
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    return true;
+}
+
+static char *read_args(struct json_reader *r)
+{
+    const json_t *args = json_opt_array(r, "args", JOBSPEC_ARGS_MAX);
+    size_t i;
+    const json_t *item;
+    json_array_foreach(args, i, item)
+    {
+        const char *text = json_string_value(item);
+        if (!text || strlen(text) != json_string_length(item) || json_string_length(item) > ARG_MAX_BYTES)
+            json_reader_fail(r, "args", "expected texts of at most %d bytes without NUL", ARG_MAX_BYTES);
+    }
+    return args && r->rc == 0 ? json_dump_text(args) : mem_strdup("[]");
+}
+
+/* An object of strings whose names is_name accepts. */
+static char *read_texts(struct json_reader *r, const char *key, size_t max, bool (*is_name)(const char *), const char *what)
+{
+    const json_t *object = json_opt_object(r, key);
+    const char *name;
+    json_t *value;
+    if (object && json_object_size(object) > max)
+        json_reader_fail(r, key, "at most %zu entries, found %zu", max, json_object_size(object));
+    json_object_foreach((json_t *)object, name, value)
+    {
+        const char *text = json_string_value(value);
+        if (!is_name(name))
+            json_reader_fail(r, key, "\"%.64s\" is not %s", name, what);
+        else if (!text || strlen(text) != json_string_length(value) || json_string_length(value) > ARG_MAX_BYTES)
+            json_reader_fail(r, key, "%s: expected a text of at most %d bytes without NUL", name, ARG_MAX_BYTES);
+    }
+    return object && r->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
+}
+
+static bool is_label_name(const char *s)
+{
+    return str_is_name(s, CORE_NAME_MAX - 1);
+}
+
+static void read_checkpoint(struct json_reader *outer, struct job_row *row)
+{
+    const json_t *object = json_opt_object(outer, "checkpoint");
+    row->ckpt_keep = 3;
+    row->ckpt_signal = SIGUSR1;
+    row->ckpt_every_ms = CKPT_EVERY_AUTO;
+    if (!object)
+        return;
+    struct json_reader r;
+    json_reader_init(&r, object, "spec.checkpoint", outer->e);
+    row->method = (enum ckpt_method)json_opt_enum(&r, "method", ckpt_method_names, CKPT_NONE);
+    row->ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
+    row->ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
+    row->ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
+    if (r.rc == 0 && row->ckpt_every_ms != CKPT_EVERY_AUTO && row->ckpt_every_ms < 1000)
+        json_reader_fail(&r, "every_ms", "expected 0 (auto) or at least 1000, found %lld", (long long)row->ckpt_every_ms);
+    if (r.rc == 0 && (row->ckpt_signal == SIGKILL || row->ckpt_signal == SIGSTOP))
+        json_reader_fail(&r, "signal", "SIGKILL and SIGSTOP cannot be handled by a program");
+    int rc = json_reader_finish(&r);
+    if (outer->rc == 0)
+        outer->rc = rc;
+}
+
+static void read_row(struct json_reader *r, struct job_row *row)
+{
+    json_opt_strcpy(r, "name", row->name, sizeof(row->name), "job");
+    json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
+    row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
+    row->need.gpus = (int32_t)json_opt_i64(r, "gpus", 0, 64, 0);
+    row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);
+    row->time_limit_ms = json_opt_i64(r, "time_limit_ms", 0, 10 * YEAR_MS, 0);
+    row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
+    row->retries_failed = (int32_t)json_opt_i64(r, "retries", 0, 1000, JOB_RETRIES_FAILED_DEFAULT);
+    read_checkpoint(r, row);
+    if (r->rc == 0 && row->name[0] == '\0')
+        json_reader_fail(r, "name", "must not be empty");
+    for (const char *p = row->name; r->rc == 0 && *p; p++)
+        if (iscntrl((unsigned char)*p))
+            json_reader_fail(r, "name", "must not contain control characters");
+    if (r->rc == 0 && row->pool[0] && !str_is_name(row->pool, CORE_NAME_MAX - 1))
+        json_reader_fail(r, "pool", "\"%s\" is not a pool's name", row->pool);
+}
+
+static const char *checked_script(struct json_reader *r)
+{
+    const char *script = json_req_str(r, "script", JOBSPEC_SCRIPT_MAX);
+    if (r->rc == 0 && !str_starts(script, "#!"))
+        json_reader_fail(r, "script", "must begin with \"#!\" and its interpreter, for example #!/bin/sh");
+    return script;
+}
+
+static const char *checked_cwd(struct json_reader *r)
+{
+    const char *cwd = json_req_str(r, "cwd", 4095);
+    if (r->rc == 0 && cwd[0] != '/')
+        json_reader_fail(r, "cwd", "expected an absolute path, found \"%.100s\"", cwd);
+    return cwd;
+}
+
+int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
+{
+    struct jobspec s = {0};
+    struct json_reader r;
+    json_reader_init(&r, v, "spec", e);
+    s.spec.script = mem_strdup(checked_script(&r));
+    s.spec.cwd = mem_strdup(checked_cwd(&r));
+    read_row(&r, &s.row);
+    s.spec.args_json = read_args(&r);
+    s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
+    s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
+    int rc = json_reader_finish(&r);
+    if (rc != 0)
+        jobspec_deinit(&s);
+    else
+        *ret_spec = s;
+    return rc;
+}
+
+void jobspec_deinit(struct jobspec *s)
+{
+    free((char *)s->spec.script);
+    free((char *)s->spec.args_json);
+    free((char *)s->spec.env_json);
+    free((char *)s->spec.cwd);
+    free((char *)s->spec.labels_json);
+    *s = (struct jobspec){0};
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job specification as it comes over the API (docs/api.md) -> a job row and the texts that belong to it. Pure.
+ */
+#ifndef BELAY_SCHEDULER_JOBSPEC_H
+#define BELAY_SCHEDULER_JOBSPEC_H
+
+#include "scheduler/core/types.h"
+#include <jansson.h>
+
+#define JOBSPEC_BYTES_MAX (2u << 20)
+#define JOBSPEC_SCRIPT_MAX (1u << 20)
+#define JOBSPEC_ARGS_MAX 256
+#define JOBSPEC_ENV_MAX 256
+#define JOBSPEC_LABELS_MAX 64
+
+struct jobspec {
+    struct job_row row;   /* user unset */
+    struct job_spec spec; /* members owned: jobspec_deinit */
+};
+
+/* ERR_INVALID with the path of what is wrong. */
+int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
+void jobspec_deinit(struct jobspec *s);
+
+#endif
