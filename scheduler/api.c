@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's front: who asks, which route, and answering later. The routes are in api_jobs.c, api_cluster.c,
+ * api_agents.c and metrics.c; long polls in watch.c.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum need { NEED_NOTHING, NEED_USER, NEED_NODE };
+
+struct route {
+    const char *method;
+    const char *path; /* '#' stands for a number */
+    enum need need;
+    void (*handle)(struct request *q);
+};
+
+static const struct route routes[] = {
+    {"POST", "/api/v1/jobs", NEED_USER, api_jobs_submit},
+    {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list},
+    {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show},
+    {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
+    {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
+    {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
+    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
+    {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
+    {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
+    {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
+    {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},
+    {"POST", "/api/v1/nodes/#/delete", NEED_USER, api_nodes_delete},
+    {"GET", "/api/v1/instances", NEED_USER, api_instances_list},
+    {"GET", "/api/v1/pools", NEED_USER, api_pools_list},
+    {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
+    {"GET", "/api/v1/cost", NEED_USER, api_cost},
+    {"GET", "/api/v1/events", NEED_USER, api_events},
+    {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},
+    {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list},
+    {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke},
+    {"GET", "/api/v1/version", NEED_USER, api_version},
+    {"GET", "/metrics", NEED_USER, api_metrics},
+    {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join},
+    {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew},
+    {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync},
+    {"POST", "/agent/v1/output/#/#", NEED_NODE, api_agent_output},
+};
+
+/* ---- answering ---- */
+
+void api_reply_json(struct http_exchange *x, int status, json_t *v)
+{
+    char *text = json_dump_text(v);
+    http_reply_text(x, status, "application/json", text);
+    free(text);
+    json_decref(v);
+}
+
+void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
+{
+    struct err e = {.kind = kind};
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(e.text, sizeof(e.text), fmt, args);
+    va_end(args);
+    http_reply_err(x, &e);
+}
+
+static void on_later_timeout(void *ctx, struct http_exchange *x)
+{
+    struct later *l = ctx;
+    l->x = NULL;
+    api_reply_failure(x, ERR_UNAVAILABLE, "belayd did not get it done in time; whether it takes effect is not known yet: "
+                                          "look before you repeat it");
+}
+
+static void on_later_gone(void *ctx, struct http_exchange *x)
+{
+    struct later *l = ctx;
+    (void)x;
+    l->x = NULL;
+}
+
+struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_ms)
+{
+    struct later *l = mem_alloc(sizeof(*l));
+    l->api = a;
+    l->x = x;
+    list_push_back(&a->laters, &l->in_api);
+    http_exchange_wait(x, max_ms, on_later_timeout, on_later_gone, l);
+    return l;
+}
+
+struct http_exchange *later_take(struct later *l)
+{
+    struct http_exchange *x = l->x;
+    link_remove(&l->in_api);
+    free(l);
+    return x;
+}
+
+void api_on_done(void *ctx, const struct err *e, int64_t id)
+{
+    struct http_exchange *x = later_take(ctx);
+    if (!x)
+        return;
+    if (e)
+        http_reply_err(x, e);
+    else
+        api_reply_json(x, 200, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+/* ---- asking ---- */
+
+bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value)
+{
+    struct err e;
+    const char *text = http_request_query(q->x, name);
+    *ret_value = fallback;
+    if (!text || str_to_i64(text, min, max, name, ret_value, &e) == 0)
+        return true;
+    http_reply_err(q->x, &e);
+    return false;
+}
+
+bool api_query_time(struct request *q, const char *name, struct wall *ret_wall)
+{
+    struct err e;
+    const char *text = http_request_query(q->x, name);
+    *ret_wall = WALL_NONE;
+    if (!text || time_parse_iso(text, ret_wall, &e) == 0)
+        return true;
+    err_wrap(&e, "%s", name);
+    http_reply_err(q->x, &e);
+    return false;
+}
+
+json_t *api_body(struct request *q, size_t max)
+{
+    struct err e;
+    json_t *v = NULL;
+    if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
+        return v;
+    err_wrap(&e, "the request's body");
+    http_reply_err(q->x, &e);
+    return NULL;
+}
+
+bool api_need_admin(struct request *q)
+{
+    if (q->caller.admin)
+        return true;
+    api_reply_failure(q->x, ERR_DENIED, "this needs an administrator: use the UNIX socket as the user who runs belayd, or "
+                                        "an administrator's token");
+    return false;
+}
+
+/* ---- who asks ---- */
+
+static void identify_local(struct request *q)
+{
+    struct passwd pw, *found = NULL;
+    char mem[4096];
+    uid_t uid = q->r->peer_uid;
+    if (getpwuid_r(uid, &pw, mem, sizeof(mem), &found) == 0 && found)
+        STR_COPY(q->caller.user, found->pw_name);
+    else
+        snprintf(q->caller.user, sizeof(q->caller.user), "uid-%u", (unsigned)uid);
+    q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
+}
+
+static bool identify_by_token(struct request *q)
+{
+    const char *header = http_request_header(q->x, "Authorization");
+    struct token_row t;
+    char hash[65];
+    struct err e;
+    if (!header || strncasecmp(header, "Bearer ", 7) != 0) {
+        api_reply_failure(q->x, ERR_DENIED, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
+                                            "administrator makes it with: belay token create)");
+        return false;
+    }
+    ca_sha256_hex(header + 7, hash);
+    struct wall now = clock_wall(q->api->o.timers->clock);
+    if (db_read_token_by_hash(q->api->o.reader, hash, &t, &e) != 0 || t.join || t.revoked ||
+        (wall_is_set(t.expires_at) && t.expires_at.ms <= now.ms)) {
+        api_reply_failure(q->x, ERR_DENIED, "the token is not known, has expired or was revoked: ask an administrator for "
+                                            "a new one (belay token create)");
+        return false;
+    }
+    STR_COPY(q->caller.user, t.user);
+    q->caller.admin = t.admin;
+    return true;
+}
+
+static bool identify_node(struct request *q)
+{
+    if (!q->r->is_unix && q->r->peer_cn && api_node_of_cn(q->r->peer_cn) > 0)
+        return true;
+    api_reply_failure(q->x, ERR_DENIED, "an agent needs the certificate that it got when it joined%s%s",
+        q->r->peer_cert_error ? ": " : "", q->r->peer_cert_error ? q->r->peer_cert_error : "");
+    return false;
+}
+
+static bool identify(struct request *q, enum need need)
+{
+    if (need == NEED_NOTHING)
+        return true;
+    if (need == NEED_NODE)
+        return identify_node(q);
+    if (q->r->is_unix) {
+        identify_local(q);
+        return true;
+    }
+    return identify_by_token(q);
+}
+
+/* ---- routing ---- */
+
+/* Matches path against a route's, taking the numbers. */
+static bool match(const char *route, const char *path, int64_t ids[2])
+{
+    int n = 0;
+    while (*route && *path) {
+        if (*route == '#') {
+            char digits[20];
+            size_t len = strspn(path, "0123456789");
+            if (n == 2 || len == 0 || len >= sizeof(digits))
+                return false;
+            memcpy(digits, path, len);
+            digits[len] = '\0';
+            if (str_to_i64(digits, 1, INT64_MAX, "number", &ids[n++], NULL) != 0)
+                return false;
+            path += len;
+            route++;
+        } else if (*route++ != *path++) {
+            return false;
+        }
+    }
+    return *route == '\0' && *path == '\0';
+}
+
+static void health(struct api *a, struct http_exchange *x)
+{
+    if (a->shutting_down)
+        http_reply_text(x, 503, "text/plain", "shutting down\n");
+    else if (tick_is_full(a->o.tick))
+        http_reply_text(x, 503, "text/plain", "the disk that holds the state is full\n");
+    else
+        http_reply_text(x, 200, "text/plain", "ok\n");
+}
+
+void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
+{
+    struct request q = {.api = ctx, .x = x, .r = r};
+    bool known = false;
+    q.api->n_requests++;
+    if (str_eq(r->path, "/healthz")) {
+        health(q.api, x);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        int64_t ids[2] = {0};
+        if (!match(routes[i].path, r->path, ids))
+            continue;
+        known = true;
+        if (!str_eq(routes[i].method, r->method))
+            continue;
+        q.id = ids[0];
+        q.id2 = ids[1];
+        if (identify(&q, routes[i].need))
+            routes[i].handle(&q);
+        else
+            q.api->n_refused++;
+        return;
+    }
+    if (known)
+        http_reply_text(x, 405, "application/json",
+            "{\"error\":{\"kind\":\"invalid\",\"text\":\"this method is not for this path; see docs/api.md\"}}");
+    else
+        api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
+}
+
+/* ---- life ---- */
+
+struct api *api_create(const struct api_options *o)
+{
+    struct api *a = mem_alloc(sizeof(*a));
+    a->o = *o;
+    return a;
+}
+
+void api_destroy(struct api *a)
+{
+    if (!a)
+        return;
+    api_watch_destroy_all(a);
+    for (struct link *n; (n = list_pop(&a->laters));)
+        free(LIST_ENTRY(n, struct later, in_api));
+    free(a);
+}
+
+void api_set_server_url(struct api *a, const char *url)
+{
+    STR_COPY(a->server_url, url);
+}
+
+void api_committed(struct api *a, const struct db_batch *committed)
+{
+    bool any = false;
+    for (size_t i = 0; i < committed->changes.n_history; i++) {
+        api_watch_wake(a, committed->changes.history[i].job);
+        any = true;
+    }
+    if (any)
+        api_watch_wake(a, 0);
+    for (size_t i = 0; i < committed->changes.n_jobs; i++)
+        if (committed->changes.jobs[i].state == JOB_ENDED)
+            api_watch_wake(a, committed->changes.jobs[i].id);
+}
+
+void api_output_grew(struct api *a, int64_t job)
+{
+    api_watch_wake(a, job);
+}
+
+void api_shut_down(struct api *a)
+{
+    a->shutting_down = true;
+    api_watch_wake_all(a);
+}

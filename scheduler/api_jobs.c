@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's routes for jobs.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/core/explain.h"
+#include "scheduler/jobspec.h"
+#include <stdlib.h>
+
+#define LIST_MAX 200
+#define LOG_PIECE_MAX (256 << 10)
+
+/* ---- submit ---- */
+
+static void on_submitted(void *ctx, const struct err *e, int64_t id)
+{
+    struct http_exchange *x = later_take(ctx);
+    if (!x)
+        return;
+    if (e)
+        http_reply_err(x, e);
+    else
+        api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+void api_jobs_submit(struct request *q)
+{
+    struct jobspec s = {0};
+    struct err e;
+    json_t *body = api_body(q, JOBSPEC_BYTES_MAX);
+    if (!body)
+        return;
+    int rc = jobspec_parse(body, &s, &e);
+    json_decref(body);
+    if (rc == 0 && s.row.pool[0] && !model_pool(tick_model(q->api->o.tick), s.row.pool)) {
+        rc = err_set(&e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
+        jobspec_deinit(&s);
+    }
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    STR_COPY(s.row.user, q->caller.user);
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &s.row, .spec = &s.spec}};
+    tick_post(q->api->o.tick, &ev, on_submitted, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    jobspec_deinit(&s);
+}
+
+/* ---- list and show ---- */
+
+struct job_list {
+    struct api *api;
+    json_t *jobs;
+    int64_t last;
+    int32_t n;
+};
+
+static const char *node_name(const struct api *a, int64_t job)
+{
+    const struct job *j = model_job(tick_model(a->o.tick), job);
+    return j && j->attempt ? j->attempt->node->row.name : NULL;
+}
+
+static int add_job(void *ctx, const struct job_row *row)
+{
+    struct job_list *l = ctx;
+    json_array_append_new(l->jobs, api_json_job(row, row->state == JOB_ENDED ? NULL : node_name(l->api, row->id)));
+    l->last = row->id;
+    l->n++;
+    return 0;
+}
+
+void api_jobs_list(struct request *q)
+{
+    const char *state = http_request_query(q->x, "state");
+    struct job_filter f = {.user = http_request_query(q->x, "user")};
+    int64_t limit;
+    struct err e;
+    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) || !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit))
+        return;
+    if (state && !str_eq(state, "active") && !str_eq(state, "all")) {
+        api_reply_failure(q->x, ERR_INVALID, "state: expected active or all, found \"%.64s\"", state);
+        return;
+    }
+    f.limit = (int32_t)limit;
+    f.active_only = !state || str_eq(state, "active");
+    struct job_list l = {.api = q->api, .jobs = json_array()};
+    if (db_read_jobs(q->api->o.reader, &f, add_job, &l, &e) != 0) {
+        json_decref(l.jobs);
+        http_reply_err(q->x, &e);
+        return;
+    }
+    json_t *next = l.n == f.limit ? json_integer(l.last) : json_null();
+    api_reply_json(q->x, 200, json_pack("{s:o,s:o}", "jobs", l.jobs, "next", next));
+}
+
+static int add_attempt(void *ctx, const struct attempt_row *a)
+{
+    json_array_append_new(ctx, api_json_attempt(a));
+    return 0;
+}
+
+static int add_checkpoint(void *ctx, const struct checkpoint_row *c)
+{
+    json_array_append_new(ctx, api_json_checkpoint(c));
+    return 0;
+}
+
+static int add_ledger(void *ctx, const struct ledger_row *l)
+{
+    json_array_append_new(ctx, api_json_ledger(l));
+    return 0;
+}
+
+static json_t *spec_json(const struct spec_change *s)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "script", json_text(s->script));
+    json_object_set_new(o, "args", json_loads(s->args_json, 0, NULL));
+    json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
+    json_object_set_new(o, "cwd", json_text(s->cwd));
+    json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
+    return o;
+}
+
+/* A job's environment may hold what its user would not show to others. */
+static bool may_see_spec(const struct request *q, const struct job_row *row)
+{
+    return q->caller.admin || str_eq(q->caller.user, row->user);
+}
+
+void api_jobs_show(struct request *q)
+{
+    struct db_reader *r = q->api->o.reader;
+    struct job_row row;
+    struct spec_change spec = {0};
+    struct err e;
+    json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
+    int rc = db_read_job(r, q->id, &row, &e);
+    if (rc == 0)
+        rc = db_read_spec(r, q->id, &spec, &e);
+    if (rc == 0)
+        rc = db_read_attempts(r, q->id, add_attempt, attempts, &e);
+    if (rc == 0)
+        rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
+    if (rc == 0)
+        rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
+    if (rc == 0) {
+        const char *node = row.state == JOB_ENDED ? NULL : node_name(q->api, q->id);
+        json_object_set_new(o, "job", api_json_job(&row, node));
+        json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
+    }
+    spec_change_deinit(&spec);
+    json_object_set_new(o, "attempts", attempts);
+    json_object_set_new(o, "checkpoints", checkpoints);
+    json_object_set_new(o, "ledger", ledger);
+    if (rc == 0) {
+        api_reply_json(q->x, 200, o);
+    } else {
+        json_decref(o);
+        http_reply_err(q->x, &e);
+    }
+}
+
+void api_jobs_why(struct request *q)
+{
+    const struct model *m = tick_model(q->api->o.tick);
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    struct job_row row;
+    struct err e;
+    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    size_t n = 0;
+    if (model_job(m, q->id)) {
+        n = core_explain(m, tick_now(q->api->o.tick), q->id, reasons, EXPLAIN_REASONS_MAX);
+    } else {
+        n = 1;
+        STR_COPY(reasons[0].code, "ended");
+        snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s", end_kind_names[row.end]);
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
+    api_reply_json(q->x, 200,
+        json_pack("{s:I,s:s,s:o}", "id", (json_int_t)q->id, "state", sm_name(&job_sm, row.state), "reasons", list));
+}
+
+/* ---- following ---- */
+
+void api_jobs_events(struct request *q)
+{
+    int64_t after, wait_ms;
+    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
+        api_watch(q, WATCH_EVENTS, q->id, after, wait_ms, 0);
+}
+
+void api_jobs_logs(struct request *q)
+{
+    int64_t offset, wait_ms, max;
+    if (api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &offset) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) &&
+        api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &max))
+        api_watch(q, WATCH_LOGS, q->id, offset, wait_ms, max);
+}
+
+/* ---- changing ---- */
+
+/* False after an error reply: no such job, ended, or somebody else's. */
+static bool may_change(struct request *q, const char *what)
+{
+    struct job_row row;
+    struct err e;
+    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    if (!q->caller.admin && !str_eq(row.user, q->caller.user)) {
+        api_reply_failure(q->x, ERR_DENIED, "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
+            row.user, what);
+        return false;
+    }
+    if (row.state == JOB_ENDED) {
+        api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s", (long long)q->id,
+            end_kind_names[row.end], what);
+        return false;
+    }
+    return true;
+}
+
+void api_jobs_cancel(struct request *q)
+{
+    struct event ev = {.type = EV_CANCEL, .cancel = {.job = q->id}};
+    STR_COPY(ev.cancel.by, q->caller.user);
+    if (may_change(q, "cancel"))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_requeue(struct request *q)
+{
+    struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
+    STR_COPY(ev.requeue.by, q->caller.user);
+    if (may_change(q, "requeue"))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows as the JSON of docs/api.md. What is not known is null.
+ */
+#include "scheduler/api_private.h"
+
+json_t *api_json_time(struct wall w)
+{
+    char text[TIME_ISO_MAX];
+    if (!wall_is_set(w))
+        return json_null();
+    time_format_iso(w, text);
+    return json_string(text);
+}
+
+json_t *api_json_opt(int64_t value, int64_t none)
+{
+    return value == none ? json_null() : json_integer(value);
+}
+
+static json_t *opt_text(const char *s)
+{
+    return s && s[0] ? json_text(s) : json_null();
+}
+
+static json_t *opt_end(enum end_kind end)
+{
+    return end == END_NONE ? json_null() : json_string(end_kind_names[end]);
+}
+
+static json_t *json_ref(struct ckpt_ref ref)
+{
+    if (ref.attempt == 0)
+        return json_null();
+    return json_pack("{s:I,s:I}", "attempt", (json_int_t)ref.attempt, "sequence", (json_int_t)ref.sequence);
+}
+
+static void set(json_t *o, const char *key, json_t *v)
+{
+    json_object_set_new(o, key, v);
+}
+
+static void set_i(json_t *o, const char *key, int64_t v)
+{
+    set(o, key, json_integer(v));
+}
+
+static void set_need(json_t *o, const struct resources *r)
+{
+    set_i(o, "cpus", r->cpus);
+    set_i(o, "memory_mib", r->memory_mib);
+    set_i(o, "gpus", r->gpus);
+}
+
+static json_t *last_checkpoint(const struct job_row *j)
+{
+    json_t *o = json_ref(j->last_good);
+    if (json_is_null(o))
+        return o;
+    set(o, "progress", api_json_opt(j->last_good_progress, PROGRESS_NONE));
+    set(o, "saved_at", api_json_time(j->last_good_at));
+    set_i(o, "bytes", j->ckpt_bytes);
+    return o;
+}
+
+json_t *api_json_job(const struct job_row *j, const char *node_name)
+{
+    json_t *o = json_object();
+    set_i(o, "id", j->id);
+    set(o, "name", json_text(j->name));
+    set(o, "user", json_text(j->user));
+    set(o, "pool", opt_text(j->pool));
+    set(o, "state", json_string(sm_name(&job_sm, j->state)));
+    set(o, "end", opt_end(j->end));
+    set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
+    set_need(o, &j->need);
+    set(o, "market", json_string(market_wish_names[j->market]));
+    set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));
+    set(o, "checkpoint",
+        json_pack("{s:s,s:I,s:i}", "method", ckpt_method_names[j->method], "every_ms", (json_int_t)j->ckpt_every_ms, "keep",
+            (int)j->ckpt_keep));
+    set_i(o, "attempts", j->attempts);
+    set_i(o, "reclaims", j->reclaims);
+    set(o, "node", opt_text(node_name));
+    set(o, "progress", api_json_opt(j->progress, PROGRESS_NONE));
+    set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));
+    set(o, "last_checkpoint", last_checkpoint(j));
+    set(o, "save_ms", api_json_opt(j->save_ms, 0));
+    set_i(o, "lost_ms", j->lost_ms);
+    set_i(o, "lost_steps", j->lost_steps);
+    set_i(o, "cost_uusd", j->cost_uusd);
+    set_i(o, "on_demand_uusd", j->on_demand_uusd);
+    set(o, "submitted_at", api_json_time(j->submitted_at));
+    set(o, "started_at", api_json_time(j->started_at));
+    set(o, "ended_at", api_json_time(j->ended_at));
+    return o;
+}
+
+json_t *api_json_attempt(const struct attempt_row *a)
+{
+    json_t *o = json_object();
+    set_i(o, "attempt", a->attempt);
+    set_i(o, "node", a->node);
+    set(o, "state", json_string(sm_name(&attempt_sm, a->state)));
+    set(o, "end", opt_end(a->end));
+    set(o, "exit_code", a->end == END_NONE ? json_null() : json_integer(a->exit_code));
+    set(o, "assigned_at", api_json_time(a->assigned_at));
+    set(o, "started_at", api_json_time(a->started_at));
+    set(o, "ended_at", api_json_time(a->ended_at));
+    set(o, "restored", json_ref(a->restored));
+    set(o, "restored_progress", api_json_opt(a->restored_progress, PROGRESS_NONE));
+    set_i(o, "restore_ms", a->restore_ms);
+    set_i(o, "save_ms", a->save_ms);
+    set_i(o, "checkpoints", a->sequence);
+    set_i(o, "price_uusd_h", a->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
+    set(o, "text", opt_text(a->text));
+    return o;
+}
+
+json_t *api_json_event(const struct history_row *h)
+{
+    json_t *o = json_object();
+    set_i(o, "id", h->id);
+    set(o, "job", api_json_opt(h->job, CORE_ID_NONE));
+    set(o, "attempt", api_json_opt(h->attempt, 0));
+    set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
+    set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));
+    set(o, "at", api_json_time(h->at));
+    set(o, "kind", json_text(h->kind));
+    set(o, "text", json_text(h->text));
+    set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
+    set(o, "b", api_json_opt(h->b, PROGRESS_NONE));
+    return o;
+}
+
+json_t *api_json_checkpoint(const struct checkpoint_row *c)
+{
+    json_t *o = json_ref(c->ref);
+    set_i(o, "node", c->node);
+    set(o, "saved_at", api_json_time(c->saved_at));
+    set_i(o, "bytes", c->bytes);
+    set_i(o, "stored_bytes", c->stored_bytes);
+    set_i(o, "took_ms", c->took_ms);
+    set(o, "progress", api_json_opt(c->progress, PROGRESS_NONE));
+    set(o, "cause", json_text(c->cause));
+    return o;
+}
+
+json_t *api_json_ledger(const struct ledger_row *l)
+{
+    json_t *o = json_object();
+    set(o, "attempt", api_json_opt(l->attempt, 0));
+    set(o, "node", api_json_opt(l->node, CORE_ID_NONE));
+    set(o, "instance", api_json_opt(l->instance, CORE_ID_NONE));
+    set(o, "kind", json_string(ledger_kind_names[l->kind]));
+    set(o, "from", api_json_time(l->from));
+    set(o, "to", api_json_time(l->to));
+    set_i(o, "ms", l->ms);
+    set_i(o, "uusd", l->uusd);
+    set_i(o, "on_demand_uusd", l->on_demand_uusd);
+    return o;
+}
+
+json_t *api_json_node(const struct node_row *n)
+{
+    json_t *o = json_object();
+    set_i(o, "id", n->id);
+    set(o, "name", json_text(n->name));
+    set(o, "pool", json_text(n->pool));
+    set(o, "instance", api_json_opt(n->instance, CORE_ID_NONE));
+    set(o, "state", json_string(sm_name(&node_sm, n->state)));
+    set_need(o, &n->total);
+    set(o, "market", json_string(market_names[n->market]));
+    set_i(o, "price_uusd_h", n->price_uusd_h);
+    set(o, "notice", n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
+    set(o, "notice_deadline", api_json_time(n->notice_deadline));
+    set(o, "joined_at", api_json_time(n->joined_at));
+    set(o, "gone_at", api_json_time(n->gone_at));
+    set(o, "address", opt_text(n->address));
+    set(o, "version", opt_text(n->version));
+    return o;
+}
+
+json_t *api_json_instance(const struct instance_row *i)
+{
+    json_t *o = json_object();
+    set_i(o, "id", i->id);
+    set(o, "provider_id", opt_text(i->provider_id));
+    set(o, "pool", json_text(i->pool));
+    set(o, "zone", json_text(i->zone));
+    set(o, "type", json_text(i->type));
+    set(o, "market", json_string(market_names[i->market]));
+    set(o, "state", json_string(sm_name(&instance_sm, i->state)));
+    set(o, "node", api_json_opt(i->node, CORE_ID_NONE));
+    set_i(o, "price_uusd_h", i->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", i->on_demand_uusd_h);
+    set(o, "intended_at", api_json_time(i->intended_at));
+    set(o, "launched_at", api_json_time(i->launched_at));
+    set(o, "joined_at", api_json_time(i->joined_at));
+    set(o, "ended_at", api_json_time(i->ended_at));
+    set(o, "reclaimed", json_boolean(i->reclaimed));
+    set(o, "text", opt_text(i->text));
+    return o;
+}
+
+json_t *api_json_pool(const struct pool_row *p)
+{
+    json_t *o = json_object();
+    set(o, "name", json_text(p->name));
+    set(o, "kind", json_string(p->elastic ? "elastic" : "reserved"));
+    set(o, "provider", opt_text(p->provider));
+    set(o, "region", opt_text(p->region));
+    set_i(o, "max_nodes", p->max_nodes);
+    set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
+    set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
+    return o;
+}
+
+json_t *api_json_offer(const struct offer_row *f)
+{
+    json_t *o = json_object();
+    set(o, "pool", json_text(f->pool));
+    set(o, "zone", json_text(f->zone));
+    set(o, "type", json_text(f->type));
+    set(o, "market", json_string(market_names[f->market]));
+    set_need(o, &f->total);
+    set_i(o, "price_uusd_h", f->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
+    set_i(o, "launches", f->launches);
+    set_i(o, "refusals", f->refusals);
+    set_i(o, "reclaims", f->reclaims);
+    set_i(o, "up_ms", f->up_ms);
+    return o;
+}
+
+json_t *api_json_token(const struct token_row *t)
+{
+    json_t *o = json_object();
+    set_i(o, "id", t->id);
+    set(o, "kind", json_string(t->join ? "join" : "api"));
+    set(o, "user", opt_text(t->user));
+    set(o, "admin", json_boolean(t->admin));
+    set(o, "pool", opt_text(t->pool));
+    set(o, "created_at", api_json_time(t->created_at));
+    set(o, "expires_at", api_json_time(t->expires_at));
+    set(o, "used_at", api_json_time(t->used_at));
+    set(o, "revoked", json_boolean(t->revoked));
+    return o;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the API share; included by scheduler/api_*.c only.
+ */
+#ifndef BELAY_SCHEDULER_API_PRIVATE_H
+#define BELAY_SCHEDULER_API_PRIVATE_H
+
+#include "base/json.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/wire/wire.h"
+#include "scheduler/api.h"
+
+#define API_WAIT_MAX_MS 25000
+#define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
+
+struct api {
+    struct api_options o;
+    char server_url[256];
+    bool shutting_down;
+    struct list laters;
+    struct map watchers; /* job (0: everything) -> struct watchers */
+    int64_t n_requests, n_refused;
+};
+
+/* Who asks. */
+struct caller {
+    char user[CORE_NAME_MAX];
+    bool admin;
+};
+
+struct request {
+    struct api *api;
+    struct http_exchange *x;
+    const struct http_server_request *r;
+    struct caller caller;
+    int64_t id, id2; /* the numbers in the path */
+};
+
+/* An exchange that is answered later. The peer or the server may go first; then later_take gives NULL. */
+struct later {
+    struct api *api;
+    struct http_exchange *x;
+    struct link in_api;
+};
+
+struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_ms);
+struct http_exchange *later_take(struct later *l); /* frees l */
+
+void api_reply_json(struct http_exchange *x, int status, json_t *v); /* takes v */
+void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
+void api_on_done(void *ctx, const struct err *e, int64_t id);
+
+/* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
+bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
+bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
+
+/* The body as JSON, or NULL after an error reply. */
+json_t *api_body(struct request *q, size_t max);
+
+/* False after a 403, unless the caller is an administrator. */
+bool api_need_admin(struct request *q);
+
+/* api_json.c: rows as JSON, new references */
+json_t *api_json_job(const struct job_row *j, const char *node_name);
+json_t *api_json_attempt(const struct attempt_row *a);
+json_t *api_json_event(const struct history_row *h);
+json_t *api_json_checkpoint(const struct checkpoint_row *c);
+json_t *api_json_ledger(const struct ledger_row *l);
+json_t *api_json_node(const struct node_row *n);
+json_t *api_json_instance(const struct instance_row *i);
+json_t *api_json_pool(const struct pool_row *p);
+json_t *api_json_offer(const struct offer_row *o);
+json_t *api_json_token(const struct token_row *t);
+json_t *api_json_time(struct wall w);
+json_t *api_json_opt(int64_t value, int64_t none);
+
+/* watch.c: long polls */
+enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
+/* Answers q now, or when there is something after `after`, or when wait_ms have passed. */
+void api_watch(struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max);
+void api_watch_destroy_all(struct api *a);
+void api_watch_wake(struct api *a, int64_t job);
+void api_watch_wake_all(struct api *a);
+
+/* the routes */
+void api_jobs_submit(struct request *q);
+void api_jobs_list(struct request *q);
+void api_jobs_show(struct request *q);
+void api_jobs_why(struct request *q);
+void api_jobs_events(struct request *q);
+void api_jobs_logs(struct request *q);
+void api_jobs_cancel(struct request *q);
+void api_jobs_requeue(struct request *q);
+void api_nodes_list(struct request *q);
+void api_nodes_drain(struct request *q);
+void api_nodes_undrain(struct request *q);
+void api_nodes_delete(struct request *q);
+void api_instances_list(struct request *q);
+void api_pools_list(struct request *q);
+void api_offers_list(struct request *q);
+void api_cost(struct request *q);
+void api_events(struct request *q);
+void api_tokens_create(struct request *q);
+void api_tokens_list(struct request *q);
+void api_tokens_revoke(struct request *q);
+void api_version(struct request *q);
+void api_metrics(struct request *q);
+void api_agent_join(struct request *q);
+void api_agent_renew(struct request *q);
+void api_agent_sync(struct request *q);
+void api_agent_output(struct request *q);
+
+/* The name under which a node's certificate is issued, "node-17", and back (0: it is not one). */
+void api_node_cn(int64_t node, char out[32]);
+int64_t api_node_of_cn(const char *cn);
+
+/* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's secret. */
+void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
+
+#endif

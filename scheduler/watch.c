@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Long polls: a request for a job's events or output that waits until there is something new. A watch is answered
+ * from the database or the files, never from what woke it, so a spurious wake costs one look.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+
+#define EVENTS_MAX 500
+
+struct watchers {
+    struct list list;
+};
+
+struct watch {
+    struct api *api;
+    struct http_exchange *x;
+    enum watch_kind kind;
+    int64_t job, after, max;
+    struct link in_watchers;
+};
+
+/* ---- what there is ---- */
+
+struct found {
+    json_t *events;
+    int64_t last;
+};
+
+static int add_event(void *ctx, const struct history_row *h)
+{
+    struct found *f = ctx;
+    json_array_append_new(f->events, api_json_event(h));
+    f->last = h->id;
+    return 0;
+}
+
+/* True when it was answered. With must, it answers even if there is nothing. */
+static bool answer_events(struct api *a, struct http_exchange *x, int64_t job, int64_t after, bool must)
+{
+    struct found f = {.events = json_array(), .last = after};
+    struct job_row row = {0};
+    struct err e;
+    int rc = job ? db_read_job(a->o.reader, job, &row, &e) : 0;
+    if (rc == 0)
+        rc = db_read_history(a->o.reader, job, after, EVENTS_MAX, add_event, &f, &e);
+    if (rc != 0) {
+        json_decref(f.events);
+        http_reply_err(x, &e);
+        return true;
+    }
+    if (json_array_size(f.events) == 0 && !must && !(job && row.state == JOB_ENDED)) {
+        json_decref(f.events);
+        return false;
+    }
+    json_t *reply = json_pack("{s:o,s:I}", "events", f.events, "last", (json_int_t)f.last);
+    if (job)
+        json_object_set_new(reply, "state", json_string(sm_name(&job_sm, row.state)));
+    api_reply_json(x, 200, reply);
+    return true;
+}
+
+static bool answer_logs(struct api *a, struct http_exchange *x, int64_t job, int64_t after, int64_t max, bool must)
+{
+    struct buf out = {0};
+    struct job_row row;
+    struct err e;
+    int64_t next = 0;
+    bool at_end = false, answered = true;
+    char number[24];
+    int rc = db_read_job(a->o.reader, job, &row, &e);
+    if (rc == 0)
+        rc = logs_read(a->o.logs, a->o.reader, job, after, (size_t)max, &out, &next, &at_end, &e);
+    bool ended = rc == 0 && row.state == JOB_ENDED && at_end;
+    if (rc != 0) {
+        http_reply_err(x, &e);
+    } else if (out.len == 0 && !ended && !must) {
+        answered = false;
+    } else {
+        snprintf(number, sizeof(number), "%lld", (long long)next);
+        http_reply_add_header(x, "Belay-Log-Next", number);
+        if (ended)
+            http_reply_add_header(x, "Belay-Log-End", "1");
+        http_reply_bytes(x, 200, "application/octet-stream", out.data, out.len);
+    }
+    buf_deinit(&out);
+    return answered;
+}
+
+static bool answer(struct api *a, struct http_exchange *x, enum watch_kind kind, int64_t job, int64_t after, int64_t max,
+    bool must)
+{
+    if (kind == WATCH_EVENTS)
+        return answer_events(a, x, job, after, must);
+    return answer_logs(a, x, job, after, max, must);
+}
+
+/* ---- waiting ---- */
+
+static void watch_free(struct watch *w)
+{
+    link_remove(&w->in_watchers);
+    struct watchers *ws = map_get(&w->api->watchers, w->job);
+    if (ws && list_is_empty(&ws->list)) {
+        map_remove(&w->api->watchers, w->job);
+        free(ws);
+    }
+    free(w);
+}
+
+static void on_timeout(void *ctx, struct http_exchange *x)
+{
+    struct watch *w = ctx;
+    answer(w->api, x, w->kind, w->job, w->after, w->max, true);
+    watch_free(w);
+}
+
+static void on_gone(void *ctx, struct http_exchange *x)
+{
+    (void)x;
+    watch_free(ctx);
+}
+
+void api_watch(struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max)
+{
+    struct api *a = q->api;
+    bool must = wait_ms <= 0 || a->shutting_down;
+    if (answer(a, q->x, kind, job, after, max, must))
+        return;
+    struct watchers *ws = map_get(&a->watchers, job);
+    if (!ws) {
+        ws = mem_alloc(sizeof(*ws));
+        map_put(&a->watchers, job, ws);
+    }
+    struct watch *w = mem_alloc(sizeof(*w));
+    *w = (struct watch){.api = a, .x = q->x, .kind = kind, .job = job, .after = after, .max = max};
+    list_push_back(&ws->list, &w->in_watchers);
+    http_exchange_wait(q->x, wait_ms, on_timeout, on_gone, w);
+}
+
+static void wake(struct api *a, int64_t job, bool must)
+{
+    struct watchers *ws = map_get(&a->watchers, job);
+    struct list due = {0};
+    if (!ws)
+        return;
+    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after the loop. */
+    LIST_FOREACH(&ws->list, n)
+    {
+        struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);
+        if (answer(a, w->x, w->kind, w->job, w->after, w->max, must)) {
+            link_remove(&w->in_watchers);
+            list_push_back(&due, &w->in_watchers);
+        }
+    }
+    for (struct link *n; (n = list_first(&due));)
+        watch_free(LIST_ENTRY(n, struct watch, in_watchers));
+}
+
+void api_watch_wake(struct api *a, int64_t job)
+{
+    wake(a, job, false);
+}
+
+void api_watch_wake_all(struct api *a)
+{
+    size_t pos = 0;
+    int64_t *jobs = mem_array(map_size(&a->watchers) + 1, sizeof(*jobs));
+    size_t n = 0;
+    int64_t job;
+    while (map_next(&a->watchers, &pos, &job))
+        jobs[n++] = job;
+    for (size_t i = 0; i < n; i++)
+        wake(a, jobs[i], true);
+    free(jobs);
+}
+
+void api_watch_destroy_all(struct api *a)
+{
+    size_t pos = 0;
+    for (struct watchers *ws; (ws = map_next(&a->watchers, &pos, NULL));) {
+        for (struct link *n; (n = list_pop(&ws->list));)
+            free(LIST_ENTRY(n, struct watch, in_watchers));
+        free(ws);
+    }
+    map_deinit(&a->watchers);
+}
