@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agents' side of the API: join, certificate renewal, sync, output (base/wire/wire.h is the reference).
+ *
+ * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored as a hash. An
+ * instance's is derived from the cluster's secret and the instance's id, so that a launch repeated after a crash
+ * carries the same user data; that it serves once is kept by the instance's row, which knows the key that joined.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+void api_node_cn(int64_t node, char out[32])
+{
+    snprintf(out, 32, "node-%lld", (long long)node);
+}
+
+int64_t api_node_of_cn(const char *cn)
+{
+    int64_t id = 0;
+    if (!str_starts(cn, "node-") || str_to_i64(cn + 5, 1, INT64_MAX, "node", &id, NULL) != 0)
+        return 0;
+    return id;
+}
+
+void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129])
+{
+    char text[64], mac[65];
+    snprintf(text, sizeof(text), "join:%lld", (long long)instance);
+    ca_hmac_hex(meta->secret, text, mac);
+    snprintf(out, 129, "i%lld.%s", (long long)instance, mac);
+}
+
+/* ---- join ---- */
+
+struct joining {
+    struct later *later;
+    struct wire_join join;
+    char key_hash[65];
+    char address[64];
+};
+
+/* The instance whose token this is, or CORE_ID_NONE. */
+static int64_t instance_of_token(const struct api *a, const char *token)
+{
+    char expected[129], digits[20];
+    int64_t id;
+    size_t len = token[0] == 'i' ? strspn(token + 1, "0123456789") : 0;
+    if (len == 0 || len >= sizeof(digits))
+        return CORE_ID_NONE;
+    memcpy(digits, token + 1, len);
+    digits[len] = '\0';
+    if (str_to_i64(digits, 1, INT64_MAX, "instance", &id, NULL) != 0)
+        return CORE_ID_NONE;
+    api_instance_token(a->o.meta, id, expected);
+    return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
+}
+
+static int find_join_token(const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
+{
+    struct api *a = j->later->api;
+    char hash[65];
+    size_t n;
+    const struct token_row *now = tick_tokens(t, &n);
+    ca_sha256_hex(j->join.token, hash);
+    int rc = db_read_token_by_hash(a->o.reader, hash, ret_token, e);
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(now[i].hash, hash))
+            *ret_token = now[i], rc = 0;
+    if (rc != 0 || !ret_token->join || ret_token->revoked)
+        return err_set(e, ERR_DENIED, "the join token is not one of this cluster's: make a new one with belay token create "
+                                      "--join");
+    if (wall_is_set(ret_token->used_at) && !str_eq(ret_token->key_hash, j->key_hash))
+        return err_set(e, ERR_DENIED, "the join token was used already, by another machine; each serves once: make a new "
+                                      "one with belay token create --join");
+    if (!wall_is_set(ret_token->used_at) && wall_is_set(ret_token->expires_at) &&
+        ret_token->expires_at.ms <= tick_now(t).wall.ms)
+        return err_set(e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
+    return 0;
+}
+
+static int apply_join(struct joining *j, struct tick *t, int64_t instance, const char *pool, int64_t *ret_id, struct err *e)
+{
+    struct node_row node = {.total = {.cpus = (int32_t)j->join.cpus,
+                                .gpus = (int32_t)j->join.gpus,
+                                .memory_mib = j->join.memory_mib},
+        .instance = instance,
+        .notice_deadline = WALL_NONE,
+        .joined_at = WALL_NONE,
+        .gone_at = WALL_NONE};
+    STR_COPY(node.name, j->join.host);
+    STR_COPY(node.pool, pool);
+    STR_COPY(node.address, j->address);
+    STR_COPY(node.key_hash, j->key_hash);
+    STR_COPY(node.version, j->join.version);
+    struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
+    return tick_apply(t, &ev, ret_id, e);
+}
+
+static int work_join(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct joining *j = ctx;
+    struct token_row token = {0};
+    int64_t instance = instance_of_token(j->later->api, j->join.token);
+    if (instance != CORE_ID_NONE)
+        return apply_join(j, t, instance, "", ret_id, e);
+    int rc = find_join_token(j, t, &token, e);
+    if (rc == 0)
+        rc = apply_join(j, t, CORE_ID_NONE, token.pool, ret_id, e);
+    if (rc == 0) {
+        token.used_at = tick_now(t).wall;
+        STR_COPY(token.key_hash, j->key_hash);
+        tick_put_token(t, &token);
+    }
+    return rc;
+}
+
+static void reply_joined(struct api *a, struct http_exchange *x, int64_t node, const char *csr_pem)
+{
+    char cn[32], *cert = NULL;
+    struct wire_joined *m = mem_alloc(sizeof(*m));
+    struct buf out = {0};
+    struct err e;
+    api_node_cn(node, cn);
+    if (ca_issue_node(a->o.ca, csr_pem, cn, a->o.config->node_cert_ms, &cert, &e) != 0) {
+        http_reply_err(x, &e);
+    } else {
+        const struct node *n = model_node(tick_model(a->o.tick), node);
+        m->node = node;
+        STR_COPY(m->name, n ? n->row.name : cn);
+        STR_COPY(m->cluster, a->o.config->cluster);
+        STR_COPY(m->cert_pem, cert);
+        STR_COPY(m->ca_pem, ca_pem(a->o.ca));
+        STR_COPY(m->store, a->o.config->store);
+        wire_joined_encode(m, &out);
+        http_reply_bytes(x, 200, "application/json", out.data, out.len);
+    }
+    free(cert);
+    free(m);
+    buf_deinit(&out);
+}
+
+static void on_joined(void *ctx, const struct err *e, int64_t node)
+{
+    struct joining *j = ctx;
+    struct api *a = j->later->api;
+    struct http_exchange *x = later_take(j->later);
+    if (e)
+        log_warn("a join was refused", log_s("host", j->join.host), log_s("address", j->address), log_err(e));
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x)
+        reply_joined(a, x, node, j->join.csr_pem);
+    free(j);
+}
+
+void api_agent_join(struct request *q)
+{
+    struct joining *j = mem_alloc(sizeof(*j));
+    struct err e;
+    int rc = wire_join_decode(q->r->body, q->r->body_len, &j->join, &e);
+    if (rc == 0)
+        rc = ca_csr_key_hash(j->join.csr_pem, j->key_hash, &e);
+    if (rc == 0 && q->r->is_unix)
+        rc = err_set(&e, ERR_INVALID, "agents join over HTTPS, not over the UNIX socket");
+    if (rc != 0) {
+        free(j);
+        http_reply_err(q->x, &e);
+        return;
+    }
+    STR_COPY(j->address, q->r->peer_address);
+    j->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    tick_post_work(q->api->o.tick, work_join, on_joined, j);
+}
+
+void api_agent_renew(struct request *q)
+{
+    int64_t node = api_node_of_cn(q->r->peer_cn);
+    const struct node *n = model_node(tick_model(q->api->o.tick), node);
+    struct wire_renew m;
+    char key_hash[65];
+    struct err e;
+    int rc = wire_renew_decode(q->r->body, q->r->body_len, &m, &e);
+    if (rc == 0)
+        rc = ca_csr_key_hash(m.csr_pem, key_hash, &e);
+    if (rc == 0 && !n)
+        rc = err_set(&e, ERR_NOT_FOUND, "node %lld is not one of this cluster's any more", (long long)node);
+    else if (rc == 0 && !str_eq(key_hash, n->row.key_hash))
+        rc = err_set(&e, ERR_DENIED, "a certificate is renewed for the key with which the node joined, not for another");
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    else
+        reply_joined(q->api, q->x, node, m.csr_pem);
+}
+
+/* ---- sync ---- */
+
+static void on_desired(void *ctx, const struct err *e, const struct wire_desired *d)
+{
+    struct http_exchange *x = later_take(ctx);
+    struct buf out = {0};
+    if (!x)
+        return;
+    if (e) {
+        http_reply_err(x, e);
+        return;
+    }
+    wire_desired_encode(d, &out);
+    http_reply_bytes(x, 200, "application/json", out.data, out.len);
+    buf_deinit(&out);
+}
+
+void api_agent_sync(struct request *q)
+{
+    struct wire_status st = {0};
+    struct err e;
+    if (wire_status_decode(q->r->body, q->r->body_len, &st, &e) != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    struct later *l = later_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
+    sessions_status(q->api->o.sessions, api_node_of_cn(q->r->peer_cn), &st, on_desired, l);
+    wire_status_deinit(&st);
+}
+
+/* ---- output ---- */
+
+struct attempt_query {
+    int64_t attempt, node;
+};
+
+static int find_attempt(void *ctx, const struct attempt_row *a)
+{
+    struct attempt_query *f = ctx;
+    if (a->attempt != f->attempt)
+        return 0;
+    f->node = a->node;
+    return 1;
+}
+
+void api_agent_output(struct request *q)
+{
+    struct attempt_query f = {.attempt = q->id2};
+    int64_t offset, size = 0;
+    struct err e;
+    if (!api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset))
+        return;
+    int rc = db_read_attempts(q->api->o.reader, q->id, find_attempt, &f, &e);
+    if (rc == 0 && f.node != api_node_of_cn(q->r->peer_cn))
+        rc = err_set(&e, ERR_DENIED, "attempt %lld of job %lld does not run on this node", (long long)q->id2,
+            (long long)q->id);
+    if (rc == 0)
+        rc = logs_append(q->api->o.logs, q->id, q->id2, offset, q->r->body, q->r->body_len, &size, &e);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    api_reply_json(q->x, 200, json_pack("{s:I}", "size", (json_int_t)size));
+    api_output_grew(q->api, q->id);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's routes for nodes, instances, pools, offers, cost and tokens.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define TOKEN_BODY_MAX 4096
+#define TOKEN_BYTES 24
+#define TTL_MAX_MS (10LL * 366 * 86400 * 1000)
+#define JOIN_TTL_DEFAULT_MS (3600 * 1000)
+
+/* ---- lists ---- */
+
+/* {"name": list}, or the error. Takes list. */
+static void reply_list(struct request *q, const char *name, json_t *list, int rc, const struct err *e)
+{
+    if (rc != 0) {
+        json_decref(list);
+        http_reply_err(q->x, e);
+        return;
+    }
+    json_t *o = json_object();
+    json_object_set_new(o, name, list);
+    api_reply_json(q->x, 200, o);
+}
+
+static bool wants_live(struct request *q)
+{
+    const char *state = http_request_query(q->x, "state");
+    return !state || !str_eq(state, "all");
+}
+
+static int add_node(void *ctx, const struct node_row *n)
+{
+    json_array_append_new(ctx, api_json_node(n));
+    return 0;
+}
+
+static int add_instance(void *ctx, const struct instance_row *i)
+{
+    json_array_append_new(ctx, api_json_instance(i));
+    return 0;
+}
+
+static int add_pool(void *ctx, const struct pool_row *p)
+{
+    json_array_append_new(ctx, api_json_pool(p));
+    return 0;
+}
+
+static int add_offer(void *ctx, const struct offer_row *o)
+{
+    json_array_append_new(ctx, api_json_offer(o));
+    return 0;
+}
+
+static int add_token(void *ctx, const struct token_row *t)
+{
+    json_array_append_new(ctx, api_json_token(t));
+    return 0;
+}
+
+void api_nodes_list(struct request *q)
+{
+    json_t *list = json_array();
+    struct err e;
+    reply_list(q, "nodes", list, db_read_nodes(q->api->o.reader, wants_live(q), add_node, list, &e), &e);
+}
+
+void api_instances_list(struct request *q)
+{
+    json_t *list = json_array();
+    struct err e;
+    reply_list(q, "instances", list, db_read_instances(q->api->o.reader, wants_live(q), add_instance, list, &e), &e);
+}
+
+void api_pools_list(struct request *q)
+{
+    json_t *list = json_array();
+    struct err e;
+    reply_list(q, "pools", list, db_read_pools(q->api->o.reader, add_pool, list, &e), &e);
+}
+
+void api_offers_list(struct request *q)
+{
+    json_t *list = json_array();
+    struct err e;
+    reply_list(q, "offers", list, db_read_offers(q->api->o.reader, add_offer, list, &e), &e);
+}
+
+void api_events(struct request *q)
+{
+    int64_t after, wait_ms;
+    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
+        api_watch(q, WATCH_EVENTS, 0, after, wait_ms, 0);
+}
+
+/* ---- cost ---- */
+
+static int add_cost(void *ctx, const struct cost_line *l)
+{
+    json_array_append_new(ctx,
+        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "key", json_text(l->key), "jobs", (json_int_t)l->jobs, "uusd",
+            (json_int_t)l->uusd, "on_demand_uusd", (json_int_t)l->on_demand_uusd, "useful_ms", (json_int_t)l->useful_ms,
+            "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms));
+    return 0;
+}
+
+void api_cost(struct request *q)
+{
+    const char *by = http_request_query(q->x, "by");
+    struct wall from, to;
+    struct err e;
+    if (!api_query_time(q, "from", &from) || !api_query_time(q, "to", &to))
+        return;
+    json_t *lines = json_array();
+    int rc = db_read_cost(q->api->o.reader, by ? by : "job", http_request_query(q->x, "user"), from, to, add_cost, lines, &e);
+    reply_list(q, "lines", lines, rc, &e);
+}
+
+/* ---- nodes ---- */
+
+static void post_node_event(struct request *q, enum event_type type)
+{
+    struct event ev = {.type = type, .drain = {.node = q->id}};
+    if (api_need_admin(q))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_nodes_drain(struct request *q)
+{
+    post_node_event(q, EV_DRAIN);
+}
+
+void api_nodes_undrain(struct request *q)
+{
+    post_node_event(q, EV_UNDRAIN);
+}
+
+void api_nodes_delete(struct request *q)
+{
+    post_node_event(q, EV_NODE_DELETE);
+}
+
+/* ---- tokens ---- */
+
+struct new_token {
+    struct later *later;
+    struct token_row row;
+    char token[2 * TOKEN_BYTES + 8];
+};
+
+static int put_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct new_token *n = ctx;
+    (void)ret_id, (void)e;
+    tick_put_token(t, &n->row);
+    return 0;
+}
+
+static void on_token_stored(void *ctx, const struct err *e, int64_t id)
+{
+    struct new_token *n = ctx;
+    struct api *a = n->later->api;
+    struct http_exchange *x = later_take(n->later);
+    struct token_row stored;
+    struct err not_there;
+    (void)id;
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x && db_read_token_by_hash(a->o.reader, n->row.hash, &stored, &not_there) != 0)
+        http_reply_err(x, &not_there);
+    else if (x)
+        api_reply_json(x, 201,
+            json_pack("{s:I,s:s,s:s,s:s}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem", ca_pem(a->o.ca),
+                "server", a->server_url));
+    str_wipe(n->token, sizeof(n->token));
+    free(n);
+}
+
+static int read_token_request(struct request *q, const json_t *body, struct token_row *row, struct err *e)
+{
+    static const char *const kinds[] = {"api", "join", NULL};
+    struct json_reader r;
+    json_reader_init(&r, body, "", e);
+    row->join = json_req_enum(&r, "kind", kinds) == 1;
+    int64_t ttl_ms = json_opt_i64(&r, "ttl_ms", 0, TTL_MAX_MS, row->join ? JOIN_TTL_DEFAULT_MS : 0);
+    json_opt_strcpy(&r, "user", row->user, sizeof(row->user), row->join ? "" : q->caller.user);
+    json_opt_strcpy(&r, "pool", row->pool, sizeof(row->pool), "");
+    row->admin = json_opt_bool(&r, "admin", false);
+    const struct pool *pool = r.rc == 0 && row->join ? model_pool(tick_model(q->api->o.tick), row->pool) : NULL;
+    if (r.rc == 0 && row->join && (!pool || pool->row.elastic))
+        json_reader_fail(&r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", row->pool);
+    struct wall now = clock_wall(q->api->o.timers->clock);
+    row->created_at = now;
+    row->expires_at = ttl_ms ? (struct wall){now.ms + ttl_ms} : WALL_NONE;
+    row->used_at = WALL_NONE;
+    return json_reader_finish(&r);
+}
+
+void api_tokens_create(struct request *q)
+{
+    struct err e;
+    if (!api_need_admin(q))
+        return;
+    json_t *body = api_body(q, TOKEN_BODY_MAX);
+    if (!body)
+        return;
+    struct new_token *n = mem_alloc(sizeof(*n));
+    int rc = read_token_request(q, body, &n->row, &e);
+    json_decref(body);
+    if (rc != 0) {
+        free(n);
+        http_reply_err(q->x, &e);
+        return;
+    }
+    char hex[2 * TOKEN_BYTES + 1];
+    random_hex(TOKEN_BYTES, hex);
+    snprintf(n->token, sizeof(n->token), "%s%s", n->row.join ? "j." : "b.", hex);
+    ca_sha256_hex(n->token, n->row.hash);
+    n->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    tick_post_work(q->api->o.tick, put_token, on_token_stored, n);
+}
+
+void api_tokens_list(struct request *q)
+{
+    json_t *list = json_array();
+    struct err e;
+    if (!api_need_admin(q)) {
+        json_decref(list);
+        return;
+    }
+    reply_list(q, "tokens", list, db_read_tokens(q->api->o.reader, add_token, list, &e), &e);
+}
+
+struct revocation {
+    struct later *later;
+    int64_t id;
+    struct token_row found;
+};
+
+static int find_token(void *ctx, const struct token_row *t)
+{
+    struct revocation *v = ctx;
+    if (t->id != v->id)
+        return 0;
+    v->found = *t;
+    return 1;
+}
+
+static int revoke(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct revocation *v = ctx;
+    int rc = db_read_tokens(v->later->api->o.reader, find_token, v, e);
+    if (rc != 0)
+        return rc;
+    if (v->found.id == 0)
+        return err_set(e, ERR_NOT_FOUND, "there is no token %lld (belay token list)", (long long)v->id);
+    v->found.revoked = true;
+    tick_put_token(t, &v->found);
+    *ret_id = v->id;
+    return 0;
+}
+
+static void on_revoked(void *ctx, const struct err *e, int64_t id)
+{
+    struct revocation *v = ctx;
+    api_on_done(v->later, e, id);
+    free(v);
+}
+
+void api_tokens_revoke(struct request *q)
+{
+    if (!api_need_admin(q))
+        return;
+    struct revocation *v = mem_alloc(sizeof(*v));
+    v->id = q->id;
+    v->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    tick_post_work(q->api->o.tick, revoke, on_revoked, v);
+}
+
+/* ---- version ---- */
+
+void api_version(struct request *q)
+{
+    const struct api *a = q->api;
+    api_reply_json(q->x, 200,
+        json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "version", BELAY_VERSION, "cluster", a->o.config->cluster, "cluster_uid",
+            a->o.meta->cluster_uid, "user", q->caller.user, "admin", (int)q->caller.admin, "listen", a->server_url,
+            "store", a->o.config->store));
+}
