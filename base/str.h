@@ -56,9 +56,6 @@ int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct e
 /* One POSIX shell word for s: unchanged when safe, else in single quotes. */
 void str_shell_quote(struct buf *out, const char *s);
 
-/* Overwrites a secret so that no optimiser leaves it out. */
-void str_wipe(void *p, size_t n);
-
 /* Compares secrets of equal length without a timing difference; lengths may leak. */
 bool str_secret_eq(const char *a, const char *b);
 

@@ -8,6 +8,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define TOKEN_BODY_MAX 4096
 #define TOKEN_BYTES 24
@@ -180,7 +181,7 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
         api_reply_json(x, 201,
             json_pack("{s:I,s:s,s:s,s:s}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem", ca_pem(a->o.ca),
                 "server", a->server_url));
-    str_wipe(n->token, sizeof(n->token));
+    explicit_bzero(n->token, sizeof(n->token));
     free(n);
 }
 
@@ -254,7 +255,7 @@ static int find_token(void *ctx, const struct token_row *t)
     return 1;
 }
 
-static int revoke(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct revocation *v = ctx;
     int rc = db_read_tokens(v->later->api->o.reader, find_token, v, e);
@@ -282,7 +283,7 @@ void api_tokens_revoke(struct request *q)
     struct revocation *v = mem_alloc(sizeof(*v));
     v->id = q->id;
     v->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    tick_post_work(q->api->o.tick, revoke, on_revoked, v);
+    tick_post_work(q->api->o.tick, revoke_token, on_revoked, v);
 }
 
 /* ---- version ---- */

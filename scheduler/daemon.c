@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database first (it holds
+ * the lock), then the model from it, then what decides, then the listeners, last what spends money.
+ *
+ * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, port, belayd.json, logs/, store/ (unless
+ * configured elsewhere), belayd.sock.
+ */
+#include "scheduler/daemon.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "base/uv/http_server.h"
+#include "base/uv/loop.h"
+#include "cloud/aws/aws.h"
+#include "scheduler/api.h"
+#include "scheduler/api_private.h"
+#include "scheduler/userdata.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BODY_MAX (9u << 20) /* a wire message, with room */
+#define CONNECTIONS_MAX 15000
+#define IDLE_MS 60000
+#define URL_MAX 256
+
+struct daemon {
+    uv_loop_t *loop;
+    const struct config *config;
+    struct db *db; /* until the writer takes it */
+    struct db_writer *writer;
+    struct db_reader *reader;
+    struct db_meta meta;
+    struct timers *timers;
+    struct http_client *http;
+    struct prng prng;
+    struct model *model;
+    struct planner *planner;
+    struct tick *tick;
+    struct sessions *sessions;
+    struct provision *provision;
+    struct logs logs;
+    struct ca *ca;
+    struct api *api;
+    struct http_server *unix_server, *tls_server;
+    struct cloud_driver *drivers[CONFIG_POOLS_MAX];
+    size_t n_drivers;
+    char server_url[URL_MAX];
+    struct commit_port port;
+    uv_async_t commit_ended;
+    bool commit_under_way, async_open, stopping;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+static void finish_stop(struct daemon *d);
+
+/* ---- commits on the writer's thread ---- */
+
+static void on_writer_wake(void *ctx)
+{
+    struct daemon *d = ctx;
+    uv_async_send(&d->commit_ended);
+}
+
+static void on_commit_ended(uv_async_t *async)
+{
+    struct daemon *d = async->data;
+    struct err e = {0};
+    int rc;
+    if (!d->commit_under_way || !db_writer_finished(d->writer, &rc, &e))
+        return;
+    d->commit_under_way = false;
+    tick_committed(d->tick, rc, &e);
+    if (d->stopping)
+        finish_stop(d);
+}
+
+static void start_commit(struct commit_port *port, const struct db_batch *b)
+{
+    struct daemon *d = (struct daemon *)((char *)port - offsetof(struct daemon, port));
+    d->commit_under_way = true;
+    db_writer_start(d->writer, b);
+}
+
+static void on_fatal(void *ctx, const struct err *e)
+{
+    (void)ctx;
+    log_error("a commit failed and its outcome on disk is unknown: ending now, to be started again and re-read",
+        log_err(e));
+    _exit(70); /* EX_SOFTWARE: nothing that runs at exit may touch the state */
+}
+
+/* ---- effects: derived from what was committed ---- */
+
+static void on_effects(void *ctx, const struct db_batch *committed)
+{
+    struct daemon *d = ctx;
+    const struct changes *c = &committed->changes;
+    for (size_t i = 0; i < c->n_attempts; i++)
+        sessions_touch(d->sessions, c->attempts[i].node);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].state == NODE_GONE)
+            sessions_touch(d->sessions, c->nodes[i].id);
+    for (size_t i = 0; i < c->n_instances; i++)
+        provision_touch(d->provision, c->instances[i].id);
+    api_committed(d->api, committed);
+}
+
+/* ---- start: state ---- */
+
+static int open_state(struct daemon *d, struct err *e)
+{
+    char *path = mem_printf("%s/belay.db", d->config->state_dir);
+    char *logs = mem_printf("%s/logs", d->config->state_dir);
+    int rc = fs_mkdirs(d->config->state_dir, 0700, e);
+    if (rc == 0)
+        rc = db_open(path, &d->db, e);
+    if (rc == 0)
+        rc = db_boot(d->db, &d->meta, e);
+    if (rc == 0)
+        rc = db_reader_open(path, &d->reader, e);
+    if (rc == 0)
+        rc = logs_open(&d->logs, logs, e);
+    if (rc == 0)
+        rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
+    free(path);
+    free(logs);
+    return rc;
+}
+
+static int load_model(struct daemon *d, struct err *e)
+{
+    struct model_options o = {.lease_ms = d->config->lease_ms};
+    struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
+    STR_COPY(o.cluster_uid, d->meta.cluster_uid);
+    d->model = model_create(&o);
+    d->planner = planner_create();
+    return db_load(d->db, d->model, now, e);
+}
+
+/* ---- start: pools ---- */
+
+static int make_driver(struct daemon *d, const struct config_pool *p, struct cloud_driver **ret_driver, struct err *e)
+{
+    struct aws_options o = {
+        .endpoint_url = p->endpoint,
+        .credentials_file = p->credentials,
+        .metadata_url = p->metadata,
+        .http = d->http,
+        .clock = &clock_system,
+    };
+    int rc = aws_driver_create(&o, ret_driver, e);
+    return rc == 0 ? 0 : err_wrap(e, "pool %s", p->row.name);
+}
+
+/* One driver a pool: pools may have different accounts. */
+static int add_pools(struct daemon *d, struct err *e)
+{
+    for (size_t i = 0; i < d->config->n_pools; i++) {
+        const struct config_pool *p = &d->config->pools[i];
+        if (!p->row.elastic)
+            continue;
+        int rc = make_driver(d, p, &d->drivers[d->n_drivers], e);
+        if (rc != 0)
+            return rc;
+        struct provision_pool pp = {
+            .name = p->row.name,
+            .driver = d->drivers[d->n_drivers++],
+            .region = p->row.region,
+            .image = p->image,
+            .subnet = p->subnet,
+            .security_group = p->security_group,
+            .iam_profile = p->iam_profile,
+            .disk_gib = p->disk_gib,
+        };
+        provision_add_pool(d->provision, &pp);
+    }
+    return 0;
+}
+
+static bool is_configured(const struct config *c, const char *pool)
+{
+    for (size_t i = 0; i < c->n_pools; i++)
+        if (str_eq(c->pools[i].row.name, pool))
+            return true;
+    return false;
+}
+
+/* The configuration as facts: every pool and offer of it, and the end of pools that it no longer has. */
+static void post_pools(struct daemon *d)
+{
+    LIST_FOREACH(model_pools(d->model), l)
+    {
+        struct pool_row gone = LIST_ENTRY(l, struct pool, in_all)->row;
+        gone.max_nodes = 0;
+        struct event ev = {.type = EV_POOL, .pool = &gone};
+        if (!is_configured(d->config, gone.name))
+            tick_post(d->tick, &ev, NULL, NULL);
+    }
+    for (size_t i = 0; i < d->config->n_pools; i++) {
+        const struct config_pool *p = &d->config->pools[i];
+        struct event ev = {.type = EV_POOL, .pool = &p->row};
+        tick_post(d->tick, &ev, NULL, NULL);
+        for (size_t k = 0; k < p->n_offers; k++) {
+            struct event offer = {.type = EV_OFFER, .offer = &p->offers[k]};
+            tick_post(d->tick, &offer, NULL, NULL);
+        }
+    }
+}
+
+static char *build_user_data(void *ctx, const struct instance_row *i, const struct provision_pool *pool)
+{
+    struct daemon *d = ctx;
+    char token[129];
+    const struct config_pool *p = d->config->pools;
+    while (!str_eq(p->row.name, pool->name))
+        p++;
+    api_instance_token(&d->meta, i->id, token);
+    struct userdata u = {
+        .server_url = d->server_url,
+        .ca_pem = ca_pem(d->ca),
+        .token = token,
+        .provider = p->row.provider,
+        .metadata = p->metadata,
+        .orphan_s = d->config->orphan_ms / 1000,
+    };
+    return userdata_build(&u);
+}
+
+/* ---- start: what decides ---- */
+
+static void make_parts(struct daemon *d)
+{
+    const struct config *c = d->config;
+    d->port.start = start_commit;
+    d->tick = tick_create(&(struct tick_options){.model = d->model,
+        .planner = d->planner,
+        .timers = d->timers,
+        .commit = &d->port,
+        .effects = on_effects,
+        .fatal = on_fatal,
+        .ctx = d});
+    d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
+        .timers = d->timers,
+        .reader = d->reader,
+        .boots = d->meta.boots,
+        .lease_ms = c->lease_ms,
+        .sync_ms = c->sync_ms,
+        .kill_wait_ms = c->kill_wait_ms});
+    d->provision = provision_create(&(struct provision_options){.tick = d->tick,
+        .timers = d->timers,
+        .prng = &d->prng,
+        .cluster_uid = d->meta.cluster_uid,
+        .sweep_ms = c->sweep_ms,
+        .busy_sweep_ms = c->busy_sweep_ms,
+        .settle_ms = c->settle_ms,
+        .price_ms = c->price_ms,
+        .user_data = build_user_data,
+        .ctx = d});
+    d->api = api_create(&(struct api_options){.tick = d->tick,
+        .sessions = d->sessions,
+        .provision = d->provision,
+        .reader = d->reader,
+        .logs = &d->logs,
+        .ca = d->ca,
+        .config = c,
+        .meta = &d->meta,
+        .timers = d->timers,
+        .owner_uid = geteuid()});
+}
+
+/* ---- start: listeners ---- */
+
+/* The port of the first start is kept, so that agents find us after a restart. */
+static int remembered_port(const struct daemon *d)
+{
+    char *path = mem_printf("%s/port", d->config->state_dir);
+    struct buf text = {0};
+    int64_t port = 0;
+    if (d->config->listen_port == 0 && fs_read(path, 16, &text, NULL) == 0)
+        str_to_i64(buf_str(&text), 1, 65535, "port", &port, NULL);
+    buf_deinit(&text);
+    free(path);
+    return d->config->listen_port ? d->config->listen_port : (int)port;
+}
+
+static int remember_port(const struct daemon *d, int port, struct err *e)
+{
+    char *path = mem_printf("%s/port", d->config->state_dir);
+    char text[16];
+    snprintf(text, sizeof(text), "%d", port);
+    int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    free(path);
+    return rc;
+}
+
+static int listen_tls(struct daemon *d, struct err *e)
+{
+    char *cert = NULL, *key = NULL, host[256] = "";
+    const char *names[CONFIG_NAMES_MAX + 2];
+    size_t n = 0;
+    gethostname(host, sizeof(host) - 1);
+    names[n++] = host;
+    if (!str_eq(d->config->listen_host, "0.0.0.0") && !str_eq(d->config->listen_host, "::"))
+        names[n++] = d->config->listen_host;
+    for (size_t i = 0; i < d->config->n_names; i++)
+        names[n++] = d->config->names[i];
+    int rc = ca_issue_server(d->ca, names, n, &cert, &key, e);
+    if (rc != 0)
+        return rc;
+    struct http_server_options o = {
+        .host = d->config->listen_host,
+        .port = remembered_port(d),
+        .cert_pem = cert,
+        .key_pem = key,
+        .client_ca_pem = ca_pem(d->ca),
+        .max_body_bytes = BODY_MAX,
+        .max_connections = CONNECTIONS_MAX,
+        .idle_timeout_ms = IDLE_MS,
+        .handler = api_handle,
+        .ctx = d->api,
+    };
+    rc = http_server_start(d->loop, &o, &d->tls_server, e);
+    explicit_bzero(key, strlen(key));
+    free(key);
+    free(cert);
+    if (rc == 0)
+        rc = remember_port(d, http_server_port(d->tls_server), e);
+    return rc;
+}
+
+static int listen_unix(struct daemon *d, struct err *e)
+{
+    struct http_server_options o = {
+        .unix_path = d->config->socket,
+        .unix_mode = geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
+        .max_body_bytes = BODY_MAX,
+        .max_connections = CONNECTIONS_MAX,
+        .idle_timeout_ms = IDLE_MS,
+        .handler = api_handle,
+        .ctx = d->api,
+    };
+    return http_server_start(d->loop, &o, &d->unix_server, e);
+}
+
+static void set_server_url(struct daemon *d)
+{
+    const char *host = d->config->listen_host;
+    char own[256] = "";
+    if (d->config->server_url[0]) {
+        STR_COPY(d->server_url, d->config->server_url);
+    } else {
+        if (str_eq(host, "0.0.0.0") || str_eq(host, "::")) {
+            gethostname(own, sizeof(own) - 1);
+            host = own;
+        }
+        snprintf(d->server_url, sizeof(d->server_url), "https://%.200s:%d", host, http_server_port(d->tls_server));
+    }
+    api_set_server_url(d->api, d->server_url);
+}
+
+/* What `belay up` and people look at to find us. */
+static int write_info(const struct daemon *d, struct err *e)
+{
+    char *path = mem_printf("%s/belayd.json", d->config->state_dir);
+    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url, "socket", d->config->socket,
+        "cluster", d->config->cluster, "version", BELAY_VERSION);
+    char *text = json_dump_text(v);
+    int rc = fs_write_atomic(path, text, strlen(text), 0644, e);
+    free(text);
+    json_decref(v);
+    free(path);
+    return rc;
+}
+
+/* ---- life ---- */
+
+int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+{
+    struct daemon *d = mem_alloc(sizeof(*d));
+    uint64_t seed;
+    d->loop = loop;
+    d->config = config;
+    random_bytes(&seed, sizeof(seed));
+    prng_init(&d->prng, seed);
+    d->timers = uv_timers_create(loop);
+    d->http = uv_http_client_create(loop);
+    int rc = open_state(d, e);
+    if (rc == 0)
+        rc = load_model(d, e);
+    if (rc != 0)
+        goto fail;
+    d->commit_ended.data = d;
+    uv_async_init(loop, &d->commit_ended, on_commit_ended);
+    d->async_open = true;
+    d->writer = db_writer_create(d->db, on_writer_wake, d);
+    d->db = NULL;
+    make_parts(d);
+    rc = add_pools(d, e);
+    if (rc == 0)
+        rc = listen_tls(d, e);
+    if (rc == 0)
+        rc = listen_unix(d, e);
+    if (rc == 0) {
+        set_server_url(d);
+        rc = write_info(d, e);
+    }
+    if (rc != 0)
+        goto fail;
+    post_pools(d);
+    provision_start(d->provision);
+    log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
+        log_s("state", config->state_dir), log_s("version", BELAY_VERSION));
+    *ret_daemon = d;
+    return 0;
+fail:
+    daemon_destroy(d);
+    return rc;
+}
+
+static void finish_stop(struct daemon *d)
+{
+    if (d->commit_under_way || !d->stopped)
+        return;
+    void (*done)(void *ctx) = d->stopped;
+    d->stopped = NULL;
+    done(d->stopped_ctx);
+}
+
+void daemon_stop(struct daemon *d, void (*done)(void *ctx), void *ctx)
+{
+    if (d->stopping)
+        return;
+    d->stopping = true;
+    d->stopped = done;
+    d->stopped_ctx = ctx;
+    api_shut_down(d->api);
+    sessions_release_all(d->sessions);
+    finish_stop(d);
+}
+
+void daemon_destroy(struct daemon *d)
+{
+    if (!d)
+        return;
+    http_server_stop(d->unix_server);
+    http_server_stop(d->tls_server);
+    provision_destroy(d->provision);
+    for (size_t i = 0; i < d->n_drivers; i++)
+        d->drivers[i]->ops->destroy(d->drivers[i]);
+    sessions_destroy(d->sessions);
+    tick_destroy(d->tick);
+    api_destroy(d->api);
+    db_writer_destroy(d->writer);
+    db_close(d->db);
+    db_reader_close(d->reader);
+    planner_destroy(d->planner);
+    model_destroy(d->model);
+    ca_close(d->ca);
+    if (d->async_open)
+        uv_close((uv_handle_t *)&d->commit_ended, NULL);
+    uv_http_client_destroy(d->http);
+    uv_timers_destroy(d->timers);
+    uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d is still there */
+    free(d);
+}

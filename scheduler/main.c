@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belayd: arguments, configuration file, loop.
+ */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include "base/yaml.h"
+#include "scheduler/daemon.h"
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+struct program {
+    uv_loop_t loop;
+    struct config config;
+    struct daemon *daemon;
+    struct uv_signals *signals;
+};
+
+struct arguments {
+    char *config, *state, *level;
+    int version, check;
+};
+
+static int read_arguments(int argc, const char **argv, struct arguments *a)
+{
+    struct poptOption options[] = {
+        {"config", 'c', POPT_ARG_STRING, &a->config, 0, "configuration file (default: none; docs/configuration.md)", "FILE"},
+        {"state", 's', POPT_ARG_STRING, &a->state, 0, "state directory (default: the configuration's, or /var/lib/belay)",
+            "DIR"},
+        {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and end", NULL},
+        {"log-level", 0, POPT_ARG_STRING, &a->level, 0, "debug, info, warn or error (default: info)", "LEVEL"},
+        {"version", 0, POPT_ARG_NONE, &a->version, 0, "print the version and end", NULL},
+        POPT_AUTOHELP POPT_TABLEEND,
+    };
+    poptContext pc = poptGetContext("belayd", argc, argv, options, 0);
+    int rc = poptGetNextOpt(pc);
+    enum log_level level = LOG_INFO;
+    if (rc < -1)
+        fprintf(stderr, "belayd: %s: %s (belayd --help lists the options)\n", poptBadOption(pc, 0), poptStrerror(rc));
+    else if (poptPeekArg(pc))
+        fprintf(stderr, "belayd: unexpected argument \"%s\"\n", poptPeekArg(pc)), rc = -2;
+    else if (a->level && log_level_from_name(a->level, &level) != 0)
+        fprintf(stderr, "belayd: --log-level: expected debug, info, warn or error, found \"%s\"\n", a->level), rc = -2;
+    log_init("belayd", level);
+    poptFreeContext(pc);
+    return rc < -1 ? -1 : 0;
+}
+
+static int read_config(const struct arguments *a, struct config *config, struct err *e)
+{
+    struct buf text = {0};
+    int rc = a->config ? fs_read(a->config, YAML_BYTES_MAX, &text, e) : 0;
+    if (rc == 0)
+        rc = config_parse(a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+static void on_stopped(void *ctx)
+{
+    struct program *p = ctx;
+    uv_stop(&p->loop);
+}
+
+static void on_signal(void *ctx, int signum)
+{
+    struct program *p = ctx;
+    log_info("stopping", log_i("signal", signum));
+    daemon_stop(p->daemon, on_stopped, p);
+}
+
+/* Every agent keeps a connection or two. */
+static void raise_file_limit(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max < 65536 ? l.rlim_max : 65536;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int run(struct program *p, struct err *e)
+{
+    raise_file_limit();
+    uv_loop_init(&p->loop);
+    int rc = daemon_start(&p->loop, &p->config, &p->daemon, e);
+    if (rc == 0) {
+        p->signals = uv_signals_create(&p->loop, on_signal, p);
+        uv_run(&p->loop, UV_RUN_DEFAULT);
+        uv_signals_destroy(p->signals);
+        daemon_destroy(p->daemon);
+    }
+    uv_loop_finish(&p->loop);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct program p = {0};
+    struct arguments a = {0};
+    struct err e = {0};
+    int status = 0;
+    if (read_arguments(argc, (const char **)argv, &a) != 0) {
+        status = 2;
+    } else if (a.version) {
+        printf("belayd %s\n", BELAY_VERSION);
+    } else if (read_config(&a, &p.config, &e) != 0) {
+        fprintf(stderr, "belayd: %s\n", e.text);
+        status = 2;
+    } else if (a.check) {
+        printf("the configuration is fine: %zu pool%s\n", p.config.n_pools, p.config.n_pools == 1 ? "" : "s");
+    } else if (run(&p, &e) != 0) {
+        log_error("belayd cannot start", log_err(&e));
+        status = 1;
+    }
+    config_deinit(&p.config);
+    free(a.config);
+    free(a.state);
+    free(a.level);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GET /metrics: Prometheus text exposition, format 0.0.4. Counters start at belayd's start.
+ */
+#include "scheduler/api_private.h"
+
+static void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
+}
+
+static void add_model(struct buf *out, const struct model *m)
+{
+    struct model_counts c;
+    model_counts(m, &c);
+    metric(out, "belay_jobs_pending", "gauge", "Jobs that wait for a place.", (double)c.pending);
+    metric(out, "belay_jobs_running", "gauge", "Jobs with a live attempt.", (double)c.running);
+    metric(out, "belay_nodes_up", "gauge", "Nodes that report and take work.", (double)c.nodes_up);
+    metric(out, "belay_nodes_lost", "gauge", "Nodes whose lease is over.", (double)c.nodes_lost);
+    metric(out, "belay_instances", "gauge", "Instances that are intended, alive or ending.", (double)c.instances);
+}
+
+static void add_tick(struct buf *out, const struct tick *t)
+{
+    struct tick_stats s;
+    tick_get_stats(t, &s);
+    metric(out, "belay_events_total", "counter", "Events applied to the model.", (double)s.events);
+    metric(out, "belay_commits_total", "counter", "Transactions committed.", (double)s.commits);
+    metric(out, "belay_commit_seconds_total", "counter", "Time spent in commits.", (double)s.commit_ms_sum / 1000);
+    metric(out, "belay_commit_seconds_max", "gauge", "Longest commit.", (double)s.commit_ms_max / 1000);
+    metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.", (double)s.inbox_max);
+    metric(out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.", tick_is_full(t));
+}
+
+static void add_provision(struct buf *out, const struct provision *p)
+{
+    struct provision_stats s;
+    provision_get_stats(p, &s);
+    metric(out, "belay_launches_total", "counter", "Launch calls made.", (double)s.launches);
+    metric(out, "belay_launch_refusals_total", "counter", "Launches refused for good.", (double)s.refusals);
+    metric(out, "belay_strays_ended_total", "counter", "Instances ended that carried our tag and had no row.",
+        (double)s.strays);
+    metric(out, "belay_sweeps_total", "counter", "Listings of the providers' instances.", (double)s.sweeps);
+    metric(out, "belay_list_errors_total", "counter", "Listings that failed.", (double)s.list_errors);
+}
+
+void api_metrics(struct request *q)
+{
+    struct buf out = {0};
+    add_model(&out, tick_model(q->api->o.tick));
+    add_tick(&out, q->api->o.tick);
+    add_provision(&out, q->api->o.provision);
+    metric(&out, "belay_api_requests_total", "counter", "Requests to the API.", (double)q->api->n_requests);
+    metric(&out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
+        (double)q->api->n_refused);
+    http_reply_bytes(q->x, 200, "text/plain; version=0.0.4", out.data, out.len);
+    buf_deinit(&out);
+}

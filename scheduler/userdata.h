@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The first boot of an instance: a shell script (cloud-init runs it) that writes the agent's configuration and starts
+ * belay-agent. Pure: the same arguments give the same bytes, so a launch can be repeated under its token.
+ */
+#ifndef BELAY_SCHEDULER_USERDATA_H
+#define BELAY_SCHEDULER_USERDATA_H
+
+#include "base/err.h"
+#include <stdint.h>
+
+struct userdata {
+    const char *server_url;
+    const char *ca_pem;
+    const char *token;    /* one-use; the text is a secret until the node has joined */
+    const char *provider; /* "aws" */
+    const char *metadata; /* NULL: the provider's real address */
+    int64_t orphan_s;     /* how long the node goes on without belayd */
+};
+
+/* The caller frees. */
+char *userdata_build(const struct userdata *u);
+
+#endif
