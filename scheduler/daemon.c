@@ -452,9 +452,9 @@ void daemon_destroy(struct daemon *d)
         return;
     http_server_stop(d->unix_server);
     http_server_stop(d->tls_server);
-    provision_destroy(d->provision);
     for (size_t i = 0; i < d->n_drivers; i++)
         d->drivers[i]->ops->destroy(d->drivers[i]);
+    provision_destroy(d->provision);
     sessions_destroy(d->sessions);
     tick_destroy(d->tick);
     api_destroy(d->api);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the verbs of `belay` share. One file a verb; each exports one function and one popt table through struct verb.
+ *
+ * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with --wait the job's.
+ */
+#ifndef BELAY_CLI_CLI_H
+#define BELAY_CLI_CLI_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include <popt.h>
+#include <stdbool.h>
+
+#define CLI_OK 0
+#define CLI_FAILED 1
+#define CLI_USAGE 2
+
+struct verb {
+    const char *name;
+    const char *arguments; /* for usage: "SCRIPT [ARG...]" */
+    const char *summary;   /* one line */
+    /* argv[0] is the verb. Returns the exit code. */
+    int (*run)(int argc, const char **argv);
+    const struct poptOption *options; /* for help and completions; without the common ones */
+};
+
+extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */
+
+/* ---- arguments ---- */
+
+struct cli_common {
+    int json; /* --json */
+};
+
+/* Parses argv against table (ended by POPT_TABLEEND) and the common options, filling what the table points to and
+ * *ret_rest with the words left over (owned by *ret_pc; poptFreeContext). Reports errors. posix: options end at the
+ * first word. 0, CLI_USAGE, or -1: help was printed. */
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, struct cli_common *common, poptContext *ret_pc,
+    const char ***ret_rest, int *ret_n_rest);
+
+/* "belay: " and the text, on stderr. */
+void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A job number. False after a report. */
+bool cli_job_id(const char *text, int64_t *ret_id);
+
+/* ---- belayd ---- */
+
+struct client; /* a connection's worth of belayd; blocking */
+
+/* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else BELAY_SOCKET, else
+ * BELAY_HOME/belayd.sock (default ~/.local/share/belay), else /run/belay/belayd.sock. Does not connect yet. */
+int client_create(struct client **ret_client, struct err *e);
+void client_destroy(struct client *c);
+
+struct client_reply {
+    int status;
+    struct buf body;
+    int64_t log_next;
+    bool log_end;
+};
+
+/* One call. Errors of belayd's become *e with its kind and text. body NULL: none. */
+int client_call(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms,
+    struct client_reply *ret_reply, struct err *e);
+void client_reply_deinit(struct client_reply *r);
+
+/* As client_call, parsed. */
+int client_json(struct client *c, const char *method, const char *path, const json_t *body, json_t **ret_value,
+    struct err *e);
+
+/* GET path for a verb: prints the error and gives NULL, or the value. */
+json_t *cli_get(const char *path);
+json_t *cli_post(const char *path, const json_t *body);
+
+/* The directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees. */
+char *cli_home(void);
+
+/* ---- printing ---- */
+
+void cli_print_json(const json_t *v); /* indented, newline */
+
+/* A table: columns in the order given; on a pipe plain and tab-free, aligned only on a terminal. */
+struct table;
+struct table *table_create(void);
+void table_column(struct table *t, const char *name, bool right);
+void table_row(struct table *t);
+void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void table_print(struct table *t); /* and frees */
+
+/* JSON members for people: "-" when null or absent. Borrowed or written to mem. */
+const char *cli_text(const json_t *o, const char *key);
+int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
+const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);      /* "3m10s" since an ISO time */
+const char *cli_duration(int64_t ms, char *mem, size_t size);
+const char *cli_usd(int64_t uusd, char *mem, size_t size);
+
+/* ---- jobs ---- */
+
+/* Waits for the job's end; prints its output as it comes when follow. *ret_exit is the job's exit code. */
+int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e);
+
+/* Prints the job's log from offset; follow: until it has ended. */
+int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e);
+
+#endif

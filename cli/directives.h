@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a script says of itself: `#BELAY --flag value` and the common `#SBATCH` lines before its first command, and the
+ * same flags on the command line, which win. Pure: text in, a job specification out.
+ */
+#ifndef BELAY_CLI_DIRECTIVES_H
+#define BELAY_CLI_DIRECTIVES_H
+
+#include "base/err.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DIRECTIVES_MAX 256
+#define DIRECTIVE_LINE_MAX 4096
+
+/* A warning for people ("train.sh:4: ..."). */
+typedef void (*directive_warn_fn)(void *ctx, const char *text);
+
+/* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a JSON object as in
+ * docs/api.md). ERR_INVALID names file and line. */
+int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec, directive_warn_fn warn,
+    void *warn_ctx, struct err *e);
+
+/* Applies one flag as on the command line: name without dashes ("time", "c"), value NULL when it has none.
+ * sbatch: Slurm's meaning of values (bare time is minutes). where is put before errors. */
+int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
+    directive_warn_fn warn, void *warn_ctx, struct err *e);
+
+/* True when the flag takes a value; NULL-safe; unknown flags: false. */
+bool directives_takes_value(const char *name);
+bool directives_known(const char *name);
+
+struct directive_flag {
+    const char *name;
+    char letter; /* 0: none */
+    const char *value; /* what it takes, for help; NULL: nothing */
+    const char *help;
+};
+extern const struct directive_flag directive_flags[]; /* ended by name NULL: for help, completions and the manual */
+
+#endif
