@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flows: a linear operation with waits (launch: call, wait, check; save: stage, upload, commit) as an array of
- * named steps, so that retry, backoff, deadline and roll-back are written once.
+ * Flows: a linear operation with waits (launch: call, wait, check; save: stage, upload, commit) as an array
+ * of named steps, so that retry, backoff, deadline and roll-back are written once.
  *
  *   start --> step 0 --> step 1 --> ... --> done(0)
  *               |  ^  retryable error and tries left: wait backoff, run again
@@ -62,7 +62,8 @@ bool flow_is_retryable(enum err_kind kind);
 void flow_start(struct flow *f, const char *name, const struct flow_step *steps, size_t n_steps,
     struct timers *timers, struct prng *prng, void *ctx, flow_done_fn done);
 bool flow_is_running(const struct flow *f);
-void flow_cancel(struct flow *f); /* done gets ERR_CANCELLED (or the earlier error); harmless when not running */
+void flow_cancel(
+    struct flow *f); /* done gets ERR_CANCELLED (or the earlier error); harmless when not running */
 
 void flow_step_done(struct flow *f, const struct err *e); /* e NULL = success */
 void flow_undo_done(struct flow *f);

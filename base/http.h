@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HTTP client as a vtable: cloud drivers, notice readers and the agent's link use it; base/uv implements it on
- * libcurl's multi interface, tests play it from recorded bytes. Redirects are never followed and proxies never
- * used unless asked for, so that a credential cannot be sent to another host.
+ * An HTTP client as a vtable: cloud drivers, notice readers and the agent's link use it; base/uv implements
+ * it on libcurl's multi interface, tests play it from recorded bytes. Redirects are never followed and
+ * proxies never used unless asked for, so that a credential cannot be sent to another host.
  */
 #ifndef BELAY_BASE_HTTP_H
 #define BELAY_BASE_HTTP_H
@@ -18,7 +18,8 @@ struct http_tls {
     const char *ca_pem;   /* trust exactly these; NULL: the system's store */
     const char *cert_pem; /* client certificate and key, or both NULL */
     const char *key_pem;
-    const char *verify_name; /* name the certificate must carry, when it is not the URL's host; NULL: the host */
+    const char
+        *verify_name; /* name the certificate must carry, when it is not the URL's host; NULL: the host */
 };
 
 struct http_request {
@@ -38,26 +39,28 @@ struct http_request {
 #define HTTP_REPLY_HEADERS_MAX 64
 
 struct http_reply {
-    int status;        /* 100 .. 599 */
+    int status; /* 100 .. 599 */
     struct buf body;
     /* "Name: value" as received. Those of over 1024 bytes, and those after the last place, are left out. */
     char *headers[HTTP_REPLY_HEADERS_MAX];
     size_t n_headers;
 };
 
-/* The value of a header (name compared without case), or NULL. Borrowed. */
+/* The value of the first header of that name (compared without case), blanks before it left out; or NULL.
+ * Borrowed. */
 const char *http_reply_header(const struct http_reply *r, const char *name);
 
 struct http_call; /* a request under way */
 
-/* Exactly one of e and reply is NULL; both borrowed for the call. A reply of any status is a reply; e is about
- * not getting one: ERR_TIMEOUT, ERR_UNAVAILABLE (no connection), ERR_DENIED (TLS verification), ERR_INVALID
- * (too large, malformed), ERR_CANCELLED, ERR_IO. */
+/* Exactly one of e and reply is NULL; both borrowed for the call. A reply of any status is a reply; e is
+ * about not getting one: ERR_TIMEOUT, ERR_UNAVAILABLE (no connection), ERR_DENIED (TLS verification),
+ * ERR_INVALID (too large, malformed), ERR_CANCELLED, ERR_IO. */
 typedef void (*http_done_fn)(void *ctx, const struct err *e, const struct http_reply *reply);
 
 struct http_client {
     /* Copies what it needs of r. done runs exactly once, never inside start. The call is valid until then. */
-    struct http_call *(*start)(struct http_client *c, const struct http_request *r, http_done_fn done, void *ctx);
+    struct http_call *(*start)(
+        struct http_client *c, const struct http_request *r, http_done_fn done, void *ctx);
     /* Hastens done (with ERR_CANCELLED unless it had finished); never runs it inside. */
     void (*cancel)(struct http_client *c, struct http_call *call);
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bounded, strict JSON over jansson. Texts from outside: a byte limit, a depth limit, duplicate keys refused,
- * UTF-8 required, one value and nothing after it. Errors carry line and column.
+ * UTF-8 required, no NUL in strings, one value and nothing after it. Errors carry the line, and the column
+ * where the parser knows it; they never quote the text, which may hold a secret.
  *
  * A struct json_reader walks one object and collects the FIRST error with its path ("spec.cpus: expected an
  * integer in 1 .. 4096, found \"four\""), so that callers read all fields and check once:
@@ -23,11 +24,12 @@
 /* Parses exactly n bytes, at most max. *ret_value is the caller's (json_decref). ERR_INVALID. */
 int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struct err *e);
 
-/* Compact text of v, keys in insertion order, NUL-terminated, to be freed by the caller. Aborts on values that
- * cannot be dumped (a bug: outside text goes through json_text). */
+/* Compact text of v, keys in insertion order, NUL-terminated, to be freed by the caller. Aborts on values
+ * that cannot be dumped (a bug: outside text goes through json_text). */
 char *json_dump_text(const json_t *v);
 
-/* A JSON string of any bytes: invalid UTF-8 is replaced by U+FFFD. NULL gives JSON null. New reference. */
+/* A JSON string of any bytes: each byte that is NUL or no part of valid UTF-8 becomes U+FFFD, so that every
+ * text we write is one that we read. NULL gives JSON null. New reference, never NULL. */
 json_t *json_text(const char *s);
 json_t *json_textn(const char *s, size_t n);
 
@@ -35,9 +37,9 @@ json_t *json_textn(const char *s, size_t n);
 
 struct json_reader {
     const json_t *object;
-    const char *path;   /* borrowed; "" for the top */
-    struct err *e;      /* first error; may be NULL */
-    int rc;             /* 0 or the first error's kind */
+    const char *path; /* borrowed; "" for the top */
+    struct err *e;    /* first error; may be NULL */
+    int rc;           /* 0 or the first error's kind */
     const char *seen[JSON_READER_KEYS_MAX];
     size_t n_seen;
 };
@@ -45,16 +47,19 @@ struct json_reader {
 /* value that is not an object (NULL included) is the first error. */
 void json_reader_init(struct json_reader *r, const json_t *value, const char *path, struct err *e);
 
-/* Getters return the fallback (or 0, NULL, false) and note the error when the value is missing where required,
- * of another type or out of range. After the first error they all return fallbacks. Strings are borrowed from
- * the object, checked to be at most max_len bytes and free of NUL. */
+/* Getters return the fallback (or 0, NULL, false) and note the error when the value is missing where
+ * required, of another type or out of range; null is missing. After the first error they all return
+ * fallbacks. Strings are borrowed from the object, checked to be at most max_len bytes and free of NUL. Keys
+ * are borrowed until finish, at most JSON_READER_KEYS_MAX calls a reader. Numbers are integers: 4.0 is not
+ * one. */
 int64_t json_req_i64(struct json_reader *r, const char *key, int64_t min, int64_t max);
 int64_t json_opt_i64(struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
 bool json_req_bool(struct json_reader *r, const char *key);
 bool json_opt_bool(struct json_reader *r, const char *key, bool fallback);
 const char *json_req_str(struct json_reader *r, const char *key, size_t max_len);
 const char *json_opt_str(struct json_reader *r, const char *key, size_t max_len, const char *fallback);
-/* Copies into a fixed buffer; the limit is size - 1. An absent optional copies fallback. */
+/* Copies into a fixed buffer; the limit is size - 1. An absent optional copies fallback; an error copies ""
+ * or fallback. */
 void json_req_strcpy(struct json_reader *r, const char *key, char *dst, size_t size);
 void json_opt_strcpy(struct json_reader *r, const char *key, char *dst, size_t size, const char *fallback);
 /* One of NULL-terminated names; returns its index (the error lists them and the nearest). */
@@ -65,7 +70,7 @@ const json_t *json_opt_array(struct json_reader *r, const char *key, size_t max_
 const json_t *json_req_object(struct json_reader *r, const char *key);
 const json_t *json_opt_object(struct json_reader *r, const char *key); /* NULL if absent */
 
-/* Notes an error of the caller's own at key. */
+/* Notes an error of the caller's own at key (NULL: at the object), unless there is one already. */
 void json_reader_fail(struct json_reader *r, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

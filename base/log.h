@@ -5,15 +5,22 @@
  *
  *     log_info("instance launched", log_s("instance", id), log_i("took_ms", ms));
  *
+ * gives "2026-08-22T12:02:00.417Z belayd info: instance launched instance=i-0abc took_ms=412".
+ *
  * Secrets never come here: a caller logs names and ids, never tokens, keys or bodies. Values with blanks,
- * quotes or control characters are quoted and escaped, so that outside text cannot forge a line; a value is
- * cut at 512 bytes and a line at 4096. The one mutable global besides main's lives here (level and sink).
+ * quotes or control characters are quoted and escaped (\" \\ \n \xNN), so that outside text cannot forge a
+ * line or a field; a value that is NULL is "-", an empty one "\"\"". A value is cut at LOG_VALUE_MAX bytes
+ * (before escaping) and a line at LOG_LINE_MAX with its newline. The one mutable global besides main's lives
+ * here (level and sink).
  */
 #ifndef BELAY_BASE_LOG_H
 #define BELAY_BASE_LOG_H
 
 #include "base/err.h"
 #include <stdint.h>
+
+#define LOG_VALUE_MAX 512
+#define LOG_LINE_MAX 4096
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
@@ -28,13 +35,15 @@ struct log_field {
 #define log_i(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_INT, .num = (int64_t)(v)})
 #define log_err(e) log_s("error", (e)->text)
 
-/* Called with a finished line (no newline) instead of writing to stderr; for tests and the simulator. */
+/* Called with a finished line (no newline, neither time nor program: it starts with the level) instead of
+ * writing to stderr; for tests and the simulator. Runs on the thread that logs, without a lock held. */
 typedef void (*log_sink_fn)(void *ctx, enum log_level level, const char *line);
 
 void log_init(const char *program, enum log_level level); /* program is borrowed for ever */
 void log_set_level(enum log_level level);
 void log_set_sink(log_sink_fn sink, void *ctx); /* NULL: back to stderr */
-int log_level_from_name(const char *name, enum log_level *ret_level); /* "debug" "info" "warn" "error" */
+/* "debug" "info" "warn" "error"; anything else is ERR_INVALID. */
+int log_level_from_name(const char *name, enum log_level *ret_level);
 
 /* fields ends with an entry whose key is NULL; the macros below add it. Thread-safe (one write(2) a line). */
 void log_write(enum log_level level, const char *message, const struct log_field *fields);

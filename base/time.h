@@ -59,15 +59,20 @@ extern const struct clock clock_system;
 /* "2026-08-22T12:02:00Z", or with milliseconds when they are not 0. Years 1970 to 9999; outside, "-". */
 void time_format_iso(struct wall w, char out[TIME_ISO_MAX]);
 
-/* Reads ISO 8601 in UTC: "YYYY-MM-DDTHH:MM:SS[.fff...](Z|+00:00|+0000)"; nothing else is accepted. ERR_INVALID. */
+/* Reads ISO 8601 in UTC: "YYYY-MM-DDTHH:MM:SS[.fff...](Z|+00:00|+0000)"; nothing else is accepted.
+ * Years 1970 to 9999, no leap second; what is finer than a millisecond is cut off. ERR_INVALID. */
 int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e);
 
-/* Reads a duration: "90", "90s", "10m", "2h", "1d" (bare number = seconds), or Slurm's "MM", "MM:SS",
- * "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS" when slurm is true (there a bare number is minutes).
- * Range 0 .. 10 years. ERR_INVALID. */
+#define TIME_DURATION_MAX_MS (3650 * 24 * 3600 * (int64_t)1000) /* 10 years */
+
+/* Reads a duration: "90", "90s", "10m", "2h", "1d" (bare number = seconds). When slurm is true, a bare number
+ * is minutes and Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS" are read too; as in Slurm the
+ * parts are added up, whatever their size ("0-36" is "1-12"). Range 0 .. TIME_DURATION_MAX_MS. ERR_INVALID.
+ */
 int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e);
 
-/* "1d02h", "3h05m", "4m10s", "12.3s", "250ms": two units at most, for people. */
+/* "1d02h", "3h05m", "4m10s", "12.3s", "12s", "250ms": two units at most, for people. What is smaller is cut
+ * off, never rounded up. "-4m10s" below 0, "-" for TIME_NONE_MS. */
 void time_format_duration(int64_t ms, char *out, size_t size);
 
 #endif

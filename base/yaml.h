@@ -18,10 +18,10 @@ enum yaml_type { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
 
 struct yaml_node {
     enum yaml_type type;
-    int line;   /* from 1 */
-    int column; /* from 1 */
-    char *key;  /* in a mapping: the entry's key; else NULL */
-    char *text; /* scalar: its text */
+    int line;                 /* from 1 */
+    int column;               /* from 1 */
+    char *key;                /* in a mapping: the entry's key; else NULL */
+    char *text;               /* scalar: its text */
     struct yaml_node **items; /* sequence items or mapping entries, in file order */
     size_t n_items;
 };

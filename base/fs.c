@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole files: read with a limit, written so that a crash shows the old or the new, never a part.
+ * Directory trees are in fs_tree.c.
+ */
+#include "base/fs.h"
+
+#include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_STEP ((size_t)16 << 10)
+
+static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+{
+    for (;;) {
+        char *to = buf_reserve(out, READ_STEP);
+        ssize_t got = read(fd, to, READ_STEP);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(e, errno, "cannot read %s", path);
+        if (got == 0)
+            return 0;
+        buf_commit(out, (size_t)got);
+        if (out->len > max)
+            return err_set(
+                e, ERR_INVALID, "cannot read %s: it is larger than the limit of %zu bytes", path, max);
+    }
+}
+
+int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    struct stat st;
+    buf_clear(out);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open %s", path);
+    int rc;
+    if (fstat(fd, &st) < 0)
+        rc = err_errno(e, errno, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_INVALID, "cannot read %s: it is not a regular file", path);
+    else
+        rc = read_all(fd, path, max, out, e); /* not st_size: that of /proc and cgroup files is 0 */
+    close(fd);
+    return rc;
+}
+
+int fs_write_all(int fd, const void *p, size_t n, struct err *e)
+{
+    const char *at = p;
+    while (n > 0) {
+        ssize_t written = write(fd, at, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return err_errno(e, errno, "write failed");
+        at += written;
+        n -= (size_t)written;
+    }
+    return 0;
+}
+
+/* A finished, fsynced file beside path; *ret_temporary is freed by the caller. On failure nothing is left. */
+static int write_beside(
+    const char *path, const void *p, size_t n, mode_t mode, char **ret_temporary, struct err *e)
+{
+    char *temporary = mem_printf("%s.XXXXXX", path);
+    int rc = 0, fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        rc = err_errno(e, errno, "cannot create a file beside %s", path);
+        free(temporary);
+        return rc;
+    }
+    struct err why;
+    if (fs_write_all(fd, p, n, &why))
+        rc = err_set(e, why.kind, "cannot write %s: %s", temporary, why.text);
+    else if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
+        rc = err_errno(e, errno, "cannot write %s", temporary);
+    if (close(fd) < 0 && rc == 0)
+        rc = err_errno(e, errno, "cannot write %s", temporary);
+    if (rc) {
+        unlink(temporary);
+        free(temporary);
+        return rc;
+    }
+    *ret_temporary = temporary;
+    return 0;
+}
+
+static int sync_parent(const char *path, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = !slash          ? mem_strdup(".")
+                   : slash == path ? mem_strdup("/")
+                                   : mem_strndup(path, (size_t)(slash - path));
+    int rc = fs_sync_dir(parent, e);
+    free(parent);
+    return rc;
+}
+
+int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+{
+    char *temporary;
+    int rc = write_beside(path, p, n, mode, &temporary, e);
+    if (rc)
+        return rc;
+    if (rename(temporary, path) < 0) {
+        rc = err_errno(e, errno, "cannot replace %s", path);
+        unlink(temporary);
+    }
+    free(temporary);
+    return rc ? rc : sync_parent(path, e);
+}
+
+int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+{
+    char *temporary;
+    int rc = write_beside(path, p, n, mode, &temporary, e);
+    if (rc)
+        return rc;
+    if (link(temporary, path) < 0) /* unlike rename, it never replaces */
+        rc = err_errno(e, errno, "cannot create %s", path);
+    unlink(temporary);
+    free(temporary);
+    return rc ? rc : sync_parent(path, e);
+}
+
+int fs_sync_dir(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open directory %s", path);
+    int rc = fsync(fd) < 0 ? err_errno(e, errno, "cannot sync directory %s", path) : 0;
+    close(fd);
+    return rc;
+}
+
+bool fs_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}

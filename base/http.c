@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/http.h"
+
+#include <string.h>
+#include <strings.h>
+
+const char *http_reply_header(const struct http_reply *r, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < r->n_headers; i++) {
+        const char *h = r->headers[i];
+        if (strncasecmp(h, name, n) == 0 && h[n] == ':')
+            return h + n + 1 + strspn(h + n + 1, " \t");
+    }
+    return NULL;
+}

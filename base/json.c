@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Texts from outside are measured (bytes, depth) before jansson sees them, so that its recursion is bounded
+ * by our limit and not by its own. Reading objects is in json_reader.c.
+ */
+#include "base/json.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <string.h>
+
+/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; no other error is
+ * noticed. */
+static const char *too_deep(const char *text, size_t n)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (const char *p = text; p < text + n; p++) {
+        if (in_string) {
+            if (*p == '\\')
+                p++;
+            else if (*p == '"')
+                in_string = false;
+        } else if (*p == '"') {
+            in_string = true;
+        } else if (*p == '[' || *p == '{') {
+            if (++depth > JSON_DEPTH_MAX)
+                return p;
+        } else if (*p == ']' || *p == '}') {
+            depth--;
+        }
+    }
+    return NULL;
+}
+
+static int line_of(const char *text, const char *at)
+{
+    int line = 1;
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
+int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struct err *e)
+{
+    if (n > max)
+        return err_set(e, ERR_INVALID, "JSON of %zu bytes exceeds the limit of %zu", n, max);
+    const char *deep = too_deep(text, n);
+    if (deep)
+        return err_set(
+            e, ERR_INVALID, "JSON line %d: nested deeper than %d", line_of(text, deep), JSON_DEPTH_MAX);
+    json_error_t error;
+    json_t *value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!value) {
+        /* jansson quotes the text near the error; it may be a secret, and line and column say where it is. */
+        char *near = strstr(error.text, " near '");
+        if (near)
+            *near = 0;
+        return err_set(e, ERR_INVALID, "JSON line %d column %d: %s", error.line, error.column, error.text);
+    }
+    *ret_value = value;
+    return 0;
+}
+
+char *json_dump_text(const json_t *v)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+    assert(text);
+    return text;
+}
+
+json_t *json_text(const char *s)
+{
+    return s ? json_textn(s, strlen(s)) : json_null();
+}
+
+json_t *json_textn(const char *s, size_t n)
+{
+    struct buf mended = {0};
+    json_t *v;
+    if (str_is_utf8(s, n) && !memchr(s, 0, n)) {
+        v = json_stringn_nocheck(s, n);
+    } else {
+        for (size_t i = 0, len; i < n; i += len) {
+            len = s[i] ? str_utf8_len(s + i, n - i) : 0;
+            buf_add(&mended, len ? s + i : "\xEF\xBF\xBD", len ? len : 3);
+            len = len ? len : 1;
+        }
+        v = json_stringn_nocheck(mended.data, mended.len);
+        buf_deinit(&mended);
+    }
+    if (!v)
+        mem_out_of_memory();
+    return v;
+}

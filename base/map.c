@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One open-addressing table for both maps: a number is its own id, a string's id is its hash, and a string is
+ * compared only where the ids are equal.
+ *
+ * Invariants: cap is 0 or a power of two; a slot is free iff its value is NULL; at most 3/4 of the slots are
+ * taken; between the slot where a key's search starts and the slot where it lies there is no free one.
+ * Removal restores the last by moving later slots back (Knuth 6.4, algorithm R), so there are no tombstones.
+ */
+#include "base/map.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP_CAP_MIN 8
+
+struct map_slot {
+    uint64_t id;
+    char *name; /* smap: the key, ours; map: NULL */
+    void *value;
+};
+
+/* The finaliser of SplitMix64: spreads sequential ids over all bits. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_name(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+static size_t home(const struct map *m, uint64_t id)
+{
+    return mix(id) & (m->cap - 1);
+}
+
+/* The slot that holds the key, or the free one where it would go. cap > 0. */
+static struct map_slot *find(const struct map *m, uint64_t id, const char *name)
+{
+    size_t i = home(m, id);
+    while (m->slots[i].value && !(m->slots[i].id == id && str_eq(m->slots[i].name, name)))
+        i = (i + 1) & (m->cap - 1);
+    return &m->slots[i];
+}
+
+static void grow(struct map *m)
+{
+    struct map bigger = {.n = m->n, .cap = m->cap ? m->cap * 2 : MAP_CAP_MIN};
+    bigger.slots = mem_array(bigger.cap, sizeof(struct map_slot));
+    for (size_t i = 0; i < m->cap; i++)
+        if (m->slots[i].value)
+            *find(&bigger, m->slots[i].id, m->slots[i].name) = m->slots[i];
+    free(m->slots);
+    *m = bigger;
+}
+
+static void *table_get(const struct map *m, uint64_t id, const char *name)
+{
+    return m->n ? find(m, id, name)->value : NULL;
+}
+
+static void table_put(struct map *m, uint64_t id, const char *name, void *value)
+{
+    assert(value);
+    if (4 * (m->n + 1) > 3 * m->cap)
+        grow(m);
+    struct map_slot *s = find(m, id, name);
+    if (!s->value) {
+        *s = (struct map_slot){.id = id, .name = mem_strdup(name)};
+        m->n++;
+    }
+    s->value = value;
+}
+
+static void *table_remove(struct map *m, uint64_t id, const char *name)
+{
+    if (!m->n)
+        return NULL;
+    struct map_slot *s = find(m, id, name);
+    void *value = s->value;
+    if (!value)
+        return NULL;
+    free(s->name);
+    m->n--;
+    size_t mask = m->cap - 1, hole = (size_t)(s - m->slots);
+    for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
+        /* Slot i may fill the hole unless its search starts after the hole. */
+        if (((i - home(m, m->slots[i].id)) & mask) >= ((i - hole) & mask)) {
+            m->slots[hole] = m->slots[i];
+            hole = i;
+        }
+    }
+    m->slots[hole] = (struct map_slot){0};
+    return value;
+}
+
+static struct map_slot *table_next(const struct map *m, size_t *pos)
+{
+    while (*pos < m->cap) {
+        struct map_slot *s = &m->slots[(*pos)++];
+        if (s->value)
+            return s;
+    }
+    return NULL;
+}
+
+void map_deinit(struct map *m)
+{
+    for (size_t i = 0; i < m->cap; i++)
+        free(m->slots[i].name);
+    free(m->slots);
+    *m = (struct map){0};
+}
+
+void *map_get(const struct map *m, int64_t key)
+{
+    return table_get(m, (uint64_t)key, NULL);
+}
+
+void map_put(struct map *m, int64_t key, void *value)
+{
+    table_put(m, (uint64_t)key, NULL, value);
+}
+
+void *map_remove(struct map *m, int64_t key)
+{
+    return table_remove(m, (uint64_t)key, NULL);
+}
+
+size_t map_size(const struct map *m)
+{
+    return m->n;
+}
+
+void *map_next(const struct map *m, size_t *pos, int64_t *ret_key)
+{
+    struct map_slot *s = table_next(m, pos);
+    if (s && ret_key)
+        *ret_key = (int64_t)s->id;
+    return s ? s->value : NULL;
+}
+
+void smap_deinit(struct smap *m)
+{
+    map_deinit(&m->table);
+}
+
+void *smap_get(const struct smap *m, const char *key)
+{
+    return table_get(&m->table, hash_name(key), key);
+}
+
+void smap_put(struct smap *m, const char *key, void *value)
+{
+    table_put(&m->table, hash_name(key), key, value);
+}
+
+void *smap_remove(struct smap *m, const char *key)
+{
+    return table_remove(&m->table, hash_name(key), key);
+}
+
+size_t smap_size(const struct smap *m)
+{
+    return m->table.n;
+}
+
+void *smap_next(const struct smap *m, size_t *pos, const char **ret_key)
+{
+    struct map_slot *s = table_next(&m->table, pos);
+    if (s && ret_key)
+        *ret_key = s->name;
+    return s ? s->value : NULL;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plain text jobs: copies, comparisons, UTF-8, hex, URLs, shell words. Numbers and sizes are in str_num.c.
+ */
+#include "base/str.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+size_t str_cut(const char *s, size_t n, size_t max)
+{
+    if (n <= max)
+        return n;
+    size_t at = max;
+    while (at > 0 && max - at < 3 && is_continuation(s[at]))
+        at--;
+    return at;
+}
+
+bool str_copy(char *dst, size_t size, const char *src)
+{
+    assert(size > 0);
+    size_t n = src ? strlen(src) : 0, kept = src ? str_cut(src, n, size - 1) : 0;
+    memcpy(dst, src ? src : "", kept);
+    dst[kept] = 0;
+    return kept == n;
+}
+
+const char *str_show(const char *text, char out[STR_SHOW_MAX])
+{
+    if (!text) {
+        str_copy(out, STR_SHOW_MAX, "nothing");
+        return out;
+    }
+    size_t n = strlen(text), kept = str_cut(text, n, 48);
+    snprintf(out, STR_SHOW_MAX, "\"%.*s\"%s", (int)kept, text, kept < n ? "..." : "");
+    for (size_t i = 1; i <= kept; i++)
+        if ((unsigned char)out[i] < 0x20 || out[i] == 0x7F)
+            out[i] = '?';
+    return out;
+}
+
+bool str_eq(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), k = strlen(suffix);
+    return n >= k && memcmp(s + n - k, suffix, k) == 0;
+}
+
+static bool is_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool str_is_name(const char *s, size_t max)
+{
+    size_t n = 0;
+    for (; s[n]; n++)
+        if (n >= max || !(is_alnum(s[n]) || (n > 0 && strchr("._-", s[n]))))
+            return false;
+    return n > 0;
+}
+
+size_t str_utf8_len(const char *p, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)p;
+    if (n == 0)
+        return 0;
+    if (s[0] < 0x80)
+        return 1;
+    size_t len = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
+    if (s[0] < 0xC2 || s[0] > 0xF4 || n < len)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if (!is_continuation(p[i]))
+            return 0;
+    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xED && s[1] > 0x9F;
+    bool above = s[0] == 0xF4 && s[1] > 0x8F;
+    return overlong || surrogate || above ? 0 : len;
+}
+
+bool str_is_utf8(const char *p, size_t n)
+{
+    while (n > 0) {
+        size_t len = str_utf8_len(p, n);
+        if (len == 0)
+            return false;
+        p += len;
+        n -= len;
+    }
+    return true;
+}
+
+void str_hex(const void *p, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *s = p;
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[s[i] >> 4];
+        out[2 * i + 1] = digits[s[i] & 15];
+    }
+    out[2 * n] = 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+int str_unhex(const char *text, void *out, size_t n, struct err *e)
+{
+    if (strlen(text) != 2 * n || strspn(text, "0123456789abcdefABCDEF") != 2 * n)
+        return err_set(e, ERR_INVALID, "expected exactly %zu hex digits", 2 * n);
+    unsigned char *to = out;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (unsigned char)(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
+    return 0;
+}
+
+void str_url_encode(struct buf *out, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (is_alnum(s[i]) || (s[i] && strchr("-_.~", s[i])))
+            buf_addc(out, s[i]);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)s[i]);
+    }
+}
+
+int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct err *e)
+{
+    size_t before = out->len;
+    for (size_t i = 0; i < n; i++) {
+        int c = (unsigned char)s[i];
+        if (c == '+' && form)
+            c = ' ';
+        if (c == '%') {
+            int high = i + 2 < n ? hex_digit(s[i + 1]) : -1, low = i + 2 < n ? hex_digit(s[i + 2]) : -1;
+            c = high < 0 || low < 0 ? 0 : high * 16 + low;
+            i += 2;
+        }
+        if (c == 0) {
+            buf_truncate(out, before);
+            return err_set(e, ERR_INVALID, "malformed URL escape: expected %% and two hex digits, not %%00");
+        }
+        buf_addc(out, (char)c);
+    }
+    return 0;
+}
+
+static bool is_shell_safe(const char *s)
+{
+    /* Without '=' (an assignment when first) and '~' (a home directory). */
+    for (const char *p = s; *p; p++)
+        if (!is_alnum(*p) && !strchr("_@%+:,./-", *p))
+            return false;
+    return *s != 0;
+}
+
+void str_shell_quote(struct buf *out, const char *s)
+{
+    if (is_shell_safe(s)) {
+        buf_adds(out, s);
+        return;
+    }
+    buf_addc(out, '\'');
+    for (; *s; s++) {
+        if (*s == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *s);
+    }
+    buf_addc(out, '\'');
+}
+
+bool str_secret_eq(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    if (strlen(b) != n)
+        return false;
+    volatile unsigned char difference = 0; /* volatile: the loop must not end early */
+    for (size_t i = 0; i < n; i++)
+        difference |= (unsigned char)(a[i] ^ b[i]);
+    return difference == 0;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Optimal string alignment: the last three rows of the usual table. Both words fit STR_NEAREST_MAX. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][STR_NEAREST_MAX + 1], n = strlen(b);
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t *spare = before;
+        before = above;
+        above = row;
+        row = spare;
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], before[j - 2] + 1);
+        }
+    }
+    return row[n];
+}
+
+const char *str_nearest(const char *word, const char *const *names)
+{
+    const char *nearest = NULL;
+    size_t limit = 2 + strlen(word) / 3; /* to be stayed below */
+    if (strlen(word) > STR_NEAREST_MAX)
+        return NULL;
+    for (; *names; names++) {
+        if (strlen(*names) > STR_NEAREST_MAX)
+            continue;
+        size_t d = distance(word, *names);
+        if (d < limit) {
+            limit = d;
+            nearest = *names;
+        }
+    }
+    return nearest;
+}
