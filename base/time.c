@@ -80,7 +80,7 @@ static bool is_digit(char c)
  * appearance. */
 static bool read_pattern(const char **at, const char *pattern, int *values)
 {
-    int *value = values - 1;
+    int n = 0;
     for (const char *p = pattern; *p; p++, (*at)++) {
         if (*p != '0') {
             if (**at != *p)
@@ -90,8 +90,8 @@ static bool read_pattern(const char **at, const char *pattern, int *values)
         if (!is_digit(**at))
             return false;
         if (p == pattern || p[-1] != '0')
-            *++value = 0;
-        *value = *value * 10 + (**at - '0');
+            values[n++] = 0;
+        values[n - 1] = values[n - 1] * 10 + (**at - '0');
     }
     return true;
 }
