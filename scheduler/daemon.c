@@ -154,7 +154,7 @@ static int make_driver(struct daemon *d, const struct config_pool *p, struct clo
         .credentials_file = p->credentials,
         .metadata_url = p->metadata,
         .http = d->http,
-        .clock = &clock_system,
+        .timers = d->timers,
     };
     int rc = aws_driver_create(&o, ret_driver, e);
     return rc == 0 ? 0 : err_wrap(e, "pool %s", p->row.name);
