@@ -141,17 +141,21 @@ static void free_reader(struct notice_reader *r)
     free(r);
 }
 
-/* False when the callback stopped the reader: it is gone then. */
+/* After a callback: false when it stopped the reader, which is gone then. */
+static bool end_call(struct notice_reader *r)
+{
+    bool goes_on = !r->stopped;
+    r->calling = false;
+    if (!goes_on)
+        free_reader(r);
+    return goes_on;
+}
+
 static bool tell_notice(struct notice_reader *r, const struct notice *n)
 {
     r->calling = true;
     r->on_notice(r->ctx, n);
-    r->calling = false;
-    if (r->stopped)
-        free_reader(r);
-    else
-        return true;
-    return false;
+    return end_call(r);
 }
 
 static bool tell_identity(struct notice_reader *r, const struct err *e)
@@ -159,11 +163,7 @@ static bool tell_identity(struct notice_reader *r, const struct err *e)
     r->identity_told = true;
     r->calling = true;
     r->on_identity(r->ctx, e, e ? NULL : &r->identity);
-    r->calling = false;
-    if (!r->stopped)
-        return true;
-    free_reader(r);
-    return false;
+    return end_call(r);
 }
 
 static void end_round(struct notice_reader *r)
@@ -182,6 +182,12 @@ static void end_good_round(struct notice_reader *r)
     end_round(r);
 }
 
+/* One more try at the identity came to nothing; false when the reader is gone. */
+static bool count_identity_try(struct notice_reader *r, const struct err *e)
+{
+    return r->identity_told || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
+}
+
 /* Neither a notice nor the all clear. */
 static void end_bad_round(struct notice_reader *r, const struct err *e)
 {
@@ -189,9 +195,15 @@ static void end_bad_round(struct notice_reader *r, const struct err *e)
     if (r->failures == FAILURES_TO_LOG)
         log_warn(
             "metadata service fails: a notice would not be seen", log_i("failures", r->failures), log_err(e));
-    if (!r->identity_told && ++r->identity_tries == IDENTITY_TRIES && !tell_identity(r, e))
-        return;
-    end_round(r);
+    if (count_identity_try(r, e))
+        end_round(r);
+}
+
+/* The notices were read; only who this machine is was not. */
+static void end_round_without_identity(struct notice_reader *r, const struct err *e)
+{
+    if (count_identity_try(r, e))
+        end_good_round(r);
 }
 
 static void on_life_cycle(void *ctx, const struct err *e, const char *body, size_t n)
@@ -199,7 +211,7 @@ static void on_life_cycle(void *ctx, const struct err *e, const char *body, size
     struct notice_reader *r = ctx;
     (void)n;
     if (e && e->kind != ERR_NOT_FOUND) {
-        end_bad_round(r, e);
+        end_round_without_identity(r, e);
         return;
     }
     if (!e && (str_eq(body, "spot") || str_eq(body, "on-demand")))
@@ -213,9 +225,9 @@ static void on_document(void *ctx, const struct err *e, const char *body, size_t
     struct notice_reader *r = ctx;
     struct err bad;
     if (e)
-        end_bad_round(r, e);
+        end_round_without_identity(r, e);
     else if (parse_identity(body, n, &r->identity, &bad) != 0)
-        end_bad_round(r, &bad);
+        end_round_without_identity(r, &bad);
     else
         imds_get(r->imds, LIFE_CYCLE_PATH, on_life_cycle, r);
 }

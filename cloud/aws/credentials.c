@@ -409,10 +409,7 @@ int aws_credentials_parse_file(
     const char *text, size_t n, const char *profile, struct aws_credentials *ret_credentials, struct err *e)
 {
     struct file_parser f = {.profile = profile, .e = e, .c = {.expires = WALL_NONE}};
-    struct err unused;
     int rc = 0;
-    if (!e)
-        f.e = &unused;
     for (const char *p = text, *end = text + n; p < end && rc == 0;) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         size_t len = newline ? (size_t)(newline - p) : (size_t)(end - p);
@@ -442,10 +439,11 @@ int aws_credentials_parse_role(
 {
     struct aws_credentials c = {.expires = WALL_NONE};
     struct json_reader r;
+    struct err unsaid; /* JSON's own words might quote a secret */
     json_t *object = NULL;
-    int rc = json_parse(text, n, IMDS_REPLY_MAX, &object, NULL);
+    int rc = json_parse(text, n, IMDS_REPLY_MAX, &object, &unsaid);
     if (rc == 0) {
-        json_reader_init(&r, object, "", NULL); /* its words might quote a secret of the wrong type */
+        json_reader_init(&r, object, "", &unsaid);
         const char *code = json_opt_str(&r, "Code", 64, "Success");
         if (code && !str_eq(code, "Success")) {
             rc = err_set(e, ERR_UNAVAILABLE, "the instance's role has no credentials now: Code \"%s\"", code);

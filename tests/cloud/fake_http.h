@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An HTTP client that plays a script: it keeps what was asked and answers from the next entry of the script,
+ * or from a route when the URL has one, a millisecond of virtual time later.
+ */
+#ifndef BELAY_TESTS_CLOUD_FAKE_HTTP_H
+#define BELAY_TESTS_CLOUD_FAKE_HTTP_H
+
+#include "base/http.h"
+#include "base/list.h"
+#include "base/vtimers.h"
+
+#define FAKE_REQUESTS_MAX 256
+#define FAKE_SCRIPT_MAX 64
+
+struct fake_request {
+    char method[8];
+    char url[256];
+    char *headers; /* lines, each ending in '\n' */
+    struct buf body;
+};
+
+/* An answer: an error when kind is set, else a status with a body and a Date header. */
+struct fake_answer {
+    enum err_kind kind;
+    int status;
+    char *body;
+    const char *date; /* NULL: none */
+};
+
+struct fake_route {
+    const char *method, *path; /* path: the URL's end */
+    struct fake_answer answer;
+};
+
+struct fake_http {
+    struct http_client client;
+    struct timers *timers;
+    struct fake_request requests[FAKE_REQUESTS_MAX];
+    size_t n_requests;
+    struct fake_answer script[FAKE_SCRIPT_MAX];
+    size_t n_script, next_script;
+    struct fake_route routes[16];
+    size_t n_routes;
+    struct list calls;
+    bool silent;    /* requests get no answer until cancelled */
+    bool keep_none; /* requests are answered and forgotten */
+    size_t n_cancelled;
+};
+
+void fake_http_init(struct fake_http *f, struct timers *timers);
+/* Every call must have ended. */
+void fake_http_deinit(struct fake_http *f);
+
+void fake_http_add(struct fake_http *f, int status, const char *body);
+void fake_http_add_dated(struct fake_http *f, int status, const char *body, const char *date);
+void fake_http_add_error(struct fake_http *f, enum err_kind kind);
+/* A file of the folder replies/. */
+void fake_http_add_file(struct fake_http *f, int status, const char *name);
+char *fake_read_file(const char *name); /* free() */
+
+/* From now on every such request gets this; status 0: a time-out. */
+void fake_http_route(struct fake_http *f, const char *method, const char *path, int status, const char *body);
+
+/* How many requests for this path (the URL's end) there were. */
+size_t fake_http_count(const struct fake_http *f, const char *method, const char *path);
+/* "Name: value" among the headers of request i. */
+bool fake_http_sent(const struct fake_http *f, size_t i, const char *line);
+/* The value of a header of request i; NULL if absent. free() */
+char *fake_http_header(const struct fake_http *f, size_t i, const char *name);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/aws.h"
+#include "cloud/aws/sigv4.h"
+#include "fake_http.h"
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
+#define SECRET "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+#define ENDPOINT "http://127.0.0.1:4566/"
+
+/* A driver with keys from the environment, and what its last call came to. */
+struct rig {
+    struct vtimers vt;
+    struct fake_http http;
+    struct aws_options options;
+    struct cloud_driver *driver;
+    int completions;
+    struct err e; /* kind 0: success */
+    struct cloud_instance instance;
+    struct cloud_instance list[8];
+    struct cloud_price prices[8];
+    size_t n;
+};
+
+static void complete(struct rig *g, const struct err *e)
+{
+    g->completions++;
+    g->e = e ? *e : (struct err){0};
+}
+
+static void on_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
+{
+    struct rig *g = ctx;
+    complete(g, e);
+    if (!e)
+        g->instance = *i;
+}
+
+static void on_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct rig *g = ctx;
+    complete(g, e);
+    assert_true(n <= 8);
+    g->n = n;
+    if (n > 0)
+        memcpy(g->list, list, n * sizeof(*list));
+}
+
+static void on_done(void *ctx, const struct err *e)
+{
+    complete(ctx, e);
+}
+
+static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
+{
+    struct rig *g = ctx;
+    complete(g, e);
+    assert_true(n <= 8);
+    g->n = n;
+    if (n > 0)
+        memcpy(g->prices, list, n * sizeof(*list));
+}
+
+static void clear_environment(void)
+{
+    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+        "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
+}
+
+static int setup(void **state)
+{
+    struct rig *g = mem_alloc(sizeof(*g));
+    vtimers_init(&g->vt, NOON_MS);
+    fake_http_init(&g->http, &g->vt.timers);
+    clear_environment();
+    setenv("HOME", "/nonexistent", 1);
+    setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", SECRET, 1);
+    g->options =
+        (struct aws_options){.endpoint_url = ENDPOINT, .http = &g->http.client, .timers = &g->vt.timers};
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    if (g->driver)
+        g->driver->ops->destroy(g->driver);
+    while (vtimers_run_next(&g->vt))
+        ;
+    fake_http_deinit(&g->http);
+    vtimers_deinit(&g->vt);
+    free(g);
+    return 0;
+}
+
+static void create(struct rig *g)
+{
+    struct err e;
+    if (aws_driver_create(&g->options, &g->driver, &e) != 0)
+        fail_msg("%s", e.text);
+}
+
+/* Until the call under way has completed: once, and never inside itself. */
+static void finish(struct rig *g, int expected)
+{
+    assert_int_equal(g->completions, 0);
+    while (vtimers_run_next(&g->vt))
+        ;
+    assert_int_equal(g->completions, 1);
+    g->completions = 0;
+    if (g->e.kind != (enum err_kind)expected)
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
+}
+
+static void launch(struct rig *g, int expected)
+{
+    static const struct cloud_launch l = {
+        .token = "belay-lab-17",
+        .region = "us-east-1",
+        .zone = "us-east-1b",
+        .type = "g6.xlarge",
+        .market = CLOUD_SPOT,
+        .image = "ami-0a1b",
+        .user_data = "#!/bin/sh\n",
+        .cluster = "lab",
+    };
+    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    finish(g, expected);
+}
+
+/* What a server does: everything from the request as it came. */
+static void assert_signed(struct rig *g, size_t i, const char *host, const char *timestamp)
+{
+    char *authorization = fake_http_header(&g->http, i, "Authorization");
+    char *token = fake_http_header(&g->http, i, "X-Amz-Security-Token");
+    char hash[SIGV4_HEX_MAX], expected[SIGV4_HEX_MAX];
+    const struct buf *body = &g->http.requests[i].body;
+    struct sigv4_claim claim;
+    struct err e;
+    sigv4_sha256_hex(buf_str(body), body->len, hash);
+    assert_int_equal(sigv4_parse_authorization(authorization, &claim, &e), 0);
+    assert_string_equal(claim.access_key, "AKIDEXAMPLE");
+    assert_string_equal(claim.signed_headers,
+        token ? "content-type;host;x-amz-date;x-amz-security-token" : "content-type;host;x-amz-date");
+    struct sigv4_header headers[] = {{"content-type", "application/x-www-form-urlencoded; charset=utf-8"},
+        {"host", host}, {"x-amz-date", timestamp}, {"x-amz-security-token", token}};
+    struct sigv4_request r = {"POST", "/", headers, token ? 4 : 3, hash};
+    struct sigv4_scope scope = {timestamp, "us-east-1", "ec2"};
+    assert_int_equal(sigv4_signature(&r, &scope, SECRET, claim.signed_headers, expected, &e), 0);
+    assert_string_equal(claim.signature, expected);
+    free(authorization);
+    free(token);
+}
+
+static void launch_is_one_signed_post(void **state)
+{
+    struct rig *g = *state;
+    setenv("AWS_SESSION_TOKEN", "SESSION", 1);
+    create(g);
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_string_equal(g->instance.id, "i-0abc1234def567890");
+    assert_int_equal(g->http.n_requests, 1);
+    assert_string_equal(g->http.requests[0].method, "POST");
+    assert_string_equal(g->http.requests[0].url, ENDPOINT);
+    assert_true(str_starts(buf_str(&g->http.requests[0].body), "Action=RunInstances&"));
+    assert_true(
+        fake_http_sent(&g->http, 0, "Content-Type: application/x-www-form-urlencoded; charset=utf-8"));
+    assert_true(fake_http_sent(&g->http, 0, "X-Amz-Date: 20260822T120000Z"));
+    assert_true(fake_http_sent(&g->http, 0, "X-Amz-Security-Token: SESSION"));
+    assert_signed(g, 0, "127.0.0.1:4566", "20260822T120000Z");
+}
+
+static void without_an_endpoint_the_region_names_it(void **state)
+{
+    struct rig *g = *state;
+    g->options.endpoint_url = NULL;
+    create(g);
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_string_equal(g->http.requests[0].url, "https://ec2.us-east-1.amazonaws.com/");
+    assert_signed(g, 0, "ec2.us-east-1.amazonaws.com", "20260822T120000Z");
+}
+
+static void regions_cannot_name_another_host(void **state)
+{
+    static const char *const wrong[] = {"", "us-east-1.example.com/", "a@b", "US-EAST-1", NULL};
+    struct rig *g = *state;
+    g->options.endpoint_url = NULL;
+    create(g);
+    for (size_t i = 0; wrong[i]; i++) {
+        g->driver->ops->list(g->driver, wrong[i], "lab", on_list, g);
+        finish(g, ERR_CONFIG);
+    }
+    g->driver->ops->list(g->driver, NULL, "lab", on_list, g);
+    finish(g, ERR_CONFIG);
+    assert_int_equal(g->http.n_requests, 0);
+}
+
+static void launches_that_cannot_be_sent_are_refused(void **state)
+{
+    struct rig *g = *state;
+    struct cloud_launch l = {.token = "t", .region = "us-east-1", .zone = "z", .type = "t", .cluster = "lab"};
+    create(g);
+    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    finish(g, ERR_CONFIG);
+    assert_non_null(strstr(g->e.text, "the image is missing"));
+    g->driver->ops->terminate(g->driver, "us-east-1", NULL, 0, on_done, g);
+    finish(g, ERR_INVALID);
+    assert_int_equal(g->http.n_requests, 0);
+}
+
+static void refusals_reach_the_caller_without_a_retry(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 500, "error.xml");
+    launch(g, ERR_NO_CAPACITY);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    launch(g, ERR_TIMEOUT);
+    fake_http_add_file(&g->http, 502, "error_page.html");
+    launch(g, ERR_UNAVAILABLE);
+    fake_http_add_file(&g->http, 200, "error_page.html");
+    launch(g, ERR_INVALID);
+    assert_non_null(strstr(g->e.text, "aws RunInstances, us-east-1"));
+    assert_int_equal(g->http.n_requests, 4);
+}
+
+static void listing_follows_all_pages_and_keeps_our_own(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "describe_instances_1.xml");
+    fake_http_add_file(&g->http, 200, "describe_instances_2.xml");
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
+    finish(g, 0);
+    assert_int_equal(g->http.n_requests, 2);
+    assert_true(
+        str_ends(buf_str(&g->http.requests[1].body), "&NextToken=eyJ2IjoiMiIsImMiOiJhK2IvYz0ifQ%3D%3D"));
+    assert_signed(g, 1, "127.0.0.1:4566", "20260822T120000Z");
+    assert_int_equal(g->n, 3); /* the fourth belongs to "laboratory" */
+    assert_string_equal(g->list[2].id, "i-0a03");
+}
+
+static void half_a_listing_is_an_error(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "describe_instances_1.xml");
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
+    finish(g, ERR_TIMEOUT);
+    assert_int_equal(g->n, 0);
+}
+
+static void endless_pages_are_an_error(void **state)
+{
+    static const char body[] = "<DescribeInstancesResponse><reservationSet/><nextToken>again</nextToken>"
+                               "</DescribeInstancesResponse>";
+    struct rig *g = *state;
+    create(g);
+    fake_http_route(&g->http, "POST", "/", 200, body);
+    g->http.keep_none = true;
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
+    finish(g, ERR_INVALID);
+    assert_non_null(strstr(g->e.text, "pages"));
+}
+
+static void termination_is_confirmed(void **state)
+{
+    static const char *const ids[] = {"i-0a01", "i-0a02"};
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "terminate_instances.xml");
+    g->driver->ops->terminate(g->driver, "us-east-1", ids, 2, on_done, g);
+    finish(g, 0);
+    fake_http_add(&g->http, 400,
+        "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code><Message>no</Message></Error></"
+        "Errors>"
+        "</Response>");
+    g->driver->ops->terminate(g->driver, "us-east-1", ids, 2, on_done, g);
+    finish(g, ERR_NOT_FOUND);
+}
+
+static void prices_are_the_newest_of_all_pages(void **state)
+{
+    static const char *const types[] = {"g6.xlarge"};
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "spot_prices_1.xml");
+    fake_http_add_file(&g->http, 200, "spot_prices_2.xml");
+    g->driver->ops->spot_prices(g->driver, "us-east-1", types, 1, on_prices, g);
+    finish(g, 0);
+    assert_int_equal(g->n, 2);
+    assert_int_equal(g->prices[0].uusd_h, 421500);
+    assert_int_equal(g->prices[1].uusd_h, 385700);
+}
+
+#define EXPIRED                                                                                              \
+    "<Response><Errors><Error><Code>RequestExpired</Code><Message>old</Message></Error></Errors></Response>"
+#define AUTH_FAILURE                                                                                         \
+    "<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>"
+
+static void wrong_clock_is_mended_once_and_for_all(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_true(fake_http_sent(&g->http, 0, "X-Amz-Date: 20260822T120000Z"));
+    assert_true(fake_http_sent(&g->http, 1, "X-Amz-Date: 20260822T130000Z"));
+    assert_signed(g, 1, "127.0.0.1:4566", "20260822T130000Z");
+    launch(g, 0);
+    assert_true(fake_http_sent(&g->http, 2, "X-Amz-Date: 20260822T130000Z"));
+    /* The same launch, byte for byte: its token stands for these parameters. */
+    assert_string_equal(buf_str(&g->http.requests[0].body), buf_str(&g->http.requests[1].body));
+}
+
+static void clock_is_mended_only_once_a_call(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
+    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
+    launch(g, ERR_DENIED);
+    fake_http_add(&g->http, 400, EXPIRED); /* without a date there is nothing to go by */
+    launch(g, ERR_DENIED);
+    assert_int_equal(g->http.n_requests, 3);
+}
+
+static void refused_keys_of_the_environment_are_final(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 401, AUTH_FAILURE);
+    launch(g, ERR_DENIED);
+    assert_int_equal(g->http.n_requests, 1);
+}
+
+static void refused_keys_of_a_role_are_renewed_once(void **state)
+{
+    struct rig *g = *state;
+    clear_environment();
+    g->options.metadata_url = "http://127.0.0.1:1338";
+    fake_http_route(&g->http, "PUT", "/latest/api/token", 200, "AQAE==");
+    fake_http_route(&g->http, "GET", "/security-credentials/", 200, "agent");
+    fake_http_route(&g->http, "GET", "/security-credentials/agent", 200,
+        "{\"Code\":\"Success\",\"AccessKeyId\":\"AKIDEXAMPLE\",\"SecretAccessKey\":\"" SECRET
+        "\",\"Token\":\"T\",\"Expiration\":\"2026-08-22T18:00:00Z\"}");
+    create(g);
+    fake_http_add(&g->http, 401, AUTH_FAILURE);
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_int_equal(fake_http_count(&g->http, "GET", "/security-credentials/agent"), 2);
+    fake_http_add(&g->http, 401, AUTH_FAILURE);
+    fake_http_add(&g->http, 401, AUTH_FAILURE);
+    launch(g, ERR_DENIED);
+}
+
+static void missing_credentials_fail_the_call(void **state)
+{
+    struct rig *g = *state;
+    clear_environment();
+    setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+    create(g);
+    launch(g, ERR_CONFIG);
+    assert_int_equal(g->http.n_requests, 0);
+}
+
+static void environment_is_read_at_creation_only(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    setenv("AWS_ACCESS_KEY_ID", "LATER", 1);
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_signed(g, 0, "127.0.0.1:4566", "20260822T120000Z");
+}
+
+static void endpoints_must_be_https_or_this_machine(void **state)
+{
+    static const char *const wrong[] = {"", "ec2.amazonaws.com", "http://ec2.amazonaws.com/",
+        "http://127.evil.com/", "http://10.0.0.1/", "https://", "https://h/path", "https://user@h/",
+        "https://h?x", "ftp://h/", "http://127.0.0.1@h/", NULL};
+    static const char *const fine[] = {"https://ec2.example.com", "https://ec2.example.com:8443/",
+        "http://127.0.0.1:1/", "http://localhost:4566", "http://[::1]:4566/", NULL};
+    struct rig *g = *state;
+    struct err e;
+    for (size_t i = 0; wrong[i]; i++) {
+        g->options.endpoint_url = wrong[i];
+        assert_int_equal(aws_driver_create(&g->options, &g->driver, &e), ERR_CONFIG);
+        assert_null(g->driver);
+    }
+    for (size_t i = 0; fine[i]; i++) {
+        g->options.endpoint_url = fine[i];
+        create(g);
+        g->driver->ops->destroy(g->driver);
+        g->driver = NULL;
+    }
+}
+
+static void default_port_is_not_in_the_signed_host(void **state)
+{
+    struct rig *g = *state;
+    g->options.endpoint_url = "https://ec2.example.com:443/";
+    create(g);
+    fake_http_add_file(&g->http, 200, "run_instances.xml");
+    launch(g, 0);
+    assert_signed(g, 0, "ec2.example.com", "20260822T120000Z");
+}
+
+static void destroy_completes_what_is_under_way(void **state)
+{
+    static const char *const types[] = {"g6.xlarge"};
+    struct rig *g = *state;
+    create(g);
+    g->http.silent = true;
+    g->driver->ops->spot_prices(g->driver, "us-east-1", types, 1, on_prices, g);
+    while (g->http.n_requests == 0)
+        assert_true(vtimers_run_next(&g->vt));
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g); /* not begun yet */
+    assert_int_equal(g->completions, 0);
+    g->driver->ops->destroy(g->driver);
+    g->driver = NULL;
+    assert_int_equal(g->completions, 2);
+    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    while (vtimers_run_next(&g->vt))
+        ;
+    assert_int_equal(g->completions, 2);
+    assert_int_equal(g->http.n_cancelled, 1);
+}
+
+#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG(launch_is_one_signed_post),
+        RIG(without_an_endpoint_the_region_names_it),
+        RIG(regions_cannot_name_another_host),
+        RIG(launches_that_cannot_be_sent_are_refused),
+        RIG(refusals_reach_the_caller_without_a_retry),
+        RIG(listing_follows_all_pages_and_keeps_our_own),
+        RIG(half_a_listing_is_an_error),
+        RIG(endless_pages_are_an_error),
+        RIG(termination_is_confirmed),
+        RIG(prices_are_the_newest_of_all_pages),
+        RIG(wrong_clock_is_mended_once_and_for_all),
+        RIG(clock_is_mended_only_once_a_call),
+        RIG(refused_keys_of_the_environment_are_final),
+        RIG(refused_keys_of_a_role_are_renewed_once),
+        RIG(missing_credentials_fail_the_call),
+        RIG(environment_is_read_at_creation_only),
+        RIG(endpoints_must_be_https_or_this_machine),
+        RIG(default_port_is_not_in_the_signed_host),
+        RIG(destroy_completes_what_is_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

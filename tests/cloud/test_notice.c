@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/imds.h"
+#include "cloud/notice.h"
+#include "fake_http.h"
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
+#define TOKEN "/latest/api/token"
+#define ACTION "/latest/meta-data/spot/instance-action"
+#define REBALANCE "/latest/meta-data/events/recommendations/rebalance"
+#define DOCUMENT "/latest/dynamic/instance-identity/document"
+#define LIFE_CYCLE "/latest/meta-data/instance-life-cycle"
+#define TERMINATE_1202 "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00Z\"}"
+
+/* A reader, and what it has told. */
+struct rig {
+    struct vtimers vt;
+    struct fake_http http;
+    struct notice_reader *reader;
+    struct notice notices[8];
+    size_t n_notices;
+    struct notice_identity identity;
+    struct err identity_error;
+    int identities;
+    bool stop_at_notice;
+};
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    struct rig *g = ctx;
+    assert_true(g->n_notices < 8);
+    g->notices[g->n_notices++] = *n;
+    if (g->stop_at_notice) {
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+    }
+}
+
+static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
+{
+    struct rig *g = ctx;
+    g->identities++;
+    if (e)
+        g->identity_error = *e;
+    else
+        g->identity = *id;
+}
+
+static void start(struct rig *g)
+{
+    struct notice_reader_options o = {
+        .base_url = "http://127.0.0.1:1338",
+        .http = &g->http.client,
+        .timers = &g->vt.timers,
+        .on_notice = on_notice,
+        .on_identity = on_identity,
+        .ctx = g,
+    };
+    g->reader = notice_reader_start("aws", &o);
+    assert_non_null(g->reader);
+}
+
+/* A healthy machine with nothing pending. */
+static int setup(void **state)
+{
+    struct rig *g = mem_alloc(sizeof(*g));
+    vtimers_init(&g->vt, NOON_MS);
+    fake_http_init(&g->http, &g->vt.timers);
+    fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEone==");
+    fake_http_route(&g->http, "GET", ACTION, 404, "");
+    fake_http_route(&g->http, "GET", REBALANCE, 404, "");
+    fake_http_route(&g->http, "GET", DOCUMENT, 200,
+        "{\"accountId\":\"111122223333\",\"availabilityZone\":\"us-east-1b\",\"instanceId\":\"i-0abc\","
+        "\"instanceType\":\"g6.xlarge\",\"region\":\"us-east-1\",\"version\":\"2017-09-30\",\"kernelId\":"
+        "null}");
+    fake_http_route(&g->http, "GET", LIFE_CYCLE, 200, "spot");
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    notice_reader_stop(g->reader);
+    while (vtimers_run_next(&g->vt))
+        ;
+    fake_http_deinit(&g->http);
+    vtimers_deinit(&g->vt);
+    free(g);
+    return 0;
+}
+
+static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 0);
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_NONE);
+    assert_string_equal(g->identity.provider, "aws");
+    assert_string_equal(g->identity.instance_id, "i-0abc");
+    assert_string_equal(g->identity.type, "g6.xlarge");
+    assert_string_equal(g->identity.zone, "us-east-1b");
+    assert_string_equal(g->identity.region, "us-east-1");
+    assert_string_equal(g->identity.life_cycle, "spot");
+    assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN), 1);
+    assert_in_range(fake_http_count(&g->http, "GET", ACTION), 9, 11); /* one a second */
+    assert_true(fake_http_sent(&g->http, 0, "X-aws-ec2-metadata-token-ttl-seconds: 21600"));
+    assert_true(fake_http_sent(&g->http, 1, "X-aws-ec2-metadata-token: AQAEone=="));
+}
+
+static void reclaim_is_told_once(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(120));
+    /* Virtual monotonic time began at noon. */
+    assert_int_equal(g->notices[0].deadline_mono.ms, SECONDS_MS(120));
+}
+
+static void reclaim_after_a_rebalance_is_told(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    fake_http_route(&g->http, "GET", REBALANCE, 200, "{\"noticeTime\":\"2026-08-22T11:59:00Z\"}");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_REBALANCE);
+    assert_false(wall_is_set(g->notices[0].deadline));
+    assert_false(mono_is_set(g->notices[0].deadline_mono));
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 2);
+    assert_int_equal(g->notices[1].kind, NOTICE_RECLAIM);
+}
+
+static void notice_is_never_longer_than_two_minutes(void **state)
+{
+    struct rig *g = *state;
+    vtimers_set_wall(&g->vt, NOON_MS - SECONDS_MS(1800)); /* this machine's clock is slow */
+    start(g);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(120), SECONDS_MS(121));
+}
+
+static void notice_in_the_past_is_due_now(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    fake_http_route(
+        &g->http, "GET", ACTION, 200, "{\"action\":\"terminate\",\"time\":\"2026-08-22T11:00:00Z\"}");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, 0, SECONDS_MS(1));
+}
+
+static void next_event_is_told_too(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    fake_http_route(&g->http, "GET", ACTION, 404, "");
+    g->http.keep_none = true;
+    vtimers_advance(&g->vt, SECONDS_MS(3600));
+    assert_int_equal(g->n_notices, 1); /* an end is never told */
+    fake_http_route(
+        &g->http, "GET", ACTION, 200, "{\"action\":\"terminate\",\"time\":\"2026-08-22T13:02:00Z\"}");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 2);
+    assert_in_range(g->notices[1].deadline_mono.ms, SECONDS_MS(3600 + 110), SECONDS_MS(3600 + 130));
+}
+
+static void failures_are_neither_notice_nor_all_clear(void **state)
+{
+    static const struct {
+        int status;
+        const char *body;
+    } failures[] = {{500, ""}, {0, ""}, {503, TERMINATE_1202}, {200, "<html></html>"},
+        {200, "{\"action\":\"nap\"}"}, {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""},
+        {302, ""}};
+    struct rig *g = *state;
+    start(g);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    assert_int_equal(g->n_notices, 1);
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        fake_http_route(&g->http, "GET", ACTION, failures[i].status, failures[i].body);
+        vtimers_advance(&g->vt, SECONDS_MS(7));
+    }
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(7));
+    assert_int_equal(g->n_notices, 1); /* had one of them been the all clear, this would be told as new */
+}
+
+static void polls_slow_down_while_the_endpoint_fails(void **state)
+{
+    struct rig *g = *state;
+    fake_http_route(&g->http, "GET", ACTION, 500, "");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(100));
+    size_t asked = fake_http_count(&g->http, "GET", ACTION);
+    assert_in_range(asked, 20, 24); /* every five seconds in the end */
+    fake_http_route(&g->http, "GET", ACTION, 404, "");
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    assert_true(fake_http_count(&g->http, "GET", ACTION) - asked >= 14);
+}
+
+static void refused_token_is_renewed_once_a_read(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEtwo==");
+    fake_http_route(&g->http, "GET", ACTION, 401, "");
+    size_t tokens = fake_http_count(&g->http, "PUT", TOKEN), reads = fake_http_count(&g->http, "GET", ACTION);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN) - tokens, 1);
+    assert_int_equal(fake_http_count(&g->http, "GET", ACTION) - reads, 2);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void on_read(void *ctx, const struct err *e, const char *body, size_t n)
+{
+    int *reads = ctx;
+    assert_null(e);
+    assert_int_equal(n, strlen(body));
+    (*reads)++;
+}
+
+static void token_is_renewed_before_its_end(void **state)
+{
+    struct rig *g = *state;
+    struct imds *m;
+    int reads = 0;
+    assert_int_equal(imds_create("http://127.0.0.1:1338", &g->http.client, &g->vt.clock, &m, NULL), 0);
+    for (int hour = 0; hour < 6; hour++) { /* the last one 0.5 s before the end of the first token */
+        imds_get(m, LIFE_CYCLE, on_read, &reads);
+        vtimers_advance(&g->vt, SECONDS_MS(3600) * 6 / 5 - 100);
+        assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN), hour < 5 ? 1 : 2);
+    }
+    assert_int_equal(reads, 6);
+    imds_destroy(m);
+}
+
+static void identity_fails_after_ten_tries(void **state)
+{
+    struct rig *g = *state;
+    fake_http_route(&g->http, "GET", DOCUMENT, 200, "{\"instanceId\":17}");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(30));
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_INVALID);
+    assert_int_equal(fake_http_count(&g->http, "GET", DOCUMENT), 10);
+    g->http.keep_none = true;
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 1); /* notices are watched for all the same */
+}
+
+static void reader_may_be_stopped_inside_its_callback(void **state)
+{
+    struct rig *g = *state;
+    g->stop_at_notice = true;
+    start(g);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(fake_http_count(&g->http, "GET", ACTION), 1);
+}
+
+static void stop_drops_a_read_under_way(void **state)
+{
+    struct rig *g = *state;
+    g->http.silent = true;
+    start(g);
+    vtimers_advance(&g->vt, 10);
+    assert_int_equal(g->http.n_requests, 1);
+    notice_reader_stop(g->reader);
+    g->reader = NULL;
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    assert_int_equal(g->http.n_requests, 1);
+    assert_int_equal(g->identities, 0);
+}
+
+static void machines_without_a_provider_have_no_reader(void **state)
+{
+    struct rig *g = *state;
+    struct notice_reader_options o = {
+        .http = &g->http.client, .timers = &g->vt.timers, .on_notice = on_notice};
+    assert_null(notice_reader_start("none", &o));
+    notice_reader_stop(NULL);
+}
+
+static int parse(const char *body, struct notice *n, struct err *e)
+{
+    return notice_parse_aws_action(body, strlen(body), (struct wall){NOON_MS}, n, e);
+}
+
+static void actions_are_parsed(void **state)
+{
+    static const char *const wrong[] = {"", "null", "[]", "{}", "{\"action\":\"terminate\"}",
+        "{\"action\":1,\"time\":\"2026-08-22T12:02:00Z\"}", "{\"action\":\"terminate\",\"time\":1787400000}",
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22 12:02\"}", TERMINATE_1202 "x",
+        "{\"action\":\"wake\",\"time\":\"2026-08-22T12:02:00Z\"}", NULL};
+    struct notice n;
+    struct err e;
+    (void)state;
+    assert_int_equal(parse("{\"action\":\"stop\",\"time\":\"2026-08-22T12:01:00Z\"}", &n, &e), 0);
+    assert_int_equal(n.kind, NOTICE_RECLAIM);
+    assert_int_equal(n.deadline.ms, NOON_MS + SECONDS_MS(60));
+    assert_int_equal(n.seen.ms, NOON_MS);
+    /* Hibernation begins with the notice. */
+    assert_int_equal(parse("{\"action\":\"hibernate\",\"time\":\"2026-08-22T12:01:00Z\"}", &n, &e), 0);
+    assert_int_equal(n.deadline.ms, NOON_MS);
+    for (size_t i = 0; wrong[i]; i++)
+        assert_int_equal(parse(wrong[i], &n, &e), ERR_INVALID);
+}
+
+static void metadata_address_must_be_a_plain_http_host(void **state)
+{
+    static const char *const wrong[] = {
+        "", "169.254.169.254", "https://h", "http://", "http://h/latest", "http://u@h", "http://h?x", NULL};
+    struct rig *g = *state;
+    struct imds *m;
+    struct err e;
+    for (size_t i = 0; wrong[i]; i++)
+        assert_int_equal(imds_create(wrong[i], &g->http.client, &g->vt.clock, &m, &e), ERR_CONFIG);
+    assert_int_equal(imds_create("http://[fd00:ec2::254]/", &g->http.client, &g->vt.clock, &m, &e), 0);
+    imds_destroy(m);
+}
+
+#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG(healthy_machine_tells_who_it_is_and_nothing_more),
+        RIG(reclaim_is_told_once),
+        RIG(reclaim_after_a_rebalance_is_told),
+        RIG(notice_is_never_longer_than_two_minutes),
+        RIG(notice_in_the_past_is_due_now),
+        RIG(next_event_is_told_too),
+        RIG(failures_are_neither_notice_nor_all_clear),
+        RIG(polls_slow_down_while_the_endpoint_fails),
+        RIG(refused_token_is_renewed_once_a_read),
+        RIG(token_is_renewed_before_its_end),
+        RIG(identity_fails_after_ten_tries),
+        RIG(reader_may_be_stopped_inside_its_callback),
+        RIG(stop_drops_a_read_under_way),
+        RIG(machines_without_a_provider_have_no_reader),
+        cmocka_unit_test(actions_are_parsed),
+        RIG(metadata_address_must_be_a_plain_http_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
