@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One tick's changes, in one transaction, by statements that were prepared when the database was opened.
+ *
+ * Which failures have surely rolled back, and may so be answered with ERR_NO_SPACE:
+ *  1. Anything before COMMIT: no frame in the log carries the commit mark yet.
+ *  2. In COMMIT, a *write* that found no room: SQLite marks the last frame it writes, so a write that failed
+ * means a mark that is not whole (its checksum says so after a crash too). Not sure: a COMMIT that failed in
+ * fsync, or in growing the shared index, which SQLite does after the mark is on disk. Then the kind is ERR_IO
+ * even if the reason was a full disk. And whatever it was, the transaction must be closed afterwards; if
+ * SQLite cannot say so, nothing is sure.
+ */
+#include "db/conn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct failure {
+    int code;   /* SQLite's; SQLITE_OK: none */
+    int errnum; /* the system's, at that moment */
+    const char *what;
+};
+
+void db_fail_at(struct db *d, int64_t n, int sqlite_code)
+{
+    d->fail_in = n;
+    d->fail_code = sqlite_code;
+}
+
+static bool step(struct db *d, sqlite3_stmt *s, const char *what, struct failure *f)
+{
+    if (d->fail_in > 0 && --d->fail_in == 0) {
+        *f = (struct failure){.code = d->fail_code, .what = what};
+        return false;
+    }
+    int code = sqlite3_step(s);
+    if (code != SQLITE_DONE)
+        *f = (struct failure){.code = code, .errnum = sqlite3_system_errno(d->sql), .what = what};
+    sqlite3_reset(s);
+    return code == SQLITE_DONE;
+}
+
+static bool write_rows(
+    struct db *d, enum table_id t, const void *rows, size_t n, size_t row_size, struct failure *f)
+{
+    for (size_t i = 0; i < n; i++) {
+        int code = table_bind(&tables[t], d->insert[t], (const char *)rows + i * row_size);
+        if (code != SQLITE_OK) {
+            *f = (struct failure){.code = code, .what = tables[t].name};
+            return false;
+        }
+        if (!step(d, d->insert[t], tables[t].name, f))
+            return false;
+    }
+    return true;
+}
+
+#define WRITE(d, table, rows, n, f) write_rows(d, table, rows, n, sizeof(*(rows)), f)
+
+static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
+{
+    const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
+    for (int i = 0; i < 5; i++)
+        sqlite3_bind_int64(d->counters, i + 1, values[i]);
+    return step(d, d->counters, "counters", f);
+}
+
+static bool write_batch(struct db *d, const struct db_batch *b, struct failure *f)
+{
+    const struct changes *c = &b->changes;
+    return WRITE(d, TABLE_POOLS, c->pools, c->n_pools, f) &&
+           WRITE(d, TABLE_OFFERS, c->offers, c->n_offers, f) &&
+           WRITE(d, TABLE_INSTANCES, c->instances, c->n_instances, f) &&
+           WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) && WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
+           WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) &&
+           WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
+           WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
+           WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
+           WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) &&
+           WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
+}
+
+/* SQLite may have rolled back by itself. True: it is certain that no transaction is open any more. */
+static bool roll_back(struct db *d)
+{
+    if (!sqlite3_get_autocommit(d->sql))
+        sqlite3_exec(d->sql, "ROLLBACK", NULL, NULL, NULL);
+    return sqlite3_get_autocommit(d->sql) != 0;
+}
+
+static int fail(struct db *d, const struct failure *f, bool in_commit, struct err *e)
+{
+    bool no_room = sql_is_full(f->code, f->errnum);
+    bool sure = !in_commit || f->code == SQLITE_FULL || f->code == SQLITE_IOERR_WRITE;
+
+    sql_err(e, d->sql, f->code, "commit to %s, %s", d->path, f->what);
+    if (!roll_back(d))
+        return err_set(e, ERR_IO, "commit to %s, %s: failed, and so did the rollback", d->path, f->what);
+    if (no_room && sure)
+        return err_set(e, ERR_NO_SPACE, "commit to %s: no space left for it; it is tried again", d->path);
+    e->kind = e->kind == ERR_NO_SPACE ? ERR_IO : e->kind;
+    return e->kind;
+}
+
+int db_commit(struct db *d, const struct db_batch *b, struct err *e)
+{
+    struct failure f = {0};
+    struct err scrap;
+    bool in_commit = false;
+
+    assert(sqlite3_get_autocommit(d->sql)); /* an open transaction is a reader's that was not finished */
+    if (step(d, d->begin, "begin", &f) && write_batch(d, b, &f)) {
+        in_commit = true;
+        if (step(d, d->end, "end", &f))
+            return 0;
+    }
+    return fail(d, &f, in_commit, e ? e : &scrap);
+}
+
+void db_batch_deinit(struct db_batch *b)
+{
+    changes_deinit(&b->changes);
+    free(b->tokens);
+    b->tokens = NULL;
+    b->n_tokens = 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of db/ share: the write connection and how SQLite's failures become ours.
+ */
+#ifndef BELAY_DB_CONN_H
+#define BELAY_DB_CONN_H
+
+#include "db/db.h"
+#include "db/table.h"
+
+#define DB_BUSY_MS 5000
+
+struct db {
+    sqlite3 *sql;
+    char *path;
+    int lock_fd; /* -1: none (in memory) */
+    /* Prepared once: a commit steps them, it parses no SQL. */
+    sqlite3_stmt *begin, *end, *counters;
+    sqlite3_stmt *insert[TABLE_COUNT];
+    /* Fault injection */
+    int64_t fail_in;
+    int fail_code;
+};
+
+/* True for the failures that say "no room": SQLITE_FULL, or an I/O error that the system explains with ENOSPC
+ * or EDQUOT. */
+bool sql_is_full(int code, int errnum);
+
+/* Fills e with the text and SQLite's own words for code. ERR_NO_SPACE, ERR_CORRUPT, ERR_INTERNAL (a
+ * constraint: our bug), else ERR_IO. Out of memory aborts. sql is the connection it failed on. */
+int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Runs statements that return nothing we want. */
+int sql_exec(sqlite3 *sql, const char *text, struct err *e);
+/* Prepares a statement that is kept. */
+int sql_prepare(sqlite3 *sql, const char *text, sqlite3_stmt **ret_stmt, struct err *e);
+/* The first column of the first row. */
+int sql_get_i64(sqlite3 *sql, const char *text, int64_t *ret_value, struct err *e);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recovery: every row that is still alive, each kind before the ones that refer to it. What has ended stays
+ * in the file; the *_live indexes make it cost nothing here.
+ */
+#include "db/conn.h"
+#include "db/query.h"
+
+struct loading {
+    sqlite3 *sql;
+    struct model *model;
+    struct stamp now;
+};
+
+static int load_pools(const struct loading *l, struct err *e)
+{
+    struct pool_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_POOLS, "ORDER BY name", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_pool(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_offers(const struct loading *l, struct err *e)
+{
+    struct offer_row row = {.avoid_until = MONO_NONE};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_OFFERS, "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_offer(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_instances(const struct loading *l, struct err *e)
+{
+    struct instance_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_INSTANCES, "WHERE state <> 'gone' ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_instance(l->model, &row, l->now, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_nodes(const struct loading *l, struct err *e)
+{
+    struct node_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_NODES, "WHERE state <> 'gone' ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_node(l->model, &row, l->now, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_jobs(const struct loading *l, struct err *e)
+{
+    struct job_row row = {.queued_mono = MONO_NONE};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_job(l->model, &row, l->now, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_attempts(const struct loading *l, struct err *e)
+{
+    struct attempt_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_attempt(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_counters(const struct loading *l, struct err *e)
+{
+    struct db_meta meta = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, l->sql, TABLE_META, "", e);
+    query_next(&q, &meta);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    return model_load_end(l->model, &meta.counters, e);
+}
+
+int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
+{
+    static int (*const steps[])(const struct loading *l, struct err *e) = {
+        load_pools, load_offers, load_instances, load_nodes, load_jobs, load_attempts, load_counters};
+    struct loading l = {.sql = d->sql, .model = m, .now = now};
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        if (steps[i](&l, e) != 0)
+            return err_wrap(e, "load the state from %s", d->path);
+    return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening: the lock first, so that nothing below happens twice at once; then the file (ours alone to read: it
+ * holds the cluster's secret), its header, the connection, the migrations, and the statements that every
+ * commit uses.
+ */
+#include "db/conn.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "db/schema.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER_BYTES 100 /* sqlite.org/fileformat.html, section 1.3 */
+
+static bool is_memory(const char *path)
+{
+    return str_eq(path, ":memory:");
+}
+
+/* The pid in the file is for people; what holds is the flock, which dies with its process. */
+static int take_lock(struct db *d, struct err *e)
+{
+    char *path = mem_printf("%s.lock", d->path);
+    char pid[24] = "";
+    int rc = 0;
+
+    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (d->lock_fd < 0) {
+        rc = err_errno(e, errno, "open %s", path);
+    } else if (flock(d->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+        /* A full disk leaves it empty: harmless. */
+        if (ftruncate(d->lock_fd, 0) == 0 && pwrite(d->lock_fd, pid, (size_t)n, 0) < 0)
+            (void)ftruncate(d->lock_fd, 0);
+    } else if (errno == EWOULDBLOCK) {
+        ssize_t n = pread(d->lock_fd, pid, sizeof(pid) - 1, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        rc = err_set(e, ERR_CONFLICT,
+            "%s is in use by another belayd (pid %s): stop it first, or give this one a state "
+            "of its own",
+            d->path, pid[0] ? pid : "unknown");
+    } else {
+        rc = err_errno(e, errno, "lock %s", path);
+    }
+    free(path);
+    return rc;
+}
+
+static int check_header(const char *path, const char *header, ssize_t n, struct err *e)
+{
+    if (n == 0) /* new */
+        return 0;
+    if (n == HEADER_BYTES && memcmp(header, "SQLite format 3", 16) == 0)
+        return 0;
+    return err_set(e, ERR_CORRUPT,
+        "%s is not a database (%s): move it away to begin anew, or put a backup in its place", path,
+        n < HEADER_BYTES ? "it is too short" : "it does not begin as one");
+}
+
+static int check_file(const char *path, struct err *e)
+{
+    char header[HEADER_BYTES];
+    struct stat st;
+    int rc = 0;
+
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "open the database %s", path);
+    if (fstat(fd, &st) != 0)
+        rc = err_errno(e, errno, "look at the database %s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_CONFIG, "the database %s is not a regular file", path);
+    else if ((st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
+        rc = err_errno(e, errno, "make the database %s readable for its owner only", path);
+    else
+        rc = check_header(path, header, pread(fd, header, sizeof(header), 0), e);
+    close(fd);
+    return rc;
+}
+
+static int set_pragmas(struct db *d, struct err *e)
+{
+    /* FULL: a commit is on disk when it returns. The WAL is moved into the file every 16 MiB, by the writer.
+     */
+    static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
+                                  "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536;"
+                                  "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
+    int64_t readable;
+    sqlite3_stmt *s = NULL;
+    int rc = 0, code;
+
+    sqlite3_busy_timeout(d->sql, DB_BUSY_MS);
+    if ((rc = sql_get_i64(d->sql, "PRAGMA schema_version", &readable, e)) != 0)
+        return rc;
+    if ((code = sqlite3_prepare_v2(d->sql, "PRAGMA journal_mode = WAL", -1, &s, NULL)) != SQLITE_OK ||
+        (code = sqlite3_step(s)) != SQLITE_ROW)
+        rc = sql_err(e, d->sql, code, "turn on write-ahead logging");
+    else if (!is_memory(d->path) && !str_eq((const char *)sqlite3_column_text(s, 0), "wal"))
+        rc = err_set(e, ERR_UNSUPPORTED,
+            "this file system cannot hold a write-ahead log (a network file system?): put "
+            "the state on a local disk");
+    sqlite3_finalize(s);
+    return rc != 0 ? rc : sql_exec(d->sql, pragmas, e);
+}
+
+static int prepare_all(struct db *d, struct err *e)
+{
+    struct buf text = {0};
+    int rc;
+
+    if ((rc = sql_prepare(d->sql, "BEGIN IMMEDIATE", &d->begin, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "COMMIT", &d->end, e)) != 0 ||
+        /* They never go down, whatever a caller hands in. */
+        (rc = sql_prepare(d->sql,
+             "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
+             " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
+             " next_offer = max(next_offer, ?5)"
+             " WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR next_history < ?4 OR "
+             "next_offer < ?5",
+             &d->counters, e)) != 0)
+        return rc;
+    for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
+        buf_clear(&text);
+        table_insert_sql(&tables[t], &text);
+        rc = sql_prepare(d->sql, buf_str(&text), &d->insert[t], e);
+    }
+    buf_deinit(&text);
+    return rc;
+}
+
+static int open_sql(struct db *d, struct err *e)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc, code;
+
+    if (is_memory(d->path))
+        flags |= SQLITE_OPEN_CREATE;
+    if ((code = sqlite3_open_v2(d->path, &d->sql, flags, NULL)) != SQLITE_OK)
+        return sql_err(e, d->sql, code, "open");
+    if ((rc = set_pragmas(d, e)) != 0 || (rc = schema_migrate(d->sql, d->path, e)) != 0)
+        return rc;
+    return prepare_all(d, e);
+}
+
+int db_open(const char *path, struct db **ret_db, struct err *e)
+{
+    struct db *d = mem_alloc(sizeof(*d));
+    int rc = 0;
+
+    d->path = mem_strdup(path);
+    d->lock_fd = -1;
+    if (!is_memory(path) && ((rc = take_lock(d, e)) != 0 || (rc = check_file(path, e)) != 0))
+        goto out;
+    if ((rc = open_sql(d, e)) != 0)
+        err_wrap(e, "the database %s", path);
+out:
+    if (rc == 0)
+        *ret_db = d;
+    else
+        db_close(d);
+    return rc;
+}
+
+void db_close(struct db *d)
+{
+    if (!d)
+        return;
+    sqlite3_finalize(d->begin);
+    sqlite3_finalize(d->end);
+    sqlite3_finalize(d->counters);
+    for (int t = 0; t < TABLE_COUNT; t++)
+        sqlite3_finalize(d->insert[t]);
+    int code = sqlite3_close(d->sql);
+    assert(code == SQLITE_OK); /* a reader of this connection is still open */
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    free(d->path);
+    free(d);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A SELECT that is read to its end or left early. In the manner of json_reader: bind, walk, check once.
+ *
+ *     query_init(&q, sql, TABLE_JOBS, "WHERE id = ?1", e);
+ *     query_i64(&q, 1, id);
+ *     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+ *         ;
+ *     return query_finish(&q);
+ */
+#ifndef BELAY_DB_QUERY_H
+#define BELAY_DB_QUERY_H
+
+#include "db/table.h"
+
+struct query {
+    sqlite3 *sql;
+    sqlite3_stmt *stmt;
+    const struct table *table; /* NULL: the caller reads stmt itself */
+    struct err *e;
+    int rc;
+};
+
+/* Every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY ..."). */
+void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e);
+void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err *e);
+void query_i64(struct query *q, int parameter, int64_t value);
+void query_text(struct query *q, int parameter, const char *text); /* borrowed until query_finish */
+bool query_step(struct query *q);                                  /* false: no more rows, or failed */
+bool query_next(
+    struct query *q, void *row); /* query_step, then the row; what is not stored is left as it is */
+/* What a callback answered: 0 goes on, a positive number ends the walk well, a negative kind ends it with
+ * that. */
+bool query_goes_on(struct query *q, int answer);
+int query_finish(struct query *q); /* 0 or the kind of the first failure, e filled */
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the API answers with: one function per statement.
+ */
+#include "db/db.h"
+#include "db/query.h"
+#include "db/reader.h"
+
+#include <stdlib.h>
+
+#define READ_LIMIT_MAX 1000
+
+static int check_limit(int32_t limit, struct err *e)
+{
+    if (limit >= 1 && limit <= READ_LIMIT_MAX)
+        return 0;
+    return err_set(e, ERR_INVALID, "a limit of %d rows: it must be 1 to %d", limit, READ_LIMIT_MAX);
+}
+
+int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e)
+{
+    struct job_row row = {.queued_mono = MONO_NONE};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_JOBS, "WHERE id = ?1", e);
+    query_i64(&q, 1, id);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
+    *ret_job = row;
+    return 0;
+}
+
+int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e)
+{
+    struct spec_change row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_SPECS, "WHERE job = ?1", e);
+    query_i64(&q, 1, job);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "there is no job %lld", (long long)job);
+    *ret_spec = row;
+    return 0;
+}
+
+void spec_change_deinit(struct spec_change *s)
+{
+    free(s->script);
+    free(s->args_json);
+    free(s->env_json);
+    free(s->cwd);
+    free(s->labels_json);
+    *s = (struct spec_change){0};
+}
+
+/* A text of its own for each combination, so that each uses its index. */
+static const char *jobs_tail(const struct job_filter *f)
+{
+    if (f->user && f->active_only)
+        return "WHERE id < ?1 AND state <> 'ended' AND user = ?3 ORDER BY id DESC LIMIT ?2";
+    if (f->user)
+        return "WHERE user = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
+    if (f->active_only)
+        return "WHERE id < ?1 AND state <> 'ended' ORDER BY id DESC LIMIT ?2";
+    return "WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
+}
+
+int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, struct err *e)
+{
+    struct job_row row = {.queued_mono = MONO_NONE};
+    struct query q;
+    int rc;
+
+    if ((rc = check_limit(f->limit, e)) != 0)
+        return rc;
+    query_init(&q, r->sql, TABLE_JOBS, jobs_tail(f), e);
+    query_i64(&q, 1, f->before > 0 ? f->before : INT64_MAX);
+    query_i64(&q, 2, f->limit);
+    if (f->user)
+        query_text(&q, 3, f->user);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e)
+{
+    struct attempt_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_ATTEMPTS, "WHERE job = ?1 ORDER BY attempt", e);
+    query_i64(&q, 1, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn,
+    void *ctx, struct err *e)
+{
+    struct history_row row = {0};
+    struct query q;
+    int rc;
+
+    if ((rc = check_limit(limit, e)) != 0)
+        return rc;
+    query_init(&q, r->sql, TABLE_HISTORY,
+        job ? "WHERE id > ?1 AND job = ?3 ORDER BY id LIMIT ?2" : "WHERE id > ?1 ORDER BY id LIMIT ?2", e);
+    query_i64(&q, 1, after);
+    query_i64(&q, 2, limit);
+    if (job)
+        query_i64(&q, 3, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e)
+{
+    struct checkpoint_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_CHECKPOINTS, "WHERE job = ?1 ORDER BY attempt DESC, sequence DESC", e);
+    query_i64(&q, 1, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e)
+{
+    struct ledger_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_LEDGER, job ? "WHERE job = ?1 ORDER BY rowid" : "ORDER BY rowid", e);
+    if (job)
+        query_i64(&q, 1, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e)
+{
+    struct node_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_NODES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e)
+{
+    struct instance_row row = {0};
+    struct query q;
+
+    query_init(
+        &q, r->sql, TABLE_INSTANCES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_pools(struct db_reader *r, db_pool_fn fn, void *ctx, struct err *e)
+{
+    struct pool_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_POOLS, "ORDER BY name", e);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e)
+{
+    struct offer_row row = {.avoid_until = MONO_NONE};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_OFFERS, "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e)
+{
+    struct token_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_TOKENS, "WHERE hash = ?1", e);
+    query_text(&q, 1, hash);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "there is no such token");
+    *ret_token = row;
+    return 0;
+}
+
+int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e)
+{
+    struct token_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_TOKENS, "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}

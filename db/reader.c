@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The read-only connection. It takes part in nothing: a statement sees the last commit there was when it
+ * began.
+ */
+#include "db/reader.h"
+
+#include "base/mem.h"
+#include "db/conn.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int check_version(sqlite3 *sql, struct err *e)
+{
+    int64_t version;
+    int rc;
+
+    if ((rc = sql_get_i64(sql, "PRAGMA user_version", &version, e)) != 0)
+        return rc;
+    if (version == DB_SCHEMA_VERSION)
+        return 0;
+    return err_set(e, ERR_CONFIG, "it has schema %lld, this is belay " BELAY_VERSION " with schema %d",
+        (long long)version, DB_SCHEMA_VERSION);
+}
+
+static int open_sql(struct db_reader *r, const char *path, struct err *e)
+{
+    int code, rc;
+
+    if (access(path, F_OK) != 0)
+        return err_errno(e, errno, "look for it");
+    code = sqlite3_open_v2(
+        path, &r->sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (code != SQLITE_OK)
+        return sql_err(e, r->sql, code, "open");
+    sqlite3_busy_timeout(r->sql, DB_BUSY_MS);
+    if ((rc = sql_exec(r->sql,
+             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF", e)) != 0)
+        return rc;
+    return check_version(r->sql, e);
+}
+
+int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *e)
+{
+    struct db_reader *r = mem_alloc(sizeof(*r));
+    int rc;
+
+    r->owned = true;
+    if ((rc = open_sql(r, path, e)) != 0) {
+        err_wrap(e, "read the database %s", path);
+        db_reader_close(r);
+        return rc;
+    }
+    *ret_reader = r;
+    return 0;
+}
+
+int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e)
+{
+    (void)e;
+    struct db_reader *r = mem_alloc(sizeof(*r));
+    r->sql = d->sql;
+    *ret_reader = r;
+    return 0;
+}
+
+void db_reader_close(struct db_reader *r)
+{
+    if (r && r->owned)
+        sqlite3_close(r->sql);
+    free(r);
+}

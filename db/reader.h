@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BELAY_DB_READER_H
+#define BELAY_DB_READER_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+struct db_reader {
+    sqlite3 *sql;
+    bool owned; /* else it is the write connection's, borrowed */
+};
+
+#endif

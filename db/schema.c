@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Migrations: migrations[v - 1] takes the schema from v - 1 to v. A text that was released is never changed;
+ * a new version is a new text that states the difference. tests/db keeps a copy of each released schema.
+ *
+ * An index exists because a named statement needs it:
+ *   *_live          recovery and the lists of what is there: what has ended costs nothing
+ *   jobs_user       the list of one user's jobs
+ *   history_job     the timeline of a job
+ *   ledger_job      what one job cost
+ *   ledger_to       what a period cost
+ */
+#include "db/schema.h"
+
+#include "base/prng.h"
+#include "db/conn.h"
+#include <assert.h>
+
+static const char schema_1[] = "CREATE TABLE meta ("
+                               " one INTEGER PRIMARY KEY CHECK (one = 1),"
+                               " belay_version TEXT NOT NULL," /* that made or last migrated the file */
+                               " cluster_uid TEXT NOT NULL,"
+                               " secret TEXT NOT NULL,"
+                               " boots INTEGER NOT NULL DEFAULT 0,"
+                               " next_job INTEGER NOT NULL DEFAULT 1,"
+                               " next_node INTEGER NOT NULL DEFAULT 1,"
+                               " next_instance INTEGER NOT NULL DEFAULT 1,"
+                               " next_history INTEGER NOT NULL DEFAULT 1,"
+                               " next_offer INTEGER NOT NULL DEFAULT 1"
+                               ") STRICT;"
+
+                               "CREATE TABLE pools ("
+                               " name TEXT NOT NULL PRIMARY KEY,"
+                               " elastic INTEGER NOT NULL,"
+                               " provider TEXT NOT NULL,"
+                               " region TEXT NOT NULL,"
+                               " max_nodes INTEGER NOT NULL,"
+                               " idle_timeout_ms INTEGER NOT NULL,"
+                               " cooldown_ms INTEGER NOT NULL,"
+                               " boot_timeout_ms INTEGER NOT NULL,"
+                               " refusal_backoff_ms INTEGER NOT NULL,"
+                               " usd_per_hour_uusd INTEGER NOT NULL"
+                               ") STRICT, WITHOUT ROWID;"
+
+                               "CREATE TABLE offers ("
+                               " id INTEGER PRIMARY KEY,"
+                               " pool TEXT NOT NULL,"
+                               " zone TEXT NOT NULL,"
+                               " type TEXT NOT NULL,"
+                               " market TEXT NOT NULL,"
+                               " rank INTEGER NOT NULL,"
+                               " cpus INTEGER NOT NULL,"
+                               " gpus INTEGER NOT NULL,"
+                               " memory_mib INTEGER NOT NULL,"
+                               " price_uusd_h INTEGER NOT NULL,"
+                               " on_demand_uusd_h INTEGER NOT NULL,"
+                               " launches INTEGER NOT NULL,"
+                               " refusals INTEGER NOT NULL,"
+                               " reclaims INTEGER NOT NULL,"
+                               " refused_in_a_row INTEGER NOT NULL,"
+                               " up_ms INTEGER NOT NULL"
+                               ") STRICT;"
+
+                               "CREATE TABLE instances ("
+                               " id INTEGER PRIMARY KEY,"
+                               " token TEXT NOT NULL,"
+                               " pool TEXT NOT NULL,"
+                               " zone TEXT NOT NULL,"
+                               " type TEXT NOT NULL,"
+                               " market TEXT NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " provider_id TEXT NOT NULL,"
+                               " node INTEGER NOT NULL,"
+                               " price_uusd_h INTEGER NOT NULL,"
+                               " on_demand_uusd_h INTEGER NOT NULL,"
+                               " intended_at INTEGER,"
+                               " launched_at INTEGER,"
+                               " joined_at INTEGER,"
+                               " ended_at INTEGER,"
+                               " reclaimed INTEGER NOT NULL,"
+                               " attempts_uusd INTEGER NOT NULL,"
+                               " text TEXT NOT NULL"
+                               ") STRICT;"
+                               "CREATE INDEX instances_live ON instances (id) WHERE state <> 'gone';"
+
+                               "CREATE TABLE nodes ("
+                               " id INTEGER PRIMARY KEY,"
+                               " name TEXT NOT NULL,"
+                               " pool TEXT NOT NULL,"
+                               " instance INTEGER NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " cpus INTEGER NOT NULL,"
+                               " gpus INTEGER NOT NULL,"
+                               " memory_mib INTEGER NOT NULL,"
+                               " price_uusd_h INTEGER NOT NULL,"
+                               " on_demand_uusd_h INTEGER NOT NULL,"
+                               " market TEXT NOT NULL,"
+                               " notice TEXT NOT NULL,"
+                               " notice_deadline INTEGER,"
+                               " joined_at INTEGER,"
+                               " gone_at INTEGER,"
+                               " address TEXT NOT NULL,"
+                               " key_hash TEXT NOT NULL,"
+                               " version TEXT NOT NULL"
+                               ") STRICT;"
+                               "CREATE INDEX nodes_live ON nodes (id) WHERE state <> 'gone';"
+
+                               "CREATE TABLE jobs ("
+                               " id INTEGER PRIMARY KEY,"
+                               " name TEXT NOT NULL,"
+                               " user TEXT NOT NULL,"
+                               " pool TEXT NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " end_kind TEXT NOT NULL,"
+                               " exit_code INTEGER NOT NULL,"
+                               " cpus INTEGER NOT NULL,"
+                               " gpus INTEGER NOT NULL,"
+                               " memory_mib INTEGER NOT NULL,"
+                               " time_limit_ms INTEGER NOT NULL,"
+                               " market TEXT NOT NULL,"
+                               " method TEXT NOT NULL,"
+                               " ckpt_signal INTEGER NOT NULL,"
+                               " ckpt_every_ms INTEGER NOT NULL,"
+                               " ckpt_keep INTEGER NOT NULL,"
+                               " retries_failed INTEGER NOT NULL,"
+                               " used_failed INTEGER NOT NULL,"
+                               " used_node_lost INTEGER NOT NULL,"
+                               " used_checkpointed INTEGER NOT NULL,"
+                               " attempts INTEGER NOT NULL,"
+                               " reclaims INTEGER NOT NULL,"
+                               " submitted_at INTEGER,"
+                               " started_at INTEGER,"
+                               " ended_at INTEGER,"
+                               " last_good_attempt INTEGER NOT NULL,"
+                               " last_good_sequence INTEGER NOT NULL,"
+                               " last_good_progress INTEGER,"
+                               " last_good_at INTEGER,"
+                               " save_ms INTEGER NOT NULL,"
+                               " ckpt_bytes INTEGER NOT NULL,"
+                               " progress INTEGER,"
+                               " progress_total INTEGER,"
+                               " lost_ms INTEGER NOT NULL,"
+                               " lost_steps INTEGER NOT NULL,"
+                               " cost_uusd INTEGER NOT NULL,"
+                               " on_demand_uusd INTEGER NOT NULL"
+                               ") STRICT;"
+                               "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended';"
+                               "CREATE INDEX jobs_user ON jobs (user);"
+
+                               "CREATE TABLE job_specs ("
+                               " job INTEGER PRIMARY KEY,"
+                               " script TEXT,"
+                               " args_json TEXT,"
+                               " env_json TEXT,"
+                               " cwd TEXT,"
+                               " labels_json TEXT"
+                               ") STRICT;"
+
+                               "CREATE TABLE attempts ("
+                               " job INTEGER NOT NULL,"
+                               " attempt INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " end_kind TEXT NOT NULL,"
+                               " stop_reason TEXT NOT NULL,"
+                               " save_first INTEGER NOT NULL,"
+                               " exit_code INTEGER NOT NULL,"
+                               " assigned_at INTEGER,"
+                               " started_at INTEGER,"
+                               " ended_at INTEGER,"
+                               " restored_attempt INTEGER NOT NULL,"
+                               " restored_sequence INTEGER NOT NULL,"
+                               " restored_progress INTEGER,"
+                               " restore_ms INTEGER NOT NULL,"
+                               " save_ms INTEGER NOT NULL,"
+                               " sequence INTEGER NOT NULL,"
+                               " price_uusd_h INTEGER NOT NULL,"
+                               " on_demand_uusd_h INTEGER NOT NULL,"
+                               " text TEXT NOT NULL,"
+                               " PRIMARY KEY (job, attempt)"
+                               ") STRICT, WITHOUT ROWID;"
+                               "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';"
+
+                               "CREATE TABLE checkpoints ("
+                               " job INTEGER NOT NULL,"
+                               " attempt INTEGER NOT NULL,"
+                               " sequence INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL,"
+                               " saved_at INTEGER,"
+                               " bytes INTEGER NOT NULL,"
+                               " stored_bytes INTEGER NOT NULL,"
+                               " took_ms INTEGER NOT NULL,"
+                               " progress INTEGER,"
+                               " cause TEXT NOT NULL,"
+                               " PRIMARY KEY (job, attempt, sequence)"
+                               ") STRICT, WITHOUT ROWID;"
+
+                               "CREATE TABLE history ("
+                               " id INTEGER PRIMARY KEY,"
+                               " job INTEGER NOT NULL,"
+                               " attempt INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL,"
+                               " instance INTEGER NOT NULL,"
+                               " at INTEGER,"
+                               " kind TEXT NOT NULL,"
+                               " text TEXT NOT NULL,"
+                               " a INTEGER NOT NULL,"
+                               " b INTEGER NOT NULL"
+                               ") STRICT;"
+                               "CREATE INDEX history_job ON history (job);"
+
+                               "CREATE TABLE ledger ("
+                               " job INTEGER NOT NULL,"
+                               " attempt INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL,"
+                               " instance INTEGER NOT NULL,"
+                               " kind TEXT NOT NULL,"
+                               " from_at INTEGER,"
+                               " to_at INTEGER,"
+                               " ms INTEGER NOT NULL,"
+                               " uusd INTEGER NOT NULL,"
+                               " on_demand_uusd INTEGER NOT NULL"
+                               ") STRICT;"
+                               "CREATE INDEX ledger_job ON ledger (job);"
+                               "CREATE INDEX ledger_to ON ledger (to_at);"
+
+                               "CREATE TABLE tokens ("
+                               " id INTEGER PRIMARY KEY,"
+                               " hash TEXT NOT NULL UNIQUE,"
+                               " is_join INTEGER NOT NULL,"
+                               " user TEXT NOT NULL,"
+                               " admin INTEGER NOT NULL,"
+                               " pool TEXT NOT NULL,"
+                               " created_at INTEGER,"
+                               " expires_at INTEGER,"
+                               " used_at INTEGER,"
+                               " key_hash TEXT NOT NULL,"
+                               " revoked INTEGER NOT NULL"
+                               ") STRICT;";
+
+static const char *const migrations[] = {schema_1};
+_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
+
+/* The meta row: what makes this cluster this cluster. */
+static int make_meta(sqlite3 *sql, struct err *e)
+{
+    char uid[17], secret[65];
+    sqlite3_stmt *s = NULL;
+    int rc;
+
+    random_hex(8, uid);
+    random_hex(32, secret);
+    if ((rc = sql_prepare(sql,
+             "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '', ?1, ?2)", &s, e)) !=
+        0)
+        return rc;
+    sqlite3_bind_text(s, 1, uid, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, secret, -1, SQLITE_STATIC);
+    int code = sqlite3_step(s);
+    if (code != SQLITE_DONE)
+        rc = sql_err(e, sql, code, "make the meta row");
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int apply(sqlite3 *sql, int version, struct err *e)
+{
+    char stamp[200];
+    int rc;
+
+    if ((rc = sql_exec(sql, migrations[version - 1], e)) != 0)
+        return rc;
+    if (version == 1 && (rc = make_meta(sql, e)) != 0)
+        return rc;
+    snprintf(stamp, sizeof(stamp),
+        "UPDATE meta SET belay_version = '" BELAY_VERSION
+        "'; PRAGMA application_id = %d; PRAGMA user_version = %d",
+        DB_APPLICATION_ID, version);
+    return sql_exec(sql, stamp, e);
+}
+
+static int migrate_to(sqlite3 *sql, int version, struct err *e)
+{
+    int rc;
+
+    if ((rc = sql_exec(sql, "BEGIN IMMEDIATE", e)) != 0)
+        return rc;
+    if ((rc = apply(sql, version, e)) == 0 && (rc = sql_exec(sql, "COMMIT", e)) == 0)
+        return 0;
+    sqlite3_exec(sql, "ROLLBACK", NULL, NULL, NULL);
+    return err_wrap(e, "bring the database to schema %d", version);
+}
+
+static int refuse_newer(sqlite3 *sql, const char *path, int64_t version, struct err *e)
+{
+    sqlite3_stmt *s = NULL;
+    const char *needed = NULL;
+
+    /* A schema we do not know: if even this row has changed, the message is the poorer, nothing else. */
+    if (sqlite3_prepare_v2(sql, "SELECT belay_version FROM meta", -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW)
+        needed = (const char *)sqlite3_column_text(s, 0);
+    int rc = err_set(e, ERR_CONFIG,
+        "%s was written by a newer belay (schema %lld, this is belay " BELAY_VERSION
+        " with schema %d): install belay "
+        "%.40s or newer",
+        path, (long long)version, DB_SCHEMA_VERSION, needed ? needed : "of the release that wrote it");
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* Ours, or so new that nothing is in it yet. */
+static int check_ours(sqlite3 *sql, const char *path, struct err *e)
+{
+    int64_t id, objects;
+    int rc;
+
+    if ((rc = sql_get_i64(sql, "PRAGMA application_id", &id, e)) != 0 ||
+        (rc = sql_get_i64(sql, "SELECT count(*) FROM sqlite_schema", &objects, e)) != 0)
+        return rc;
+    if (id == DB_APPLICATION_ID || objects == 0)
+        return 0;
+    return err_set(
+        e, ERR_CORRUPT, "%s is an SQLite database, but not belay's: give belay a path of its own", path);
+}
+
+int schema_migrate(sqlite3 *sql, const char *path, struct err *e)
+{
+    int64_t version;
+    int rc;
+
+    if ((rc = check_ours(sql, path, e)) != 0 ||
+        (rc = sql_get_i64(sql, "PRAGMA user_version", &version, e)) != 0)
+        return rc;
+    if (version < 0)
+        return err_set(e, ERR_CORRUPT, "%s: its schema number %lld cannot be", path, (long long)version);
+    if (version > DB_SCHEMA_VERSION)
+        return refuse_newer(sql, path, version, e);
+    for (int v = (int)version + 1; v <= DB_SCHEMA_VERSION; v++)
+        if ((rc = migrate_to(sql, v, e)) != 0)
+            return rc;
+    return 0;
+}

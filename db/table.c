@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The column tables, and the one place where a row becomes parameters and a result becomes a row.
+ */
+#include "db/table.h"
+
+#include "base/mem.h"
+#include "db/db.h"
+#include <assert.h>
+#include <string.h>
+
+#define MEMBER(row, member) (((struct row *)0)->member)
+#define PLACE(row, member) .offset = offsetof(struct row, member), .size = sizeof(MEMBER(row, member))
+/* The C type of the member decides how it is stored; what the type cannot say has a macro of its own. */
+#define STORED_AS(m)                                                                                         \
+    _Generic((m), int64_t                                                                                    \
+             : COLUMN_I64, int32_t                                                                           \
+             : COLUMN_I32, bool                                                                              \
+             : COLUMN_BOOL, struct wall                                                                      \
+             : COLUMN_OPTIONAL, char *                                                                       \
+             : COLUMN_TEXT)
+#define COL_AS(row, column, member)                                                                          \
+    {                                                                                                        \
+        .name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member)                           \
+    }
+#define COL(row, member) COL_AS(row, #member, member)
+#define COL_TYPED(row, member, t)                                                                            \
+    {                                                                                                        \
+        .name = #member, .type = t, PLACE(row, member)                                                       \
+    }
+#define COL_STATE(row, member, machine)                                                                      \
+    {                                                                                                        \
+        .name = #member, .type = COLUMN_NAMED, PLACE(row, member), .sm = &machine                            \
+    }
+#define COL_KIND(row, column, member, list)                                                                  \
+    {                                                                                                        \
+        .name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list                              \
+    }
+#define TABLE(sql_name, list, keys, may_replace)                                                             \
+    {                                                                                                        \
+        .name = sql_name, .columns = list, .n_columns = (int)(sizeof(list) / sizeof(list[0])),               \
+        .n_keys = keys, .replaces = may_replace                                                              \
+    }
+
+/* clang-format off */
+static const struct column meta_columns[] = {
+    COL(db_meta, cluster_uid),
+    COL(db_meta, secret),
+    COL(db_meta, boots),
+    COL_AS(db_meta, "next_job", counters.next_job),
+    COL_AS(db_meta, "next_node", counters.next_node),
+    COL_AS(db_meta, "next_instance", counters.next_instance),
+    COL_AS(db_meta, "next_history", counters.next_history),
+    COL_AS(db_meta, "next_offer", counters.next_offer),
+};
+
+static const struct column pool_columns[] = {
+    COL(pool_row, name),
+    COL(pool_row, elastic),
+    COL(pool_row, provider),
+    COL(pool_row, region),
+    COL(pool_row, max_nodes),
+    COL(pool_row, idle_timeout_ms),
+    COL(pool_row, cooldown_ms),
+    COL(pool_row, boot_timeout_ms),
+    COL(pool_row, refusal_backoff_ms),
+    COL(pool_row, usd_per_hour_uusd),
+};
+
+static const struct column offer_columns[] = {
+    COL(offer_row, id),
+    COL(offer_row, pool),
+    COL(offer_row, zone),
+    COL(offer_row, type),
+    COL_KIND(offer_row, "market", market, market_names),
+    COL(offer_row, rank),
+    COL_AS(offer_row, "cpus", total.cpus),
+    COL_AS(offer_row, "gpus", total.gpus),
+    COL_AS(offer_row, "memory_mib", total.memory_mib),
+    COL(offer_row, price_uusd_h),
+    COL(offer_row, on_demand_uusd_h),
+    COL(offer_row, launches),
+    COL(offer_row, refusals),
+    COL(offer_row, reclaims),
+    COL(offer_row, refused_in_a_row),
+    COL(offer_row, up_ms),
+};
+
+static const struct column instance_columns[] = {
+    COL(instance_row, id),
+    COL(instance_row, token),
+    COL(instance_row, pool),
+    COL(instance_row, zone),
+    COL(instance_row, type),
+    COL_KIND(instance_row, "market", market, market_names),
+    COL_STATE(instance_row, state, instance_sm),
+    COL(instance_row, provider_id),
+    COL(instance_row, node),
+    COL(instance_row, price_uusd_h),
+    COL(instance_row, on_demand_uusd_h),
+    COL(instance_row, intended_at),
+    COL(instance_row, launched_at),
+    COL(instance_row, joined_at),
+    COL(instance_row, ended_at),
+    COL(instance_row, reclaimed),
+    COL(instance_row, attempts_uusd),
+    COL(instance_row, text),
+};
+
+static const struct column node_columns[] = {
+    COL(node_row, id),
+    COL(node_row, name),
+    COL(node_row, pool),
+    COL(node_row, instance),
+    COL_STATE(node_row, state, node_sm),
+    COL_AS(node_row, "cpus", total.cpus),
+    COL_AS(node_row, "gpus", total.gpus),
+    COL_AS(node_row, "memory_mib", total.memory_mib),
+    COL(node_row, price_uusd_h),
+    COL(node_row, on_demand_uusd_h),
+    COL_KIND(node_row, "market", market, market_names),
+    COL_KIND(node_row, "notice", notice, notice_type_names),
+    COL(node_row, notice_deadline),
+    COL(node_row, joined_at),
+    COL(node_row, gone_at),
+    COL(node_row, address),
+    COL(node_row, key_hash),
+    COL(node_row, version),
+};
+
+static const struct column job_columns[] = {
+    COL(job_row, id),
+    COL(job_row, name),
+    COL(job_row, user),
+    COL(job_row, pool),
+    COL_STATE(job_row, state, job_sm),
+    COL_KIND(job_row, "end_kind", end, end_kind_names),
+    COL(job_row, exit_code),
+    COL_AS(job_row, "cpus", need.cpus),
+    COL_AS(job_row, "gpus", need.gpus),
+    COL_AS(job_row, "memory_mib", need.memory_mib),
+    COL(job_row, time_limit_ms),
+    COL_KIND(job_row, "market", market, market_wish_names),
+    COL_KIND(job_row, "method", method, ckpt_method_names),
+    COL(job_row, ckpt_signal),
+    COL(job_row, ckpt_every_ms),
+    COL(job_row, ckpt_keep),
+    COL(job_row, retries_failed),
+    COL(job_row, used_failed),
+    COL(job_row, used_node_lost),
+    COL(job_row, used_checkpointed),
+    COL(job_row, attempts),
+    COL(job_row, reclaims),
+    COL(job_row, submitted_at),
+    COL(job_row, started_at),
+    COL(job_row, ended_at),
+    COL_AS(job_row, "last_good_attempt", last_good.attempt),
+    COL_AS(job_row, "last_good_sequence", last_good.sequence),
+    COL_TYPED(job_row, last_good_progress, COLUMN_OPTIONAL),
+    COL(job_row, last_good_at),
+    COL(job_row, save_ms),
+    COL(job_row, ckpt_bytes),
+    COL_TYPED(job_row, progress, COLUMN_OPTIONAL),
+    COL_TYPED(job_row, progress_total, COLUMN_OPTIONAL),
+    COL(job_row, lost_ms),
+    COL(job_row, lost_steps),
+    COL(job_row, cost_uusd),
+    COL(job_row, on_demand_uusd),
+};
+
+static const struct column spec_columns[] = {
+    COL(spec_change, job),
+    COL_TYPED(spec_change, script, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, args_json, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, env_json, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, cwd, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, labels_json, COLUMN_TEXT_HEAP),
+};
+
+static const struct column attempt_columns[] = {
+    COL(attempt_row, job),
+    COL(attempt_row, attempt),
+    COL(attempt_row, node),
+    COL_STATE(attempt_row, state, attempt_sm),
+    COL_KIND(attempt_row, "end_kind", end, end_kind_names),
+    COL_KIND(attempt_row, "stop_reason", stop_reason, end_kind_names),
+    COL(attempt_row, save_first),
+    COL(attempt_row, exit_code),
+    COL(attempt_row, assigned_at),
+    COL(attempt_row, started_at),
+    COL(attempt_row, ended_at),
+    COL_AS(attempt_row, "restored_attempt", restored.attempt),
+    COL_AS(attempt_row, "restored_sequence", restored.sequence),
+    COL_TYPED(attempt_row, restored_progress, COLUMN_OPTIONAL),
+    COL(attempt_row, restore_ms),
+    COL(attempt_row, save_ms),
+    COL(attempt_row, sequence),
+    COL(attempt_row, price_uusd_h),
+    COL(attempt_row, on_demand_uusd_h),
+    COL(attempt_row, text),
+};
+
+static const struct column checkpoint_columns[] = {
+    COL(checkpoint_row, job),
+    COL_AS(checkpoint_row, "attempt", ref.attempt),
+    COL_AS(checkpoint_row, "sequence", ref.sequence),
+    COL(checkpoint_row, node),
+    COL(checkpoint_row, saved_at),
+    COL(checkpoint_row, bytes),
+    COL(checkpoint_row, stored_bytes),
+    COL(checkpoint_row, took_ms),
+    COL_TYPED(checkpoint_row, progress, COLUMN_OPTIONAL),
+    COL(checkpoint_row, cause),
+};
+
+static const struct column history_columns[] = {
+    COL(history_row, id),
+    COL(history_row, job),
+    COL(history_row, attempt),
+    COL(history_row, node),
+    COL(history_row, instance),
+    COL(history_row, at),
+    COL(history_row, kind),
+    COL(history_row, text),
+    COL(history_row, a),
+    COL(history_row, b),
+};
+
+static const struct column ledger_columns[] = {
+    COL(ledger_row, job),
+    COL(ledger_row, attempt),
+    COL(ledger_row, node),
+    COL(ledger_row, instance),
+    COL_KIND(ledger_row, "kind", kind, ledger_kind_names),
+    COL_AS(ledger_row, "from_at", from),
+    COL_AS(ledger_row, "to_at", to),
+    COL(ledger_row, ms),
+    COL(ledger_row, uusd),
+    COL(ledger_row, on_demand_uusd),
+};
+
+static const struct column token_columns[] = {
+    COL_TYPED(token_row, id, COLUMN_NEW_ID),
+    COL(token_row, hash),
+    COL_AS(token_row, "is_join", join),
+    COL(token_row, user),
+    COL(token_row, admin),
+    COL(token_row, pool),
+    COL(token_row, created_at),
+    COL(token_row, expires_at),
+    COL(token_row, used_at),
+    COL(token_row, key_hash),
+    COL(token_row, revoked),
+};
+/* clang-format on */
+
+const struct table tables[TABLE_COUNT] = {
+    [TABLE_META] = TABLE("meta", meta_columns, 0, false),
+    [TABLE_POOLS] = TABLE("pools", pool_columns, 1, true),
+    [TABLE_OFFERS] = TABLE("offers", offer_columns, 1, true),
+    [TABLE_INSTANCES] = TABLE("instances", instance_columns, 1, true),
+    [TABLE_NODES] = TABLE("nodes", node_columns, 1, true),
+    [TABLE_JOBS] = TABLE("jobs", job_columns, 1, true),
+    [TABLE_SPECS] = TABLE("job_specs", spec_columns, 1, false),
+    [TABLE_ATTEMPTS] = TABLE("attempts", attempt_columns, 2, true),
+    [TABLE_CHECKPOINTS] = TABLE("checkpoints", checkpoint_columns, 3, false),
+    [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
+    [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
+    [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
+};
+
+static void add_names(const struct table *t, struct buf *out, int from, int to, const char *fmt)
+{
+    for (int i = from; i < to; i++) {
+        if (i > from)
+            buf_adds(out, ", ");
+        buf_printf(out, fmt, t->columns[i].name);
+    }
+}
+
+void table_insert_sql(const struct table *t, struct buf *out)
+{
+    buf_printf(out, "INSERT INTO %s (", t->name);
+    add_names(t, out, 0, t->n_columns, "%s");
+    buf_adds(out, ") VALUES (?1");
+    for (int i = 1; i < t->n_columns; i++)
+        buf_printf(out, ", ?%d", i + 1);
+    buf_addc(out, ')');
+    if (!t->replaces)
+        return;
+    buf_adds(out, " ON CONFLICT (");
+    add_names(t, out, 0, t->n_keys, "%s");
+    buf_adds(out, ") DO UPDATE SET ");
+    add_names(t, out, t->n_keys, t->n_columns, "%1$s = excluded.%1$s");
+}
+
+void table_select_sql(const struct table *t, struct buf *out)
+{
+    buf_adds(out, "SELECT ");
+    add_names(t, out, 0, t->n_columns, "%s");
+    buf_printf(out, " FROM %s", t->name);
+}
+
+static const char *const *names_of(const struct column *c)
+{
+    return c->sm ? c->sm->names : c->names;
+}
+
+static const char *name_of(const struct column *c, int value)
+{
+    const char *const *names = names_of(c);
+    int n = 0;
+    while (names[n] && n < value)
+        n++;
+    assert(n == value && names[n]); /* a value outside its enum is our bug */
+    return names[n];
+}
+
+static int64_t i64_at(const void *p)
+{
+    int64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static int32_t i32_at(const void *p)
+{
+    int32_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static int bind_text(sqlite3_stmt *s, int i, const char *text, size_t n)
+{
+    return sqlite3_bind_text64(s, i, text, n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const char *p)
+{
+    const char *text;
+
+    switch (c->type) {
+    case COLUMN_I64:
+        return sqlite3_bind_int64(s, i, i64_at(p));
+    case COLUMN_I32:
+        return sqlite3_bind_int64(s, i, i32_at(p));
+    case COLUMN_BOOL:
+        return sqlite3_bind_int64(s, i, *(const bool *)p);
+    case COLUMN_OPTIONAL:
+        return i64_at(p) == INT64_MIN ? sqlite3_bind_null(s, i) : sqlite3_bind_int64(s, i, i64_at(p));
+    case COLUMN_NEW_ID:
+        return i64_at(p) == 0 ? sqlite3_bind_null(s, i) : sqlite3_bind_int64(s, i, i64_at(p));
+    case COLUMN_NAMED:
+        text = name_of(c, i32_at(p));
+        return bind_text(s, i, text, strlen(text));
+    case COLUMN_TEXT:
+        return bind_text(s, i, p, strnlen(p, c->size - 1));
+    case COLUMN_TEXT_HEAP:
+        memcpy(&text, p, sizeof(text));
+        return text ? bind_text(s, i, text, strlen(text)) : sqlite3_bind_null(s, i);
+    }
+    assert(!"column type");
+    return SQLITE_INTERNAL;
+}
+
+int table_bind(const struct table *t, sqlite3_stmt *s, const void *row)
+{
+    int code = SQLITE_OK;
+    for (int i = 0; i < t->n_columns && code == SQLITE_OK; i++)
+        code = bind_column(&t->columns[i], s, i + 1, (const char *)row + t->columns[i].offset);
+    return code;
+}
+
+static bool read_i32(int64_t v, char *p)
+{
+    int32_t small = (int32_t)v;
+    memcpy(p, &small, sizeof(small));
+    return small == v;
+}
+
+static bool read_named(const struct column *c, const char *text, char *p)
+{
+    const char *const *names = names_of(c);
+    int32_t i = 0;
+    while (text && names[i] && strcmp(names[i], text) != 0)
+        i++;
+    memcpy(p, &i, sizeof(i));
+    return text && names[i];
+}
+
+/* The rest is zeroed, so that a row that was written and read is the same bytes. */
+static bool read_text(const struct column *c, const char *text, size_t n, char *p)
+{
+    if (!text || n >= c->size)
+        return false;
+    memcpy(p, text, n);
+    memset(p + n, 0, c->size - n);
+    return true;
+}
+
+static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
+{
+    const char *text;
+    char *copy;
+    int64_t v;
+
+    switch (c->type) {
+    case COLUMN_I64:
+    case COLUMN_NEW_ID:
+        v = sqlite3_column_int64(s, i);
+        memcpy(p, &v, sizeof(v));
+        return true;
+    case COLUMN_I32:
+        return read_i32(sqlite3_column_int64(s, i), p);
+    case COLUMN_BOOL:
+        v = sqlite3_column_int64(s, i);
+        *(bool *)p = v != 0;
+        return v == 0 || v == 1;
+    case COLUMN_OPTIONAL:
+        v = sqlite3_column_type(s, i) == SQLITE_NULL ? INT64_MIN : sqlite3_column_int64(s, i);
+        memcpy(p, &v, sizeof(v));
+        return true;
+    case COLUMN_NAMED:
+        return read_named(c, (const char *)sqlite3_column_text(s, i), p);
+    case COLUMN_TEXT:
+        text = (const char *)sqlite3_column_text(s, i);
+        return read_text(c, text, (size_t)sqlite3_column_bytes(s, i), p);
+    case COLUMN_TEXT_HEAP:
+        copy = mem_strdup((const char *)sqlite3_column_text(s, i));
+        memcpy(p, &copy, sizeof(copy));
+        return true;
+    }
+    return false;
+}
+
+int table_read(const struct table *t, sqlite3_stmt *s, void *row, struct err *e)
+{
+    for (int i = 0; i < t->n_columns; i++) {
+        const struct column *c = &t->columns[i];
+        if (read_column(c, s, i, (char *)row + c->offset))
+            continue;
+        return err_set(e, ERR_CORRUPT,
+            "table %s, row with %s %.40s: column %s holds '%.40s', which cannot be", t->name,
+            t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,
+            (const char *)sqlite3_column_text(s, i));
+    }
+    return 0;
+}

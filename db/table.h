@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a row struct lies in its table. A column is named once, in table.c; the statements that write and read
+ * a row are made from there, so a new field is one line there and one migration in schema.c.
+ *
+ * States and kinds are stored by their names, not by their numbers: the file stays readable with any SQLite,
+ * and a reordered enum cannot change what an old row means. Times and progress that are not known are NULL.
+ */
+#ifndef BELAY_DB_TABLE_H
+#define BELAY_DB_TABLE_H
+
+#include "base/buf.h"
+#include "base/sm.h"
+#include <sqlite3.h>
+#include <stdint.h>
+
+enum column_type {
+    COLUMN_I64,
+    COLUMN_I32,
+    COLUMN_BOOL,
+    COLUMN_OPTIONAL, /* int64_t; INT64_MIN (WALL_NONE, PROGRESS_NONE) is NULL */
+    COLUMN_NEW_ID,   /* int64_t key; 0 lets SQLite give the next one */
+    COLUMN_NAMED,    /* an enum, stored by name */
+    COLUMN_TEXT,     /* char[size] */
+    COLUMN_TEXT_HEAP /* char *, malloc'd; NULL is NULL */
+};
+
+struct column {
+    const char *name;
+    enum column_type type;
+    size_t offset, size;
+    const char *const *names; /* COLUMN_NAMED: one of the two */
+    const struct sm *sm;
+};
+
+struct table {
+    const char *name;
+    const struct column *columns;
+    int n_columns;
+    int n_keys;    /* the first so many columns identify a row */
+    bool replaces; /* a row with the same key takes the old one's place; else it is an error */
+};
+
+enum table_id {
+    TABLE_META, /* struct db_meta; written by its own statements */
+    TABLE_POOLS,
+    TABLE_OFFERS,
+    TABLE_INSTANCES,
+    TABLE_NODES,
+    TABLE_JOBS,
+    TABLE_SPECS,
+    TABLE_ATTEMPTS,
+    TABLE_CHECKPOINTS,
+    TABLE_HISTORY,
+    TABLE_LEDGER,
+    TABLE_TOKENS,
+    TABLE_COUNT
+};
+
+extern const struct table tables[TABLE_COUNT];
+
+/* INSERT with one parameter a column, in the order of the columns. */
+void table_insert_sql(const struct table *t, struct buf *out);
+/* SELECT of all columns, in their order, with no WHERE yet. */
+void table_select_sql(const struct table *t, struct buf *out);
+
+/* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite code. */
+int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
+/* Reads the current result row. ERR_CORRUPT names the table, the row and the column that cannot be. */
+int table_read(const struct table *t, sqlite3_stmt *s, void *row, struct err *e);
+
+#endif
