@@ -104,6 +104,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, ended_at),
     COL(instance_row, reclaimed),
     COL(instance_row, attempts_uusd),
+    COL(instance_row, attempts_ms),
     COL(instance_row, text),
 };
 
@@ -126,6 +127,7 @@ static const struct column node_columns[] = {
     COL(node_row, address),
     COL(node_row, key_hash),
     COL(node_row, version),
+    COL(node_row, drain),
 };
 
 static const struct column job_columns[] = {
