@@ -30,6 +30,11 @@
 #define WIRE_ATTEMPTS_MAX 1024       /* in one status or desired */
 #define WIRE_CHECKPOINTS_MAX 16      /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
+#define WIRE_ARGS_MAX 4096
+#define WIRE_ARG_MAX (64u << 10)
+#define WIRE_ENV_MAX 1024
+#define WIRE_ENV_NAME_MAX 256
+#define WIRE_ENV_VALUE_MAX (64u << 10)
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -79,7 +84,7 @@ struct wire_attempt_status {
     char save_error[256];      /* the last failure's words */
     /* phase WIRE_ENDED: */
     char end[16];              /* one of end_kind_names */
-    int64_t exit_code;
+    int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
     int64_t output_bytes;      /* written so far */
 };
@@ -106,8 +111,8 @@ struct wire_status {
 enum wire_want { WIRE_RUN, WIRE_SAVE_STOP, WIRE_STOP };
 
 struct wire_env {
-    char *name;  /* [A-Za-z_][A-Za-z0-9_]*, at most 256 bytes */
-    char *value; /* at most 64 KiB */
+    char *name;  /* [A-Za-z_][A-Za-z0-9_]*, at most WIRE_ENV_NAME_MAX bytes */
+    char *value; /* at most WIRE_ENV_VALUE_MAX bytes */
 };
 
 struct wire_desired_attempt {
@@ -141,7 +146,8 @@ struct wire_desired {
     size_t n_attempts;
 };
 
-/* Encoders append JSON to out. Decoders: ERR_INVALID with the path of what is wrong; on success the arrays and texts
+/* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is not UTF-8 or too long
+ * is mended or cut. Decoders: ERR_INVALID with the path of what is wrong; on success the arrays and texts
  * are the caller's (deinit). Unknown keys are tolerated, so that versions can be mixed. */
 void wire_join_encode(const struct wire_join *m, struct buf *out);
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Walks a message's table to encode, decode and free it. Nothing here knows any message.
+ *
+ * Decoding works on a zeroed copy that becomes the caller's only when all of it was right, so a half-decoded
+ * message is never seen.
+ */
+#include "base/wire/fields.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_MAX_BYTES 128
+
+static int64_t *i64_at(void *m, const struct wire_field *f)
+{
+    return (int64_t *)((char *)m + f->offset);
+}
+
+static size_t *count_at(void *m, const struct wire_field *f)
+{
+    return (size_t *)((char *)m + f->count_offset);
+}
+
+/* ---- encode ---- */
+
+static json_t *encode_object(const struct wire_table *t, const void *m);
+
+/* Any bytes as a JSON string of at most max bytes: replacing what is not UTF-8 makes a text longer, and a
+ * status that its reader refuses for a long error text would never get through. */
+static json_t *encode_text(const char *s, size_t max)
+{
+    json_t *text = json_text(s);
+    size_t n = json_string_length(text);
+    if (n <= max)
+        return text;
+    const char *p = json_string_value(text);
+    for (n = max; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80;)
+        n--;
+    json_t *cut = json_textn(p, n);
+    json_decref(text);
+    return cut;
+}
+
+static json_t *encode_i64(const struct wire_field *f, int64_t value)
+{
+    if (!f->required && value == f->absent)
+        return NULL;
+    assert(value >= f->min && value <= f->max);
+    return json_integer(value);
+}
+
+static json_t *encode_strings(const struct wire_field *f, char *const *items, size_t n)
+{
+    assert(n <= f->max_items);
+    json_t *array = n || f->required ? json_array() : NULL;
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(array, encode_text(items[i], (size_t)f->max));
+    return array;
+}
+
+static json_t *encode_structs(const struct wire_field *f, const char *items, size_t n)
+{
+    assert(n <= f->max_items);
+    json_t *array = n || f->required ? json_array() : NULL;
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(array, encode_object(f->sub, items + i * f->sub->size));
+    return array;
+}
+
+/* NULL: absent, not sent. */
+static json_t *encode_field(const struct wire_field *f, const char *m)
+{
+    const char *at = m + f->offset;
+    size_t n = 0;
+    if (f->type == WIRE_FIELD_STRINGS || f->type == WIRE_FIELD_STRUCTS)
+        n = *(const size_t *)(m + f->count_offset);
+    switch (f->type) {
+    case WIRE_FIELD_I64:
+        return encode_i64(f, *(const int64_t *)at);
+    case WIRE_FIELD_BOOL:
+        return *(const bool *)at || f->required ? json_boolean(*(const bool *)at) : NULL;
+    case WIRE_FIELD_ENUM:
+        return json_string(f->names[*(const int *)at]);
+    case WIRE_FIELD_TEXT:
+        return *at || f->required ? encode_text(at, f->size - 1) : NULL;
+    case WIRE_FIELD_STRING:
+        return *(char *const *)at ? encode_text(*(char *const *)at, (size_t)f->max) : NULL;
+    case WIRE_FIELD_STRINGS:
+        return encode_strings(f, *(char **const *)at, n);
+    case WIRE_FIELD_STRUCT:
+        return encode_object(f->sub, at);
+    case WIRE_FIELD_STRUCTS:
+        return encode_structs(f, *(char *const *)at, n);
+    case WIRE_FIELD_END:
+        break;
+    }
+    return NULL;
+}
+
+static json_t *encode_object(const struct wire_table *t, const void *m)
+{
+    json_t *o = json_object();
+    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
+        json_t *value = encode_field(f, m);
+        if (value)
+            json_object_set_new(o, f->key, value);
+    }
+    return o;
+}
+
+void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out)
+{
+    json_t *o = encode_object(t, m);
+    char *text = json_dump_text(o);
+    buf_adds(out, text);
+    free(text);
+    json_decref(o);
+}
+
+/* ---- decode ---- */
+
+static int decode_object(
+    const struct wire_table *t, const json_t *v, const char *path, void *m, struct err *e);
+
+static bool is_env_name(const char *s)
+{
+    if (!*s || (*s >= '0' && *s <= '9'))
+        return false;
+    for (; *s; s++)
+        if (!((*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') || *s == '_'))
+            return false;
+    return true;
+}
+
+static void check_text(struct json_reader *r, const struct wire_field *f, const char *s)
+{
+    if (!s || r->rc)
+        return;
+    if (f->check == WIRE_CHECK_ENV_NAME && !is_env_name(s))
+        json_reader_fail(r, f->key, "\"%.40s\" is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)", s);
+    if (f->check == WIRE_CHECK_ABSOLUTE_PATH && *s && *s != '/')
+        json_reader_fail(r, f->key, "\"%.40s\" is not an absolute path", s);
+}
+
+static void decode_text(struct json_reader *r, const struct wire_field *f, char *dst)
+{
+    if (f->required)
+        json_req_strcpy(r, f->key, dst, f->size);
+    else
+        json_opt_strcpy(r, f->key, dst, f->size, "");
+    check_text(r, f, dst);
+}
+
+static void decode_string(struct json_reader *r, const struct wire_field *f, char **dst)
+{
+    const char *s =
+        f->required ? json_req_str(r, f->key, (size_t)f->max) : json_opt_str(r, f->key, (size_t)f->max, NULL);
+    check_text(r, f, s);
+    *dst = mem_strdup(s);
+}
+
+static const json_t *decode_array(struct json_reader *r, const struct wire_field *f)
+{
+    return f->required ? json_req_array(r, f->key, f->max_items) : json_opt_array(r, f->key, f->max_items);
+}
+
+static void decode_strings(struct json_reader *r, const struct wire_field *f, void *m)
+{
+    const json_t *array = decode_array(r, f);
+    size_t n = json_array_size(array);
+    if (r->rc || n == 0)
+        return;
+    char **items = mem_array(n, sizeof(*items));
+    *(char ***)((char *)m + f->offset) = items;
+    *count_at(m, f) = n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(array, i);
+        const char *s = json_string_value(item);
+        if (!s || json_string_length(item) > (size_t)f->max || strlen(s) != json_string_length(item)) {
+            json_reader_fail(
+                r, f->key, "[%zu]: expected a text of at most %lld bytes without NUL", i, (long long)f->max);
+            return;
+        }
+        items[i] = mem_strdup(s);
+    }
+}
+
+static void decode_structs(struct json_reader *r, const struct wire_field *f, void *m)
+{
+    const json_t *array = decode_array(r, f);
+    size_t n = json_array_size(array);
+    if (r->rc || n == 0)
+        return;
+    char *items = mem_array(n, f->sub->size);
+    *(char **)((char *)m + f->offset) = items;
+    *count_at(m, f) = n;
+    for (size_t i = 0; i < n && !r->rc; i++) {
+        char path[PATH_MAX_BYTES];
+        snprintf(path, sizeof(path), "%s%s%s[%zu]", r->path, *r->path ? "." : "", f->key, i);
+        r->rc = decode_object(f->sub, json_array_get(array, i), path, items + i * f->sub->size, r->e);
+    }
+}
+
+/* An embedded struct that is missing is decoded from an empty object: its own table says what it lacks. */
+static void decode_struct(struct json_reader *r, const struct wire_field *f, void *at)
+{
+    char path[PATH_MAX_BYTES];
+    snprintf(path, sizeof(path), "%s%s%s", r->path, *r->path ? "." : "", f->key);
+    const json_t *given = f->required ? json_req_object(r, f->key) : json_opt_object(r, f->key);
+    if (r->rc)
+        return;
+    json_t *empty = given ? NULL : json_object();
+    r->rc = decode_object(f->sub, given ? given : empty, path, at, r->e);
+    json_decref(empty);
+}
+
+static void decode_field(struct json_reader *r, const struct wire_field *f, char *m)
+{
+    void *at = m + f->offset;
+    switch (f->type) {
+    case WIRE_FIELD_I64:
+        *i64_at(m, f) = f->required ? json_req_i64(r, f->key, f->min, f->max)
+                                    : json_opt_i64(r, f->key, f->min, f->max, f->absent);
+        break;
+    case WIRE_FIELD_BOOL:
+        *(bool *)at = f->required ? json_req_bool(r, f->key) : json_opt_bool(r, f->key, false);
+        break;
+    case WIRE_FIELD_ENUM:
+        *(int *)at = json_req_enum(r, f->key, f->names);
+        break;
+    case WIRE_FIELD_TEXT:
+        decode_text(r, f, at);
+        break;
+    case WIRE_FIELD_STRING:
+        decode_string(r, f, at);
+        break;
+    case WIRE_FIELD_STRINGS:
+        decode_strings(r, f, m);
+        break;
+    case WIRE_FIELD_STRUCT:
+        decode_struct(r, f, at);
+        break;
+    case WIRE_FIELD_STRUCTS:
+        decode_structs(r, f, m);
+        break;
+    case WIRE_FIELD_END:
+        break;
+    }
+}
+
+static int decode_object(
+    const struct wire_table *t, const json_t *v, const char *path, void *m, struct err *e)
+{
+    struct json_reader r;
+    json_reader_init(&r, v, path, e);
+    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END && !r.rc; f++)
+        decode_field(&r, f, m);
+    return json_reader_finish_lenient(&r);
+}
+
+int wire_table_decode(
+    const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e)
+{
+    json_t *v;
+    int rc = json_parse(p, n, max, &v, e);
+    if (rc)
+        return rc;
+    void *m = mem_alloc(t->size);
+    rc = decode_object(t, v, "", m, e);
+    if (rc)
+        wire_table_deinit(t, m);
+    else
+        memcpy(ret_m, m, t->size);
+    free(m);
+    json_decref(v);
+    return rc;
+}
+
+/* ---- free ---- */
+
+static void deinit_strings(char **items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(items[i]);
+    free(items);
+}
+
+static void deinit_structs(const struct wire_table *t, char *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        wire_table_deinit(t, items + i * t->size);
+    free(items);
+}
+
+void wire_table_deinit(const struct wire_table *t, void *m)
+{
+    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
+        char *at = (char *)m + f->offset;
+        if (f->type == WIRE_FIELD_STRING)
+            free(*(char **)at);
+        else if (f->type == WIRE_FIELD_STRINGS)
+            deinit_strings(*(char ***)at, *count_at(m, f));
+        else if (f->type == WIRE_FIELD_STRUCTS)
+            deinit_structs(f->sub, *(char **)at, *count_at(m, f));
+        else if (f->type == WIRE_FIELD_STRUCT)
+            wire_table_deinit(f->sub, at);
+    }
+    memset(m, 0, t->size);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A message as a table of fields: the one description from which it is encoded, decoded and freed.
+ *
+ * Optional fields that hold their absent value (0, "", false, NULL, an empty array; WIRE_NONE where the table
+ * says so) are not sent, so a round trip is exact and messages stay small. Unknown keys are tolerated.
+ */
+#ifndef BELAY_WIRE_FIELDS_H
+#define BELAY_WIRE_FIELDS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wire_field_type {
+    WIRE_FIELD_END, /* closes a table */
+    WIRE_FIELD_I64,
+    WIRE_FIELD_BOOL,
+    WIRE_FIELD_ENUM,    /* an enum, sent by name */
+    WIRE_FIELD_TEXT,    /* char[size], sent cut to what fits */
+    WIRE_FIELD_STRING,  /* char *, at most `max` bytes; NULL is absent */
+    WIRE_FIELD_STRINGS, /* char ** and a count; at most max_items of at most `max` bytes */
+    WIRE_FIELD_STRUCT,  /* embedded */
+    WIRE_FIELD_STRUCTS  /* pointer and a count */
+};
+
+enum wire_text_check { WIRE_CHECK_NONE, WIRE_CHECK_ENV_NAME, WIRE_CHECK_ABSOLUTE_PATH };
+
+struct wire_table;
+
+struct wire_field {
+    enum wire_field_type type;
+    const char *key;
+    bool required;
+    size_t offset;
+    size_t count_offset; /* STRINGS, STRUCTS: of the size_t */
+    size_t max_items;
+    size_t size;              /* TEXT: of the array, with its NUL */
+    int64_t min, max;         /* I64: range; STRING, STRINGS: max bytes */
+    int64_t absent;           /* I64 */
+    const char *const *names; /* ENUM */
+    enum wire_text_check check;
+    const struct wire_table *sub;
+};
+
+struct wire_table {
+    size_t size; /* of the struct */
+    const struct wire_field *fields;
+};
+
+/* Appends the JSON object of *m to out. A number outside its table's range is a bug of the caller. */
+void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out);
+
+/* ERR_INVALID with the path of what is wrong; *ret_m is then untouched. */
+int wire_table_decode(
+    const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e);
+
+/* Frees what decode allocated; *m is zeroed. */
+void wire_table_deinit(const struct wire_table *t, void *m);
+
+#endif

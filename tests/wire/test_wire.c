@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/wire/wire.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct wire_status status_of_everything(void)
+{
+    struct wire_checkpoint *c = mem_array(2, sizeof(*c));
+    c[0] = (struct wire_checkpoint){.sequence = 3,
+        .bytes = 10,
+        .stored_bytes = 4,
+        .took_ms = 7,
+        .progress = 0,
+        .saved_at = 1760000000000,
+        .cause = "periodic"};
+    c[1] = (struct wire_checkpoint){.sequence = 4, .progress = WIRE_NONE, .saved_at = 1760000000500};
+    struct wire_attempt_status *a = mem_array(2, sizeof(*a));
+    a[0] = (struct wire_attempt_status){.job = 42,
+        .attempt = 2,
+        .phase = WIRE_SAVING,
+        .started_at = 1,
+        .restored_attempt = 1,
+        .restored_sequence = 9,
+        .restored_progress = 100,
+        .restore_ms = 5,
+        .damaged = 1,
+        .done = 101,
+        .total = 1000,
+        .checkpoints = c,
+        .n_checkpoints = 2,
+        .failed_saves = 1,
+        .save_error = "no space",
+        .output_bytes = 77};
+    a[1] = (struct wire_attempt_status){.job = 43,
+        .attempt = 1,
+        .phase = WIRE_ENDED,
+        .started_at = WIRE_NONE,
+        .restored_progress = WIRE_NONE,
+        .done = WIRE_NONE,
+        .total = WIRE_NONE,
+        .end = "failed",
+        .exit_code = 255,
+        .text = "exit code 255"};
+    return (struct wire_status){.incarnation = 1760000000000,
+        .seq = 9,
+        .have_rev = 5,
+        .wait_ms = 25000,
+        .load_milli = 1500,
+        .notice = {.kind = "reclaim", .deadline = 1760000120000, .seen = 1760000000000},
+        .attempts = a,
+        .n_attempts = 2};
+}
+
+static void status_survives_a_round_trip(void **state)
+{
+    (void)state;
+    struct wire_status m = status_of_everything(), back;
+    struct buf text = {0}, again = {0};
+    struct err e;
+    wire_status_encode(&m, &text);
+    assert_int_equal(wire_status_decode(text.data, text.len, &back, &e), 0);
+    assert_int_equal(back.n_attempts, 2);
+    assert_int_equal(back.attempts[0].phase, WIRE_SAVING);
+    assert_int_equal(back.attempts[0].n_checkpoints, 2);
+    assert_int_equal(back.attempts[0].checkpoints[0].progress, 0);
+    assert_true(back.attempts[0].checkpoints[1].progress == WIRE_NONE);
+    assert_true(back.attempts[1].started_at == WIRE_NONE);
+    assert_int_equal(back.attempts[1].exit_code, 255);
+    assert_string_equal(back.notice.kind, "reclaim");
+    wire_status_encode(&back, &again);
+    assert_string_equal(text.data, again.data);
+    wire_status_deinit(&m);
+    wire_status_deinit(&back);
+    buf_deinit(&text);
+    buf_deinit(&again);
+}
+
+static struct wire_desired desired_of_everything(void)
+{
+    struct wire_desired_attempt *a = mem_array(2, sizeof(*a));
+    a[0] = (struct wire_desired_attempt){.job = 42,
+        .attempt = 2,
+        .want = WIRE_RUN,
+        .name = "train",
+        .user = "ann",
+        .script = mem_strdup("#!/bin/sh\necho \"h\xc3\xa9\"\n"),
+        .cwd = "/home/ann",
+        .cpus = 4,
+        .gpus = 1,
+        .memory_mib = 1024,
+        .time_limit_ms = 60000,
+        .method = "coop",
+        .ckpt_signal = 10,
+        .ckpt_every_ms = 600000,
+        .ckpt_keep = 3,
+        .kill_wait_ms = 30000,
+        .save_ms = 1234,
+        .slurm_env = true};
+    a[0].args = mem_array(2, sizeof(char *));
+    a[0].n_args = 2;
+    a[0].args[0] = mem_strdup("--lr");
+    a[0].args[1] = mem_strdup("");
+    a[0].env = mem_array(1, sizeof(struct wire_env));
+    a[0].n_env = 1;
+    a[0].env[0] = (struct wire_env){.name = mem_strdup("SEED"), .value = mem_strdup("1 2\n3")};
+    a[1] = (struct wire_desired_attempt){
+        .job = 43, .attempt = 1, .want = WIRE_SAVE_STOP, .reason = "drained", .acked_sequence = 4};
+    return (struct wire_desired){
+        .rev = 7, .sync_ms = 10000, .lease_ms = 30000, .attempts = a, .n_attempts = 2};
+}
+
+static void desired_survives_a_round_trip(void **state)
+{
+    (void)state;
+    struct wire_desired m = desired_of_everything(), back;
+    struct buf text = {0}, again = {0};
+    struct err e;
+    wire_desired_encode(&m, &text);
+    assert_int_equal(wire_desired_decode(text.data, text.len, &back, &e), 0);
+    assert_int_equal(back.n_attempts, 2);
+    assert_string_equal(back.attempts[0].script, m.attempts[0].script);
+    assert_int_equal(back.attempts[0].n_args, 2);
+    assert_string_equal(back.attempts[0].args[1], "");
+    assert_string_equal(back.attempts[0].env[0].value, "1 2\n3");
+    assert_true(back.attempts[0].slurm_env);
+    assert_null(back.attempts[1].script);
+    assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
+    wire_desired_encode(&back, &again);
+    assert_string_equal(text.data, again.data);
+    wire_desired_deinit(&m);
+    wire_desired_deinit(&back);
+    buf_deinit(&text);
+    buf_deinit(&again);
+}
+
+static void join_survives_a_round_trip(void **state)
+{
+    (void)state;
+    struct wire_join m = {
+        .token = "t", .csr_pem = "pem", .host = "n1", .version = "0.1.0", .cpus = 2, .memory_mib = 512};
+    struct wire_join back = {.token = "untouched"};
+    struct buf text = {0};
+    struct err e;
+    wire_join_encode(&m, &text);
+    assert_int_equal(wire_join_decode(text.data, text.len, &back, &e), 0);
+    assert_memory_equal(&m, &back, sizeof(m));
+    buf_deinit(&text);
+}
+
+static void joined_and_renew_survive_a_round_trip(void **state)
+{
+    (void)state;
+    struct wire_joined m = {
+        .node = 1, .name = "n1", .cluster = "lab", .cert_pem = "c", .ca_pem = "ca", .store = "file:///srv"};
+    struct wire_joined *back = mem_alloc(sizeof(*back));
+    struct wire_renew r = {.csr_pem = "pem"}, r_back = {0};
+    struct buf text = {0};
+    struct err e;
+    wire_joined_encode(&m, &text);
+    assert_int_equal(wire_joined_decode(text.data, text.len, back, &e), 0);
+    assert_memory_equal(&m, back, sizeof(m));
+    buf_clear(&text);
+    wire_renew_encode(&r, &text);
+    assert_int_equal(wire_renew_decode(text.data, text.len, &r_back, &e), 0);
+    assert_memory_equal(&r, &r_back, sizeof(r));
+    buf_deinit(&text);
+    free(back);
+}
+
+static void a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it(void **state)
+{
+    (void)state;
+    struct wire_attempt_status a = {.job = 1,
+        .attempt = 1,
+        .phase = WIRE_ENDED,
+        .started_at = WIRE_NONE,
+        .restored_progress = WIRE_NONE,
+        .done = WIRE_NONE,
+        .total = WIRE_NONE};
+    memset(a.text, 0xff, sizeof(a.text) - 1);
+    struct wire_status m = {
+        .incarnation = 1, .seq = 1, .notice.deadline = WIRE_NONE, .attempts = &a, .n_attempts = 1};
+    struct wire_status back;
+    struct buf text = {0};
+    struct err e;
+    wire_status_encode(&m, &text);
+    assert_int_equal(wire_status_decode(text.data, text.len, &back, &e), 0);
+    assert_int_equal(strlen(back.attempts[0].text), 255);
+    assert_true(str_is_utf8(back.attempts[0].text, 255));
+    wire_status_deinit(&back);
+    buf_deinit(&text);
+}
+
+static void an_unknown_key_is_tolerated(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"later\":[1,{}],"
+                               "\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"stop\",\"later\":true}]}";
+    struct wire_desired m;
+    struct err e;
+    assert_int_equal(wire_desired_decode(text, strlen(text), &m, &e), 0);
+    assert_int_equal(m.n_attempts, 1);
+    wire_desired_deinit(&m);
+}
+
+static void a_status_without_a_notice_has_none(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"incarnation\":1,\"seq\":1}";
+    struct wire_status m;
+    struct err e;
+    assert_int_equal(wire_status_decode(text, strlen(text), &m, &e), 0);
+    assert_string_equal(m.notice.kind, "");
+    assert_true(m.notice.deadline == WIRE_NONE);
+    wire_status_deinit(&m);
+}
+
+static void a_malformed_message_is_refused_with_its_path(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *word;
+    } bad[] = {
+        {"", ""},
+        {"[]", ""},
+        {"{}", "rev"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1} x", ""},
+        {"{\"rev\":1,\"rev\":2,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
+        {"{\"rev\":0,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
+        {"{\"rev\":1,\"sync_ms\":25001,\"lease_ms\":1}", "sync_ms"},
+        {"{\"rev\":1.5,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":{}}", "attempts"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[7]}", "attempts[0]"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"rin\"}]}",
+            "attempts[0].want"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+         "\"env\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A-B\",\"value\":\"1\"}]}]}",
+            "attempts[0].env[1].name"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+         "\"cwd\":\"tmp\"}]}",
+            "attempts[0].cwd"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+         "\"args\":[\"a\",1]}]}",
+            "attempts[0].args"},
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+         "\"name\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]}",
+            "attempts[0].name"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct wire_desired m = {.rev = 77};
+        struct err e = {0};
+        assert_int_equal(wire_desired_decode(bad[i].text, strlen(bad[i].text), &m, &e), ERR_INVALID);
+        if (!strstr(e.text, bad[i].word))
+            fail_msg("%s: %s", bad[i].text, e.text);
+        assert_int_equal(m.rev, 77);
+    }
+}
+
+static void too_many_attempts_are_refused(void **state)
+{
+    (void)state;
+    struct buf text = {0};
+    buf_adds(&text, "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[");
+    for (int i = 0; i <= WIRE_ATTEMPTS_MAX; i++)
+        buf_printf(&text, "%s{\"job\":%d,\"attempt\":1,\"want\":\"stop\"}", i ? "," : "", i + 1);
+    buf_adds(&text, "]}");
+    struct wire_desired m;
+    struct err e;
+    assert_int_equal(wire_desired_decode(text.data, text.len, &m, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "attempts"));
+    buf_deinit(&text);
+}
+
+static void a_truncated_message_is_refused_at_every_length(void **state)
+{
+    (void)state;
+    struct wire_desired m = desired_of_everything(), back;
+    struct buf text = {0};
+    wire_desired_encode(&m, &text);
+    for (size_t n = 0; n < text.len; n++) {
+        struct err e;
+        assert_int_equal(wire_desired_decode(text.data, n, &back, &e), ERR_INVALID);
+    }
+    wire_desired_deinit(&m);
+    buf_deinit(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_survives_a_round_trip),
+        cmocka_unit_test(desired_survives_a_round_trip),
+        cmocka_unit_test(join_survives_a_round_trip),
+        cmocka_unit_test(joined_and_renew_survive_a_round_trip),
+        cmocka_unit_test(a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it),
+        cmocka_unit_test(an_unknown_key_is_tolerated),
+        cmocka_unit_test(a_status_without_a_notice_has_none),
+        cmocka_unit_test(a_malformed_message_is_refused_with_its_path),
+        cmocka_unit_test(too_many_attempts_are_refused),
+        cmocka_unit_test(a_truncated_message_is_refused_at_every_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
