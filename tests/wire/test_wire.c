@@ -232,7 +232,7 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
         {"[]", ""},
         {"{}", "rev"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1} x", ""},
-        {"{\"rev\":1,\"rev\":2,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
+        {"{\"rev\":1,\"rev\":2,\"sync_ms\":0,\"lease_ms\":1}", "duplicate"},
         {"{\"rev\":0,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
         {"{\"rev\":1,\"sync_ms\":25001,\"lease_ms\":1}", "sync_ms"},
         {"{\"rev\":1.5,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
