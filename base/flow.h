@@ -3,17 +3,21 @@
  * Flows: a linear operation with waits (launch: call, wait, check; save: stage, upload, commit) as an array
  * of named steps, so that retry, backoff, deadline and roll-back are written once.
  *
- *   start --> step 0 --> step 1 --> ... --> done(0)
- *               |  ^  retryable error and tries left: wait backoff, run again
+ *   start --> step 0 --> step 1 --> ... --> done(NULL)
+ *               |  ^
+ *               |  | retryable error and tries left: wait backoff, run again
  *               |  |
- *               v  any other error, deadline, or cancel:
- *             undo of the steps that had finished, last first --> done(kind)
+ *               v  any other error, last deadline, or cancel:
+ *             undo of the steps that had finished, last first --> done(error)
  *
- * Rules. A step's run() starts one thing and returns; its completion calls flow_step_done exactly once, never
- * inside run() of the same call stack unless it failed at once (flow_step_done defers the next step through a
- * zero timer, so either is safe). Cancel hastens the completion and never replaces it: it calls the running
- * step's cancel(), which must lead to flow_step_done. done() runs exactly once, never inside flow_start or
- * flow_cancel. A struct flow lives inside the object that waits for it.
+ * Rules. A step's run() starts one thing and returns; its completion calls flow_step_done exactly once a run,
+ * inside run() only if it ended at once (what comes next always waits for a zero timer, so either is safe).
+ * A deadline or a cancel hastens the completion and never replaces it: it calls the running step's cancel(),
+ * once, which must lead to flow_step_done. A step that succeeds all the same has succeeded: after a deadline
+ * the flow goes on, after a cancel the step is undone with the others. undo() must lead to flow_undo_done
+ * exactly once; it has no deadline but its own and cannot fail. done() runs exactly once, never inside
+ * flow_start, flow_cancel or a step; it may free or restart the flow. A struct flow lives inside the object
+ * that waits for it and does not move while it runs.
  */
 #ifndef BELAY_BASE_FLOW_H
 #define BELAY_BASE_FLOW_H
@@ -35,7 +39,7 @@ struct flow_step {
     int64_t backoff_cap_ms;
 };
 
-/* e is NULL on success. */
+/* e is NULL on success; borrowed for the call. Its text starts with "FLOW: STEP: ". */
 typedef void (*flow_done_fn)(struct flow *f, void *ctx, const struct err *e);
 
 struct flow {
@@ -47,28 +51,32 @@ struct flow {
     void *ctx;
     flow_done_fn done;
     /* private */
-    size_t step;
-    int try_no;
+    size_t step; /* the next to run, or behind the next to undo */
+    int try_no;  /* tries of this step that have ended */
     int phase;
-    bool cancelled, has_result;
+    bool cancelled;
+    bool timed_out; /* this try of the step */
     struct timer timer;
-    struct err result;
+    struct err result; /* kind ERR_NONE until the flow has failed */
 };
 
 /* Errors that a retry may mend: THROTTLED, UNAVAILABLE, TIMEOUT, IO. */
 bool flow_is_retryable(enum err_kind kind);
 
-/* f zeroed or finished. Borrowed until done runs: steps, timers, prng, ctx. */
+/* f zeroed or finished. Borrowed until done runs: name, steps, timers, prng, ctx. */
 void flow_start(struct flow *f, const char *name, const struct flow_step *steps, size_t n_steps,
     struct timers *timers, struct prng *prng, void *ctx, flow_done_fn done);
-bool flow_is_running(const struct flow *f);
-void flow_cancel(
-    struct flow *f); /* done gets ERR_CANCELLED (or the earlier error); harmless when not running */
+bool flow_is_running(const struct flow *f); /* from flow_start until just before done() */
 
-void flow_step_done(struct flow *f, const struct err *e); /* e NULL = success */
+/* done gets ERR_CANCELLED, or the earlier error of a flow that is already being undone; a flow whose last
+ * step has finished still succeeds. Harmless when not running or cancelled before. */
+void flow_cancel(struct flow *f);
+
+void flow_step_done(struct flow *f, const struct err *e); /* e NULL = success; copied */
 void flow_undo_done(struct flow *f);
 
-/* Forgets a running flow without callbacks: only for tearing the whole world down (simulated crash, exit). */
+/* Forgets a running flow without callbacks: only for tearing the whole world down (simulated crash, exit). No
+ * completion of its may come afterwards. Harmless when not running. */
 void flow_abandon(struct flow *f);
 
 #endif

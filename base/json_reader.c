@@ -179,12 +179,7 @@ static int find_name(struct json_reader *r, const char *key, const json_t *v, co
         if (str_eq(names[i], json_string_value(v)))
             return i;
     struct buf expected = {0};
-    buf_adds(&expected, "one of");
-    for (int i = 0; names[i]; i++)
-        buf_printf(&expected, "%s %s", i ? "," : "", names[i]);
-    const char *nearest = json_is_string(v) ? str_nearest(json_string_value(v), names) : NULL;
-    if (nearest)
-        buf_printf(&expected, " (nearest: %s)", nearest);
+    str_list_names(&expected, json_string_value(v), names);
     mismatch(r, key, buf_str(&expected));
     buf_deinit(&expected);
     return -1;

@@ -251,3 +251,13 @@ const char *str_nearest(const char *word, const char *const *names)
     }
     return nearest;
 }
+
+void str_list_names(struct buf *out, const char *word, const char *const *names)
+{
+    buf_adds(out, "one of");
+    for (size_t i = 0; names[i]; i++)
+        buf_printf(out, "%s %s", i ? "," : "", names[i]);
+    const char *nearest = word ? str_nearest(word, names) : NULL;
+    if (nearest)
+        buf_printf(out, " (nearest: %s)", nearest);
+}

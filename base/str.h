@@ -57,6 +57,9 @@ void str_format_bytes(uint64_t bytes, char *out, size_t size);
 #define STR_NEAREST_MAX 64
 const char *str_nearest(const char *word, const char *const *names);
 
+/* Adds "one of a, b, c (nearest: b)" for an error about word (NULL: nothing is near). */
+void str_list_names(struct buf *out, const char *word, const char *const *names);
+
 /* True for [A-Za-z0-9][A-Za-z0-9._-]* of 1 .. max bytes: the alphabet of names of pools, labels, jobs. */
 bool str_is_name(const char *s, size_t max);
 

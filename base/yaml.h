@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bounded, strict YAML over libyaml: one document, no aliases, no tags, no merge keys, unique keys, limits on
- * bytes, depth and nodes. It is read into a tree whose nodes know their line, and walked with a reader that
- * refuses unknown keys and names file, line, what was expected and the nearest valid name.
+ * Bounded, strict YAML over libyaml: one UTF-8 document, no anchors, aliases, tags or merge keys; keys are
+ * scalars, not empty and unique; limits on bytes, depth and nodes. It is read into a tree whose nodes know
+ * their line, and walked with a reader that refuses unknown keys and names file, line, what was expected and
+ * the nearest valid name.
  */
 #ifndef BELAY_BASE_YAML_H
 #define BELAY_BASE_YAML_H
@@ -18,8 +19,8 @@ enum yaml_type { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING };
 
 struct yaml_node {
     enum yaml_type type;
-    int line;                 /* from 1 */
-    int column;               /* from 1 */
+    int line, column;         /* from 1; of the key, if there is one */
+    bool plain;               /* scalar without quotes and not a block */
     char *key;                /* in a mapping: the entry's key; else NULL */
     char *text;               /* scalar: its text */
     struct yaml_node **items; /* sequence items or mapping entries, in file order */
@@ -27,13 +28,17 @@ struct yaml_node {
 };
 
 /* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with yaml_free.
- * An empty document is an empty mapping. ERR_INVALID. */
+ * An empty (or null) document is an empty mapping. ERR_INVALID. */
 int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e);
-void yaml_free(struct yaml_node *root); /* NULL is fine */
+void yaml_free(struct yaml_node *root);          /* NULL is fine */
+bool yaml_is_null(const struct yaml_node *node); /* a plain scalar that is empty, ~ or null */
 
 #define YAML_READER_KEYS_MAX 64
 
-/* Same manner as json_reader: read all, check once. */
+/* Same manner as json_reader: read all, check once; after the first error getters return fallbacks. A scalar
+ * is read as the type that is asked for, in quotes or not ("8" is an integer, 07:00 a text); null is absent.
+ * What getters return is borrowed from the tree. Keys are borrowed until finish, at most YAML_READER_KEYS_MAX
+ * calls a reader. map that is not a mapping (NULL included) is the first error. */
 struct yaml_reader {
     const char *file;
     const struct yaml_node *map;
@@ -54,7 +59,8 @@ bool yaml_opt_bool(struct yaml_reader *r, const char *key, bool fallback); /* tr
 int64_t yaml_opt_duration_ms(struct yaml_reader *r, const char *key, int64_t fallback_ms);
 int64_t yaml_opt_uusd(struct yaml_reader *r, const char *key, int64_t fallback_uusd);
 int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *names, int fallback);
-/* Notes "file:line: key: text". node may be NULL (the map's own line is used). */
+/* Notes "file:line: key: text", unless there is an error already. node may be NULL (the map's own line and
+ * key). */
 void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int yaml_reader_finish(struct yaml_reader *r); /* refuses unknown keys */
