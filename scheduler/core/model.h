@@ -51,7 +51,8 @@ struct node {
     struct link by_seen;       /* UP, NOTICED, DRAINING: least recently seen first */
     struct link by_growth;     /* takes work: the one whose free resources grew last first */
     int64_t grown;             /* the model's growth count at that moment */
-    struct link by_state;      /* of the pool: idle ones; of the model: noticed ones; elastic lost ones */
+    struct list *state_list;   /* the pool's idle ones, the model's noticed or lost ones, or NULL */
+    struct link by_state;      /* in that */
     struct tree_link by_free;  /* takes work: of its pool and market, by gpus, cpus, memory, id */
     struct link dirty;
 };
@@ -68,6 +69,7 @@ struct instance {
 
 struct pool {
     struct pool_row row;
+    int32_t index;     /* its place in all_pools, from 0 */
     int32_t n_nodes;   /* instances of it that are not GONE */
     struct list offers; /* by rank, then price, then id */
     struct tree by_free[3]; /* by market: nodes that take work */
@@ -119,7 +121,7 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * jobs, live attempts), then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * jobs, live attempts), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -153,6 +155,8 @@ struct instance *model_instance_by_token(const struct model *m, const char *toke
 struct instance *model_instance_by_provider_id(const struct model *m, const char *region, const char *provider_id);
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
+struct offer *model_offer(const struct model *m, int64_t id);
+struct offer *model_offer_of(const struct model *m, const struct instance *i);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive ordered tree (a treap, balanced by weights from a seeded generator: Seidel and Aragon, 1996). The link
- * lives inside the element; a zeroed link is in no tree, a zeroed tree is valid and empty. Nothing is allocated.
- * Elements must differ in the order. Finding, adding and removing take O(log n).
+ * Intrusive ordered tree (a treap, balanced by weights from a seeded generator: Seidel and Aragon, 1996). The
+ * link lives inside the element; a zeroed link is in no tree, a zeroed tree is valid and empty. Nothing is
+ * allocated. Elements must differ in the order. Finding, adding and removing take O(log n).
  */
 #ifndef BELAY_CORE_TREE_H
 #define BELAY_CORE_TREE_H
@@ -33,8 +33,9 @@ void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn 
 void tree_remove(struct tree *t, struct tree_link *n);
 bool tree_has(const struct tree_link *n); /* n is in a tree */
 
-struct tree_link *tree_first(const struct tree *t);                                              /* or NULL */
-struct tree_link *tree_next(const struct tree_link *n);                                          /* or NULL */
-struct tree_link *tree_at_least(const struct tree *t, const void *key, tree_cmp_fn cmp); /* first not before key */
+struct tree_link *tree_first(const struct tree *t);     /* or NULL */
+struct tree_link *tree_next(const struct tree_link *n); /* or NULL */
+struct tree_link *tree_at_least(
+    const struct tree *t, const void *key, tree_cmp_fn cmp); /* first not before key */
 
 #endif

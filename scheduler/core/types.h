@@ -15,6 +15,7 @@
 #define CORE_TEXT_MAX 256  /* a reason for people */
 #define CORE_ID_NONE 0     /* ids start at 1 */
 #define PROGRESS_NONE INT64_MIN
+#define JOB_EXIT_CHECKPOINTED 85 /* a program's exit code: "checkpointed, continue me" */
 
 /* Both clocks at one moment; it arrives in the event. */
 struct stamp {
@@ -68,7 +69,7 @@ extern const struct sm node_sm;
 enum instance_state { INSTANCE_INTENDED, INSTANCE_LAUNCHED, INSTANCE_RUNNING, INSTANCE_ENDING, INSTANCE_GONE };
 extern const struct sm instance_sm;
 
-/* How an attempt (and with its last attempt a job) ended. Each kind has its own retry rule (core_retry_rule). */
+/* How an attempt (and with its last attempt a job) ended. Each kind has its own retry rule (retry.c). */
 enum end_kind {
     END_NONE,
     END_SUCCEEDED,
@@ -109,6 +110,7 @@ struct ckpt_ref {
 #define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
 #define JOB_RETRIES_FAILED_DEFAULT 0
 #define JOB_RETRIES_NODE_LOST_DEFAULT 100
+#define JOB_CHECKPOINTED_MAX 3 /* ends in a row with code 85 but without a new checkpoint: then it has failed */
 
 struct job_row {
     int64_t id;

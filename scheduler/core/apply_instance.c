@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events about pools, offers, and the life of an instance between its intent and its end.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- pools, offers, prices ---- */
+
+static int check_pool(const struct pool *known, const struct pool_row *r, struct err *e)
+{
+    if (!r->name[0])
+        return err_set(e, ERR_INVALID, "a pool needs a name");
+    if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
+        r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0)
+        return err_set(e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
+    if (known && known->row.elastic != r->elastic)
+        return err_set(e, ERR_CONFLICT, "pool '%s' cannot turn from %s to %s: give the new one another name",
+            r->name, known->row.elastic ? "elastic" : "reserved", r->elastic ? "elastic" : "reserved");
+    if (known && strcmp(known->row.region, r->region) != 0 && known->n_nodes > 0)
+        return err_set(e, ERR_CONFLICT, "pool '%s' has instances in %s: it can move when they are gone",
+            r->name, known->row.region);
+    return 0;
+}
+
+static void reprice_owned(struct model *m, const struct pool *p)
+{
+    LIST_FOREACH(&m->all_nodes, l)
+    {
+        struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool != p || n->row.price_uusd_h == p->row.usd_per_hour_uusd)
+            continue;
+        n->row.price_uusd_h = n->row.on_demand_uusd_h = p->row.usd_per_hour_uusd;
+        touch_node(m, n);
+    }
+}
+
+int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct pool *p = model_pool(m, ev->pool->name);
+    int rc = check_pool(p, ev->pool, e);
+    if (rc)
+        return rc;
+    if (!p)
+        p = pool_add(m, ev->pool);
+    p->row = *ev->pool;
+    if (!p->row.elastic)
+        reprice_owned(m, p);
+    touch_pool(m, p);
+    m->change++;
+    ret_outcome->id = CORE_ID_NONE;
+    return 0;
+}
+
+static struct offer *find_offer(const struct pool *p, const struct offer_row *r)
+{
+    LIST_FOREACH(&p->offers, l)
+    {
+        struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        if (o->row.market == r->market && strcmp(o->row.type, r->type) == 0 &&
+            strcmp(o->row.zone, r->zone) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static struct offer *new_offer(struct model *m, struct pool *p, const struct offer_row *r)
+{
+    struct offer *o = mem_alloc(sizeof *o);
+    o->row.id = m->next.next_offer++;
+    o->row.market = r->market;
+    o->row.avoid_until = MONO_NONE;
+    STR_COPY(o->row.pool, r->pool);
+    STR_COPY(o->row.zone, r->zone);
+    STR_COPY(o->row.type, r->type);
+    o->pool = p;
+    map_put(&m->offers, o->row.id, o);
+    return o;
+}
+
+int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct offer_row *r = ev->offer;
+    struct pool *p = model_pool(m, r->pool);
+    if (!p || !p->row.elastic)
+        return err_set(
+            e, ERR_NOT_FOUND, "offer %s in %s: there is no elastic pool '%s'", r->type, r->zone, r->pool);
+    if (r->total.cpus < 1 || r->total.gpus < 0 || r->total.memory_mib < 0 || r->price_uusd_h < 0 ||
+        r->on_demand_uusd_h < 0 || r->rank < OFFER_WITHDRAWN || r->market == MARKET_OWNED)
+        return err_set(e, ERR_INVALID, "offer %s in %s: its size, price, rank or market is out of range",
+            r->type, r->zone);
+    struct offer *o = find_offer(p, r);
+    if (!o)
+        o = new_offer(m, p, r);
+    if (memcmp(&o->row.total, &r->total, sizeof r->total) != 0)
+        o->seen = (struct resources){0};
+    o->row.rank = r->rank;
+    o->row.total = r->total;
+    o->row.price_uusd_h = r->price_uusd_h;
+    o->row.on_demand_uusd_h = r->on_demand_uusd_h;
+    offer_place(p, o);
+    touch_offer(m, o);
+    m->change++;
+    ret_outcome->id = o->row.id;
+    return 0;
+}
+
+/* True if the price says something new of this offer. */
+static bool reprice(struct offer *o, const struct event *ev)
+{
+    int64_t price = ev->price.uusd_h;
+    bool changed = false;
+    if (strcmp(o->row.type, ev->price.type) != 0 ||
+        (ev->price.zone[0] && strcmp(o->row.zone, ev->price.zone) != 0))
+        return false;
+    if (o->row.market == ev->price.market && o->row.price_uusd_h != price) {
+        o->row.price_uusd_h = price;
+        changed = true;
+    }
+    if (ev->price.market == MARKET_ON_DEMAND && o->row.on_demand_uusd_h != price) {
+        o->row.on_demand_uusd_h = price;
+        changed = true;
+    }
+    return changed;
+}
+
+int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    if (ev->price.uusd_h < 0)
+        return err_set(e, ERR_INVALID, "the price of %s in %s is negative", ev->price.type, ev->price.region);
+    ret_outcome->id = CORE_ID_NONE;
+    LIST_FOREACH(&m->all_pools, lp)
+    {
+        struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!p->row.elastic || strcmp(p->row.region, ev->price.region) != 0)
+            continue;
+        LIST_FOREACH(&p->offers, lo)
+        {
+            struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            if (!reprice(o, ev))
+                continue;
+            offer_place(p, o);
+            touch_offer(m, o);
+            m->change++;
+        }
+    }
+    return 0;
+}
+
+/* ---- instances ---- */
+
+int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct offer *o = model_offer(m, ev->launch.offer);
+    if (!o || o->pool->n_nodes >= o->pool->row.max_nodes)
+        return err_set(e, ERR_CONFLICT,
+            "offer %" PRId64 " cannot be launched: it is unknown, or its pool is full", ev->launch.offer);
+    struct instance *i = mem_alloc(sizeof *i);
+    i->row = (struct instance_row){
+        .id = m->next.next_instance++,
+        .market = o->row.market,
+        .state = INSTANCE_INTENDED,
+        .price_uusd_h = o->row.price_uusd_h,
+        .on_demand_uusd_h = o->row.on_demand_uusd_h,
+        .intended_at = ev->now.wall,
+        .launched_at = WALL_NONE,
+        .joined_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+    };
+    snprintf(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
+    STR_COPY(i->row.pool, o->row.pool);
+    STR_COPY(i->row.zone, o->row.zone);
+    STR_COPY(i->row.type, o->row.type);
+    i->pool = o->pool;
+    i->since = ev->now.mono;
+    instance_index(m, i);
+    touch_instance(m, i);
+    o->row.launches++;
+    touch_offer(m, o);
+    m->launches++;
+    char price[32];
+    str_format_usd(i->row.price_uusd_h, price, sizeof price);
+    history(m, ev->now, "launch", (struct history_of){.instance = i}, "%s %s in %s at %s/h for pool %s",
+        i->row.type, market_names[i->row.market], i->row.zone, price, i->row.pool);
+    ret_outcome->id = i->row.id;
+    return 0;
+}
+
+int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct instance *i = model_instance(m, ev->launched.instance);
+    ret_outcome->id = ev->launched.instance;
+    if (!i || i->row.provider_id[0] || !ev->launched.provider_id[0])
+        return 0;
+    instance_set_provider_id(m, i, ev->launched.provider_id);
+    if (!wall_is_set(i->row.launched_at))
+        i->row.launched_at = ev->now.wall;
+    if (i->row.state == INSTANCE_INTENDED)
+        instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
+    history(m, ev->now, "launched",
+        (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms}, "%s is %s",
+        i->row.type, i->row.provider_id);
+    return 0;
+}
+
+static void instance_end(struct model *m, struct instance *i, struct stamp now, const char *text)
+{
+    instance_move(m, i, INSTANCE_GONE, now);
+    i->row.ended_at = now.wall;
+    STR_COPY(i->row.text, text);
+    ledger_instance(m, i);
+    instance_unindex(m, i);
+    retire_instance(m, i);
+}
+
+int apply_launch_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct instance *i = model_instance(m, ev->refused.instance);
+    ret_outcome->id = ev->refused.instance;
+    if (!i || i->row.provider_id[0] || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_ENDING))
+        return 0; /* something was launched after all */
+    struct offer *o = model_offer_of(m, i);
+    int64_t avoided_ms = 0;
+    if (o) {
+        o->row.refusals++;
+        avoided_ms = offer_avoid(m, o, ev->now, !ev->refused.capacity);
+    }
+    char avoided[32];
+    time_format_duration(avoided_ms, avoided, sizeof avoided);
+    history(m, ev->now, "launch-refused", (struct history_of){.instance = i, .a = avoided_ms},
+        "%s %s in %s: %.120s; avoided for %s", i->row.type, market_names[i->row.market], i->row.zone,
+        ev->refused.text, avoided);
+    instance_end(m, i, ev->now, ev->refused.text);
+    return 0;
+}
+
+int apply_end_instance(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct instance *i = model_instance(m, ev->end_instance.instance);
+    ret_outcome->id = ev->end_instance.instance;
+    if (!i || i->row.state == INSTANCE_ENDING)
+        return 0;
+    if (i->node && !list_is_empty(&i->node->attempts))
+        return err_set(e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
+    struct offer *o = model_offer_of(m, i);
+    if (i->row.state == INSTANCE_LAUNCHED && o)
+        offer_avoid(m, o, ev->now, false); /* it never joined: as good as refused */
+    STR_COPY(i->row.text, ev->end_instance.text);
+    history(m, ev->now, "ending", (struct history_of){.node = i->node, .instance = i}, "%s", i->row.text);
+    instance_move(m, i, INSTANCE_ENDING, ev->now);
+    if (i->node)
+        node_gone(m, i->node, ev->now, ev->end_instance.text);
+    return 0;
+}
+
+void instance_reclaimed(struct model *m, struct instance *i)
+{
+    struct offer *o = model_offer_of(m, i);
+    if (i->row.reclaimed)
+        return;
+    i->row.reclaimed = true;
+    touch_instance(m, i);
+    if (!o)
+        return;
+    o->row.reclaims++;
+    touch_offer(m, o);
+}
+
+int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct instance *i = model_instance(m, ev->gone.instance);
+    ret_outcome->id = ev->gone.instance;
+    if (!i)
+        return 0;
+    struct offer *o = model_offer_of(m, i);
+    bool vanished = i->row.state == INSTANCE_RUNNING && i->row.market == MARKET_SPOT;
+    if (ev->gone.reclaimed || vanished)
+        instance_reclaimed(m, i);
+    if (o && i->row.state == INSTANCE_LAUNCHED)
+        offer_avoid(m, o, ev->now, false); /* it died before it joined: as good as refused */
+    if (o && wall_is_set(i->row.joined_at) && ev->now.wall.ms > i->row.joined_at.ms) {
+        o->row.up_ms += ev->now.wall.ms - i->row.joined_at.ms;
+        touch_offer(m, o);
+    }
+    history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
+        i->row.provider_id, ev->gone.text);
+    if (i->node)
+        node_gone(m, i->node, ev->now, ev->gone.text);
+    instance_end(m, i, ev->now, i->row.text[0] ? i->row.text : ev->gone.text);
+    return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events about jobs and their attempts. What an agent tells counts only for the job's live attempt on that
+ * node: anything else is stale, changes nothing and is safe to repeat.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void job_move(struct model *m, struct job *j, enum job_state to)
+{
+    int state = (int)j->row.state;
+    sm_move(&job_sm, j->row.id, &state, (int)to);
+    j->row.state = (enum job_state)state;
+    touch_job(m, j);
+}
+
+void job_finish(struct model *m, struct job *j, struct stamp now)
+{
+    job_move(m, j, JOB_ENDED);
+    j->row.ended_at = now.wall;
+    queue_disown(m, j);
+    map_remove(&m->jobs, j->row.id);
+    retire_job(m, j);
+}
+
+static int named_job(const struct model *m, int64_t id, struct job **ret_job, struct err *e)
+{
+    struct job *j = model_job(m, id);
+    if (!j)
+        return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
+    *ret_job = j;
+    return 0;
+}
+
+/* The live attempt that an agent's report is about, or NULL: stale. */
+static struct attempt *live_attempt(const struct model *m, int64_t job, int64_t attempt, int64_t node)
+{
+    struct job *j = model_job(m, job);
+    struct attempt *a = j ? j->attempt : NULL;
+    return a && a->row.attempt == attempt && a->row.node == node ? a : NULL;
+}
+
+static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
+{
+    struct spec_change *s = GROW(m->out.specs, m->out.n_specs);
+    *s = (struct spec_change){
+        .job = job,
+        .script = mem_strdup(spec->script),
+        .args_json = mem_strdup(spec->args_json),
+        .env_json = mem_strdup(spec->env_json),
+        .cwd = mem_strdup(spec->cwd),
+        .labels_json = mem_strdup(spec->labels_json),
+    };
+}
+
+static int check_submit(const struct job_row *r, struct err *e)
+{
+    if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
+        return err_set(
+            e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
+    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->retries_failed < 0)
+        return err_set(e, ERR_INVALID,
+            "job '%s': a time, a count to keep or a number of retries is below its range", r->name);
+    return 0;
+}
+
+int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job_row *r = ev->submit.job;
+    int rc = check_submit(r, e);
+    if (rc)
+        return rc;
+    struct job *j = mem_alloc(sizeof *j);
+    j->row = (struct job_row){
+        .id = m->next.next_job++,
+        .state = JOB_PENDING,
+        .need = r->need,
+        .time_limit_ms = r->time_limit_ms,
+        .market = r->market,
+        .method = r->method,
+        .ckpt_signal = r->ckpt_signal,
+        .ckpt_every_ms = r->ckpt_every_ms,
+        .ckpt_keep = r->ckpt_keep,
+        .retries_failed = r->retries_failed,
+        .submitted_at = ev->now.wall,
+        .started_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .last_good_progress = PROGRESS_NONE,
+        .last_good_at = WALL_NONE,
+        .progress = PROGRESS_NONE,
+        .progress_total = PROGRESS_NONE,
+        .queued_mono = ev->now.mono,
+    };
+    STR_COPY(j->row.name, r->name);
+    STR_COPY(j->row.user, r->user);
+    STR_COPY(j->row.pool, r->pool);
+    map_put(&m->jobs, j->row.id, j);
+    queue_adopt(m, j);
+    queue_add(m, j);
+    touch_job(m, j);
+    if (ev->submit.spec)
+        copy_spec(m, j->row.id, ev->submit.spec);
+    history(m, ev->now, "submitted", (struct history_of){.job = j}, "'%s' submitted by %s", j->row.name,
+        j->row.user);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j;
+    int rc = named_job(m, ev->cancel.job, &j, e);
+    if (rc)
+        return rc;
+    ret_outcome->id = j->row.id;
+    if (j->row.state == JOB_CANCELLING)
+        return 0;
+    history(m, ev->now, "cancel", (struct history_of){.job = j, .attempt = j->attempt}, "cancelled by %s",
+        ev->cancel.by);
+    if (j->attempt) {
+        job_move(m, j, JOB_CANCELLING);
+        attempt_stop(m, j->attempt, END_USER, false);
+        m->change++; /* it is no demand any more */
+    } else {
+        j->row.end = END_USER;
+        history(m, ev->now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
+            j->row.attempts ? " again" : "");
+        job_finish(m, j, ev->now);
+    }
+    return 0;
+}
+
+int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j;
+    int rc = named_job(m, ev->requeue.job, &j, e);
+    if (rc)
+        return rc;
+    if (j->row.state == JOB_CANCELLING)
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
+    ret_outcome->id = j->row.id;
+    if (!j->attempt || j->attempt->row.state == ATTEMPT_STOPPING)
+        return 0; /* it is, or is about to be, in the queue */
+    history(m, ev->now, "requeue", (struct history_of){.attempt = j->attempt},
+        "%s asked for it to be queued again", ev->requeue.by);
+    attempt_stop(m, j->attempt, END_USER, true);
+    return 0;
+}
+
+int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j;
+    int rc = named_job(m, ev->place.job, &j, e);
+    if (rc)
+        return rc;
+    struct node *n = model_node(m, ev->place.node);
+    if (j->row.state != JOB_PENDING || !n || !node_takes_work(n) || !resources_fit(&j->row.need, &n->free))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 " (any more)",
+            ev->place.job, ev->place.node);
+    queue_remove(m, j);
+    job_move(m, j, JOB_RUNNING);
+    struct attempt *a = mem_alloc(sizeof *a);
+    a->job = j;
+    a->row = (struct attempt_row){
+        .job = j->row.id,
+        .attempt = ++j->row.attempts,
+        .node = n->row.id,
+        .state = ATTEMPT_ASSIGNED,
+        .assigned_at = ev->now.wall,
+        .started_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .restored_progress = PROGRESS_NONE,
+        .price_uusd_h = n->row.price_uusd_h,
+        .on_demand_uusd_h = n->row.on_demand_uusd_h,
+    };
+    j->attempt = a;
+    node_attach(m, n, a);
+    touch_attempt(m, a);
+    history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = n},
+        "attempt %" PRId64 " on %s (%s)", a->row.attempt, n->row.name, market_names[n->row.market]);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+static bool ref_newer(struct ckpt_ref a, struct ckpt_ref b)
+{
+    return a.attempt != b.attempt ? a.attempt > b.attempt : a.sequence > b.sequence;
+}
+
+static void describe_start(const struct attempt_row *a, char *out, size_t size)
+{
+    if (a->restored.attempt == 0)
+        snprintf(out, size, "started from the beginning");
+    else if (a->restored_progress == PROGRESS_NONE)
+        snprintf(out, size, "resumed from checkpoint %" PRId64 ".%" PRId64, a->restored.attempt,
+            a->restored.sequence);
+    else
+        snprintf(out, size, "resumed at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+            a->restored_progress, a->restored.attempt, a->restored.sequence);
+}
+
+/* The store had a newer checkpoint than was told (its machine went before it could), or an older one had to
+ * do. */
+static void adopt_restored(struct job_row *j, const struct attempt_row *a, struct stamp now)
+{
+    if (ref_newer(a->restored, j->last_good)) {
+        j->last_good = a->restored;
+        j->last_good_progress = a->restored_progress;
+        j->last_good_at = now.wall;
+    } else if (ref_newer(j->last_good, a->restored) && j->last_good_progress != PROGRESS_NONE) {
+        int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
+        if (from != PROGRESS_NONE && from < j->last_good_progress)
+            j->lost_steps += j->last_good_progress - from;
+    }
+    if (a->restored_progress != PROGRESS_NONE)
+        j->progress = a->restored_progress;
+}
+
+int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct ckpt_ref restored = ev->started.restored;
+    if (restored.attempt >= ev->started.attempt)
+        return err_set(e, ERR_INVALID,
+            "job %" PRId64 ": attempt %" PRId64 " cannot resume from checkpoint %" PRId64 ".%" PRId64,
+            ev->started.job, ev->started.attempt, restored.attempt, restored.sequence);
+    struct attempt *a = live_attempt(m, ev->started.job, ev->started.attempt, ev->started.node);
+    ret_outcome->id = ev->started.job;
+    if (!a || wall_is_set(a->row.started_at))
+        return 0;
+    struct job *j = a->job;
+    if (a->row.state == ATTEMPT_ASSIGNED)
+        attempt_start(m, a);
+    a->row.started_at = ev->now.wall;
+    a->row.restored = restored;
+    a->row.restored_progress = ev->started.restored_progress;
+    a->row.restore_ms += ev->started.restore_ms;
+    touch_attempt(m, a);
+    if (ev->started.damaged > 0)
+        history(m, ev->now, "damaged", (struct history_of){.attempt = a, .a = ev->started.damaged},
+            "%" PRId32 " newer checkpoint%s did not verify and %s set aside", ev->started.damaged,
+            ev->started.damaged > 1 ? "s" : "", ev->started.damaged > 1 ? "were" : "was");
+    if (!wall_is_set(j->row.started_at))
+        j->row.started_at = ev->now.wall;
+    adopt_restored(&j->row, &a->row, ev->now);
+    touch_job(m, j);
+    char what[CORE_TEXT_MAX];
+    describe_start(&a->row, what, sizeof what);
+    history(m, ev->now, "started",
+        (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms}, "%s", what);
+    return 0;
+}
+
+int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    if (ev->ended.end <= END_NONE || ev->ended.end > END_CHECKPOINTED)
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": an attempt cannot end as %d", ev->ended.job,
+            (int)ev->ended.end);
+    struct attempt *a = live_attempt(m, ev->ended.job, ev->ended.attempt, ev->ended.node);
+    ret_outcome->id = ev->ended.job;
+    if (a)
+        attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
+    return 0;
+}
+
+static void describe_save(const struct event *ev, char *out, size_t size)
+{
+    char bytes[32], took[32];
+    str_format_bytes((uint64_t)ev->checkpoint.bytes, bytes, sizeof bytes);
+    time_format_duration(ev->checkpoint.took_ms, took, sizeof took);
+    int n = snprintf(out, size, "saved %s in %s", bytes, took);
+    if (ev->checkpoint.progress != PROGRESS_NONE)
+        snprintf(out + n, size - (size_t)n, " at step %" PRId64 " (%s)", ev->checkpoint.progress,
+            ev->checkpoint.cause);
+    else
+        snprintf(out + n, size - (size_t)n, " (%s)", ev->checkpoint.cause);
+}
+
+static void checkpoint_row(struct model *m, const struct event *ev)
+{
+    struct checkpoint_row *c = GROW(m->out.checkpoints, m->out.n_checkpoints);
+    *c = (struct checkpoint_row){
+        .job = ev->checkpoint.job,
+        .ref = ev->checkpoint.ref,
+        .node = ev->checkpoint.node,
+        .saved_at = ev->checkpoint.saved_at,
+        .bytes = ev->checkpoint.bytes,
+        .stored_bytes = ev->checkpoint.stored_bytes,
+        .took_ms = ev->checkpoint.took_ms,
+        .progress = ev->checkpoint.progress,
+    };
+    STR_COPY(c->cause, ev->checkpoint.cause);
+}
+
+int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0)
+        return err_set(
+            e, ERR_INVALID, "job %" PRId64 ": a checkpoint of negative size or time", ev->checkpoint.job);
+    struct ckpt_ref ref = ev->checkpoint.ref;
+    struct attempt *a = live_attempt(m, ev->checkpoint.job, ref.attempt, ev->checkpoint.node);
+    ret_outcome->id = ev->checkpoint.job;
+    if (!a || ref.sequence <= a->row.sequence)
+        return 0; /* fenced, or told before */
+    struct job_row *j = &a->job->row;
+    a->row.sequence = ref.sequence;
+    a->row.save_ms += ev->checkpoint.took_ms;
+    touch_attempt(m, a);
+    j->last_good = ref;
+    j->last_good_progress = ev->checkpoint.progress;
+    /* the agent's clock must not put a save into the future */
+    j->last_good_at = ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
+    if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
+        j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
+    j->save_ms = ev->checkpoint.took_ms;
+    j->ckpt_bytes = ev->checkpoint.bytes;
+    j->used_checkpointed = 0;
+    touch_job(m, a->job);
+    checkpoint_row(m, ev);
+    char what[CORE_TEXT_MAX];
+    describe_save(ev, what, sizeof what);
+    history(m, ev->now, "saved",
+        (struct history_of){.attempt = a, .a = ev->checkpoint.bytes, .b = ev->checkpoint.took_ms}, "%s",
+        what);
+    return 0;
+}
+
+int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct attempt *a = live_attempt(m, ev->save_failed.job, ev->save_failed.attempt, ev->save_failed.node);
+    ret_outcome->id = ev->save_failed.job;
+    if (a)
+        history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
+    return 0;
+}
+
+int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct job *j = model_job(m, ev->progress.job);
+    ret_outcome->id = ev->progress.job;
+    if (!j || !j->attempt || j->attempt->row.attempt != ev->progress.attempt)
+        return 0;
+    j->row.progress = ev->progress.done;
+    j->row.progress_total = ev->progress.total;
+    return 0;
+}

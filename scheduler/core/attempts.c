@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The end of an attempt: what it counts as, what its time was, and what becomes of its job. Every way in
+ * which an attempt can end, as reported or as concluded, goes through attempt_end, once.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static void attempt_move(struct model *m, struct attempt *a, enum attempt_state to)
+{
+    int state = (int)a->row.state;
+    sm_move(&attempt_sm, a->row.job, &state, (int)to);
+    a->row.state = (enum attempt_state)state;
+    touch_attempt(m, a);
+}
+
+void attempt_start(struct model *m, struct attempt *a)
+{
+    attempt_move(m, a, ATTEMPT_RUNNING);
+}
+
+void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first)
+{
+    if (a->row.state == ATTEMPT_STOPPING && save_first)
+        return; /* it is on its way already; only a cancel is stronger */
+    if (a->row.state != ATTEMPT_STOPPING)
+        attempt_move(m, a, ATTEMPT_STOPPING);
+    a->row.stop_reason = reason;
+    a->row.save_first = save_first;
+    touch_attempt(m, a);
+}
+
+/* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine went
+ * first. */
+static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
+{
+    bool itself = reported == END_SUCCEEDED || reported == END_RECLAIMED || reported == END_NODE_LOST;
+    return a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
+}
+
+static void describe_end(const struct attempt *a, char *out, size_t size)
+{
+    const char *name = end_kind_names[a->row.end], *sep = a->row.text[0] ? ": " : "";
+    char ran[32];
+    if (a->row.end == END_SUCCEEDED && wall_is_set(a->row.started_at)) {
+        time_format_duration(a->row.ended_at.ms - a->row.started_at.ms, ran, sizeof ran);
+        snprintf(out, size, "%s after %s%s%s", name, ran, sep, a->row.text);
+    } else if (a->row.end == END_FAILED) {
+        snprintf(out, size, "%s with exit code %" PRId32 "%s%s", name, a->row.exit_code, sep, a->row.text);
+    } else {
+        snprintf(out, size, "%s%s%s", name, sep, a->row.text);
+    }
+}
+
+/* What the next attempt computes again, in the program's own steps where it tells them. */
+static void count_lost(struct job_row *j, int64_t lost_ms)
+{
+    int64_t base = j->last_good.attempt ? j->last_good_progress : 0;
+    j->lost_ms += lost_ms;
+    if (j->progress != PROGRESS_NONE && base != PROGRESS_NONE && j->progress > base)
+        j->lost_steps += j->progress - base;
+    j->progress = j->last_good.attempt ? j->last_good_progress : PROGRESS_NONE;
+}
+
+static void describe_resume(const struct job_row *j, char *out, size_t size)
+{
+    if (j->last_good.attempt == 0)
+        snprintf(out, size, "starts from the beginning");
+    else if (j->last_good_progress == PROGRESS_NONE)
+        snprintf(out, size, "resumes from checkpoint %" PRId64 ".%" PRId64, j->last_good.attempt,
+            j->last_good.sequence);
+    else
+        snprintf(out, size, "resumes at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+            j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
+}
+
+static void job_requeue(struct model *m, struct job *j, struct stamp now)
+{
+    char resume[CORE_TEXT_MAX];
+    job_move(m, j, JOB_PENDING);
+    j->row.queued_mono = now.mono;
+    queue_add(m, j);
+    m->rewind++;
+    describe_resume(&j->row, resume, sizeof resume);
+    history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
+}
+
+void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
+    int32_t exit_code, const char *text)
+{
+    struct job *j = a->job;
+    struct verdict v = retry_judge(&j->row, counts_as(a, reported), a->row.sequence > 0);
+    attempt_move(m, a, ATTEMPT_ENDED);
+    a->row.end = v.end;
+    a->row.exit_code = exit_code;
+    a->row.ended_at = now.wall;
+    STR_COPY(a->row.text, v.text ? v.text : text);
+    int64_t lost_ms = ledger_attempt(m, a);
+    char what[CORE_TEXT_MAX];
+    describe_end(a, what, sizeof what);
+    history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = v.again ? lost_ms : 0},
+        "%s", what);
+    j->row.end = v.end;
+    j->row.exit_code = exit_code;
+    j->row.reclaims += v.end == END_RECLAIMED || v.end == END_NODE_LOST;
+    node_detach(m, a, now);
+    j->attempt = NULL;
+    retire_attempt(m, a);
+    if (v.again) {
+        count_lost(&j->row, lost_ms);
+        job_requeue(m, j, now);
+    } else {
+        job_finish(m, j, now);
+    }
+}
+
+void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)
+{
+    enum end_kind end = n->row.notice == NOTICE_TYPE_RECLAIM ? END_RECLAIMED : END_NODE_LOST;
+    LIST_FOREACH(&n->attempts, l)
+    attempt_end(m, now, LIST_ENTRY(l, struct attempt, on_node), end, 0, text);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model's invariants (model.h), checked from scratch. For tests and the simulator: it looks at
+ * everything.
+ */
+#include "scheduler/core/impl.h"
+
+#include <inttypes.h>
+
+#define BROKEN(...) err_set(e, ERR_INTERNAL, __VA_ARGS__)
+
+static int check_job(const struct model *m, const struct job *j, struct err *e)
+{
+    const struct attempt *a = j->attempt;
+    bool pending = j->row.state == JOB_PENDING;
+    if (j->row.state == JOB_ENDED || j->row.id >= m->next.next_job)
+        return BROKEN("job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
+    if (pending != (a == NULL))
+        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id, sm_name(&job_sm, (int)j->row.state),
+            a ? "has an" : "has no");
+    if (pending != tree_has(&j->in_shape) || !j->shape)
+        return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
+            sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
+    if (a && (a->row.state == ATTEMPT_ENDED || a->row.attempt != j->row.attempts || a->row.job != j->row.id))
+        return BROKEN("job %" PRId64 "'s live attempt %" PRId64 " is not its newest, %" PRId64, j->row.id,
+            a->row.attempt, j->row.attempts);
+    if (a && (!a->node || model_node(m, a->row.node) != a->node))
+        return BROKEN(
+            "job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id, a->row.node);
+    if (j->row.last_good.attempt > j->row.attempts)
+        return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
+    return 0;
+}
+
+static int check_jobs(const struct model *m, struct err *e)
+{
+    const struct job *j;
+    int64_t pending = 0, queued = 0, last = CORE_ID_NONE;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        int rc = check_job(m, j, e);
+        if (rc)
+            return rc;
+        pending += j->row.state == JOB_PENDING;
+    }
+    for (const struct shape *s = queue_first(m); s; s = queue_next(s)) {
+        const struct tree_link *first = tree_first(&s->pending);
+        queued += (int64_t)s->pending.n;
+        if (!first || TREE_ENTRY(first, struct job, in_shape)->row.id != s->head || s->head <= last)
+            return BROKEN("the queue is out of order at job %" PRId64, s->head);
+        last = s->head;
+    }
+    if (pending != m->n_pending || queued != pending)
+        return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted", pending,
+            queued, m->n_pending);
+    return 0;
+}
+
+static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
+{
+    bool works = node_takes_work(n), alive = n->row.state != NODE_LOST;
+    bool idle = n->instance && list_is_empty(&n->attempts) && (works || n->row.state == NODE_DRAINING);
+    if (works != tree_has(&n->by_free) || works != link_is_in(&n->by_growth))
+        return BROKEN(
+            "node %" PRId64 " is %s but indexed otherwise", n->row.id, sm_name(&node_sm, (int)n->row.state));
+    if (alive != link_is_in(&n->by_seen))
+        return BROKEN(
+            "node %" PRId64 "'s lease is %s", n->row.id, alive ? "not watched" : "watched though it is lost");
+    if (idle != (n->state_list == &n->pool->idle))
+        return BROKEN("node %" PRId64 " is %sidle but listed otherwise", n->row.id, idle ? "" : "not ");
+    if (list_is_empty(&n->attempts) != mono_is_set(n->idle_since))
+        return BROKEN("node %" PRId64 "'s idleness is not dated right", n->row.id);
+    (void)m;
+    return 0;
+}
+
+static int check_node(const struct model *m, const struct node *n, struct err *e)
+{
+    struct resources used = {0};
+    if (n->row.state == NODE_GONE || model_node(m, n->row.id) != n || n->row.id >= m->next.next_node)
+        return BROKEN("node %" PRId64 " is gone or not indexed", n->row.id);
+    LIST_FOREACH(&n->attempts, l)
+    {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        resources_give(&used, &a->job->row.need);
+        if (a->node != n || a->job->attempt != a || n->row.state == NODE_LOST)
+            return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64 " that is not live there",
+                n->row.id, a->row.job);
+    }
+    if (!resources_fit(&used, &n->row.total))
+        return BROKEN("node %" PRId64 " carries more than it has", n->row.id);
+    resources_give(&used, &n->free);
+    if (used.cpus != n->row.total.cpus || used.gpus != n->row.total.gpus ||
+        used.memory_mib != n->row.total.memory_mib)
+        return BROKEN("node %" PRId64 "'s free and used resources are not its total", n->row.id);
+    if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) || (n->instance && n->instance->node != n))
+        return BROKEN("node %" PRId64 " and its instance do not know each other", n->row.id);
+    return check_node_indexes(m, n, e);
+}
+
+static int check_nodes(const struct model *m, struct err *e)
+{
+    size_t seen = 0;
+    int64_t last = CORE_ID_NONE, lost = 0;
+    LIST_FOREACH(&m->all_nodes, l)
+    {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        int rc = check_node(m, n, e);
+        if (rc)
+            return rc;
+        if (n->row.id <= last)
+            return BROKEN("node %" PRId64 " is out of order", n->row.id);
+        last = n->row.id;
+        lost += n->row.state == NODE_LOST;
+        seen++;
+    }
+    if (seen != map_size(&m->nodes) || lost != m->n_nodes_lost)
+        return BROKEN("%zu nodes are listed, %zu indexed, %" PRId64 " counted as lost", seen,
+            map_size(&m->nodes), m->n_nodes_lost);
+    return 0;
+}
+
+static int check_instances(const struct model *m, struct err *e)
+{
+    size_t seen = 0;
+    LIST_FOREACH(&m->all_instances, l)
+    {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        bool coming = i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED;
+        if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
+            i->row.id >= m->next.next_instance)
+            return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);
+        if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) || coming != link_is_in(&i->coming))
+            return BROKEN("instance %" PRId64 " is %s but %s node", i->row.id,
+                sm_name(&instance_sm, (int)i->row.state), i->node ? "has a" : "has no");
+        if (i->node && i->node->row.id != i->row.node)
+            return BROKEN("instance %" PRId64 " has another node than its row says", i->row.id);
+        seen++;
+    }
+    if (seen != map_size(&m->instances) || seen != smap_size(&m->tokens))
+        return BROKEN("%zu instances are listed, %zu indexed, %zu tokens", seen, map_size(&m->instances),
+            smap_size(&m->tokens));
+    return 0;
+}
+
+static int check_pools(const struct model *m, struct err *e)
+{
+    LIST_FOREACH(&m->all_pools, l)
+    {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        int32_t n = 0;
+        LIST_FOREACH(&m->all_instances, li)
+        n += LIST_ENTRY(li, struct instance, in_all)->pool == p;
+        if (n != p->n_nodes)
+            return BROKEN(
+                "pool %s has %" PRId32 " instances but counts %" PRId32, p->row.name, n, p->n_nodes);
+    }
+    return 0;
+}
+
+int model_check(const struct model *m, struct err *e)
+{
+    int rc = check_jobs(m, e);
+    if (rc == 0)
+        rc = check_nodes(m, e);
+    if (rc == 0)
+        rc = check_instances(m, e);
+    return rc ? rc : check_pools(m, e);
+}

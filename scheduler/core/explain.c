@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a job waits. The same facts that plan.h decides on, put into words; it looks at every node and offer,
+ * which is fine for a question that a person asks.
+ */
+#include "scheduler/core/explain.h"
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct answer {
+    struct reason *out;
+    size_t n, max;
+};
+
+static void say(struct answer *a, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(struct answer *a, const char *code, const char *fmt, ...)
+{
+    if (a->n == a->max)
+        return;
+    struct reason *r = &a->out[a->n++];
+    STR_COPY(r->code, code);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->text, sizeof r->text, fmt, ap);
+    va_end(ap);
+}
+
+/* What there is for a job of this kind of demand. */
+struct survey {
+    int64_t nodes, other_market, too_small;       /* nodes and offers that are large enough, but ... */
+    int64_t busy, draining, noticed, lost, ready; /* nodes of the right market and size */
+    int64_t offers, coming;
+    struct resources largest; /* of the right pool, node or offer */
+};
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static bool serves(const struct pool *p, const struct shape *s)
+{
+    return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
+}
+
+/* Can a machine of this size and market ever hold it? */
+static bool suits(struct survey *v, const struct shape *s, const struct resources *total, enum market market)
+{
+    if (total->cpus > v->largest.cpus)
+        v->largest = *total;
+    if (!resources_fit(&s->need, total)) {
+        v->too_small++;
+        return false;
+    }
+    if (!wish_allows(s->wish, market)) {
+        v->other_market++;
+        return false;
+    }
+    return true;
+}
+
+static void survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
+{
+    LIST_FOREACH(&m->all_nodes, l)
+    {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (!serves(n->pool, s) || !suits(v, s, &n->row.total, n->row.market))
+            continue;
+        v->nodes++;
+        v->draining += n->row.state == NODE_DRAINING;
+        v->noticed += n->row.state == NODE_NOTICED;
+        v->lost += n->row.state == NODE_LOST;
+        v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
+        v->ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free);
+    }
+}
+
+static void survey_offers(const struct model *m, const struct shape *s, struct survey *v)
+{
+    LIST_FOREACH(&m->all_pools, lp)
+    {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
+            continue;
+        LIST_FOREACH(&p->offers, lo)
+        {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, &total, o->row.market);
+        }
+    }
+}
+
+static bool explain_impossible(
+    const struct model *m, const struct shape *s, const struct survey *v, struct answer *a)
+{
+    if (s->pool[0] && !model_pool(m, s->pool)) {
+        say(a, "no-pool", "there is no pool '%s'", s->pool);
+        return true;
+    }
+    if (v->nodes + v->offers > 0)
+        return false;
+    if (v->other_market > 0)
+        say(a, "market",
+            "only machines of another market than %s are large enough; --market any would use them",
+            market_wish_names[s->wish]);
+    else if (v->too_small > 0)
+        say(a, "too-large",
+            "it needs %" PRId32 " cpus, %" PRId32 " gpus, %" PRId64 " MiB; the largest machine has %" PRId32
+            " cpus, %" PRId32 " gpus, %" PRId64 " MiB",
+            s->need.cpus, s->need.gpus, s->need.memory_mib, v->largest.cpus, v->largest.gpus,
+            v->largest.memory_mib);
+    else
+        say(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
+            s->pool[0] ? " pool '" : "", s->pool, s->pool[0] ? "'" : "");
+    return true;
+}
+
+static void explain_coming(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
+{
+    LIST_FOREACH(&m->all_instances, l)
+    {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        const struct offer *o = model_offer_of(m, i);
+        if (!link_is_in(&i->coming) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
+            continue;
+        struct resources total = offer_total(o);
+        if (!resources_fit(&s->need, &total))
+            continue;
+        char since[32];
+        time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
+        say(a, "launching", "instance %" PRId64 " (%s %s in %s) is %s since %s", i->row.id, i->row.type,
+            market_names[i->row.market], i->row.zone,
+            i->row.state == INSTANCE_INTENDED ? "being asked for" : "booting", since);
+    }
+}
+
+static void explain_offers(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
+{
+    LIST_FOREACH(&m->all_pools, lp)
+    {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
+            continue;
+        if (p->n_nodes >= p->row.max_nodes)
+            say(a, "pool-full", "pool %s has %" PRId32 " of at most %" PRId32 " nodes", p->row.name,
+                p->n_nodes, p->row.max_nodes);
+        LIST_FOREACH(&p->offers, lo)
+        {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            struct mono until = o->row.avoid_until;
+            if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
+                !wish_allows(s->wish, o->row.market) || !mono_is_set(until) || until.ms <= now.mono.ms)
+                continue;
+            char in[32];
+            time_format_duration(until.ms - now.mono.ms, in, sizeof in);
+            say(a, "offer-refused", "%s %s in %s gave no machine (%" PRId32 " in a row); tried again in %s",
+                o->row.type, market_names[o->row.market], o->row.zone, o->row.refused_in_a_row, in);
+        }
+    }
+}
+
+static void explain_nodes(const struct survey *v, struct answer *a)
+{
+    if (v->busy)
+        say(a, "nodes-busy", "%" PRId64 " node%s large enough but busy", v->busy,
+            v->busy == 1 ? " is" : "s are");
+    if (v->noticed)
+        say(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
+            v->noticed == 1 ? " is" : "s are");
+    if (v->draining)
+        say(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
+            v->draining == 1 ? " is" : "s are");
+    if (v->lost)
+        say(a, "nodes-lost", "%" PRId64 " node%s not heard of", v->lost, v->lost == 1 ? " is" : "s are");
+}
+
+/* Older jobs that could run where this one could. */
+static void explain_queue(const struct model *m, const struct job *j, struct answer *a)
+{
+    int64_t ahead = 0, oldest = CORE_ID_NONE;
+    for (const struct shape *s = queue_first(m); s && s->head < j->row.id; s = queue_next(s)) {
+        if (s->pool[0] && j->shape->pool[0] && strcmp(s->pool, j->shape->pool) != 0)
+            continue;
+        for (const struct tree_link *l = tree_first(&s->pending); l; l = tree_next(l)) {
+            if (TREE_ENTRY(l, struct job, in_shape)->row.id >= j->row.id)
+                break;
+            ahead++;
+            if (oldest == CORE_ID_NONE)
+                oldest = s->head;
+        }
+    }
+    if (ahead)
+        say(a, "queue-ahead", "%" PRId64 " older job%s wait%s too; the oldest is job %" PRId64, ahead,
+            plural(ahead), ahead == 1 ? "s" : "", oldest);
+}
+
+static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct survey v = {0};
+    survey_nodes(m, j->shape, &v);
+    survey_offers(m, j->shape, &v);
+    if (explain_impossible(m, j->shape, &v, a))
+        return;
+    if (v.ready)
+        say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
+            v.ready == 1 ? " has" : "s have");
+    explain_coming(m, j->shape, now, a);
+    explain_offers(m, j->shape, now, a);
+    explain_nodes(&v, a);
+    explain_queue(m, j, a);
+}
+
+size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max};
+    const struct job *j = model_job(m, job);
+    if (!j)
+        return 0;
+    if (j->row.state == JOB_RUNNING)
+        say(&a, "running", "attempt %" PRId64 " is %s on %s", j->attempt->row.attempt,
+            sm_name(&attempt_sm, (int)j->attempt->row.state), j->attempt->node->row.name);
+    else if (j->row.state == JOB_CANCELLING)
+        say(&a, "cancelling", "attempt %" PRId64 " on %s is being stopped", j->attempt->row.attempt,
+            j->attempt->node->row.name);
+    else
+        explain_pending(m, now, j, &a);
+    return a.n;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of core/ share and nobody else sees: the insides of the model and the small moves that
+ * events are made of. Every change of a row goes through a function that marks it as changed.
+ */
+#ifndef BELAY_CORE_IMPL_H
+#define BELAY_CORE_IMPL_H
+
+#include "scheduler/core/model.h"
+
+/* The jobs that ask for the same: they fit together or not at all. */
+struct shape {
+    int64_t id; /* never given twice */
+    struct resources need;
+    char pool[CORE_NAME_MAX]; /* "": any */
+    enum market_wish wish;
+    int64_t n_jobs;            /* pending and running */
+    struct tree pending;       /* struct job by id: the oldest first, requeued ones in their old place */
+    int64_t head;              /* id of the first pending */
+    struct tree_link in_queue; /* while it has pending jobs; by head */
+};
+
+struct model {
+    struct model_options options;
+    struct map jobs, nodes, instances, offers;                    /* by id */
+    struct smap shapes, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
+    struct list all_nodes, all_instances, all_pools;
+    struct tree queue;     /* shapes with pending jobs */
+    struct list by_seen;   /* nodes */
+    struct list by_growth; /* nodes that take work */
+    struct list noticed;   /* nodes; elastic ones without attempts first */
+    struct list lost;      /* elastic nodes, longest first */
+    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers;
+    struct changes out; /* what cannot change any more: history, rows that left the model */
+    struct model_counters next;
+    int64_t next_shape;
+    int64_t n_pending, n_nodes_up, n_nodes_lost;
+    /* For the planner's memory. growth: some node has more room than before. rewind: that, or a job came back
+     * into its place in the queue. change: something else that launches depend on. launches: only a launch.
+     */
+    int64_t growth, rewind, change, launches;
+};
+
+/* Appends a zeroed element to an array with its count and yields its address; doubles at powers of two. */
+#define GROW(array, n)                                                                                       \
+    ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array)) : (array),     \
+        memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
+
+/* ---- resources (resources.c) ---- */
+bool resources_fit(const struct resources *need, const struct resources *room);
+void resources_take(struct resources *room, const struct resources *need);
+void resources_give(struct resources *room, const struct resources *need);
+int64_t resources_times(const struct resources *room, const struct resources *need); /* how often need fits */
+/* value * share of total that need takes up by its dominant resource, rounded down; at most value. */
+int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value);
+bool wish_allows(enum market_wish wish, enum market market);
+/* What a machine of this offer can be counted on to have. */
+struct resources offer_total(const struct offer *o);
+
+/* ---- changes (changes.c) ---- */
+void touch_job(struct model *m, struct job *j);
+void touch_attempt(struct model *m, struct attempt *a);
+void touch_node(struct model *m, struct node *n);
+void touch_instance(struct model *m, struct instance *i);
+void touch_pool(struct model *m, struct pool *p);
+void touch_offer(struct model *m, struct offer *o);
+/* The row is written for the last time; the thing is freed. It must be in no index. */
+void retire_job(struct model *m, struct job *j);
+void retire_attempt(struct model *m, struct attempt *a);
+void retire_node(struct model *m, struct node *n);
+void retire_instance(struct model *m, struct instance *i);
+
+/* History. The row's text is what fmt says; the ids come from what is given (NULL: none). */
+struct history_of {
+    const struct job *job;
+    const struct attempt *attempt;
+    const struct node *node;
+    const struct instance *instance;
+    int64_t a, b;
+};
+void history(struct model *m, struct stamp now, const char *kind, struct history_of of, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+void ledger_add(struct model *m, const struct ledger_row *row); /* rows of 0 ms are left out */
+
+/* ---- queue (queue.c) ---- */
+void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape */
+void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */
+void queue_remove(struct model *m, struct job *j); /* harmless when it is not in */
+void queue_disown(struct model *m, struct job *j); /* the job leaves the model */
+struct shape *queue_first(const struct model *m);
+struct shape *queue_at_least(const struct model *m, int64_t head); /* the first whose head is not older */
+struct shape *queue_next(const struct shape *s);
+
+/* ---- nodes (nodes.c) ---- */
+void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */
+void node_unindex(struct model *m, struct node *n); /* out of all of them */
+void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now);
+/* Puts the node into the lists that its state and load call for; grew: it may have more room than before. */
+void node_refresh(struct model *m, struct node *n, bool grew);
+bool node_takes_work(const struct node *n);
+void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes the resources */
+void node_detach(struct model *m, struct attempt *a, struct stamp now);
+void node_gone(
+    struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
+/* The node for a job of this shape (plan.h, 2.), or NULL. */
+struct node *nodes_best(const struct model *m, const struct shape *s);
+
+/* ---- jobs (apply_job.c) ---- */
+void job_move(struct model *m, struct job *j, enum job_state to);
+void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
+
+/* ---- attempts (attempts.c) ---- */
+void attempt_start(struct model *m, struct attempt *a);
+/* save_first: save, then stop, unless it is being stopped already; else at once, whatever it was stopped for.
+ */
+void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first);
+/* The end as reported; what it counts as, and what becomes of the job, is decided here. */
+void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
+    int32_t exit_code, const char *text);
+void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text);
+
+/* ---- retry (retry.c) ---- */
+struct verdict {
+    enum end_kind end; /* what it counts as */
+    bool again;
+    const char *text; /* why that, when it is not what was reported; else NULL */
+};
+/* Counts the end in the row's budgets. saved: the attempt committed a checkpoint. */
+struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
+
+/* ---- ledger (ledger.c) ---- */
+/* Writes the attempt's rows, adds to the sums of its job and instance. Returns the work lost, in ms. */
+int64_t ledger_attempt(struct model *m, struct attempt *a);
+void ledger_instance(struct model *m, const struct instance *i);
+
+/* ---- instances (instances.c) ---- */
+struct pool *pool_add(struct model *m, const struct pool_row *r);
+void instance_index(struct model *m, struct instance *i);
+void instance_unindex(struct model *m, struct instance *i);
+void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now);
+void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id);
+void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
+/* It gave no machine: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
+ */
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest);
+void offer_saw(struct offer *o, const struct resources *total);
+
+void instance_reclaimed(struct model *m, struct instance *i); /* counted once */
+
+/* ---- events ---- */
+typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_node_delete(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_node_lost(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_launch_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_end_instance(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+
+#endif

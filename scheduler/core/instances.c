@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Instances in their indexes, and offers that gave no machine.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+
+#define AVOID_LONGEST 60 /* times the first avoidance */
+#define PROVIDER_KEY_MAX (2 * CORE_NAME_MAX)
+
+static void provider_key(const char *region, const char *id, char *out)
+{
+    snprintf(out, PROVIDER_KEY_MAX, "%s\n%s", region, id);
+}
+
+static void refresh(struct instance *i)
+{
+    link_remove(&i->coming);
+    if (i->row.state == INSTANCE_INTENDED)
+        list_push_back(&i->pool->intended, &i->coming);
+    else if (i->row.state == INSTANCE_LAUNCHED)
+        list_push_back(&i->pool->booting, &i->coming);
+}
+
+struct pool *pool_add(struct model *m, const struct pool_row *r)
+{
+    struct pool *p = mem_alloc(sizeof *p);
+    p->row = *r;
+    p->index = (int32_t)smap_size(&m->pools);
+    smap_put(&m->pools, r->name, p);
+    list_push_back(&m->all_pools, &p->in_all);
+    return p;
+}
+
+void instance_index(struct model *m, struct instance *i)
+{
+    map_put(&m->instances, i->row.id, i);
+    smap_put(&m->tokens, i->row.token, i);
+    list_push_back(&m->all_instances, &i->in_all);
+    i->pool->n_nodes++;
+    if (i->row.provider_id[0]) {
+        char key[PROVIDER_KEY_MAX];
+        provider_key(i->pool->row.region, i->row.provider_id, key);
+        smap_put(&m->provider_ids, key, i);
+    }
+    refresh(i);
+}
+
+void instance_unindex(struct model *m, struct instance *i)
+{
+    map_remove(&m->instances, i->row.id);
+    smap_remove(&m->tokens, i->row.token);
+    if (i->row.provider_id[0]) {
+        char key[PROVIDER_KEY_MAX];
+        provider_key(i->pool->row.region, i->row.provider_id, key);
+        smap_remove(&m->provider_ids, key);
+    }
+    link_remove(&i->in_all);
+    link_remove(&i->coming);
+    i->pool->n_nodes--;
+    m->change++;
+}
+
+void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id)
+{
+    char key[PROVIDER_KEY_MAX];
+    STR_COPY(i->row.provider_id, provider_id);
+    provider_key(i->pool->row.region, i->row.provider_id, key);
+    smap_put(&m->provider_ids, key, i);
+    touch_instance(m, i);
+}
+
+struct instance *model_instance_by_provider_id(
+    const struct model *m, const char *region, const char *provider_id)
+{
+    char key[PROVIDER_KEY_MAX];
+    provider_key(region, provider_id, key);
+    return smap_get(&m->provider_ids, key);
+}
+
+void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now)
+{
+    int state = (int)i->row.state;
+    sm_move(&instance_sm, i->row.id, &state, (int)to);
+    i->row.state = (enum instance_state)state;
+    i->since = now.mono;
+    touch_instance(m, i);
+    refresh(i);
+    m->change++;
+}
+
+struct offer *model_offer_of(const struct model *m, const struct instance *i)
+{
+    (void)m;
+    LIST_FOREACH(&i->pool->offers, l)
+    {
+        struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        if (o->row.market == i->row.market && strcmp(o->row.type, i->row.type) == 0 &&
+            strcmp(o->row.zone, i->row.zone) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static bool comes_before(const struct offer_row *a, const struct offer_row *b)
+{
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
+    if (a->price_uusd_h != b->price_uusd_h)
+        return a->price_uusd_h < b->price_uusd_h;
+    return a->id < b->id;
+}
+
+void offer_place(struct pool *p, struct offer *o)
+{
+    link_remove(&o->in_pool);
+    LIST_FOREACH(&p->offers, l)
+    {
+        if (comes_before(&o->row, &LIST_ENTRY(l, struct offer, in_pool)->row)) {
+            list_insert_before(l, &o->in_pool);
+            return;
+        }
+    }
+    list_push_back(&p->offers, &o->in_pool);
+}
+
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest)
+{
+    bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
+    int64_t first = o->pool->row.refusal_backoff_ms, times = 1;
+    if (!avoided)
+        o->row.refused_in_a_row++; /* several launches of one moment that are refused together count once */
+    for (int n = 1; n < o->row.refused_in_a_row && times < AVOID_LONGEST; n++)
+        times *= 2;
+    if (longest || times > AVOID_LONGEST)
+        times = AVOID_LONGEST;
+    int64_t until = now.mono.ms + first * times;
+    if (!avoided || longest)
+        o->row.avoid_until = (struct mono){until};
+    m->change++;
+    touch_offer(m, o);
+    return o->row.avoid_until.ms - now.mono.ms;
+}
+
+void offer_saw(struct offer *o, const struct resources *total)
+{
+    struct resources t = {.cpus = total->cpus, .gpus = total->gpus, .memory_mib = total->memory_mib};
+    if (o->seen.cpus > 0) {
+        t.cpus = o->seen.cpus < t.cpus ? o->seen.cpus : t.cpus;
+        t.gpus = o->seen.gpus < t.gpus ? o->seen.gpus : t.gpus;
+        t.memory_mib = o->seen.memory_mib < t.memory_mib ? o->seen.memory_mib : t.memory_mib;
+    }
+    o->seen = t;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arithmetic of time and money.
+ */
+#include "scheduler/core/model.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define HOUR_MS 3600000
+#define INTERVAL_MIN_MS SECONDS_MS(15)
+#define INTERVAL_MAX_MS SECONDS_MS(30 * 60)
+#define PRIOR_RECLAIMS_PER_HOUR 0.05
+#define PRIOR_HOURS 20.0
+
+int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
+{
+    double save = save_ms > 0 ? (double)save_ms : 1000.0;
+    double rate = reclaims_per_hour > 0 ? reclaims_per_hour : PRIOR_RECLAIMS_PER_HOUR;
+    double best = sqrt(2.0 * save * (HOUR_MS / rate));
+    if (best <= INTERVAL_MIN_MS)
+        return INTERVAL_MIN_MS;
+    if (best >= INTERVAL_MAX_MS)
+        return INTERVAL_MAX_MS;
+    return (int64_t)best;
+}
+
+int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
+{
+    assert(ms >= 0 && uusd_h >= 0);
+    int64_t hours = ms / HOUR_MS, rest = ms % HOUR_MS; /* apart, so that no product overflows */
+    return hours * uusd_h + (rest * uusd_h + HOUR_MS / 2) / HOUR_MS;
+}
+
+double model_reclaims_per_hour(const struct model *m, const struct node *n)
+{
+    const struct offer *o = n->instance ? model_offer_of(m, n->instance) : NULL;
+    double reclaims = o ? (double)o->row.reclaims : 0;
+    double hours = o ? (double)o->row.up_ms / HOUR_MS : 0;
+    return (reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) / (hours + PRIOR_HOURS);
+}

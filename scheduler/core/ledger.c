@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never changed.
+ *
+ * Invariants.
+ *  1. The rows of an attempt add up to its time on the node (assigned to ended) and to its share of the
+ * node's price. The share is by its dominant resource: who takes all the memory pays for the whole node.
+ *  2. The rows of an instance (its attempts', boot, idle) add up to core_cost_uusd(launched to ended)
+ * exactly: idle takes what rounding left, and attempts whose dominant resources differ are never charged more
+ * together than the node has cost since it joined (the last to end pays less).
+ *  3. Only useful time would have been paid in an undisturbed run on-demand; the rest counts 0 there.
+ */
+#include "scheduler/core/impl.h"
+
+static int64_t span_ms(struct wall from, struct wall to)
+{
+    if (!wall_is_set(from) || !wall_is_set(to) || to.ms < from.ms)
+        return 0; /* the wall clock may be set back */
+    return to.ms - from.ms;
+}
+
+static int64_t within(int64_t ms, int64_t max)
+{
+    return ms < 0 ? 0 : ms > max ? max : ms;
+}
+
+static bool saved_here(const struct attempt *a)
+{
+    return a->row.sequence > 0 && a->job->row.last_good.attempt == a->row.attempt;
+}
+
+/* What happened after the last state that was kept, from `from` on when nothing was. */
+static int64_t unsaved_ms(const struct attempt *a, struct wall from)
+{
+    const struct job_row *j = &a->job->row;
+    if (a->row.end == END_SUCCEEDED)
+        return 0;
+    if (!saved_here(a))
+        return span_ms(from, a->row.ended_at);
+    if (j->progress != PROGRESS_NONE && j->progress == j->last_good_progress)
+        return 0;
+    return span_ms(j->last_good_at, a->row.ended_at);
+}
+
+/* What the attempt costs of the node, so that all of the node's attempts together never cost more than it
+ * does. */
+static int64_t attempt_cost(const struct attempt *a, int64_t ms)
+{
+    const struct instance *i = a->node->instance;
+    int64_t whole = core_cost_uusd(ms, a->row.price_uusd_h);
+    int64_t cost = resources_share(&a->job->row.need, &a->node->row.total, whole);
+    if (!i)
+        return cost;
+    int64_t since_join = core_cost_uusd(span_ms(i->row.joined_at, a->row.ended_at), i->row.price_uusd_h);
+    return within(cost, since_join - i->row.attempts_uusd);
+}
+
+int64_t ledger_attempt(struct model *m, struct attempt *a)
+{
+    struct job_row *j = &a->job->row;
+    struct instance *i = a->node->instance;
+    const struct resources *need = &j->need, *total = &a->node->row.total;
+    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), cost = attempt_cost(a, ms);
+    int64_t restore = within(a->row.restore_ms, ms), save = within(a->row.save_ms, ms - restore);
+    int64_t lost = within(unsaved_ms(a, a->row.assigned_at), ms - restore - save);
+    const struct {
+        enum ledger_kind kind;
+        int64_t ms;
+    } parts[] = {{LEDGER_RESTORE, restore}, {LEDGER_SAVE, save}, {LEDGER_LOST, lost},
+        {LEDGER_USEFUL, ms - restore - save - lost}};
+    int64_t ms_so_far = 0, cost_so_far = 0;
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+        ms_so_far += parts[k].ms;
+        int64_t upto = ms > 0 ? (int64_t)((__extension__(__int128) cost) * ms_so_far / ms) : 0;
+        struct ledger_row r = {.job = a->row.job,
+            .attempt = a->row.attempt,
+            .node = a->row.node,
+            .instance = a->node->row.instance,
+            .kind = parts[k].kind,
+            .from = a->row.assigned_at,
+            .to = a->row.ended_at,
+            .ms = parts[k].ms,
+            .uusd = upto - cost_so_far};
+        if (r.kind == LEDGER_USEFUL)
+            r.on_demand_uusd = resources_share(need, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
+        cost_so_far = upto;
+        j->on_demand_uusd += r.on_demand_uusd;
+        ledger_add(m, &r);
+    }
+    j->cost_uusd += cost;
+    if (i) {
+        i->row.attempts_uusd += cost;
+        i->row.attempts_ms += resources_share(need, total, ms);
+        touch_instance(m, i);
+    }
+    return wall_is_set(a->row.started_at) ? unsaved_ms(a, a->row.started_at) : 0;
+}
+
+void ledger_instance(struct model *m, const struct instance *i)
+{
+    const struct instance_row *r = &i->row;
+    if (!wall_is_set(r->launched_at))
+        return;
+    struct wall booted = wall_is_set(r->joined_at) ? r->joined_at : r->ended_at;
+    int64_t all_ms = span_ms(r->launched_at, r->ended_at),
+            boot_ms = within(span_ms(r->launched_at, booted), all_ms);
+    int64_t all = core_cost_uusd(all_ms, r->price_uusd_h);
+    int64_t boot = within(core_cost_uusd(boot_ms, r->price_uusd_h), all - r->attempts_uusd);
+    struct ledger_row row = {.node = r->node,
+        .instance = r->id,
+        .kind = LEDGER_BOOT,
+        .from = r->launched_at,
+        .to = booted,
+        .ms = boot_ms,
+        .uusd = boot};
+    ledger_add(m, &row);
+    row.kind = LEDGER_IDLE;
+    row.from = booted;
+    row.to = r->ended_at;
+    row.ms = within(all_ms - boot_ms - r->attempts_ms, all_ms);
+    row.uusd = all - boot - r->attempts_uusd;
+    ledger_add(m, &row);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recovery: the stored rows become a model again. What contradicts another row is refused by name: a
+ * scheduler that guesses would run a job twice. Waits start anew, since monotonic time does not outlive a
+ * process.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+
+/* Ids come in order and are counted. */
+static int check_id(int64_t id, int64_t *next, const char *thing, struct err *e)
+{
+    if (id < *next)
+        return err_set(e, ERR_CORRUPT, "stored %s %" PRId64 " comes twice or out of order", thing, id);
+    *next = id + 1;
+    return 0;
+}
+
+int model_load_pool(struct model *m, const struct pool_row *r, struct err *e)
+{
+    if (!r->name[0] || model_pool(m, r->name))
+        return err_set(e, ERR_CORRUPT, "stored pool '%s' comes twice or has no name", r->name);
+    pool_add(m, r);
+    return 0;
+}
+
+int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
+{
+    struct pool *p = model_pool(m, r->pool);
+    if (!p)
+        return err_set(
+            e, ERR_CORRUPT, "stored offer %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
+    int rc = check_id(r->id, &m->next.next_offer, "offer", e);
+    if (rc)
+        return rc;
+    struct offer *o = mem_alloc(sizeof *o);
+    o->row = *r;
+    o->row.avoid_until = MONO_NONE;
+    o->pool = p;
+    map_put(&m->offers, r->id, o);
+    offer_place(p, o);
+    return 0;
+}
+
+int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e)
+{
+    struct pool *p = model_pool(m, r->pool);
+    if (!p)
+        return err_set(e, ERR_CORRUPT, "stored instance %" PRId64 " is of pool '%s', which is not stored",
+            r->id, r->pool);
+    if (r->state < INSTANCE_INTENDED || r->state >= INSTANCE_GONE || model_instance_by_token(m, r->token))
+        return err_set(
+            e, ERR_CORRUPT, "stored instance %" PRId64 " is gone, or its token comes twice", r->id);
+    int rc = check_id(r->id, &m->next.next_instance, "instance", e);
+    if (rc)
+        return rc;
+    struct instance *i = mem_alloc(sizeof *i);
+    i->row = *r;
+    i->pool = p;
+    i->since = now.mono;
+    instance_index(m, i);
+    return 0;
+}
+
+static int check_node(
+    const struct model *m, const struct node_row *r, const struct instance *i, struct err *e)
+{
+    if (r->state < NODE_UP || r->state >= NODE_GONE || r->market < MARKET_OWNED ||
+        r->market > MARKET_ON_DEMAND)
+        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is gone, or of no market", r->id);
+    if (!model_pool(m, r->pool))
+        return err_set(
+            e, ERR_CORRUPT, "stored node %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
+    if (smap_get(&m->names, r->name) || model_node_by_key(m, r->key_hash))
+        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " has the name or the key of another", r->id);
+    if (r->instance != CORE_ID_NONE &&
+        (!i || i->node || i->row.node != r->id || i->row.state != INSTANCE_RUNNING))
+        return err_set(e, ERR_CORRUPT,
+            "stored node %" PRId64 " and its instance %" PRId64 " contradict each other", r->id, r->instance);
+    return 0;
+}
+
+int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e)
+{
+    struct instance *i = r->instance != CORE_ID_NONE ? model_instance(m, r->instance) : NULL;
+    int rc = check_node(m, r, i, e);
+    if (rc == 0)
+        rc = check_id(r->id, &m->next.next_node, "node", e);
+    if (rc)
+        return rc;
+    struct node *n = mem_alloc(sizeof *n);
+    n->row = *r;
+    n->free = r->total;
+    n->pool = model_pool(m, r->pool);
+    n->instance = i;
+    n->last_seen = n->since = n->idle_since = now.mono;
+    m->n_nodes_lost += r->state == NODE_LOST;
+    if (i) {
+        struct offer *o = model_offer_of(m, i);
+        i->node = n;
+        if (o)
+            offer_saw(o, &r->total);
+    }
+    node_index(m, n);
+    return 0;
+}
+
+int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e)
+{
+    if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
+        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
+    int rc = check_id(r->id, &m->next.next_job, "job", e);
+    if (rc)
+        return rc;
+    struct job *j = mem_alloc(sizeof *j);
+    j->row = *r;
+    j->row.queued_mono = now.mono;
+    map_put(&m->jobs, r->id, j);
+    queue_adopt(m, j);
+    if (r->state == JOB_PENDING)
+        queue_add(m, j);
+    return 0;
+}
+
+int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e)
+{
+    struct job *j = model_job(m, r->job);
+    struct node *n = model_node(m, r->node);
+    if (!j || j->attempt || j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
+        return err_set(e, ERR_CORRUPT,
+            "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt, r->job);
+    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free))
+        return err_set(e, ERR_CORRUPT,
+            "stored attempt %" PRId64 " of job %" PRId64 " cannot be on node %" PRId64, r->attempt, r->job,
+            r->node);
+    if (r->state < ATTEMPT_ASSIGNED || r->state >= ATTEMPT_ENDED)
+        return err_set(e, ERR_CORRUPT,
+            "stored attempt %" PRId64 " of job %" PRId64 " is loaded though it ended", r->attempt, r->job);
+    struct attempt *a = mem_alloc(sizeof *a);
+    a->row = *r;
+    a->job = j;
+    j->attempt = a;
+    node_attach(m, n, a);
+    return 0;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int model_load_end(struct model *m, const struct model_counters *c, struct err *e)
+{
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+        if (j->row.state != JOB_PENDING && !j->attempt)
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
+                sm_name(&job_sm, (int)j->row.state));
+    LIST_FOREACH(&m->all_instances, l)
+    {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        if (i->row.state == INSTANCE_RUNNING && !i->node)
+            return err_set(e, ERR_CORRUPT,
+                "stored instance %" PRId64 " is running but its node %" PRId64 " is not stored", i->row.id,
+                i->row.node);
+    }
+    m->next = (struct model_counters){
+        .next_job = greater(m->next.next_job, c->next_job),
+        .next_node = greater(m->next.next_node, c->next_node),
+        .next_instance = greater(m->next.next_instance, c->next_instance),
+        .next_history = greater(m->next.next_history, c->next_history),
+        .next_offer = greater(m->next.next_offer, c->next_offer),
+    };
+    return 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model's own life, its look-ups, and the way from an event to the function that applies it.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <assert.h>
+#include <stdlib.h>
+
+struct model *model_create(const struct model_options *o)
+{
+    struct model *m = mem_alloc(sizeof *m);
+    m->options = *o;
+    m->next = (struct model_counters){1, 1, 1, 1, 1};
+    m->next_shape = 1;
+    return m;
+}
+
+static void free_all(struct map *map)
+{
+    void *p;
+    for (size_t pos = 0; (p = map_next(map, &pos, &(int64_t){0})) != NULL;)
+        free(p);
+    map_deinit(map);
+}
+
+static void free_all_strings(struct smap *map)
+{
+    const char *key;
+    void *p;
+    for (size_t pos = 0; (p = smap_next(map, &pos, &key)) != NULL;)
+        free(p);
+    smap_deinit(map);
+}
+
+void model_destroy(struct model *m)
+{
+    if (!m)
+        return;
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+        free(j->attempt);
+    free_all(&m->jobs);
+    free_all(&m->nodes);
+    free_all(&m->instances);
+    free_all(&m->offers);
+    free_all_strings(&m->shapes);
+    free_all_strings(&m->pools);
+    smap_deinit(&m->tokens);
+    smap_deinit(&m->provider_ids);
+    smap_deinit(&m->keys);
+    smap_deinit(&m->names);
+    changes_deinit(&m->out);
+    free(m);
+}
+
+static const apply_fn appliers[] = {
+    [EV_SUBMIT] = apply_submit,
+    [EV_CANCEL] = apply_cancel,
+    [EV_REQUEUE] = apply_requeue,
+    [EV_JOIN] = apply_join,
+    [EV_HEARTBEAT] = apply_heartbeat,
+    [EV_NOTICE] = apply_notice,
+    [EV_ATTEMPT_STARTED] = apply_started,
+    [EV_ATTEMPT_ENDED] = apply_ended,
+    [EV_CHECKPOINT] = apply_checkpoint,
+    [EV_SAVE_FAILED] = apply_save_failed,
+    [EV_PROGRESS] = apply_progress,
+    [EV_DRAIN] = apply_drain,
+    [EV_UNDRAIN] = apply_undrain,
+    [EV_NODE_DELETE] = apply_node_delete,
+    [EV_POOL] = apply_pool,
+    [EV_OFFER] = apply_offer,
+    [EV_PRICE] = apply_price,
+    [EV_LAUNCHED] = apply_launched,
+    [EV_LAUNCH_REFUSED] = apply_launch_refused,
+    [EV_INSTANCE_GONE] = apply_instance_gone,
+    [EV_PLACE] = apply_place,
+    [EV_LAUNCH] = apply_launch,
+    [EV_END_INSTANCE] = apply_end_instance,
+    [EV_NODE_LOST] = apply_node_lost,
+};
+
+int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct outcome unused;
+    assert((size_t)ev->type < sizeof appliers / sizeof appliers[0]);
+    return appliers[ev->type](m, ev, ret_outcome ? ret_outcome : &unused, e);
+}
+
+struct job *model_job(const struct model *m, int64_t id)
+{
+    return map_get(&m->jobs, id);
+}
+
+struct node *model_node(const struct model *m, int64_t id)
+{
+    return map_get(&m->nodes, id);
+}
+
+struct node *model_node_by_key(const struct model *m, const char *key_hash)
+{
+    return smap_get(&m->keys, key_hash);
+}
+
+struct instance *model_instance(const struct model *m, int64_t id)
+{
+    return map_get(&m->instances, id);
+}
+
+struct instance *model_instance_by_token(const struct model *m, const char *token)
+{
+    return smap_get(&m->tokens, token);
+}
+
+struct pool *model_pool(const struct model *m, const char *name)
+{
+    return smap_get(&m->pools, name);
+}
+
+struct offer *model_offer(const struct model *m, int64_t id)
+{
+    return map_get(&m->offers, id);
+}
+
+const struct list *model_nodes(const struct model *m)
+{
+    return &m->all_nodes;
+}
+
+const struct list *model_instances(const struct model *m)
+{
+    return &m->all_instances;
+}
+
+const struct list *model_pools(const struct model *m)
+{
+    return &m->all_pools;
+}
+
+void model_counts(const struct model *m, struct model_counts *ret_counts)
+{
+    *ret_counts = (struct model_counts){
+        .pending = m->n_pending,
+        .running = (int64_t)map_size(&m->jobs) - m->n_pending,
+        .nodes_up = (int64_t)map_size(&m->nodes) - m->n_nodes_lost,
+        .nodes_lost = m->n_nodes_lost,
+        .instances = (int64_t)map_size(&m->instances),
+        .shapes = (int64_t)smap_size(&m->shapes),
+    };
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes in their indexes: free capacity, leases, idleness. node_refresh is the only place that decides in
+ * which of them a node is; it is called after every change of state or load.
+ */
+#include "scheduler/core/impl.h"
+
+#include <assert.h>
+
+/* Order of by_free: gpus first, so that jobs without them stay away from the nodes that have them. */
+struct free_key {
+    struct resources free;
+    int64_t id;
+};
+
+static int order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_free(const void *key, const struct tree_link *l)
+{
+    const struct free_key *k = key;
+    const struct node *n = TREE_ENTRY(l, struct node, by_free);
+    int c = order(k->free.gpus, n->free.gpus);
+    if (c == 0)
+        c = order(k->free.cpus, n->free.cpus);
+    if (c == 0)
+        c = order(k->free.memory_mib, n->free.memory_mib);
+    return c ? c : order(k->id, n->row.id);
+}
+
+bool node_takes_work(const struct node *n)
+{
+    return n->row.state == NODE_UP;
+}
+
+static bool is_alive(const struct node *n)
+{
+    return n->row.state == NODE_UP || n->row.state == NODE_NOTICED || n->row.state == NODE_DRAINING;
+}
+
+static struct list *list_of_state(struct model *m, struct node *n)
+{
+    switch (n->row.state) {
+    case NODE_UP:
+    case NODE_DRAINING:
+        return n->instance && list_is_empty(&n->attempts) ? &n->pool->idle : NULL;
+    case NODE_NOTICED:
+        return &m->noticed;
+    case NODE_LOST:
+        return n->instance ? &m->lost : NULL;
+    case NODE_GONE:
+        break;
+    }
+    return NULL;
+}
+
+static void refresh_state_list(struct model *m, struct node *n)
+{
+    struct list *want = list_of_state(m, n);
+    if (want == n->state_list && want != &m->noticed)
+        return;
+    link_remove(&n->by_state);
+    n->state_list = want;
+    if (want == &m->noticed && n->instance && list_is_empty(&n->attempts))
+        list_push_front(want, &n->by_state); /* to be ended: found without a search */
+    else if (want)
+        list_push_back(want, &n->by_state);
+}
+
+void node_refresh(struct model *m, struct node *n, bool grew)
+{
+    bool works = node_takes_work(n);
+    tree_remove(&n->pool->by_free[n->row.market], &n->by_free);
+    if (works)
+        tree_add(&n->pool->by_free[n->row.market], &n->by_free, &(struct free_key){n->free, n->row.id},
+            compare_free);
+    if (!works) {
+        link_remove(&n->by_growth);
+    } else if (grew || !link_is_in(&n->by_growth)) {
+        link_remove(&n->by_growth);
+        list_push_front(&m->by_growth, &n->by_growth);
+        n->grown = ++m->growth;
+        m->rewind++;
+    }
+    if (!is_alive(n))
+        link_remove(&n->by_seen);
+    else if (!link_is_in(&n->by_seen))
+        list_push_back(&m->by_seen, &n->by_seen);
+    refresh_state_list(m, n);
+    m->change++;
+}
+
+void node_index(struct model *m, struct node *n)
+{
+    map_put(&m->nodes, n->row.id, n);
+    smap_put(&m->names, n->row.name, n);
+    smap_put(&m->keys, n->row.key_hash, n);
+    list_push_back(&m->all_nodes, &n->in_all);
+    node_refresh(m, n, true);
+}
+
+void node_unindex(struct model *m, struct node *n)
+{
+    assert(n->row.state == NODE_GONE && list_is_empty(&n->attempts));
+    node_refresh(m, n, false);
+    map_remove(&m->nodes, n->row.id);
+    smap_remove(&m->names, n->row.name);
+    smap_remove(&m->keys, n->row.key_hash);
+    link_remove(&n->in_all);
+    if (n->instance)
+        n->instance->node = NULL;
+}
+
+void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now)
+{
+    int state = (int)n->row.state;
+    m->n_nodes_lost -= state == NODE_LOST;
+    sm_move(&node_sm, n->row.id, &state, (int)to);
+    m->n_nodes_lost += state == NODE_LOST;
+    n->row.state = (enum node_state)state;
+    n->since = now.mono;
+    touch_node(m, n);
+    node_refresh(m, n, false);
+}
+
+void node_attach(struct model *m, struct node *n, struct attempt *a)
+{
+    resources_take(&n->free, &a->job->row.need);
+    list_push_back(&n->attempts, &a->on_node);
+    a->node = n;
+    n->idle_since = MONO_NONE;
+    node_refresh(m, n, false);
+}
+
+void node_detach(struct model *m, struct attempt *a, struct stamp now)
+{
+    struct node *n = a->node;
+    link_remove(&a->on_node);
+    resources_give(&n->free, &a->job->row.need);
+    if (list_is_empty(&n->attempts))
+        n->idle_since = now.mono;
+    node_refresh(m, n, true);
+}
+
+/* The node with the least left that has room: the keys between two candidates that cannot fit are skipped in
+ * one step, so the work grows with the number of different (gpus, cpus) left, not with the number of nodes.
+ */
+static struct node *tightest(const struct tree *t, const struct resources *need)
+{
+    struct free_key at = {.free = *need};
+    for (;;) {
+        struct tree_link *l = tree_at_least(t, &at, compare_free);
+        if (!l)
+            return NULL;
+        struct node *n = TREE_ENTRY(l, struct node, by_free);
+        if (resources_fit(need, &n->free))
+            return n;
+        at.free = n->free;
+        if (n->free.cpus < need->cpus)
+            at.free.cpus = need->cpus;
+        at.free.memory_mib = need->memory_mib;
+    }
+}
+
+static struct node *tighter(struct node *a, struct node *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return compare_free(&(struct free_key){a->free, a->row.id}, &b->by_free) < 0 ? a : b;
+}
+
+struct node *nodes_best(const struct model *m, const struct shape *s)
+{
+    const struct pool *only = s->pool[0] ? model_pool(m, s->pool) : NULL;
+    if (s->pool[0] && !only)
+        return NULL;
+    for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
+        if (!wish_allows(s->wish, (enum market)market))
+            continue;
+        struct node *best = only ? tightest(&only->by_free[market], &s->need) : NULL;
+        LIST_FOREACH(&m->all_pools, l)
+        {
+            if (only)
+                break;
+            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], &s->need));
+        }
+        if (best)
+            return best;
+    }
+    return NULL;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decisions, in the order of plan.h. Each looks only at the head of an index that the model keeps: the lease
+ * that ends first, the node idle for longest, the oldest job that may fit.
+ *
+ * What the planner remembers, and why it stays true:
+ *  - of a shape: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
+ * then only the nodes that grew since need to be looked at.
+ *  - the cursor: no shape whose oldest job is older than it fits anywhere. It stays true until a node grows
+ * or an older job comes back (rewind): placing takes room away, and new jobs are younger than all.
+ *  - the launches that a state of demand and supply calls for (launch.c).
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOST_LEASES 2   /* an instance whose node is lost for so many leases is ended */
+#define MEMO_SLACK 1024 /* remembered shapes beyond the living ones before the memory is emptied */
+
+struct planner *planner_create(void)
+{
+    struct planner *p = mem_alloc(sizeof *p);
+    p->rewind = p->change = -1;
+    p->valid_until = MONO_NONE;
+    return p;
+}
+
+void planner_destroy(struct planner *p)
+{
+    if (!p)
+        return;
+    map_deinit(&p->unfit);
+    launches_deinit(p);
+    free(p);
+}
+
+/* ---- what only the time brings about ---- */
+
+/* The moment for one thing, and the event that it then calls for. */
+static void consider(struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
+{
+    if (mono_is_set(*best) && best->ms <= due.ms)
+        return;
+    *best = due;
+    *ret_event = *ev;
+}
+
+static struct mono after(struct mono from, int64_t ms)
+{
+    return (struct mono){from.ms + ms};
+}
+
+static struct event end_of(const struct instance *i, const char *text)
+{
+    struct event ev = {.type = EV_END_INSTANCE};
+    ev.end_instance.instance = i->row.id;
+    STR_COPY(ev.end_instance.text, text);
+    return ev;
+}
+
+static struct event end_after(const struct instance *i, const char *what, int64_t ms)
+{
+    char text[CORE_TEXT_MAX], took[32];
+    time_format_duration(ms, took, sizeof took);
+    snprintf(text, sizeof text, "%s for %s", what, took);
+    return end_of(i, text);
+}
+
+static void consider_leases(const struct model *m, struct mono *best, struct event *ret_event)
+{
+    struct link *l = list_first(&m->by_seen);
+    if (!l)
+        return;
+    const struct node *n = LIST_ENTRY(l, struct node, by_seen);
+    struct event ev = {.type = EV_NODE_LOST, .lost.node = n->row.id};
+    consider(after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
+}
+
+static void consider_lost(const struct model *m, struct mono *best, struct event *ret_event)
+{
+    struct link *l = list_first(&m->lost);
+    if (!l)
+        return;
+    const struct node *n = LIST_ENTRY(l, struct node, by_state);
+    int64_t ms = LOST_LEASES * m->options.lease_ms;
+    struct event ev = end_after(n->instance, "its node was lost", ms);
+    consider(after(n->since, ms), &ev, best, ret_event);
+}
+
+static void consider_noticed(const struct model *m, struct mono *best, struct event *ret_event)
+{
+    struct link *l = list_first(&m->noticed);
+    const struct node *n = l ? LIST_ENTRY(l, struct node, by_state) : NULL;
+    if (!n || !n->instance || !list_is_empty(&n->attempts))
+        return;
+    struct event ev = end_of(n->instance, "its reclaim was announced and nothing runs on it");
+    consider(n->idle_since, &ev, best, ret_event);
+}
+
+/* Idle nodes stand in the order in which they became so; one that joined lately may be passed over. */
+static void consider_idle(const struct pool *p, struct stamp now, struct mono *best, struct event *ret_event)
+{
+    LIST_FOREACH(&p->idle, l)
+    {
+        const struct node *n = LIST_ENTRY(l, struct node, by_state);
+        struct mono due = after(n->idle_since, p->row.idle_timeout_ms);
+        struct mono cool = after(n->instance->since, p->row.cooldown_ms);
+        bool last = due.ms > now.mono.ms;
+        if (cool.ms > due.ms)
+            due = cool;
+        struct event ev = end_after(n->instance, "idle", due.ms - n->idle_since.ms);
+        consider(due, &ev, best, ret_event);
+        if (last)
+            return;
+    }
+}
+
+static void consider_booting(const struct pool *p, struct mono *best, struct event *ret_event)
+{
+    struct link *l = list_first(&p->booting);
+    if (!l)
+        return;
+    const struct instance *i = LIST_ENTRY(l, struct instance, coming);
+    struct event ev = end_after(i, "did not join", p->row.boot_timeout_ms);
+    consider(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
+}
+
+/* When the next instance is to be ended, and the event; MONO_NONE: none. */
+static struct mono next_end(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    struct mono best = MONO_NONE;
+    consider_noticed(m, &best, ret_event);
+    consider_lost(m, &best, ret_event);
+    LIST_FOREACH(&m->all_pools, l)
+    {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        consider_idle(p, now, &best, ret_event);
+        consider_booting(p, &best, ret_event);
+    }
+    return best;
+}
+
+static struct mono next_loss(const struct model *m, struct event *ret_event)
+{
+    struct mono best = MONO_NONE;
+    consider_leases(m, &best, ret_event);
+    return best;
+}
+
+static bool is_due(struct mono due, struct stamp now)
+{
+    return mono_is_set(due) && due.ms <= now.mono.ms;
+}
+
+/* ---- placing ---- */
+
+/* Growth counts are stored as pointers, one up, since a map holds no NULL. */
+static int64_t unfit_at(const struct planner *p, const struct shape *s)
+{
+    return (int64_t)(intptr_t)map_get(&p->unfit, s->id) - 1;
+}
+
+static void remember_unfit(struct planner *p, const struct model *m, const struct shape *s)
+{
+    if (map_size(&p->unfit) > smap_size(&m->shapes) + MEMO_SLACK) {
+        map_deinit(&p->unfit); /* mostly of shapes that are no more */
+        p->unfit = (struct map){0};
+    }
+    map_put(&p->unfit, s->id, (void *)(intptr_t)(m->growth + 1));
+}
+
+static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
+{
+    int64_t known = unfit_at(p, s);
+    if (known < 0)
+        return true;
+    LIST_FOREACH(&m->by_growth, l)
+    {
+        const struct node *n = LIST_ENTRY(l, struct node, by_growth);
+        if (n->grown <= known)
+            return false;
+        if (resources_fit(&s->need, &n->free))
+            return true;
+    }
+    return false;
+}
+
+static bool next_place(struct planner *p, const struct model *m, struct event *ret_event)
+{
+    if (p->rewind != m->rewind) {
+        p->rewind = m->rewind;
+        p->cursor = CORE_ID_NONE;
+    }
+    for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
+        struct node *n = may_fit(p, m, s) ? nodes_best(m, s) : NULL;
+        p->cursor = s->head;
+        if (n) {
+            *ret_event = (struct event){.type = EV_PLACE, .place = {.job = s->head, .node = n->row.id}};
+            return true;
+        }
+        remember_unfit(p, m, s);
+    }
+    p->cursor = m->next.next_job;
+    return false;
+}
+
+/* ---- all together ---- */
+
+bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    struct event ev = {0};
+    int64_t offer;
+    bool found =
+        is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, now, &ev), now);
+    if (!found && launches_next(p, m, now, &offer)) {
+        ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
+        found = true;
+    }
+    if (!found)
+        return false;
+    ev.now = now;
+    *ret_event = ev;
+    return true;
+}
+
+struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now)
+{
+    struct event unused;
+    struct mono wake = MONO_NONE;
+    const struct mono all[] = {next_loss(m, &unused), next_end(m, now, &unused), p->valid_until};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+        if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
+            wake = all[k];
+    return wake;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What fits where.
+ */
+#include "scheduler/core/impl.h"
+
+#include <assert.h>
+
+bool resources_fit(const struct resources *need, const struct resources *room)
+{
+    return need->cpus <= room->cpus && need->gpus <= room->gpus && need->memory_mib <= room->memory_mib;
+}
+
+void resources_take(struct resources *room, const struct resources *need)
+{
+    assert(resources_fit(need, room));
+    room->cpus -= need->cpus;
+    room->gpus -= need->gpus;
+    room->memory_mib -= need->memory_mib;
+}
+
+void resources_give(struct resources *room, const struct resources *need)
+{
+    room->cpus += need->cpus;
+    room->gpus += need->gpus;
+    room->memory_mib += need->memory_mib;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t resources_times(const struct resources *room, const struct resources *need)
+{
+    if (!resources_fit(need, room))
+        return 0;
+    int64_t times = INT64_MAX;
+    if (need->cpus > 0)
+        times = least(times, room->cpus / need->cpus);
+    if (need->gpus > 0)
+        times = least(times, room->gpus / need->gpus);
+    if (need->memory_mib > 0)
+        times = least(times, room->memory_mib / need->memory_mib);
+    return times;
+}
+
+/* value * need / total, rounded down, without overflow on the way. */
+static int64_t part(int64_t value, int64_t need, int64_t total)
+{
+    if (need <= 0)
+        return 0;
+    if (need >= total)
+        return value;
+    return (int64_t)((__extension__(__int128) value) * need / total);
+}
+
+int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value)
+{
+    int64_t most = part(value, need->cpus, total->cpus);
+    int64_t gpus = part(value, need->gpus, total->gpus),
+            memory = part(value, need->memory_mib, total->memory_mib);
+    most = gpus > most ? gpus : most;
+    return memory > most ? memory : most;
+}
+
+bool wish_allows(enum market_wish wish, enum market market)
+{
+    if (market == MARKET_OWNED || wish == WISH_ANY)
+        return true;
+    return market == (wish == WISH_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND);
+}
+
+struct resources offer_total(const struct offer *o)
+{
+    struct resources t = o->row.total;
+    const struct resources *s = &o->seen;
+    if (s->cpus == 0)
+        return t;
+    return (struct resources){
+        .cpus = s->cpus < t.cpus ? s->cpus : t.cpus,
+        .gpus = s->gpus < t.gpus ? s->gpus : t.gpus,
+        .memory_mib = s->memory_mib < t.memory_mib ? s->memory_mib : t.memory_mib,
+    };
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The names of everything that is stored or shown, and the legal transitions; the diagrams stand in types.h.
+ */
+#include "scheduler/core/event.h"
+#include "scheduler/core/types.h"
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const job_states[] = {"pending", "running", "cancelling", "ended", NULL};
+static const struct sm_transition job_moves[] = {
+    {JOB_PENDING, JOB_RUNNING},
+    {JOB_PENDING, JOB_ENDED},
+    {JOB_RUNNING, JOB_PENDING},
+    {JOB_RUNNING, JOB_CANCELLING},
+    {JOB_RUNNING, JOB_ENDED},
+    {JOB_CANCELLING, JOB_ENDED},
+};
+const struct sm job_sm = {"job", job_states, job_moves, N(job_moves)};
+
+static const char *const attempt_states[] = {"assigned", "running", "stopping", "ended", NULL};
+static const struct sm_transition attempt_moves[] = {
+    {ATTEMPT_ASSIGNED, ATTEMPT_RUNNING},
+    {ATTEMPT_ASSIGNED, ATTEMPT_STOPPING},
+    {ATTEMPT_ASSIGNED, ATTEMPT_ENDED},
+    {ATTEMPT_RUNNING, ATTEMPT_STOPPING},
+    {ATTEMPT_RUNNING, ATTEMPT_ENDED},
+    {ATTEMPT_STOPPING, ATTEMPT_ENDED},
+};
+const struct sm attempt_sm = {"attempt", attempt_states, attempt_moves, N(attempt_moves)};
+
+static const char *const node_states[] = {"up", "noticed", "draining", "lost", "gone", NULL};
+static const struct sm_transition node_moves[] = {
+    {NODE_UP, NODE_NOTICED},
+    {NODE_UP, NODE_DRAINING},
+    {NODE_UP, NODE_LOST},
+    {NODE_UP, NODE_GONE},
+    {NODE_DRAINING, NODE_UP},
+    {NODE_DRAINING, NODE_LOST},
+    {NODE_DRAINING, NODE_GONE},
+    {NODE_DRAINING, NODE_NOTICED},
+    {NODE_NOTICED, NODE_LOST},
+    {NODE_NOTICED, NODE_GONE},
+    {NODE_LOST, NODE_UP},
+    {NODE_LOST, NODE_DRAINING},
+    {NODE_LOST, NODE_NOTICED},
+    {NODE_LOST, NODE_GONE},
+};
+const struct sm node_sm = {"node", node_states, node_moves, N(node_moves)};
+
+static const char *const instance_states[] = {"intended", "launched", "running", "ending", "gone", NULL};
+static const struct sm_transition instance_moves[] = {
+    {INSTANCE_INTENDED, INSTANCE_LAUNCHED},
+    {INSTANCE_INTENDED, INSTANCE_RUNNING},
+    {INSTANCE_INTENDED, INSTANCE_ENDING},
+    {INSTANCE_INTENDED, INSTANCE_GONE},
+    {INSTANCE_LAUNCHED, INSTANCE_RUNNING},
+    {INSTANCE_LAUNCHED, INSTANCE_ENDING},
+    {INSTANCE_LAUNCHED, INSTANCE_GONE},
+    {INSTANCE_RUNNING, INSTANCE_ENDING},
+    {INSTANCE_RUNNING, INSTANCE_GONE},
+    {INSTANCE_ENDING, INSTANCE_GONE},
+};
+const struct sm instance_sm = {"instance", instance_states, instance_moves, N(instance_moves)};
+
+const char *const end_kind_names[] = {
+    "none",
+    "succeeded",
+    "failed",
+    "user",
+    "timeout",
+    "reclaimed",
+    "node-lost",
+    "capacity",
+    "evicted",
+    "budget",
+    "window",
+    "drained",
+    "checkpointed",
+    NULL,
+};
+const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
+const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
+const char *const ckpt_method_names[] = {"none", "signal", "coop", NULL};
+const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
+const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "save", "idle", NULL};
+
+const char *const history_kinds[] = {
+    "submitted",
+    "placed",
+    "started",
+    "damaged",
+    "saved",
+    "save-failed",
+    "cancel",
+    "requeue",
+    "ended",
+    "requeued",
+    "joined",
+    "notice",
+    "lost",
+    "returned",
+    "drain",
+    "undrain",
+    "gone",
+    "launch",
+    "launched",
+    "launch-refused",
+    "ending",
+    NULL,
+};
+
+const char *const event_type_names[] = {
+    "submit",
+    "cancel",
+    "requeue",
+    "join",
+    "heartbeat",
+    "notice",
+    "attempt-started",
+    "attempt-ended",
+    "checkpoint",
+    "save-failed",
+    "progress",
+    "drain",
+    "undrain",
+    "node-delete",
+    "pool",
+    "offer",
+    "price",
+    "launched",
+    "launch-refused",
+    "instance-gone",
+    "place",
+    "launch",
+    "end-instance",
+    "node-lost",
+    NULL,
+};
