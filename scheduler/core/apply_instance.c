@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- pools, offers, prices ---- */
@@ -172,7 +171,7 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         .joined_at = WALL_NONE,
         .ended_at = WALL_NONE,
     };
-    snprintf(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
+    text_format(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
     STR_COPY(i->row.pool, o->row.pool);
     STR_COPY(i->row.zone, o->row.zone);
     STR_COPY(i->row.type, o->row.type);

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,12 +196,12 @@ static bool ref_newer(struct ckpt_ref a, struct ckpt_ref b)
 static void describe_start(const struct attempt_row *a, char *out, size_t size)
 {
     if (a->restored.attempt == 0)
-        snprintf(out, size, "started from the beginning");
+        text_format(out, size, "started from the beginning");
     else if (a->restored_progress == PROGRESS_NONE)
-        snprintf(out, size, "resumed from checkpoint %" PRId64 ".%" PRId64, a->restored.attempt,
+        text_format(out, size, "resumed from checkpoint %" PRId64 ".%" PRId64, a->restored.attempt,
             a->restored.sequence);
     else
-        snprintf(out, size, "resumed at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+        text_format(out, size, "resumed at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
             a->restored_progress, a->restored.attempt, a->restored.sequence);
 }
 
@@ -271,15 +270,12 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 
 static void describe_save(const struct event *ev, char *out, size_t size)
 {
-    char bytes[32], took[32];
+    char bytes[32], took[32], at[48] = "";
     str_format_bytes((uint64_t)ev->checkpoint.bytes, bytes, sizeof bytes);
     time_format_duration(ev->checkpoint.took_ms, took, sizeof took);
-    int n = snprintf(out, size, "saved %s in %s", bytes, took);
     if (ev->checkpoint.progress != PROGRESS_NONE)
-        snprintf(out + n, size - (size_t)n, " at step %" PRId64 " (%s)", ev->checkpoint.progress,
-            ev->checkpoint.cause);
-    else
-        snprintf(out + n, size - (size_t)n, " (%s)", ev->checkpoint.cause);
+        text_format(at, sizeof at, " at step %" PRId64, ev->checkpoint.progress);
+    text_format(out, size, "saved %s in %s%s (%s)", bytes, took, at, ev->checkpoint.cause);
 }
 
 static void checkpoint_row(struct model *m, const struct event *ev)

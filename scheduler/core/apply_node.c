@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static int named_node(const struct model *m, int64_t id, struct node **ret_node, struct err *e)
@@ -35,7 +34,7 @@ static void unique_name(const struct model *m, const char *host, char out[CORE_N
 {
     str_copy(out, CORE_NAME_MAX, host[0] ? host : "node");
     for (int64_t k = 2; smap_get(&m->names, out); k++)
-        snprintf(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
+        text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
 }
 
 /* The machine may have changed while the agent was away; what runs on it keeps what it has. */
@@ -124,13 +123,12 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
 
 static void describe_node(const struct node_row *r, char *out, size_t size)
 {
-    char memory[32];
+    char memory[32], gpus[32] = "";
     str_format_bytes((uint64_t)r->total.memory_mib << 20, memory, sizeof memory);
-    int n = snprintf(out, size, "%s joined: %" PRId32 " cpus, %s", r->name, r->total.cpus, memory);
     if (r->total.gpus)
-        snprintf(out + n, size - (size_t)n, ", %" PRId32 " gpus, %s", r->total.gpus, market_names[r->market]);
-    else
-        snprintf(out + n, size - (size_t)n, ", %s", market_names[r->market]);
+        text_format(gpus, sizeof gpus, ", %" PRId32 " gpus", r->total.gpus);
+    text_format(out, size, "%s joined: %" PRId32 " cpus%s, %s, %s", r->name, r->total.cpus, gpus, memory,
+        market_names[r->market]);
 }
 
 static int check_join(const struct node_row *r, const struct pool *p, bool elastic, struct err *e)
@@ -212,9 +210,9 @@ static void describe_notice(const struct event *ev, const struct node *n, char *
     time_format_duration(left > 0 ? left : 0, in, sizeof in);
     const char *kind = notice_type_names[ev->notice.kind];
     if (wall_is_set(ev->notice.deadline))
-        snprintf(out, size, "%s notice on %s: %s left", kind, n->row.name, in);
+        text_format(out, size, "%s notice on %s: %s left", kind, n->row.name, in);
     else
-        snprintf(out, size, "%s notice on %s", kind, n->row.name);
+        text_format(out, size, "%s notice on %s", kind, n->row.name);
 }
 
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -313,7 +311,7 @@ int apply_node_lost(struct model *m, const struct event *ev, struct outcome *ret
         return 0;
     char silent[32], what[CORE_TEXT_MAX];
     time_format_duration(ev->now.mono.ms - n->last_seen.ms, silent, sizeof silent);
-    snprintf(what, sizeof what, "not heard of for %s", silent);
+    text_format(what, sizeof what, "not heard of for %s", silent);
     history(m, ev->now, "lost", (struct history_of){.node = n}, "%s: %s", n->row.name, what);
     node_move(m, n, NODE_LOST, ev->now);
     attempts_end_all(m, ev->now, n, what);

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 static void attempt_move(struct model *m, struct attempt *a, enum attempt_state to)
 {
@@ -48,11 +47,11 @@ static void describe_end(const struct attempt *a, char *out, size_t size)
     char ran[32];
     if (a->row.end == END_SUCCEEDED && wall_is_set(a->row.started_at)) {
         time_format_duration(a->row.ended_at.ms - a->row.started_at.ms, ran, sizeof ran);
-        snprintf(out, size, "%s after %s%s%s", name, ran, sep, a->row.text);
+        text_format(out, size, "%s after %s%s%s", name, ran, sep, a->row.text);
     } else if (a->row.end == END_FAILED) {
-        snprintf(out, size, "%s with exit code %" PRId32 "%s%s", name, a->row.exit_code, sep, a->row.text);
+        text_format(out, size, "%s with exit code %" PRId32 "%s%s", name, a->row.exit_code, sep, a->row.text);
     } else {
-        snprintf(out, size, "%s%s%s", name, sep, a->row.text);
+        text_format(out, size, "%s%s%s", name, sep, a->row.text);
     }
 }
 
@@ -69,12 +68,12 @@ static void count_lost(struct job_row *j, int64_t lost_ms)
 static void describe_resume(const struct job_row *j, char *out, size_t size)
 {
     if (j->last_good.attempt == 0)
-        snprintf(out, size, "starts from the beginning");
+        text_format(out, size, "starts from the beginning");
     else if (j->last_good_progress == PROGRESS_NONE)
-        snprintf(out, size, "resumes from checkpoint %" PRId64 ".%" PRId64, j->last_good.attempt,
+        text_format(out, size, "resumes from checkpoint %" PRId64 ".%" PRId64, j->last_good.attempt,
             j->last_good.sequence);
     else
-        snprintf(out, size, "resumes at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+        text_format(out, size, "resumes at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
             j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
 }
 

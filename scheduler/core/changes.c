@@ -5,9 +5,8 @@
  */
 #include "scheduler/core/impl.h"
 
+#include "base/str.h"
 #include "base/mem.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +94,7 @@ void history(struct model *m, struct stamp now, const char *kind, struct history
     STR_COPY(h->kind, kind);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(h->text, sizeof h->text, fmt, ap);
+    text_vformat(h->text, sizeof h->text, fmt, ap);
     va_end(ap);
 }
 

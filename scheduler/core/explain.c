@@ -8,8 +8,6 @@
 
 #include "base/str.h"
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 struct answer {
@@ -28,7 +26,7 @@ static void say(struct answer *a, const char *code, const char *fmt, ...)
     STR_COPY(r->code, code);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(r->text, sizeof r->text, fmt, ap);
+    text_vformat(r->text, sizeof r->text, fmt, ap);
     va_end(ap);
 }
 

@@ -7,6 +7,8 @@
 #define BELAY_CORE_IMPL_H
 
 #include "scheduler/core/model.h"
+#include <stdarg.h>
+#include <string.h>
 
 /* The jobs that ask for the same: they fit together or not at all. */
 struct shape {
@@ -56,6 +58,10 @@ int64_t resources_share(const struct resources *need, const struct resources *to
 bool wish_allows(enum market_wish wish, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
+
+/* ---- texts (text.c) ---- */
+void text_format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void text_vformat(char *out, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 
 /* ---- changes (changes.c) ---- */
 void touch_job(struct model *m, struct job *j);

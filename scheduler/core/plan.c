@@ -14,7 +14,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOST_LEASES 2   /* an instance whose node is lost for so many leases is ended */
@@ -65,7 +64,7 @@ static struct event end_after(const struct instance *i, const char *what, int64_
 {
     char text[CORE_TEXT_MAX], took[32];
     time_format_duration(ms, took, sizeof took);
-    snprintf(text, sizeof text, "%s for %s", what, took);
+    text_format(text, sizeof text, "%s for %s", what, took);
     return end_of(i, text);
 }
 

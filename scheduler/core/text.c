@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Texts for people, of bounded length: what does not fit is cut, never within a UTF-8 sequence.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <stdio.h>
+
+/* Where the n bytes at s, the front of a longer text, end without a sequence that was cut. */
+static size_t whole(const char *s, size_t n)
+{
+    size_t lead = n;
+    while (lead > 0 && n - lead < 3 && ((unsigned char)s[lead - 1] & 0xC0) == 0x80)
+        lead--;
+    if (lead == 0 || ((unsigned char)s[lead - 1] & 0xC0) != 0xC0)
+        return n;
+    return str_utf8_len(s + lead - 1, n - lead + 1) > 0 ? n : lead - 1;
+}
+
+void text_vformat(char *out, size_t size, const char *fmt, va_list ap)
+{
+    int n = vsnprintf(out, size, fmt, ap);
+    if (n >= 0 && (size_t)n >= size)
+        out[whole(out, size - 1)] = 0;
+}
+
+void text_format(char *out, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    text_vformat(out, size, fmt, ap);
+    va_end(ap);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void lab_init(struct lab *l)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS};
+    struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+void lab_deinit(struct lab *l)
+{
+    changes_deinit(&l->c);
+    planner_destroy(l->p);
+    model_destroy(l->m);
+}
+
+void lab_elastic(struct lab *l, const char *pool, int32_t max_nodes, const char *type, int32_t cpus)
+{
+    struct pool_row r = {.elastic = true,
+        .provider = "aws",
+        .region = "r1",
+        .max_nodes = max_nodes,
+        .idle_timeout_ms = LAB_IDLE_MS,
+        .cooldown_ms = LAB_COOLDOWN_MS,
+        .boot_timeout_ms = LAB_BOOT_MS,
+        .refusal_backoff_ms = LAB_BACKOFF_MS};
+    STR_COPY(r.name, pool);
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &r});
+    struct resources total = {.cpus = cpus, .memory_mib = cpus * 4096};
+    lab_offer(l, pool, type, MARKET_SPOT, 0, total, LAB_SPOT_UUSD_H);
+    lab_offer(l, pool, type, MARKET_ON_DEMAND, 1, total, LAB_ON_DEMAND_UUSD_H);
+}
+
+int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market, int32_t rank,
+    struct resources total, int64_t uusd_h)
+{
+    struct offer_row r = {.zone = "z1",
+        .market = market,
+        .rank = rank,
+        .total = total,
+        .price_uusd_h = uusd_h,
+        .on_demand_uusd_h = LAB_ON_DEMAND_UUSD_H};
+    STR_COPY(r.pool, pool);
+    STR_COPY(r.type, type);
+    return lab_apply(l, (struct event){.type = EV_OFFER, .offer = &r});
+}
+
+int lab_try(struct lab *l, struct event *ev, int64_t *ret_id)
+{
+    struct outcome out = {0};
+    struct err broken = {0};
+    ev->now = l->now;
+    int rc = core_apply(l->m, ev, &out, &l->e);
+    if (model_check(l->m, &broken))
+        fail_msg("after %s: %s", event_type_names[ev->type], broken.text);
+    if (ret_id)
+        *ret_id = out.id;
+    return rc;
+}
+
+int64_t lab_apply(struct lab *l, struct event ev)
+{
+    int64_t id = 0;
+    if (lab_try(l, &ev, &id))
+        fail_msg("%s: %s", event_type_names[ev.type], l->e.text);
+    return id;
+}
+
+void lab_wait(struct lab *l, int64_t ms)
+{
+    l->now.wall.ms += ms;
+    l->now.mono.ms += ms;
+}
+
+struct job_row lab_job(int32_t cpus)
+{
+    return (struct job_row){.name = "train",
+        .user = "ann",
+        .need = {.cpus = cpus, .memory_mib = 100},
+        .method = CKPT_COOP,
+        .ckpt_keep = 3,
+        .retries_failed = 1};
+}
+
+int64_t lab_submit(struct lab *l, const struct job_row *row)
+{
+    struct job_spec spec = {
+        .script = "#!/bin/sh\ntrue\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
+    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}});
+}
+
+int64_t lab_submit_cpus(struct lab *l, int32_t cpus)
+{
+    struct job_row r = lab_job(cpus);
+    return lab_submit(l, &r);
+}
+
+static int64_t join(struct lab *l, const char *name, int64_t instance, int32_t cpus)
+{
+    struct node_row r = {.pool = "base", .total = {.cpus = cpus, .memory_mib = cpus * 4096}, .version = "1"};
+    STR_COPY(r.name, name);
+    snprintf(r.key_hash, sizeof r.key_hash, "key-%s", name);
+    return lab_apply(l, (struct event){.type = EV_JOIN, .join = {.node = &r, .instance = instance}});
+}
+
+int64_t lab_join(struct lab *l, const char *name, int32_t cpus)
+{
+    return join(l, name, CORE_ID_NONE, cpus);
+}
+
+int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus)
+{
+    char name[32];
+    snprintf(name, sizeof name, "vm-%" PRId64, instance);
+    return join(l, name, instance, cpus);
+}
+
+void lab_started(struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_STARTED,
+                     .started = {.job = job,
+                         .attempt = j->row.attempts,
+                         .node = j->attempt->row.node,
+                         .restored = j->row.last_good,
+                         .restored_progress = j->row.last_good_progress,
+                         .restore_ms = j->row.last_good.attempt ? 500 : 0}});
+}
+
+void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress)
+{
+    const struct job *j = model_job(l->m, job);
+    lab_apply(l, (struct event){.type = EV_CHECKPOINT,
+                     .checkpoint = {.job = job,
+                         .node = j->attempt->row.node,
+                         .ref = {j->row.attempts, sequence},
+                         .bytes = 1000,
+                         .stored_bytes = 500,
+                         .took_ms = 100,
+                         .progress = progress,
+                         .saved_at = l->now.wall,
+                         .cause = "periodic"}});
+}
+
+void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code)
+{
+    const struct job *j = model_job(l->m, job);
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_ENDED,
+                     .ended = {.job = job,
+                         .attempt = j->row.attempts,
+                         .node = j->attempt->row.node,
+                         .end = end,
+                         .exit_code = exit_code}});
+}
+
+void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms)
+{
+    lab_apply(l, (struct event){.type = EV_NOTICE,
+                     .notice = {.node = node, .kind = kind, .deadline = {l->now.wall.ms + in_ms}}});
+}
+
+void lab_heartbeats(struct lab *l)
+{
+    LIST_FOREACH(model_nodes(l->m), k)
+    {
+        const struct node *n = LIST_ENTRY(k, struct node, in_all);
+        if (n->row.state != NODE_LOST)
+            lab_apply(l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = n->row.id});
+    }
+}
+
+void lab_launched(struct lab *l, int64_t instance)
+{
+    struct event ev = {.type = EV_LAUNCHED, .launched.instance = instance};
+    snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%" PRId64, instance);
+    lab_apply(l, ev);
+}
+
+static bool same_decision(const struct event *a, const struct event *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case EV_PLACE:
+        return a->place.job == b->place.job && a->place.node == b->place.node;
+    case EV_LAUNCH:
+        return a->launch.offer == b->launch.offer;
+    case EV_END_INSTANCE:
+        return a->end_instance.instance == b->end_instance.instance;
+    default:
+        return a->lost.node == b->lost.node;
+    }
+}
+
+bool lab_decision(struct lab *l, struct event *ret_event)
+{
+    struct event first = {0}, again = {0};
+    bool any = plan_next(l->p, l->m, l->now, &first);
+    assert_int_equal(plan_next(l->p, l->m, l->now, &again), any);
+    if (any)
+        assert_true(same_decision(&first, &again));
+    struct planner *fresh = planner_create(); /* what it remembers must not change what it decides */
+    assert_int_equal(plan_next(fresh, l->m, l->now, &again), any);
+    if (any && first.type != EV_LAUNCH) /* which of several launches comes first may differ */
+        assert_true(same_decision(&first, &again));
+    planner_destroy(fresh);
+    *ret_event = first;
+    return any;
+}
+
+int lab_plan(struct lab *l)
+{
+    struct event ev;
+    int n = 0;
+    for (; lab_decision(l, &ev); n++)
+        lab_apply(l, ev);
+    struct mono wake = plan_wake(l->p, l->m, l->now);
+    if (mono_is_set(wake))
+        assert_true(wake.ms > l->now.mono.ms); /* no busy loop */
+    return n;
+}
+
+void lab_take(struct lab *l)
+{
+    changes_deinit(&l->c);
+    model_take_changes(l->m, &l->c);
+}
+
+const struct history_row *lab_history(const struct lab *l, const char *kind)
+{
+    for (size_t k = l->c.n_history; k-- > 0;)
+        if (strcmp(l->c.history[k].kind, kind) == 0)
+            return &l->c.history[k];
+    return NULL;
+}
+
+const struct job_row *lab_row(const struct lab *l, int64_t job)
+{
+    for (size_t k = l->c.n_jobs; k-- > 0;)
+        if (l->c.jobs[k].id == job)
+            return &l->c.jobs[k];
+    return NULL;
+}
+
+const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance)
+{
+    for (size_t k = l->c.n_instances; k-- > 0;)
+        if (l->c.instances[k].id == instance)
+            return &l->c.instances[k];
+    return NULL;
+}
+
+int64_t lab_node_of(const struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    return j && j->attempt ? j->attempt->row.node : CORE_ID_NONE;
+}

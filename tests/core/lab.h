@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A small world for tests of the core: a model, a planner and a clock that the test moves. Every event is
+ * followed by model_check; a lab_* function that applies one fails the test when it is refused.
+ */
+#ifndef BELAY_TESTS_CORE_LAB_H
+#define BELAY_TESTS_CORE_LAB_H
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "scheduler/core/explain.h"
+#include "scheduler/core/model.h"
+#include "scheduler/core/plan.h"
+
+#define LAB_LEASE_MS 30000
+#define LAB_BOOT_MS 600000
+#define LAB_IDLE_MS 120000
+#define LAB_COOLDOWN_MS 60000
+#define LAB_BACKOFF_MS 10000
+#define LAB_SPOT_UUSD_H 1000000
+#define LAB_ON_DEMAND_UUSD_H 3000000
+
+struct lab {
+    struct model *m;
+    struct planner *p;
+    struct stamp now;
+    struct err e;
+    struct changes c; /* of the last lab_take */
+};
+
+/* One reserved pool "base" at $0.50/h a node; the model is otherwise empty. */
+void lab_init(struct lab *l);
+void lab_deinit(struct lab *l);
+/* An elastic pool with one spot and one on-demand offer of the type, in zone "z1" of region "r1". */
+void lab_elastic(struct lab *l, const char *pool, int32_t max_nodes, const char *type, int32_t cpus);
+int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market, int32_t rank,
+    struct resources total, int64_t uusd_h); /* its id */
+
+/* Applies the event at the lab's time; returns what core_apply did, or fails the test if the model is broken.
+ */
+int lab_try(struct lab *l, struct event *ev, int64_t *ret_id);
+int64_t lab_apply(struct lab *l, struct event ev); /* must succeed; the outcome's id */
+void lab_wait(struct lab *l, int64_t ms);
+
+struct job_row lab_job(int32_t cpus); /* a job row to be changed and submitted: coop, one retry, any pool */
+int64_t lab_submit(struct lab *l, const struct job_row *row);
+int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
+int64_t lab_join(struct lab *l, const char *name, int32_t cpus);                  /* a node of "base" */
+int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus);         /* its machine */
+void lab_started(struct lab *l, int64_t job);                                     /* from what is last good */
+void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress);   /* 1000 bytes in 100 ms */
+void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code); /* its live attempt */
+void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms);
+void lab_heartbeats(struct lab *l); /* from every node that is not lost */
+void lab_launched(struct lab *l, int64_t instance);
+
+/* Applies decisions until there are none, asking twice for each; returns how many. */
+int lab_plan(struct lab *l);
+bool lab_decision(struct lab *l, struct event *ret_event); /* the next one, not applied */
+
+/* What changed since the last lab_take. */
+void lab_take(struct lab *l);
+const struct history_row *lab_history(
+    const struct lab *l, const char *kind);                      /* the last of this kind, or NULL */
+const struct job_row *lab_row(const struct lab *l, int64_t job); /* the last of this job, or NULL */
+const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance);
+int64_t lab_node_of(const struct lab *l, int64_t job); /* CORE_ID_NONE: not placed */
+
+#endif
