@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
+ * TerminateInstances, '3' spot prices, anything else a refusal.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/ec2.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_instance(const struct cloud_instance *i)
+{
+    assert(i->id[0] && strlen(i->id) < sizeof(i->id));
+    assert(strlen(i->token) < sizeof(i->token) && strlen(i->cluster) < sizeof(i->cluster));
+    assert(strlen(i->reason) < sizeof(i->reason) && str_is_utf8(i->reason, strlen(i->reason)));
+    assert(!i->reclaimed || i->state == CLOUD_STOPPING || i->state == CLOUD_GONE);
+}
+
+static int read_launch(const char *body, size_t n, struct err *e)
+{
+    struct cloud_instance i;
+    int rc = ec2_parse_run_instances(body, n, &i, e);
+    if (rc == 0)
+        check_instance(&i);
+    return rc;
+}
+
+static int read_list(const char *body, size_t n, struct err *e)
+{
+    struct ec2_instances l = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    int rc = ec2_parse_describe_instances(body, n, &l, page, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        check_instance(&l.list[i]);
+    ec2_instances_deinit(&l);
+    return rc;
+}
+
+static int read_terminate(const char *body, size_t n, struct err *e)
+{
+    static const char *const ids[] = {"i-0a01", "i-0a02"};
+    return ec2_parse_terminate_instances(body, n, ids, 2, e);
+}
+
+static int read_prices(const char *body, size_t n, struct err *e)
+{
+    struct ec2_prices l = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    int rc = ec2_parse_spot_prices(body, n, &l, page, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        assert(l.list[i].zone[0] && l.list[i].type[0] && l.list[i].uusd_h >= 0);
+    ec2_prices_deinit(&l);
+    return rc;
+}
+
+static int read_refusal(const char *body, size_t n, struct err *e)
+{
+    enum ec2_remedy remedy;
+    int kind = ec2_parse_error(400 + (int)(n % 200), body, n, &remedy, e);
+    assert(kind != ERR_NONE && kind == (int)e->kind);
+    return kind;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int (*const readers[])(const char *, size_t, struct err *) = {
+        read_launch, read_list, read_terminate, read_prices, read_refusal};
+    if (size == 0)
+        return 0;
+    size_t which = data[0] >= '0' && data[0] < '4' ? (size_t)(data[0] - '0') : 4;
+    struct err e = {0};
+    int rc = readers[which]((const char *)data + 1, size - 1, &e);
+    assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));
+    return 0;
+}

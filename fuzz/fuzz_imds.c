@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The metadata service: a notice reader and a source of role credentials talk to a service that plays the
+ * input. A line is one reply: a digit for the status, then the body; after the last line every request times
+ * out.
+ */
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vtimers.h"
+#include "cloud/aws/credentials.h"
+#include "cloud/notice.h"
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOON_MS 1787400000000
+#define BYTES_MAX 65536
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct service {
+    struct http_client client;
+    struct timers *timers;
+    const char *at, *end;
+};
+
+struct http_call {
+    struct service *service;
+    struct timer timer;
+    bool cancelled;
+    http_done_fn done;
+    void *ctx;
+};
+
+static void on_timer(struct timer *t, void *ctx)
+{
+    static const int statuses[] = {200, 200, 200, 200, 404, 401, 403, 500, 302, 200};
+    struct http_call *call = ctx;
+    struct service *s = call->service;
+    struct err none = {ERR_TIMEOUT, "no reply"};
+    (void)t;
+    if (call->cancelled || s->at == s->end) {
+        if (call->cancelled)
+            none.kind = ERR_CANCELLED;
+        call->done(call->ctx, &none, NULL);
+    } else {
+        struct http_reply reply = {.status = statuses[(unsigned char)*s->at++ % 10]};
+        const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+        const char *stop = newline ? newline : s->end;
+        buf_add(&reply.body, s->at, (size_t)(stop - s->at));
+        s->at = newline ? newline + 1 : s->end;
+        call->done(call->ctx, NULL, &reply);
+        buf_deinit(&reply.body);
+    }
+    free(call);
+}
+
+static struct http_call *service_start(
+    struct http_client *c, const struct http_request *r, http_done_fn done, void *ctx)
+{
+    struct service *s = (struct service *)c;
+    struct http_call *call = mem_alloc(sizeof(*call));
+    for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++)
+        assert(!strpbrk(r->headers[i], "\r\n"));
+    assert(!strpbrk(r->url, "\r\n ?#"));
+    *call = (struct http_call){.service = s, .done = done, .ctx = ctx};
+    timer_init(&call->timer, on_timer, call);
+    timer_start(s->timers, &call->timer, 1);
+    return call;
+}
+
+static void service_cancel(struct http_client *c, struct http_call *call)
+{
+    struct service *s = (struct service *)c;
+    call->cancelled = true;
+    timer_start(s->timers, &call->timer, 0);
+}
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    (void)ctx;
+    assert(n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM);
+    if (n->kind == NOTICE_RECLAIM)
+        assert(n->deadline.ms <= n->seen.ms + SECONDS_MS(120));
+}
+
+static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
+{
+    (void)ctx;
+    assert(e ? e->text[0] != '\0' : strlen(id->instance_id) < sizeof(id->instance_id));
+}
+
+static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+{
+    int *answers = ctx;
+    assert(e ? e->kind != ERR_NONE : c->access_key[0] && c->secret_key[0]);
+    (*answers)++;
+}
+
+static void ignore_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    (void)line;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct vtimers vt;
+    struct err e;
+    struct service s = {.client = {.start = service_start, .cancel = service_cancel}, .timers = &vt.timers};
+    struct aws_credential_options options = {.http = &s.client, .timers = &vt.timers};
+    struct notice_reader_options reader_options = {
+        .http = &s.client, .timers = &vt.timers, .on_notice = on_notice, .on_identity = on_identity};
+    struct aws_credential_source *source = NULL;
+    struct aws_credentials_wait wait;
+    int answers = 0;
+    if (size == 0 || size > BYTES_MAX)
+        return 0;
+    log_set_sink(ignore_line, NULL);
+    vtimers_init(&vt, NOON_MS);
+    s.at = (const char *)data + 1;
+    s.end = (const char *)data + size;
+    /* One of them has the service to itself. */
+    if (data[0] == 'c') {
+        int rc = aws_credential_source_create(&options, &source, &e);
+        assert(rc == 0);
+        (void)rc;
+        aws_credentials_get(source, &wait, on_credentials, &answers);
+        while (vtimers_run_next(&vt))
+            ;
+        assert(answers == 1);
+    } else {
+        struct notice_reader *reader = notice_reader_start("aws", &reader_options);
+        for (int steps = 0; steps < 10000 && s.at < s.end; steps++)
+            vtimers_run_next(&vt);
+        notice_reader_stop(reader);
+        while (vtimers_run_next(&vt))
+            ;
+    }
+    aws_credential_source_destroy(source);
+    vtimers_deinit(&vt);
+    return 0;
+}
