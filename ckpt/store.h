@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store of objects behind one small table. Names are relative paths of [A-Za-z0-9._-] parts joined by '/'.
- * All calls block and are made from worker threads; a store may be used by several at once.
+ * A store of objects behind one small table. Names are relative paths of [A-Za-z0-9._-] parts joined by '/',
+ * no part beginning with '.'. All calls block and are made from worker threads; a store may be used by
+ * several at once.
  */
 #ifndef BELAY_CKPT_STORE_H
 #define BELAY_CKPT_STORE_H
 
 #include "base/buf.h"
 #include "base/err.h"
+#include <stdbool.h>
 #include <stdint.h>
+
+#define STORE_NAME_MAX 512
+#define STORE_REMOVE_MAX 1000 /* names in one remove */
 
 struct store {
     const struct store_ops *ops;
@@ -24,16 +29,26 @@ struct store_ops {
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
     /* 0 and the size, or ERR_NOT_FOUND. */
     int (*stat)(struct store *s, const char *name, int64_t *ret_size, struct err *e);
-    /* Names under prefix (a "directory" ending in '/', or ""), in byte order. */
+    /* Names under prefix (a "directory" ending in '/', or ""), in byte order. A walk that fn stops is no
+     * error. */
     int (*list)(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
-    int (*remove)(struct store *s, const char *name, struct err *e); /* a missing name is fine */
-    /* Moves an object aside to `to` (for damaged ones). */
+    /* At most STORE_REMOVE_MAX names, gone durably when it returns 0; a missing name is fine. */
+    int (*remove)(struct store *s, const char *const *names, size_t n, struct err *e);
+    /* Moves an object (for damaged ones), over one that has the name. ERR_NOT_FOUND. */
     int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
+    /* Gives the content of `from` the name `to` as well, without its bytes passing through here (a hard link,
+     * a copy inside the store), durably. ERR_NOT_FOUND; ERR_CONFLICT if `to` exists; ERR_UNSUPPORTED if this
+     * store cannot: the caller writes the bytes. */
+    int (*link)(struct store *s, const char *from, const char *to, struct err *e);
     void (*close)(struct store *s);
 };
 
-/* "file:///srv/belay" (an absolute path; made if missing, mode 0700). ERR_INVALID names what is supported. */
+/* "file:///srv/belay" (an absolute path, %XX decoded; made if missing, mode 0700). ERR_INVALID names what is
+ * supported. */
 int store_open(const char *url, struct store **ret_store, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
+
+/* For stores: true if name keeps the rule above and is at most STORE_NAME_MAX bytes. */
+bool store_name_is_valid(const char *name);
 
 #endif

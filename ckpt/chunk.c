@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hashing, compressing and the threads that do it. Memory is bounded by threads x about 12 MiB.
+ */
+#include "ckpt/chunk.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define LEVEL 1
+#define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
+#define SAMPLE_BYTES (16u << 10) /* of each of three places */
+#define THREADS_MIN 2            /* waiting for the disk is most of it */
+#define THREADS_MAX 8
+
+void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
+{
+    unsigned char digest[32];
+    unsigned int len = 0;
+    int ok = EVP_Digest(p, n, digest, &len, EVP_sha256(), NULL);
+
+    assert(ok == 1 && len == sizeof(digest));
+    str_hex(digest, sizeof(digest), out);
+}
+
+/* The size of the frame of p, written to out, or 0 if it does not gain 5 %. */
+static size_t try_pack(struct chunk_work *w, const void *p, size_t n)
+{
+    size_t limit = n - n / 20;
+    size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, PACKED_MAX, p, n, LEVEL);
+
+    assert(!ZSTD_isError(packed)); /* the output has room for the worst case */
+    return packed < n && packed <= limit ? packed : 0;
+}
+
+static bool sample_gains(struct chunk_work *w, size_t n)
+{
+    unsigned char sample[3 * SAMPLE_BYTES];
+    const unsigned char *p = w->content;
+
+    if (n <= sizeof(sample))
+        return true; /* the whole chunk is its own sample */
+    memcpy(sample, p, SAMPLE_BYTES);
+    memcpy(sample + SAMPLE_BYTES, p + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
+    memcpy(sample + 2 * SAMPLE_BYTES, p + n - SAMPLE_BYTES, SAMPLE_BYTES);
+    return try_pack(w, sample, sizeof(sample)) != 0;
+}
+
+void chunk_pack(struct chunk_work *w, size_t n, const void **ret_p, size_t *ret_stored)
+{
+    size_t packed = sample_gains(w, n) ? try_pack(w, w->content, n) : 0;
+
+    *ret_p = packed ? w->packed : w->content;
+    *ret_stored = packed ? packed : n;
+}
+
+int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e)
+{
+    const void *p = w->object.data;
+    char hash[CHUNK_HEX_SIZE];
+
+    if (w->object.len < n) {
+        size_t got = ZSTD_decompressDCtx(w->dctx, w->content, CKPT_CHUNK_BYTES, p, w->object.len);
+
+        if (ZSTD_isError(got))
+            return err_set(
+                e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256, ZSTD_getErrorName(got));
+        if (got != n)
+            return err_set(e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, got, n);
+        p = w->content;
+    } else if (w->object.len > n) {
+        return err_set(e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, w->object.len, n);
+    }
+    chunk_hash(p, n, hash);
+    if (!str_eq(hash, sha256))
+        return err_set(e, ERR_CORRUPT, "chunk %s: its content does not have this hash", sha256);
+    *ret_p = p;
+    return 0;
+}
+
+static void work_init(struct chunk_work *w)
+{
+    *w = (struct chunk_work){
+        .content = mem_alloc(CKPT_CHUNK_BYTES),
+        .packed = mem_alloc(PACKED_MAX),
+        .cctx = ZSTD_createCCtx(),
+        .dctx = ZSTD_createDCtx(),
+    };
+    if (!w->cctx || !w->dctx)
+        abort(); /* out of memory */
+}
+
+static void work_deinit(struct chunk_work *w)
+{
+    free(w->content);
+    free(w->packed);
+    ZSTD_freeCCtx(w->cctx);
+    ZSTD_freeDCtx(w->dctx);
+    buf_deinit(&w->object);
+}
+
+struct crew {
+    size_t n;
+    chunk_fn fn;
+    void *ctx;
+    const atomic_int *cancel;
+    atomic_size_t next;
+    atomic_bool failed;
+    pthread_mutex_t lock; /* of the first error */
+    struct err first;
+};
+
+static void fail(struct crew *c, const struct err *e)
+{
+    pthread_mutex_lock(&c->lock);
+    if (!atomic_exchange(&c->failed, true))
+        c->first = *e;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *work(void *ctx)
+{
+    struct crew *c = ctx;
+    struct chunk_work w;
+    struct err e;
+    size_t i;
+
+    work_init(&w);
+    while (!atomic_load(&c->failed) && (i = atomic_fetch_add(&c->next, 1)) < c->n) {
+        if (c->cancel && atomic_load(c->cancel)) {
+            err_set(&e, ERR_CANCELLED, "cancelled");
+            fail(c, &e);
+        } else if (c->fn(c->ctx, &w, i, &e)) {
+            fail(c, &e);
+        }
+    }
+    work_deinit(&w);
+    return NULL;
+}
+
+static size_t n_threads(size_t n_items)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = cores < THREADS_MIN ? THREADS_MIN : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
+
+    return n_items < n ? n_items : n;
+}
+
+int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
+{
+    struct crew c = {.n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[THREADS_MAX];
+    size_t started = 0;
+
+    if (n == 0)
+        return 0;
+    /* A thread that cannot be started is not missed: this one works too. */
+    while (started + 1 < n_threads(n) && pthread_create(&threads[started], NULL, work, &c) == 0)
+        started++;
+    work(&c);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&c.lock);
+    if (!atomic_load(&c.failed))
+        return 0;
+    if (e)
+        *e = c.first;
+    return c.first.kind;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names in the store, and the fence.
+ */
+#include "ckpt/layout.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_DIGITS 10
+
+int layout_check_job(const struct ckpt_job *j, struct err *e)
+{
+    if (!str_is_name(j->cluster, 64) || j->job < 1)
+        return err_set(
+            e, ERR_INVALID, "cluster '%.80s', job %" PRId64 ": not a name and a number", j->cluster, j->job);
+    return 0;
+}
+
+struct layout_name layout_prefix(const struct ckpt_job *j, const char *what)
+{
+    struct layout_name name;
+
+    snprintf(name.s, sizeof(name.s), "%s/jobs/%" PRId64 "/%s", j->cluster, j->job, what);
+    return name;
+}
+
+struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "manifests/%010" PRId64 "-%010" PRId64 ".json", id.attempt, id.sequence);
+    return layout_prefix(j, what);
+}
+
+struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "fences/%010" PRId64, attempt);
+    return layout_prefix(j, what);
+}
+
+struct layout_name layout_chunk(const struct ckpt_job *j, int64_t attempt, const char *sha256)
+{
+    char what[128];
+
+    snprintf(what, sizeof(what), "chunks/%010" PRId64 "/%s", attempt, sha256);
+    return layout_prefix(j, what);
+}
+
+static bool parse_number(const char *s, int64_t *ret)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < NUMBER_DIGITS; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return false;
+        n = 10 * n + (s[i] - '0');
+    }
+    *ret = n;
+    return n >= 1;
+}
+
+bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt)
+{
+    return parse_number(rest, ret_attempt) && rest[NUMBER_DIGITS] == end;
+}
+
+bool layout_parse_manifest(const char *rest, struct ckpt_id *ret_id)
+{
+    struct ckpt_id id;
+
+    if (!layout_parse_attempt(rest, '-', &id.attempt) ||
+        !parse_number(rest + NUMBER_DIGITS + 1, &id.sequence) ||
+        !str_eq(rest + 2 * NUMBER_DIGITS + 1, ".json"))
+        return false;
+    *ret_id = id;
+    return true;
+}
+
+int layout_compare_ids(struct ckpt_id a, struct ckpt_id b)
+{
+    if (a.attempt != b.attempt)
+        return a.attempt < b.attempt ? -1 : 1;
+    return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
+}
+
+struct id_list {
+    size_t skip; /* bytes of the prefix */
+    struct ckpt_id *v;
+    size_t n, cap;
+};
+
+static int add_id(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct id_list *l = ctx;
+    struct ckpt_id id;
+
+    (void)size_bytes;
+    if (!layout_parse_manifest(name + l->skip, &id))
+        return 0; /* left by a killed create */
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
+    }
+    l->v[l->n++] = id;
+    return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return layout_compare_ids(*(const struct ckpt_id *)b, *(const struct ckpt_id *)a);
+}
+
+int layout_list_ids(const struct ckpt_job *j, struct ckpt_id **ret_ids, size_t *ret_n, struct err *e)
+{
+    struct layout_name prefix = layout_prefix(j, "manifests/");
+    struct id_list l = {.skip = strlen(prefix.s)};
+    int rc = j->store->ops->list(j->store, prefix.s, add_id, &l, e);
+
+    if (rc) {
+        free(l.v);
+        return err_wrap(e, "list the checkpoints of job %" PRId64, j->job);
+    }
+    if (l.n)
+        qsort(l.v, l.n, sizeof(l.v[0]), newest_first);
+    *ret_ids = l.v;
+    *ret_n = l.n;
+    return 0;
+}
+
+struct latest {
+    size_t skip;
+    char end;
+    int64_t attempt;
+};
+
+static int note_latest(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct latest *l = ctx;
+    int64_t attempt;
+
+    (void)size_bytes;
+    if (layout_parse_attempt(name + l->skip, l->end, &attempt) && attempt > l->attempt)
+        l->attempt = attempt;
+    return 0;
+}
+
+int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
+{
+    static const struct {
+        const char *what;
+        char end;
+    } claims[] = {{"fences/", '\0'}, {"manifests/", '-'}};
+    int64_t latest = 0;
+
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+        struct layout_name prefix = layout_prefix(j, claims[i].what);
+        struct latest l = {.skip = strlen(prefix.s), .end = claims[i].end};
+        int rc = j->store->ops->list(j->store, prefix.s, note_latest, &l, e);
+
+        if (rc)
+            return err_wrap(e, "look for later attempts of job %" PRId64, j->job);
+        if (l.attempt > latest)
+            latest = l.attempt;
+    }
+    if (latest > attempt)
+        return err_set(e, ERR_CONFLICT,
+            "fenced: attempt %" PRId64 " of job %" PRId64 " has taken over from attempt %" PRId64, latest,
+            j->job, attempt);
+    return 0;
+}
+
+int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
+{
+    struct layout_name name;
+    int rc = layout_check_job(j, e);
+
+    if (!rc && (attempt < 1 || attempt > CKPT_NUMBER_MAX))
+        rc = err_set(e, ERR_INVALID, "attempt %" PRId64 " is not in 1 .. %" PRId64, attempt, CKPT_NUMBER_MAX);
+    if (rc)
+        return rc;
+    name = layout_fence(j, attempt);
+    rc = j->store->ops->create(j->store, name.s, "", 0, e);
+    if (rc && rc != ERR_CONFLICT)
+        return err_wrap(e, "claim job %" PRId64 " for attempt %" PRId64, j->job, attempt);
+    return layout_check_fence(j, attempt, e);
+}
+
+int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
+{
+    struct layout_name name = layout_manifest(j, id);
+    struct buf text = {0};
+    struct manifest m = {0};
+    int rc = j->store->ops->read(j->store, name.s, CKPT_MANIFEST_BYTES_MAX, &text, e);
+
+    if (rc == ERR_INVALID)
+        rc = err_set(e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
+    if (!rc)
+        rc = manifest_parse(buf_str(&text), text.len, &m, e);
+    if (!rc && (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, id)))
+        rc = err_set(e, ERR_CORRUPT,
+            "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " of cluster %.64s",
+            m.id.attempt, m.id.sequence, m.job, m.cluster);
+    buf_deinit(&text);
+    if (rc) {
+        manifest_deinit(&m);
+        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence);
+    }
+    *ret = m;
+    return 0;
+}
+
+int layout_read_chunk(const struct ckpt_job *j, int64_t attempt, const struct manifest_chunk *c,
+    struct chunk_work *w, const void **ret_p, struct err *e)
+{
+    struct layout_name name = layout_chunk(j, attempt, c->sha256);
+    int rc = j->store->ops->read(j->store, name.s, (size_t)c->stored, &w->object, e);
+
+    if (rc == ERR_NOT_FOUND)
+        return err_set(e, ERR_CORRUPT, "chunk %s is missing", c->sha256);
+    if (rc == ERR_INVALID || (!rc && w->object.len != (size_t)c->stored))
+        return err_set(e, ERR_CORRUPT, "chunk %s does not have the %" PRId64 " bytes it was stored with",
+            c->sha256, c->stored);
+    return rc ? rc : chunk_unpack(w, (size_t)c->size, c->sha256, ret_p, e);
+}
+
+void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why)
+{
+    struct layout_name prefix = layout_prefix(j, "");
+    struct layout_name to = layout_prefix(j, "damaged/");
+    size_t n = strlen(to.s);
+    struct err e;
+
+    snprintf(to.s + n, sizeof(to.s) - n, "%s", name + strlen(prefix.s));
+    log_warn("damaged checkpoint data set aside", log_i("job", j->job), log_s("object", name), log_err(why));
+    if (j->store->ops->rename(j->store, name, to.s, &e) && e.kind != ERR_NOT_FOUND)
+        log_warn("damaged checkpoint data could not be set aside", log_s("object", name), log_err(&e));
+}
+
+void layout_names_add(struct layout_names *l, const char *name)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
+    }
+    l->v[l->n++] = mem_strdup(name);
+}
+
+int layout_names_remove(struct layout_names *l, struct store *s, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < l->n; i += STORE_REMOVE_MAX) {
+        size_t n = l->n - i < STORE_REMOVE_MAX ? l->n - i : STORE_REMOVE_MAX;
+
+        rc = s->ops->remove(s, (const char *const *)l->v + i, n, e);
+    }
+    return rc;
+}
+
+void layout_names_deinit(struct layout_names *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i]);
+    free(l->v);
+    *l = (struct layout_names){0};
+}

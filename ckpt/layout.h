@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the objects of a job are in its store (the layout of ckpt.h), and what reads and moves them by it.
+ */
+#ifndef BELAY_CKPT_LAYOUT_H
+#define BELAY_CKPT_LAYOUT_H
+
+#include "ckpt/ckpt.h"
+#include "ckpt/manifest.h"
+
+struct layout_name {
+    char s[STORE_NAME_MAX + 1];
+};
+
+/* "<cluster>/jobs/<job>/" and, below it, what. ERR_INVALID if cluster or job could not be a name. */
+int layout_check_job(const struct ckpt_job *j, struct err *e);
+struct layout_name layout_prefix(
+    const struct ckpt_job *j, const char *what); /* what: "", "manifests/", ... */
+struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id);
+struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt);
+struct layout_name layout_chunk(const struct ckpt_job *j, int64_t attempt, const char *sha256);
+
+/* The part of a full name after prefix: an id "<10 digits>-<10 digits>.json", or an attempt of 10 digits that
+ * ends where `end` says. False if it is not exactly that. */
+bool layout_parse_manifest(const char *rest, struct ckpt_id *ret_id);
+bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
+
+int layout_compare_ids(struct ckpt_id a, struct ckpt_id b); /* < 0, 0, > 0 */
+
+/* The manifests' ids, newest first; free(*ret_ids). */
+int layout_list_ids(const struct ckpt_job *j, struct ckpt_id **ret_ids, size_t *ret_n, struct err *e);
+
+/* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
+int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
+
+/* Reads and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
+ */
+int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
+
+/* Reads one chunk of attempt's into w and verifies it; *ret_p as chunk_unpack. A missing one is ERR_CORRUPT
+ * too. */
+int layout_read_chunk(const struct ckpt_job *j, int64_t attempt, const struct manifest_chunk *c,
+    struct chunk_work *w, const void **ret_p, struct err *e);
+
+/* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only logged. */
+void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why);
+
+/* A growing list of names that is removed in batches. Zeroed is valid and empty. */
+struct layout_names {
+    char **v;
+    size_t n, cap;
+};
+void layout_names_add(struct layout_names *l, const char *name);
+int layout_names_remove(struct layout_names *l, struct store *s, struct err *e); /* from the store */
+void layout_names_deinit(struct layout_names *l);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The manifest of a checkpoint: what is in it and which chunks hold it.
+ *
+ * The content of all files, in the order of the entries, is one stream; the chunks are pieces of that stream,
+ * in order. So a chunk may hold many small files, and a large file spans many chunks; where the cuts are is
+ * the writer's choice (manifest_cut) and the reader takes them as they come.
+ *
+ * Text: one JSON object,
+ *     {"format":"belay-checkpoint","version":1,"cluster":"lab","job":42,"attempt":3,"sequence":7,
+ *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,   (absent: unknown)
+ *      "entries":[{"path":"model","type":"dir","mode":493,"mtime_ns":1},
+ *                 {"path":"model/latest","type":"link","target":"w.bin","mtime_ns":1},
+ *                 {"path":"model/w.bin","type":"file","mode":420,"mtime_ns":1,"size":5}],
+ *      "chunks":[{"sha256":"<hex>","size":5,"stored":5}],
+ *      "sha256":"<hex of the SHA-256 of all text before this comma>"}
+ * Everything here is pure: no I/O.
+ */
+#ifndef BELAY_CKPT_MANIFEST_H
+#define BELAY_CKPT_MANIFEST_H
+
+#include "base/buf.h"
+#include "base/time.h"
+#include "ckpt/chunk.h"
+#include "ckpt/ckpt.h"
+
+#define MANIFEST_VERSION 1
+#define MANIFEST_DEPTH_MAX 64        /* parts of a path */
+#define MANIFEST_CUT_BYTES (1 << 20) /* a file of at least this size starts and ends a chunk */
+#define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
+
+enum manifest_type { MANIFEST_DIR, MANIFEST_FILE, MANIFEST_LINK };
+
+struct manifest_entry {
+    enum manifest_type type;
+    char *path;       /* relative, UTF-8 */
+    char *target;     /* of a link, else NULL */
+    int32_t mode;     /* 0 .. 01777; 0 for a link */
+    int64_t mtime_ns; /* since 1970 */
+    int64_t size;     /* of a file, else 0 */
+    int64_t offset;   /* in the stream; derived by manifest_lay_out */
+};
+
+struct manifest_chunk {
+    char sha256[CHUNK_HEX_SIZE]; /* of the content */
+    int64_t size;                /* 1 .. CKPT_CHUNK_BYTES, of the content */
+    int64_t stored;              /* 1 .. size; smaller: a zstd frame */
+    int64_t offset;              /* in the stream; derived by manifest_lay_out */
+};
+
+struct manifest {
+    char cluster[65];
+    int64_t job;
+    struct ckpt_id id;
+    struct wall saved_at;
+    int64_t progress;               /* -1: unknown */
+    struct manifest_entry *entries; /* by path, in byte order: so a directory comes before what is in it */
+    size_t n_entries, cap_entries;
+    struct manifest_chunk *chunks;
+    size_t n_chunks, cap_chunks;
+};
+
+void manifest_deinit(struct manifest *m); /* zeroed is valid and empty */
+
+/* Adds a zeroed entry or chunk at the end; borrowed until the next add. */
+struct manifest_entry *manifest_add_entry(struct manifest *m);
+struct manifest_chunk *manifest_add_chunk(struct manifest *m);
+
+/* 0 if path is safe to make below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of UTF-8, no empty, "."
+ * or
+ * ".." part, no part over 255 bytes, at most MANIFEST_DEPTH_MAX parts. ERR_INVALID. */
+int manifest_check_path(const char *path, struct err *e);
+
+/* Cuts the stream of the entries' contents into chunks (replacing m->chunks; hashes empty, stored = size). */
+void manifest_cut(struct manifest *m);
+
+/* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path safe and its
+ * parent a directory entry, limits, the chunks' sizes adding up to the files'. ERR_CORRUPT. */
+int manifest_lay_out(struct manifest *m, struct err *e);
+
+int64_t manifest_bytes(const struct manifest *m); /* of content */
+
+/* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero, which is
+ * then returned. m is laid out. */
+struct manifest_piece {
+    const struct manifest_entry *file;
+    int64_t file_offset;
+    size_t chunk_offset, n; /* bytes */
+};
+typedef int (*manifest_piece_fn)(void *ctx, const struct manifest_piece *p, struct err *e);
+int manifest_each_piece(
+    const struct manifest *m, const struct manifest_chunk *c, manifest_piece_fn fn, void *ctx, struct err *e);
+
+/* The text of m (laid out) into out (cleared first). ERR_INVALID if it would be over CKPT_MANIFEST_BYTES_MAX.
+ */
+int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
+
+/* Reads and lays out a manifest. ERR_CORRUPT if it is not exactly what was written, by hash or by form;
+ * ERR_UNSUPPORTED if it is intact and of a later version. *ret is untouched on failure. */
+int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e);
+
+#endif

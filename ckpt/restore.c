@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Restoring: for the newest checkpoint, then the ones before it: read the manifest, build the tree in a
+ * directory beside the target while verifying every chunk, and only then exchange the two by a rename.
+ *
+ * Invariant 3 of ckpt.h is kept here: nothing unverified is ever seen at the target, and a checkpoint is set
+ * aside for one reason only, that its data is not what was saved (ERR_CORRUPT). What else goes wrong leaves
+ * store and target as they were.
+ *
+ * The restored files are not fsynced: if this machine goes down, so does the attempt, and the next one
+ * restores again. Ownership, hard links and extended attributes are not kept.
+ */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/layout.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct restore {
+    const struct ckpt_job *job;
+    struct manifest manifest;
+    int root_fd; /* of the directory being built; -1: verify only */
+};
+
+/* Directories and files, empty but of their size: chunks are then written into place in any order. */
+static int make_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
+{
+    int fd, rc = 0;
+
+    if (entry->type == MANIFEST_LINK)
+        return 0;
+    if (entry->type == MANIFEST_DIR)
+        return mkdirat(root_fd, entry->path, 0700)
+                   ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)
+                   : 0;
+    fd = openat(root_fd, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, entry->size))
+        rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* Links come after all contents, so no write can go through one; then modes and times, what is inside first.
+ */
+static int finish_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
+{
+    int64_t seconds = entry->mtime_ns / 1000000000, ns = entry->mtime_ns % 1000000000;
+    struct timespec times[2];
+
+    if (ns < 0) {
+        seconds--;
+        ns += 1000000000;
+    }
+    times[0] = times[1] = (struct timespec){.tv_sec = seconds, .tv_nsec = ns};
+    if ((entry->type == MANIFEST_LINK && symlinkat(entry->target, root_fd, entry->path)) ||
+        (entry->type != MANIFEST_LINK && fchmodat(root_fd, entry->path, (mode_t)entry->mode, 0)) ||
+        utimensat(root_fd, entry->path, times, AT_SYMLINK_NOFOLLOW))
+        return err_errno(e, errno, "finish '%.300s' of the checkpoint", entry->path);
+    return 0;
+}
+
+struct writing {
+    int root_fd;
+    const char *content;
+};
+
+static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    const struct writing *w = ctx;
+    int fd = openat(w->root_fd, p->file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = 0;
+
+    if (fd < 0 || lseek(fd, p->file_offset, SEEK_SET) < 0)
+        rc = err_errno(e, errno, "open '%.300s' of the checkpoint", p->file->path);
+    else
+        rc = fs_write_all(fd, w->content + p->chunk_offset, p->n, e);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct restore *r = ctx;
+    const struct manifest_chunk *c = &r->manifest.chunks[i];
+    const void *content;
+    int rc = layout_read_chunk(r->job, r->manifest.id.attempt, c, w, &content, e);
+
+    /* Out of the way, so that a later save of the same content does not rely on it. */
+    if (rc == ERR_CORRUPT && r->root_fd >= 0) {
+        struct layout_name name = layout_chunk(r->job, r->manifest.id.attempt, c->sha256);
+
+        layout_set_aside(r->job, name.s, e);
+    }
+    if (rc || r->root_fd < 0)
+        return rc;
+    return manifest_each_piece(
+        &r->manifest, c, write_piece, &(struct writing){.root_fd = r->root_fd, .content = content}, e);
+}
+
+static int build_tree(struct restore *r, const atomic_int *cancel, struct err *e)
+{
+    const struct manifest *m = &r->manifest;
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < m->n_entries; i++)
+        rc = make_entry(r->root_fd, &m->entries[i], e);
+    if (!rc)
+        rc = chunk_for_each(m->n_chunks, restore_chunk, r, cancel, e);
+    for (size_t i = m->n_entries; !rc && i > 0; i--)
+        rc = finish_entry(r->root_fd, &m->entries[i - 1], e);
+    return rc;
+}
+
+/* An empty directory of mode 0700 at path, opened. */
+static int make_root(const char *path, int *ret_fd, struct err *e)
+{
+    int rc = fs_remove_tree(path, e);
+
+    if (rc)
+        return rc;
+    if (mkdir(path, 0700))
+        return err_errno(e, errno, "make directory %s", path);
+    *ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 ? err_errno(e, errno, "open directory %s", path) : 0;
+}
+
+/* What was at dir is at temp afterwards, and the other way round. */
+static int exchange(const char *temp, const char *dir, struct err *e)
+{
+    char *old;
+    int rc = 0;
+
+    if (rename(temp, dir) == 0) /* dir was missing or empty */
+        return 0;
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return err_errno(e, errno, "put the checkpoint in place as %s", dir);
+    old = mem_printf("%s.replaced", dir); /* a file system that cannot exchange */
+    rc = fs_remove_tree(old, e);
+    if (!rc && (rename(dir, old) || rename(temp, dir) || rename(old, temp)))
+        rc = err_errno(e, errno, "put the checkpoint in place as %s", dir);
+    free(old);
+    return rc;
+}
+
+/* Builds one checkpoint (id.attempt 0: the empty one) at temp and puts it in place. */
+static int restore_one(const struct ckpt_job *j, struct ckpt_id id, const char *temp, const char *dir,
+    const atomic_int *cancel, struct ckpt_restored *res, struct err *e)
+{
+    struct restore r = {.job = j, .manifest = {.progress = -1}, .root_fd = -1};
+    int rc = id.attempt ? layout_read_manifest(j, id, &r.manifest, e) : 0;
+
+    if (!rc)
+        rc = make_root(temp, &r.root_fd, e);
+    if (!rc)
+        rc = build_tree(&r, cancel, e);
+    if (!rc)
+        rc = exchange(temp, dir, e);
+    if (!rc) {
+        res->id = id;
+        res->progress = r.manifest.progress;
+        res->stats.bytes = manifest_bytes(&r.manifest);
+        for (size_t i = 0; i < r.manifest.n_entries; i++)
+            res->stats.files += r.manifest.entries[i].type == MANIFEST_FILE;
+    }
+    if (r.root_fd >= 0)
+        close(r.root_fd);
+    manifest_deinit(&r.manifest);
+    return rc;
+}
+
+static int restore_newest(const struct ckpt_job *j, int64_t before_attempt, const char *temp, const char *dir,
+    const atomic_int *cancel, struct ckpt_restored *res, struct err *e)
+{
+    struct ckpt_id *ids;
+    size_t n;
+    int rc = layout_list_ids(j, &ids, &n, e);
+
+    if (rc)
+        return rc;
+    for (size_t i = 0; i <= n; i++) {
+        struct ckpt_id id = i < n ? ids[i] : (struct ckpt_id){0};
+
+        if (id.attempt >= before_attempt)
+            continue;
+        rc = restore_one(j, id, temp, dir, cancel, res, e);
+        if (rc == ERR_CORRUPT) {
+            struct layout_name name = layout_manifest(j, id);
+
+            if (res->damaged++ == 0)
+                STR_COPY(res->damage, e->text);
+            layout_set_aside(j, name.s, e);
+        } else if (rc != ERR_NOT_FOUND || i == n) {
+            break;
+        } /* not found: cleaned away since it was listed */
+    }
+    free(ids);
+    return rc;
+}
+
+int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
+    struct ckpt_restored *ret_restored, struct err *e)
+{
+    struct mono start = clock_mono(&clock_system);
+    struct ckpt_restored res = {0};
+    char *temp = mem_printf("%s.restoring", dir);
+    char *parent = mem_strdup(dir);
+    char *slash = strrchr(parent, '/');
+    struct err ignored;
+    int rc = layout_check_job(j, e);
+
+    if (!rc && (!slash || slash[1] == '\0'))
+        rc = err_set(e, ERR_INVALID, "'%.300s' must be an absolute path without a '/' at its end", dir);
+    if (!rc && slash > parent) {
+        *slash = '\0';
+        rc = fs_mkdirs(parent, 0700, e);
+    }
+    if (!rc) {
+        rc = restore_newest(j, before_attempt, temp, dir, cancel, &res, e);
+        fs_remove_tree(temp, &ignored); /* what was in dir before, or an unfinished tree */
+    }
+    free(parent);
+    free(temp);
+    if (rc)
+        return err_wrap(e, "restore job %" PRId64, j->job);
+    res.stats.took_ms = clock_mono(&clock_system).ms - start.ms;
+    *ret_restored = res;
+    return 0;
+}
+
+int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    struct restore r = {.job = j, .root_fd = -1};
+    int rc = layout_check_job(j, e);
+
+    if (!rc)
+        rc = layout_read_manifest(j, id, &r.manifest, e);
+    if (!rc)
+        rc = chunk_for_each(r.manifest.n_chunks, restore_chunk, &r, NULL, e);
+    manifest_deinit(&r.manifest);
+    return rc;
+}
+
+int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *e)
+{
+    struct ckpt_id *ids = NULL;
+    size_t n = 0;
+    bool stop = false;
+    int rc = layout_check_job(j, e);
+
+    if (!rc)
+        rc = layout_list_ids(j, &ids, &n, e);
+    for (size_t i = 0; !rc && !stop && i < n; i++) {
+        struct manifest m;
+
+        rc = layout_read_manifest(j, ids[i], &m, e);
+        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND || rc == ERR_UNSUPPORTED) {
+            log_warn("checkpoint skipped", log_i("job", j->job), log_err(e));
+            rc = 0;
+        } else if (!rc) {
+            stop = fn(ctx, &(struct ckpt_info){.id = ids[i],
+                               .bytes = manifest_bytes(&m),
+                               .progress = m.progress,
+                               .saved_at = m.saved_at}) != 0;
+            manifest_deinit(&m);
+        }
+    }
+    free(ids);
+    return rc;
+}

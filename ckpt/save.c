@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Saving: scan -> cut -> per chunk, on a few threads: read, hash, find or write -> scan again -> manifest.
+ *
+ * Invariants (of ckpt.h), and where they are kept.
+ *  1. The manifest is created after chunk_for_each has returned 0: every chunk it names is durable
+ * (put_chunk).
+ *  2. The fence is looked at before the work, again right before the manifest is created, and once more after
+ * it: a manifest that slipped in while a later attempt claimed the job is not acknowledged.
+ *  4. put_chunk only ever names objects below chunks/<own attempt>/.
+ * What is saved is one moment of the directory: if the scan after all reading differs in anything from the
+ * scan before, nothing is committed.
+ *
+ * A save that fails or is killed leaves chunks that nothing names; the next save of the attempt finds and
+ * uses them, and cleaning removes what is still unnamed then. The directory need not be fsynced by the
+ * program: it is read through the page cache, and what counts is durable in the store.
+ */
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "ckpt/layout.h"
+#include "ckpt/scan.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct save {
+    const struct ckpt_job *job;
+    const char *dir;
+    int root_fd;
+    struct scan scan;
+    struct manifest manifest;    /* what is being made; borrows its paths from scan */
+    struct manifest previous;    /* the newest in the store, or empty */
+    struct smap previous_chunks; /* hash -> its struct manifest_chunk */
+    atomic_int_least64_t stored_bytes, reused_bytes;
+};
+
+/* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
+ * the save is a full one. */
+static int load_previous(struct save *s, struct err *e)
+{
+    struct ckpt_id *ids, newest = {0};
+    struct err why;
+    size_t n;
+    int rc = layout_list_ids(s->job, &ids, &n, e);
+
+    if (rc)
+        return rc;
+    if (n)
+        newest = ids[0];
+    free(ids);
+    if (n && layout_compare_ids(newest, s->manifest.id) >= 0)
+        return err_set(e, ERR_CONFLICT,
+            "checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " exists already; %" PRId64 "-%" PRId64
+            " would not be the newest",
+            newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt, s->manifest.id.sequence);
+    if (n && layout_read_manifest(s->job, newest, &s->previous, &why))
+        log_warn("the checkpoint before cannot be read: everything is saved anew", log_i("job", s->job->job),
+            log_err(&why));
+    for (size_t i = 0; i < s->previous.n_chunks; i++)
+        smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
+    return 0;
+}
+
+static int plan_chunks(struct save *s, struct err *e)
+{
+    int rc = scan_tree(s->root_fd, &s->scan, e);
+
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < s->scan.n; i++)
+        *manifest_add_entry(&s->manifest) = s->scan.v[i].entry;
+    manifest_cut(&s->manifest);
+    return manifest_lay_out(&s->manifest, e);
+}
+
+static int read_full(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e)
+{
+    while (n > 0) {
+        ssize_t got = pread(fd, p, n, offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(e, errno, "read '%.300s'", path);
+        if (got == 0)
+            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
+        p += got;
+        offset += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+struct reading {
+    struct save *save;
+    char *content;
+};
+
+static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    struct reading *r = ctx;
+    const struct save *s = r->save;
+    const struct scan_entry *scanned = &s->scan.v[p->file - s->manifest.entries];
+    int fd = openat(s->root_fd, p->file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    int rc;
+
+    if (fd < 0)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint directory", p->file->path);
+    /* The file that was scanned and no other: a link put in the way does not lead outside. */
+    if (fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
+        rc = err_set(e, ERR_UNAVAILABLE, "'%.300s' was replaced while it was being saved", p->file->path);
+    else
+        rc = read_full(fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
+    close(fd);
+    return rc;
+}
+
+/* *ret_stored is the size of our own attempt's object if it is there, else 0. One of an impossible size, or
+ * of another than the manifest before says (expected, 0: any), is damaged: it is set aside, so that it is
+ * written again. */
+static int find_own(struct save *s, const struct layout_name *name, const struct manifest_chunk *c,
+    int64_t expected, int64_t *ret_stored, struct err *e)
+{
+    struct err why;
+    int64_t size;
+    int rc = s->job->store->ops->stat(s->job->store, name->s, &size, e);
+
+    *ret_stored = 0;
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc;
+    if (size >= 1 && size <= c->size && (!expected || size == expected)) {
+        *ret_stored = size;
+        return 0;
+    }
+    err_set(&why, ERR_CORRUPT, "it has %" PRId64 " bytes", size);
+    layout_set_aside(s->job, name->s, &why);
+    return 0;
+}
+
+/* Gives content that an earlier attempt stored a name below this one, if it is there as its manifest says. */
+static int link_previous(
+    struct save *s, const struct layout_name *name, const struct manifest_chunk *known, struct err *e)
+{
+    struct layout_name from = layout_chunk(s->job, s->previous.id.attempt, known->sha256);
+    int64_t size;
+    int rc = s->job->store->ops->stat(s->job->store, from.s, &size, e);
+
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc;
+    if (size != known->stored)
+        return 0;
+    rc = s->job->store->ops->link(s->job->store, from.s, name->s, e);
+    return rc == ERR_CONFLICT || rc == ERR_NOT_FOUND || rc == ERR_UNSUPPORTED ? 0 : rc;
+}
+
+static int write_chunk(struct save *s, struct chunk_work *w, const struct layout_name *name,
+    struct manifest_chunk *c, struct err *e)
+{
+    const void *p;
+    size_t stored;
+    int rc;
+
+    chunk_pack(w, (size_t)c->size, &p, &stored);
+    rc = s->job->store->ops->create(s->job->store, name->s, p, stored, e);
+    if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
+        rc = find_own(s, name, c, 0, &c->stored, e);
+        if (!rc && !c->stored)
+            rc = err_set(e, ERR_UNAVAILABLE, "chunk %s was there and is not", c->sha256);
+        return rc;
+    }
+    if (rc)
+        return rc;
+    c->stored = (int64_t)stored;
+    atomic_fetch_add(&s->stored_bytes, c->stored);
+    return 0;
+}
+
+/* Afterwards the content in w is durable below this attempt, and c says how. */
+static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
+{
+    struct layout_name name = layout_chunk(s->job, s->manifest.id.attempt, c->sha256);
+    const struct manifest_chunk *known = smap_get(&s->previous_chunks, c->sha256);
+    bool known_own = known && s->previous.id.attempt == s->manifest.id.attempt;
+    int rc = find_own(s, &name, c, known_own ? known->stored : 0, &c->stored, e);
+
+    if (!rc && !c->stored && known && !known_own) {
+        rc = link_previous(s, &name, known, e);
+        if (!rc)
+            rc = find_own(s, &name, c, 0, &c->stored, e);
+    }
+    if (rc || !c->stored)
+        return rc ? rc : write_chunk(s, w, &name, c, e);
+    atomic_fetch_add(&s->reused_bytes, c->size);
+    return 0;
+}
+
+static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct save *s = ctx;
+    struct manifest_chunk *c = &s->manifest.chunks[i];
+    struct reading r = {.save = s, .content = w->content};
+    int rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
+
+    if (rc)
+        return rc;
+    chunk_hash(w->content, (size_t)c->size, c->sha256);
+    return put_chunk(s, w, c, e);
+}
+
+static int check_unchanged(struct save *s, struct err *e)
+{
+    struct scan after = {0};
+    int rc = scan_tree(s->root_fd, &after, e);
+
+    if (!rc)
+        rc = scan_compare(&s->scan, &after, e);
+    scan_deinit(&after);
+    return rc;
+}
+
+static int commit(struct save *s, struct err *e)
+{
+    struct layout_name name = layout_manifest(s->job, s->manifest.id);
+    struct buf text = {0};
+    int rc;
+
+    s->manifest.saved_at = clock_wall(&clock_system);
+    rc = manifest_encode(&s->manifest, &text, e);
+    if (!rc)
+        rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+    if (!rc)
+        rc = s->job->store->ops->create(s->job->store, name.s, text.data, text.len, e);
+    if (!rc)
+        rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+static int64_t count_files(const struct manifest *m)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < m->n_entries; i++)
+        n += m->entries[i].type == MANIFEST_FILE;
+    return n;
+}
+
+static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress, struct err *e)
+{
+    if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 || id.sequence > CKPT_NUMBER_MAX ||
+        progress < -1)
+        return err_set(e, ERR_INVALID,
+            "checkpoint %" PRId64 "-%" PRId64 ", progress %" PRId64 ": out of range", id.attempt, id.sequence,
+            progress);
+    return layout_check_job(j, e);
+}
+
+static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
+{
+    int rc;
+
+    s->root_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->root_fd < 0)
+        return err_errno(e, errno, "open the checkpoint directory %s", s->dir);
+    rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+    if (!rc)
+        rc = load_previous(s, e);
+    if (!rc)
+        rc = plan_chunks(s, e);
+    if (!rc)
+        rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+    if (!rc)
+        rc = check_unchanged(s, e);
+    if (!rc)
+        rc = commit(s, e);
+    close(s->root_fd);
+    return rc;
+}
+
+int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
+    const atomic_int *cancel, struct ckpt_stats *ret_stats, struct err *e)
+{
+    struct mono start = clock_mono(&clock_system);
+    struct save s = {.job = j, .dir = dir, .manifest = {.job = j->job, .id = id, .progress = progress}};
+    int rc = check_arguments(j, id, progress, e);
+
+    if (rc)
+        return rc;
+    STR_COPY(s.manifest.cluster, j->cluster);
+    rc = save_tree(&s, cancel, e);
+    if (!rc)
+        *ret_stats = (struct ckpt_stats){
+            .files = count_files(&s.manifest),
+            .bytes = manifest_bytes(&s.manifest),
+            .stored_bytes = atomic_load(&s.stored_bytes),
+            .reused_bytes = atomic_load(&s.reused_bytes),
+            .took_ms = clock_mono(&clock_system).ms - start.ms,
+        };
+    else
+        err_wrap(
+            e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt, id.sequence, j->job);
+    s.manifest.n_entries = 0; /* the strings are the scan's */
+    manifest_deinit(&s.manifest);
+    manifest_deinit(&s.previous);
+    smap_deinit(&s.previous_chunks);
+    scan_deinit(&s.scan);
+    return rc;
+}

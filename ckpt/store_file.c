@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store in a directory: an object is a file of mode 0600, its name the path below the root.
+ *
+ * Invariants.
+ *  1. An object appears whole or not at all, and is on disk when create returns: it is written under another
+ * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional create),
+ * then the directory is fsynced, and so is every directory that had to be made on the way.
+ *  2. An object is never written again. Directories that become empty are removed, so a create that finds its
+ *     directory gone makes it again.
+ *
+ * What a killed create leaves ("name.XXXXXX") is listed like any object and swept by whoever cleans that
+ * prefix. This file does not lock: the conditional create is all the agreement its users need, also over NFS.
+ */
+#include "ckpt/store_file.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PARENT_TRIES 4 /* a directory can be removed, as empty, while we put something into it */
+#define LIST_DEPTH_MAX 16
+
+struct store_file {
+    struct store base;
+    char *root;
+};
+
+static int object_path(struct store *s, const char *name, char **ret_path, struct err *e)
+{
+    struct store_file *f = (struct store_file *)s;
+
+    if (!store_name_is_valid(name))
+        return err_set(e, ERR_INVALID, "'%.100s' is not a valid object name", name);
+    *ret_path = mem_printf("%s/%s", f->root, name);
+    return 0;
+}
+
+static int sync_parent(const char *path, struct err *e)
+{
+    char *dir = mem_strndup(path, (size_t)(strrchr(path, '/') - path));
+    int rc = fs_sync_dir(dir, e);
+
+    free(dir);
+    return rc;
+}
+
+/* Makes the directories between the root and path, each durable in its parent. */
+static int make_parents(struct store *s, const char *path, struct err *e)
+{
+    struct store_file *f = (struct store_file *)s;
+    char *dir = mem_strdup(path);
+    int rc = 0;
+
+    for (char *p = dir + strlen(f->root) + 1; !rc && (p = strchr(p, '/')); p++) {
+        *p = '\0';
+        if (mkdir(dir, 0700) && errno != EEXIST)
+            rc = err_errno(e, errno, "make directory %s", dir);
+        else
+            rc = sync_parent(dir, e);
+        *p = '/';
+    }
+    free(dir);
+    return rc;
+}
+
+static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    char *path;
+    int rc = object_path(s, name, &path, e);
+
+    if (rc)
+        return rc;
+    for (int tries = 0; tries < PARENT_TRIES; tries++) {
+        rc = fs_create_atomic(path, p, n, 0600, e);
+        if (rc != ERR_NOT_FOUND)
+            break;
+        int made = make_parents(s, path, e);
+        if (made && made != ERR_NOT_FOUND) {
+            rc = made;
+            break;
+        }
+    }
+    free(path);
+    return rc;
+}
+
+static int file_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    char *path;
+    int rc = object_path(s, name, &path, e);
+
+    if (rc)
+        return rc;
+    rc = fs_read(path, max, out, e);
+    free(path);
+    return rc;
+}
+
+static int file_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
+{
+    struct stat st;
+    char *path;
+    int rc = object_path(s, name, &path, e);
+
+    if (rc)
+        return rc;
+    if (lstat(path, &st))
+        rc = err_errno(e, errno, "look at %s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_NOT_FOUND, "%s is not a regular file", path);
+    else
+        *ret_size = st.st_size;
+    free(path);
+    return rc;
+}
+
+struct names {
+    char **v;
+    size_t n, cap;
+};
+
+static void names_add(struct names *l, char *taken)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
+    }
+    l->v[l->n++] = taken;
+}
+
+static void names_deinit(struct names *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i]);
+    free(l->v);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_directory(DIR *d, const struct dirent *entry)
+{
+    struct stat st;
+
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The entries of one directory in byte order, those that are directories with a '/' at the end. */
+static int read_names(const char *path, struct names *l, struct err *e)
+{
+    DIR *d = opendir(path);
+    int rc = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : err_errno(e, errno, "list %s", path);
+    for (;;) {
+        struct dirent *entry;
+
+        errno = 0;
+        entry = readdir(d);
+        if (!entry)
+            break;
+        if (entry->d_name[0] == '.')
+            continue; /* not ours */
+        if (is_directory(d, entry))
+            names_add(l, mem_printf("%s/", entry->d_name));
+        else
+            names_add(l, mem_strdup(entry->d_name));
+    }
+    if (errno)
+        rc = err_errno(e, errno, "list %s", path);
+    closedir(d);
+    if (l->n)
+        qsort(l->v, l->n, sizeof(l->v[0]), compare_names);
+    return rc;
+}
+
+struct walk {
+    struct store *store;
+    store_each_fn fn;
+    void *ctx;
+    bool stopped;
+};
+
+/* prefix is "" or ends in '/'. */
+static int walk_prefix(struct walk *w, const char *prefix, int depth, struct err *e)
+{
+    struct store_file *f = (struct store_file *)w->store;
+    char *dir = mem_printf("%s/%s", f->root, prefix);
+    struct names l = {0};
+    int rc = depth > LIST_DEPTH_MAX ? err_set(e, ERR_INVALID, "%s: directories too deep for a store", dir)
+                                    : read_names(dir, &l, e);
+
+    for (size_t i = 0; !rc && !w->stopped && i < l.n; i++) {
+        char *name = mem_printf("%s%s", prefix, l.v[i]);
+        int64_t size;
+
+        if (str_ends(name, "/"))
+            rc = walk_prefix(w, name, depth + 1, e);
+        else if (store_name_is_valid(name) && !file_stat(w->store, name, &size, NULL))
+            w->stopped = w->fn(w->ctx, name, size) != 0;
+        free(name);
+    }
+    names_deinit(&l);
+    free(dir);
+    return rc;
+}
+
+static int file_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+{
+    struct walk w = {.store = s, .fn = fn, .ctx = ctx};
+
+    return walk_prefix(&w, prefix, 0, e);
+}
+
+/* Removes the directories above path that are empty, below the root; what remains is on disk without it. */
+static int prune_and_sync(struct store_file *f, const char *path, struct err *e)
+{
+    char *dir = mem_strdup(path);
+    int rc;
+
+    do {
+        *strrchr(dir, '/') = '\0';
+    } while (strlen(dir) > strlen(f->root) && (rmdir(dir) == 0 || errno == ENOENT));
+    rc = fs_sync_dir(dir, e);
+    if (rc == ERR_NOT_FOUND)
+        rc = 0; /* removed by another at this moment: then what was in it is gone too */
+    free(dir);
+    return rc;
+}
+
+static bool same_directory(const char *a, const char *b)
+{
+    size_t n = (size_t)(strrchr(a, '/') - a);
+
+    return (size_t)(strrchr(b, '/') - b) == n && memcmp(a, b, n) == 0;
+}
+
+static int file_remove(struct store *s, const char *const *names, size_t n, struct err *e)
+{
+    char *last = NULL; /* a removed path whose directory is not yet synced */
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < n; i++) {
+        char *path;
+
+        rc = object_path(s, names[i], &path, e);
+        if (rc)
+            break;
+        if (unlink(path) && errno != ENOENT)
+            rc = err_errno(e, errno, "remove %s", path);
+        if (!rc && last && !same_directory(last, path))
+            rc = prune_and_sync((struct store_file *)s, last, e);
+        free(last);
+        last = path;
+    }
+    if (!rc && last)
+        rc = prune_and_sync((struct store_file *)s, last, e);
+    free(last);
+    return rc;
+}
+
+/* fn is rename(2) or link(2). */
+static int two_paths(struct store *s, int (*fn)(const char *from, const char *to), const char *from,
+    const char *to, struct err *e)
+{
+    char *from_path = NULL, *to_path = NULL;
+    int rc = object_path(s, from, &from_path, e);
+
+    if (!rc)
+        rc = object_path(s, to, &to_path, e);
+    for (int tries = 0; !rc; tries++) {
+        if (fn(from_path, to_path) == 0) {
+            rc = sync_parent(to_path, e);
+            break;
+        }
+        if (errno == ENOENT && tries < PARENT_TRIES && access(from_path, F_OK) == 0)
+            rc = make_parents(s, to_path, e);
+        else if (fn == link && (errno == EMLINK || errno == EPERM || errno == EOPNOTSUPP))
+            rc = err_set(e, ERR_UNSUPPORTED, "%s cannot have another name (hard link)", from_path);
+        else
+            rc = err_errno(e, errno, "name %s %s", from_path, to_path);
+    }
+    free(from_path);
+    free(to_path);
+    return rc;
+}
+
+static int file_rename(struct store *s, const char *from, const char *to, struct err *e)
+{
+    const char *const names[] = {from};
+    int rc = two_paths(s, rename, from, to, e);
+
+    /* The name is gone already; removing it once more prunes and syncs the directory it was in. */
+    return rc ? rc : file_remove(s, names, 1, e);
+}
+
+static int file_link(struct store *s, const char *from, const char *to, struct err *e)
+{
+    return two_paths(s, link, from, to, e);
+}
+
+static void file_close(struct store *s)
+{
+    struct store_file *f = (struct store_file *)s;
+
+    free(f->root);
+    free(f);
+}
+
+static const struct store_ops file_ops = {
+    .scheme = "file",
+    .create = file_create,
+    .read = file_read,
+    .stat = file_stat,
+    .list = file_list,
+    .remove = file_remove,
+    .rename = file_rename,
+    .link = file_link,
+    .close = file_close,
+};
+
+int store_file_open(const char *root, struct store **ret_store, struct err *e)
+{
+    struct store_file *f;
+    size_t n = strlen(root);
+    int rc;
+
+    while (n > 1 && root[n - 1] == '/')
+        n--;
+    if (root[0] != '/' || n < 2)
+        return err_set(
+            e, ERR_INVALID, "'%.200s' cannot be a store: name a directory by its absolute path", root);
+    rc = fs_mkdirs(root, 0700, e);
+    if (rc)
+        return err_wrap(e, "open the store in %.200s", root);
+    f = mem_alloc(sizeof(*f));
+    f->base.ops = &file_ops;
+    f->root = mem_strndup(root, n);
+    *ret_store = &f->base;
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store in a directory of a file system.
+ */
+#ifndef BELAY_CKPT_STORE_FILE_H
+#define BELAY_CKPT_STORE_FILE_H
+
+#include "ckpt/store.h"
+
+/* root is an absolute path, made if missing. */
+int store_file_open(const char *root, struct store **ret_store, struct err *e);
+
+#endif
