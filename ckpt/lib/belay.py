@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taking part in belay's checkpoints, from Python. One file, Python 3.7 or later, no dependencies.
+
+Outside belay every call is harmless and says "nothing to do", so a program needs no second way to run:
+
+    import belay
+
+    step = load(belay.checkpoint_dir()) if belay.restored() else 0
+    while step < total:
+        step += 1
+        work(step)
+        belay.progress(step, total)
+        if belay.should_checkpoint():
+            with belay.checkpoint(step, total) as directory:
+                save(directory)
+            if belay.stopping():
+                sys.exit(belay.EXIT_CHECKPOINTED)
+
+docs/checkpoints.md is the whole contract.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+EXIT_CHECKPOINTED = 85
+"""The exit code that means: checkpointed, continue me elsewhere."""
+
+_ASK_EVERY_S = 0.02
+_PROGRESS_EVERY_S = 0.2
+_POLL_S = 0.01
+_COMMIT_TIMEOUT_S = 600.0  # BELAY_COMMIT_TIMEOUT_S overrides it
+_STAGE = ".belay-stage"
+
+# What was last asked and told by this process.
+_asked_at = None
+_asked_answer = False
+_told_at = None
+_stopping = False
+
+
+def _control(name):
+    """The path of a file of the protocol, or None outside belay."""
+    directory = os.environ.get("BELAY_CONTROL_DIR")
+    return os.path.join(directory, name) if directory else None
+
+
+def _read(path):
+    """The JSON object in a file, or None if the file is not there or makes no sense."""
+    try:
+        with open(path, "rb") as f:
+            value = json.loads(f.read(65536).decode("utf-8"))
+    except (OSError, ValueError, TypeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _publish(path, value, replace):
+    """Puts a JSON object down at path, whole or not at all. replace False: FileExistsError if path is there."""
+    temp = os.path.join(os.path.dirname(path), ".belay-%d" % os.getpid())
+    with open(temp, "w", encoding="utf-8") as f:
+        json.dump(value, f)
+        f.write("\n")
+    if replace:
+        os.replace(temp, path)
+        return
+    try:
+        os.link(temp, path)
+    finally:
+        os.unlink(temp)
+
+
+def restored():
+    """True if checkpoint_dir() holds a checkpoint to resume from."""
+    return os.environ.get("BELAY_RESTORED") == "1" and checkpoint_dir() is not None
+
+
+def checkpoint_dir():
+    """Where the state is written and, when restored, found. None outside belay."""
+    return os.environ.get("BELAY_CHECKPOINT_DIR") or None
+
+
+def should_checkpoint():
+    """True if belay wants a checkpoint. Cheap enough for every step."""
+    global _asked_at, _asked_answer
+    now = time.monotonic()
+    if _asked_at is None or now - _asked_at >= _ASK_EVERY_S:
+        _asked_at = now
+        request = _control("request")
+        _asked_answer = request is not None and os.path.exists(request)
+    return _asked_answer
+
+
+def seconds_left():
+    """Seconds until the node is taken away or the save must be done; infinity while there is no deadline."""
+    left = float("inf")
+    for path in (os.environ.get("BELAY_NOTICE_FILE"), _control("request")):
+        deadline = (_read(path) or {}).get("deadline_ms") if path else None
+        if isinstance(deadline, (int, float)):
+            left = min(left, deadline / 1000.0 - time.time())
+    return max(left, 0.0)
+
+
+def _asked_to_stop():
+    request = _control("request")
+    return request is not None and (_read(request) or {}).get("reason") in ("notice", "evict")
+
+
+def _create_commit(progress, total):
+    """The number of the commit made. Two processes of one job never share a number."""
+    while True:
+        names = os.listdir(os.environ["BELAY_CONTROL_DIR"])
+        used = [int(m.group(1)) for m in (re.match(r"(?:commit|result)\.([1-9][0-9]*)$", n) for n in names) if m]
+        number = max(used, default=0) + 1
+        try:
+            _publish(_control("commit.%d" % number), {"progress": progress, "total": total}, replace=False)
+            return number
+        except FileExistsError:
+            pass
+
+
+def _wait_result(number):
+    """The agent's answer. When the time is over the answer is ours, so that the agent does not come back later and
+    save a directory that we have begun to change; unless it was there first."""
+    path = _control("result.%d" % number)
+    late = {"ok": False, "error": "the belay agent did not answer in time"}
+    end = time.monotonic() + float(os.environ.get("BELAY_COMMIT_TIMEOUT_S") or _COMMIT_TIMEOUT_S)
+    while not os.path.exists(path):
+        if time.monotonic() < end:
+            time.sleep(_POLL_S)
+        else:
+            with contextlib.suppress(FileExistsError):
+                _publish(path, late, replace=False)
+    return _read(path) or {"ok": False, "error": "the belay agent's answer makes no sense"}
+
+
+def commit(progress=None, total=None):
+    """Makes what is in checkpoint_dir() the checkpoint and waits until it is stored; the directory must not change
+    meanwhile. True when it is durable, or outside belay. False: it is not, the checkpoint before still stands, a line
+    on stderr says why, and going on is right."""
+    global _asked_at, _stopping
+    if _control("") is None:
+        return True
+    stop = _asked_to_stop()
+    try:
+        result = _wait_result(_create_commit(progress, total))
+    except OSError as error:
+        result = {"ok": False, "error": str(error)}
+    _asked_at = None  # the question is open again
+    if result.get("ok") is not True:
+        print("belay: not saved, going on: %s" % result.get("error"), file=sys.stderr, flush=True)
+        return False
+    _stopping = bool(result.get("stop", stop))
+    return True
+
+
+def progress(done, total=None):
+    """Tells belay how far the program is. At most 5 times a second reach the disk; the last, done == total, does."""
+    global _told_at
+    path = _control("progress")
+    now = time.monotonic()
+    if path is None or (_told_at is not None and now - _told_at < _PROGRESS_EVERY_S and done != total):
+        return
+    _told_at = now
+    with contextlib.suppress(OSError):  # it is for show: a full disk must not end the program
+        _publish(path, {"done": done, "total": total}, replace=True)
+
+
+def stopping():
+    """True once the last commit() served a notice or an eviction: exit with EXIT_CHECKPOINTED."""
+    return _stopping
+
+
+def _fsync(path):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _move_into_place(stage, directory):
+    """Every file below stage replaces its namesake below directory; each is on disk before."""
+    for root, directories, files in os.walk(stage):
+        target = os.path.normpath(os.path.join(directory, os.path.relpath(root, stage)))
+        os.makedirs(target, exist_ok=True)
+        for name in files + [d for d in directories if os.path.islink(os.path.join(root, d))]:
+            source = os.path.join(root, name)
+            if not os.path.islink(source):
+                _fsync(source)
+            os.replace(source, os.path.join(target, name))
+        _fsync(target)
+
+
+@contextlib.contextmanager
+def checkpoint(step=None, total=None):
+    """Gives a directory to write the new state to. When the block ends without an exception, the files are moved to
+    checkpoint_dir() (each replacing its namesake; others stay) and committed; else they are forgotten. So a program
+    that is killed while it writes leaves the files of the checkpoint before alone. Whether the commit succeeded is
+    said as by commit(); outside belay the files are written to a temporary directory and dropped."""
+    directory = checkpoint_dir()
+    if directory is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            yield scratch
+        return
+    stage = os.path.join(directory, _STAGE)
+    shutil.rmtree(stage, ignore_errors=True)  # of a process that was killed
+    os.makedirs(stage)
+    try:
+        yield stage
+        _move_into_place(stage, directory)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    commit(step, total)
