@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/ckpt/store_fault.h"
+
+/* 0, or the failure of this call; *ret_after: it comes after the work. */
+static int enter(struct store_fault *f, bool *ret_after)
+{
+    int call = atomic_fetch_add(&f->calls, 1) + 1;
+    bool strike = f->mode == FAULT_ONWARD ? call >= f->at : f->mode != FAULT_NONE && call == f->at;
+
+    *ret_after = f->mode == FAULT_REPLY;
+    if (!strike)
+        return 0;
+    atomic_fetch_add(&f->struck, 1);
+    if (f->mode == FAULT_HOOK) {
+        f->hook(f->hook_ctx);
+        return 0;
+    }
+    return f->kind;
+}
+
+static int broken(const struct store_fault *f, const char *what, struct err *e)
+{
+    return err_set(e, f->kind, "%s: a planted fault", what);
+}
+
+#define FAULTY(what, call)                                                                                   \
+    struct store_fault *f = (struct store_fault *)s;                                                         \
+    bool after;                                                                                              \
+    int fault = enter(f, &after), rc = 0;                                                                    \
+                                                                                                             \
+    if (!fault || after)                                                                                     \
+        rc = f->inner->ops->call;                                                                            \
+    return fault ? broken(f, what, e) : rc
+
+static int fault_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    FAULTY("create", create(f->inner, name, p, n, e));
+}
+
+static int fault_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    FAULTY("read", read(f->inner, name, max, out, e));
+}
+
+static int fault_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
+{
+    FAULTY("stat", stat(f->inner, name, ret_size, e));
+}
+
+static int fault_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+{
+    FAULTY("list", list(f->inner, prefix, fn, ctx, e));
+}
+
+static int fault_remove(struct store *s, const char *const *names, size_t n, struct err *e)
+{
+    FAULTY("remove", remove(f->inner, names, n, e));
+}
+
+static int fault_rename(struct store *s, const char *from, const char *to, struct err *e)
+{
+    FAULTY("rename", rename(f->inner, from, to, e));
+}
+
+static int fault_link(struct store *s, const char *from, const char *to, struct err *e)
+{
+    FAULTY("link", link(f->inner, from, to, e));
+}
+
+static const struct store_ops fault_ops = {
+    .scheme = "fault",
+    .create = fault_create,
+    .read = fault_read,
+    .stat = fault_stat,
+    .list = fault_list,
+    .remove = fault_remove,
+    .rename = fault_rename,
+    .link = fault_link,
+};
+
+void store_fault_init(struct store_fault *f, struct store *inner, enum fault_mode mode, int at)
+{
+    *f = (struct store_fault){.base.ops = &fault_ops, .inner = inner, .mode = mode, .kind = ERR_IO, .at = at};
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/ckpt/tools.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STORE (((struct scratch *)*state)->job.store)
+#define DO(op, ...) STORE->ops->op(STORE, __VA_ARGS__)
+
+static void an_object_comes_back_as_it_was_made(void **state)
+{
+    struct buf out = {0};
+    struct err e;
+    int64_t size;
+
+    OK(DO(create, "a/b/c.json", "hello\0there", 11, &e));
+    OK(DO(read, "a/b/c.json", 11, &out, &e));
+    assert_int_equal(out.len, 11);
+    assert_memory_equal(out.data, "hello\0there", 11);
+    OK(DO(stat, "a/b/c.json", &size, &e));
+    assert_int_equal(size, 11);
+    FAILS(ERR_INVALID, DO(read, "a/b/c.json", 10, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(read, "a/b/d", 10, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(stat, "x/y", &size, &e));
+    FAILS(ERR_NOT_FOUND, DO(stat, "a/b", &size, &e));
+    buf_deinit(&out);
+}
+
+static void a_name_is_created_once(void **state)
+{
+    struct buf out = {0};
+    struct err e;
+
+    OK(DO(create, "x/first", "1", 1, &e));
+    FAILS(ERR_CONFLICT, DO(create, "x/first", "2", 1, &e));
+    OK(DO(read, "x/first", 9, &out, &e));
+    assert_string_equal(buf_str(&out), "1");
+    buf_deinit(&out);
+}
+
+struct racer {
+    struct store *store;
+    pthread_barrier_t *barrier;
+    int won;
+};
+
+static void *race(void *ctx)
+{
+    struct racer *r = ctx;
+    struct err e;
+    char name[32];
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "race/%d/x", i);
+        pthread_barrier_wait(r->barrier);
+        r->won += r->store->ops->create(r->store, name, "x", 1, &e) == 0;
+    }
+    return NULL;
+}
+
+static void of_many_creates_of_one_name_one_wins(void **state)
+{
+    struct racer racers[4] = {0};
+    pthread_t threads[4];
+    pthread_barrier_t barrier;
+    int won = 0;
+
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (int i = 0; i < 4; i++) {
+        racers[i] = (struct racer){.store = STORE, .barrier = &barrier};
+        assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        won += racers[i].won;
+    }
+    pthread_barrier_destroy(&barrier);
+    assert_int_equal(won, 20);
+}
+
+static int append_name(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct buf *out = ctx;
+
+    buf_printf(out, "%s=%d ", name, (int)size_bytes);
+    return out->len > 1000;
+}
+
+static int stop_at_once(void *ctx, const char *name, int64_t size_bytes)
+{
+    (void)name;
+    (void)size_bytes;
+    ++*(int *)ctx;
+    return 1;
+}
+
+static void a_list_is_in_byte_order_and_below_its_prefix(void **state)
+{
+    static const char *const names[] = {"b", "a/z", "a-b", "a/b/c", "a/b", "a.c", "B/x"};
+    struct buf out = {0};
+    struct err e;
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i], "a/b") != 0)
+            OK(DO(create, names[i], names[i], strlen(names[i]), &e));
+    OK(DO(list, "", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "B/x=3 a-b=3 a.c=3 a/b/c=5 a/z=3 b=1 ");
+    buf_clear(&out);
+    OK(DO(list, "a/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "a/b/c=5 a/z=3 ");
+    buf_clear(&out);
+    OK(DO(list, "none/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "");
+    OK(DO(list, "", stop_at_once, &n, &e));
+    assert_int_equal(n, 1);
+    buf_deinit(&out);
+}
+
+static void removing_leaves_no_empty_directories_and_can_be_repeated(void **state)
+{
+    const char *const names[] = {"p/q/1", "p/q/2", "p/r/3", "never/was"};
+    struct scratch *s = *state;
+    struct err e;
+
+    for (int i = 0; i < 3; i++)
+        OK(DO(create, names[i], "x", 1, &e));
+    OK(DO(remove, names, 2, &e));
+    assert_false(fs_exists(path_in(s->store, "p/q")));
+    assert_true(fs_exists(path_in(s->store, "p/r/3")));
+    OK(DO(remove, names, 4, &e));
+    assert_false(fs_exists(path_in(s->store, "p")));
+    assert_true(fs_exists(s->store));
+    OK(DO(create, "p/q/1", "y", 1, &e));
+}
+
+static void an_object_can_be_moved_and_linked(void **state)
+{
+    struct scratch *s = *state;
+    struct buf out = {0};
+    struct err e;
+
+    OK(DO(create, "one/x", "x", 1, &e));
+    OK(DO(link, "one/x", "two/deep/x", &e));
+    FAILS(ERR_CONFLICT, DO(link, "one/x", "two/deep/x", &e));
+    FAILS(ERR_NOT_FOUND, DO(link, "one/none", "two/y", &e));
+    OK(DO(rename, "one/x", "aside/x", &e));
+    assert_false(fs_exists(path_in(s->store, "one")));
+    FAILS(ERR_NOT_FOUND, DO(rename, "one/x", "aside/x", &e));
+    OK(DO(create, "one/x", "new", 3, &e));
+    OK(DO(rename, "one/x", "aside/x", &e));
+    OK(DO(read, "aside/x", 9, &out, &e));
+    assert_string_equal(buf_str(&out), "new");
+    OK(DO(read, "two/deep/x", 9, &out, &e));
+    assert_string_equal(buf_str(&out), "x");
+    buf_deinit(&out);
+}
+
+static void names_that_could_leave_the_store_are_refused(void **state)
+{
+    static const char *const bad[] = {"", "/", "/etc/passwd", "a//b", "a/", "../x", "a/../../x", ".hidden", "a/.b",
+        "a b", "a\\b", "ä", "a\nb"};
+    struct err e;
+    char longest[STORE_NAME_MAX + 2];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(store_name_is_valid(bad[i]));
+        FAILS(ERR_INVALID, DO(create, bad[i], "x", 1, &e));
+    }
+    memset(longest, 'a', sizeof(longest));
+    longest[STORE_NAME_MAX + 1] = '\0';
+    assert_false(store_name_is_valid(longest));
+    longest[STORE_NAME_MAX] = '\0';
+    assert_true(store_name_is_valid(longest));
+}
+
+static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
+{
+    static const char *const bad[] = {"", "/srv/belay", "s3://bucket/x", "file:", "file://", "file://host/x",
+        "file:///", "file:///a%zz", "file:///a%00b", "http://x"};
+    struct scratch *scratch = *state;
+    struct store *s;
+    struct err e;
+    char url[400];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        FAILS(ERR_INVALID, store_open(bad[i], &s, &e));
+    FAILS(ERR_INVALID, store_open("s3://bucket/x", &s, &e));
+    assert_non_null(strstr(e.text, "file:///"));
+    snprintf(url, sizeof(url), "file://%s/with%%20blank//", scratch->dir);
+    OK(store_open(url, &s, &e));
+    assert_true(fs_exists(path_in(scratch->dir, "with blank")));
+    store_close(s);
+    write_text(scratch->dir, "file", "x");
+    snprintf(url, sizeof(url), "file://%s/file/below", scratch->dir);
+    assert_int_not_equal(store_open(url, &s, &e), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(an_object_comes_back_as_it_was_made),
+        TEST(a_name_is_created_once),
+        TEST(of_many_creates_of_one_name_one_wins),
+        TEST(a_list_is_in_byte_order_and_below_its_prefix),
+        TEST(removing_leaves_no_empty_directories_and_can_be_repeated),
+        TEST(an_object_can_be_moved_and_linked),
+        TEST(names_that_could_leave_the_store_are_refused),
+        TEST(a_url_that_is_not_supported_is_refused_with_what_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
