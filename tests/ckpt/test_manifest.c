@@ -115,8 +115,9 @@ static int parse_body(const char *body, struct err *e)
 
 static int parse_with(const char *entries, const char *chunks, struct err *e)
 {
-    char *body = mem_printf("{\"format\":\"belay-checkpoint\",\"version\":1,\"cluster\":\"lab\",\"job\":42,\"attempt\":3,"
-                            "\"sequence\":7,\"saved_at\":\"2026-08-22T12:02:00Z\",\"entries\":[%s],\"chunks\":[%s]",
+    char *body = mem_printf(
+        "{\"format\":\"belay-checkpoint\",\"version\":1,\"cluster\":\"lab\",\"job\":42,\"attempt\":3,"
+        "\"sequence\":7,\"saved_at\":\"2026-08-22T12:02:00Z\",\"entries\":[%s],\"chunks\":[%s]",
         entries, chunks);
     int rc = parse_body(body, e);
 
@@ -125,7 +126,8 @@ static int parse_with(const char *entries, const char *chunks, struct err *e)
 }
 
 #define DIR_(path) "{\"path\":\"" path "\",\"type\":\"dir\",\"mode\":493,\"mtime_ns\":1}"
-#define FILE_(path, size) "{\"path\":\"" path "\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":" size "}"
+#define FILE_(path, size)                                                                                    \
+    "{\"path\":\"" path "\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":" size "}"
 #define LINK_(path) "{\"path\":\"" path "\",\"type\":\"link\",\"target\":\"/etc\",\"mtime_ns\":1}"
 #define CHUNK_(size, stored) "{\"sha256\":\"" HASH "\",\"size\":" size ",\"stored\":" stored "}"
 
@@ -196,9 +198,11 @@ static void depth_and_length_of_paths_are_limited(void **state)
 
 static void chunks_that_do_not_hold_the_files_are_refused(void **state)
 {
-    static const char *const bad[] = {"", CHUNK_("4", "4"), CHUNK_("6", "6"), CHUNK_("5", "6"), CHUNK_("5", "0"),
-        CHUNK_("0", "0") "," CHUNK_("5", "5"), CHUNK_("5", "5") "," CHUNK_("1", "1"), CHUNK_("4194305", "5"),
-        "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":5,\"stored\":5}",
+    static const char *const bad[] = {"", CHUNK_("4", "4"), CHUNK_("6", "6"), CHUNK_("5", "6"),
+        CHUNK_("5", "0"), CHUNK_("0", "0") "," CHUNK_("5", "5"), CHUNK_("5", "5") "," CHUNK_("1", "1"),
+        CHUNK_("4194305", "5"),
+        "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":5,"
+        "\"stored\":5}",
         "{\"sha256\":\"../../../x\",\"size\":5,\"stored\":5}", "{\"size\":5,\"stored\":5}", "null"};
     struct err e;
 
@@ -232,8 +236,8 @@ static int note_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     size_t n = strlen(s->text);
 
     (void)e;
-    snprintf(s->text + n, sizeof(s->text) - n, "%s:%lld+%zu@%zu ", p->file->path, (long long)p->file_offset, p->n,
-        p->chunk_offset);
+    snprintf(s->text + n, sizeof(s->text) - n, "%s:%lld+%zu@%zu ", p->file->path, (long long)p->file_offset,
+        p->n, p->chunk_offset);
     return 0;
 }
 

@@ -163,8 +163,8 @@ static void an_object_can_be_moved_and_linked(void **state)
 
 static void names_that_could_leave_the_store_are_refused(void **state)
 {
-    static const char *const bad[] = {"", "/", "/etc/passwd", "a//b", "a/", "../x", "a/../../x", ".hidden", "a/.b",
-        "a b", "a\\b", "ä", "a\nb"};
+    static const char *const bad[] = {"", "/", "/etc/passwd", "a//b", "a/", "../x", "a/../../x", ".hidden",
+        "a/.b", "a b", "a\\b", "ä", "a\nb"};
     struct err e;
     char longest[STORE_NAME_MAX + 2];
 

@@ -123,8 +123,8 @@ static void set_old_time(const char *path)
 
 void make_tree(const char *dir, int64_t number)
 {
-    static const char *const all[] = {"empty", "common", "number", "link", "sub/noise", "sub/deep/run", "sub/deep",
-        "sub/closed", "sub"};
+    static const char *const all[] = {
+        "empty", "common", "number", "link", "sub/noise", "sub/deep/run", "sub/deep", "sub/closed", "sub"};
     char text[64];
     struct err e;
 
@@ -181,8 +181,8 @@ static const char *first_difference(const char *a, const char *b, const struct s
             return i >= x->n ? y->v[i].entry.path : x->v[i].entry.path;
         p = &x->v[i].entry;
         q = &y->v[i].entry;
-        if (!str_eq(p->path, q->path) || p->type != q->type || p->mode != q->mode || p->mtime_ns != q->mtime_ns ||
-            !str_eq(p->target, q->target) || p->size != q->size)
+        if (!str_eq(p->path, q->path) || p->type != q->type || p->mode != q->mode ||
+            p->mtime_ns != q->mtime_ns || !str_eq(p->target, q->target) || p->size != q->size)
             return p->path;
         if (p->type == MANIFEST_FILE && !same_content(a, b, p->path))
             return p->path;

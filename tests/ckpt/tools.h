@@ -39,8 +39,8 @@ void write_text(const char *dir, const char *name, const char *text);
 void write_bytes(const char *dir, const char *name, const void *p, size_t n);
 void make_dir(const char *dir, const char *name);
 
-/* A small tree that is a function of its number: nested directories, a link, an empty file, modes, old times. The
- * file "common" is the same in all. */
+/* A small tree that is a function of its number: nested directories, a link, an empty file, modes, old times.
+ * The file "common" is the same in all. */
 void make_tree(const char *dir, int64_t number);
 /* n bytes that do not compress, a function of seed. */
 void write_random(const char *dir, const char *name, size_t n, uint64_t seed);
@@ -52,7 +52,7 @@ bool is_same_tree(const char *a, const char *b);
 void assert_tree_is(const char *dir, int64_t number);
 
 struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence); /* the tree; fails on errors */
-struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);     /* to out; fails on errors */
+struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);      /* to out; fails on errors */
 
 /* Full names of the objects whose name contains part, in order; count only if names is NULL. */
 size_t find_objects(struct scratch *s, const char *part, char names[][600], size_t max);

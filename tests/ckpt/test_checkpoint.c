@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/ckpt/tools.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "ckpt/layout.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void what_was_saved_is_restored(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct ckpt_restored r;
+
+    make_tree(s->tree, 1);
+    stats = save(s, 1, 1);
+    assert_int_equal(stats.files, 5);
+    assert_int_equal(stats.reused_bytes, 0);
+    r = restore(s, 2);
+    assert_tree_is(s->out, 1);
+    assert_int_equal(r.id.attempt, 1);
+    assert_int_equal(r.id.sequence, 1);
+    assert_int_equal(r.progress, 100);
+    assert_int_equal(r.stats.files, 5);
+    assert_int_equal(r.stats.bytes, stats.bytes);
+    assert_int_equal(r.damaged, 0);
+}
+
+static void large_files_span_chunks(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+
+    make_tree(s->tree, 1);
+    write_random(s->tree, "large", 3 * CKPT_CHUNK_BYTES + 12345, 1);
+    write_random(s->tree, "sub/exact", CKPT_CHUNK_BYTES, 2);
+    stats = save(s, 1, 1);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 4 + 1 + 3); /* large, exact, what is around them */
+    assert_in_range(stats.stored_bytes, 4 * CKPT_CHUNK_BYTES, 5 * CKPT_CHUNK_BYTES);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+}
+
+static void an_empty_directory_is_a_checkpoint_too(void **state)
+{
+    struct scratch *s = *state;
+
+    save(s, 1, 1);
+    assert_int_equal(restore(s, 2).id.sequence, 1);
+    assert_same_tree(s->tree, s->out);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 0);
+}
+
+static void without_a_checkpoint_the_directory_is_empty(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_restored r;
+
+    make_tree(s->out, 9);
+    r = restore(s, 1);
+    assert_int_equal(r.id.attempt, 0);
+    assert_int_equal(r.progress, -1);
+    assert_same_tree(s->tree, s->out);
+    assert_false(fs_exists(path_in(s->dir, "out.restoring")));
+}
+
+static void restoring_replaces_what_was_there(void **state)
+{
+    struct scratch *s = *state;
+    char unfinished[400];
+
+    snprintf(unfinished, sizeof(unfinished), "%s.restoring", s->out);
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    make_tree(s->out, 2);
+    write_text(s->out, "left over", "from a killed attempt");
+    make_tree(unfinished, 3);
+    restore(s, 2);
+    assert_tree_is(s->out, 1);
+    assert_false(fs_exists(unfinished));
+}
+
+static void the_newest_checkpoint_is_the_one_with_the_greatest_numbers(void **state)
+{
+    static const struct ckpt_id ids[] = {{1, 1}, {1, 2}, {1, 10}, {2, 1}, {10, 1}};
+    struct scratch *s = *state;
+
+    for (int i = 0; i < 5; i++) {
+        make_tree(s->tree, i);
+        save(s, ids[i].attempt, ids[i].sequence);
+        restore(s, 11);
+        assert_tree_is(s->out, i);
+    }
+    restore(s, 10);
+    assert_tree_is(s->out, 3);
+    restore(s, 2);
+    assert_tree_is(s->out, 2);
+    assert_int_equal(restore(s, 1).id.attempt, 0);
+}
+
+static void a_number_that_is_not_greater_is_refused(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 2, 5);
+    make_tree(s->tree, 2);
+    FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){2, 5}, s->tree, -1, NULL, &stats, &e));
+    FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){2, 4}, s->tree, -1, NULL, &stats, &e));
+    FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){1, 9}, s->tree, -1, NULL, &stats, &e));
+    FAILS(ERR_INVALID, ckpt_save(&s->job, (struct ckpt_id){0, 9}, s->tree, -1, NULL, &stats, &e));
+    FAILS(ERR_INVALID,
+        ckpt_save(&s->job, (struct ckpt_id){CKPT_NUMBER_MAX + 1, 9}, s->tree, -1, NULL, &stats, &e));
+    restore(s, 3);
+    assert_tree_is(s->out, 1);
+}
+
+static void a_stale_attempt_cannot_commit(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_tree(s->tree, 1);
+    OK(ckpt_fence(&s->job, 1, &e));
+    save(s, 1, 1);
+    OK(ckpt_fence(&s->job, 2, &e));
+    OK(ckpt_fence(&s->job, 2, &e));
+    make_tree(s->tree, 2);
+    FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
+    assert_non_null(strstr(e.text, "fenced"));
+    FAILS(ERR_CONFLICT, ckpt_fence(&s->job, 1, &e));
+    FAILS(ERR_CONFLICT, ckpt_clean(&s->job, 1, 1, &e));
+    restore(s, 2);
+    assert_tree_is(s->out, 1);
+    save(s, 2, 1);
+    restore(s, 3);
+    assert_tree_is(s->out, 2);
+}
+
+static void a_later_checkpoint_fences_even_without_a_fence(void **state)
+{
+    struct scratch *s = *state;
+    struct err e;
+
+    save(s, 3, 1);
+    FAILS(ERR_CONFLICT, ckpt_fence(&s->job, 2, &e));
+    FAILS(ERR_CONFLICT, ckpt_clean(&s->job, 2, 1, &e));
+}
+
+static void jobs_do_not_see_each_other(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_job other = s->job;
+    struct ckpt_restored r;
+    struct err e;
+
+    other.job = 77;
+    make_tree(s->tree, 1);
+    save(s, 3, 1);
+    OK(ckpt_fence(&other, 1, &e));
+    OK(ckpt_restore(&other, 2, s->out, NULL, &r, &e));
+    assert_int_equal(r.id.attempt, 0);
+    other.cluster = "../lab";
+    FAILS(ERR_INVALID, ckpt_fence(&other, 1, &e));
+}
+
+static void unchanged_content_is_not_stored_again(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    size_t n;
+
+    make_tree(s->tree, 1);
+    write_random(s->tree, "weights", 2 * CKPT_CHUNK_BYTES, 1);
+    stats = save(s, 1, 1);
+    assert_int_equal(stats.reused_bytes, 0);
+    n = find_objects(s, "/chunks/", NULL, 0);
+    stats = save(s, 1, 2);
+    assert_int_equal(stats.stored_bytes, 0);
+    assert_int_equal(stats.reused_bytes, stats.bytes);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), n);
+    /* The next attempt gives it names of its own, but does not store it again. */
+    stats = save(s, 2, 1);
+    assert_int_equal(stats.stored_bytes, 0);
+    assert_int_equal(find_objects(s, "/chunks/0000000002/", NULL, 0), n);
+    restore(s, 3);
+    assert_same_tree(s->tree, s->out);
+}
+
+static void equal_chunks_are_stored_once(void **state)
+{
+    struct scratch *s = *state;
+
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "same%d", i);
+        write_random(s->tree, name, CKPT_CHUNK_BYTES, 5);
+    }
+    save(s, 1, 1);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+}
+
+static void what_a_checkpoint_cannot_hold_is_named(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_dir(s->tree, "d");
+    assert_int_equal(mkfifo(path_in(s->tree, "d/pipe"), 0600), 0);
+    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
+    assert_non_null(strstr(e.text, "d/pipe"));
+    assert_non_null(strstr(e.text, "named pipe"));
+    unlink(path_in(s->tree, "d/pipe"));
+    write_text(s->tree, "bad\xff", "x");
+    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
+    assert_non_null(strstr(e.text, "UTF-8"));
+    FAILS(ERR_NOT_FOUND,
+        ckpt_save(&s->job, (struct ckpt_id){1, 1}, path_in(s->dir, "none"), -1, NULL, &stats, &e));
+    assert_int_equal(find_objects(s, "", NULL, 0), 0);
+}
+
+static void a_link_out_of_the_directory_is_kept_as_a_link(void **state)
+{
+    struct scratch *s = *state;
+    char target[CKPT_PATH_MAX];
+    ssize_t n;
+
+    assert_int_equal(symlink("/etc/passwd", path_in(s->tree, "outside")), 0);
+    save(s, 1, 1);
+    restore(s, 2);
+    n = readlink(path_in(s->out, "outside"), target, sizeof(target));
+    assert_int_equal(n, 11);
+    assert_memory_equal(target, "/etc/passwd", 11);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 0);
+}
+
+static void set_user_bits_do_not_come_back(void **state)
+{
+    struct scratch *s = *state;
+    struct stat st;
+
+    write_text(s->tree, "x", "x");
+    assert_int_equal(chmod(path_in(s->tree, "x"), 06755), 0);
+    save(s, 1, 1);
+    restore(s, 2);
+    assert_int_equal(stat(path_in(s->out, "x"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0755);
+}
+
+static void cancel_commits_nothing(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_restored r;
+    struct ckpt_stats stats;
+    atomic_int cancel = 1;
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    make_tree(s->tree, 2);
+    FAILS(ERR_CANCELLED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, &cancel, &stats, &e));
+    make_tree(s->out, 5);
+    FAILS(ERR_CANCELLED, ckpt_restore(&s->job, 2, s->out, &cancel, &r, &e));
+    assert_tree_is(s->out, 5);
+    restore(s, 2);
+    assert_tree_is(s->out, 1);
+}
+
+static int list_text(void *ctx, const struct ckpt_info *info)
+{
+    buf_printf(ctx, "%d-%d:%d ", (int)info->id.attempt, (int)info->id.sequence, (int)info->progress);
+    assert_true(info->bytes > 300 && wall_is_set(info->saved_at));
+    return 0;
+}
+
+static void the_list_is_newest_first_without_damaged_ones(void **state)
+{
+    struct scratch *s = *state;
+    struct buf text = {0};
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    save(s, 1, 2);
+    save(s, 2, 1);
+    OK(ckpt_list(&s->job, list_text, &text, &e));
+    assert_string_equal(buf_str(&text), "2-1:100 1-2:200 1-1:100 ");
+    write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000002.json", "{}");
+    write_text(path_in(s->store, "lab/jobs/7/manifests"), "something else", "{}");
+    write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000009-0000000002.json.ab12cd", "{}");
+    buf_clear(&text);
+    OK(ckpt_list(&s->job, list_text, &text, &e));
+    assert_string_equal(buf_str(&text), "2-1:100 1-1:100 ");
+    buf_deinit(&text);
+}
+
+static void a_manifest_in_a_wrong_place_is_damage(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_restored r;
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    OK(s->job.store->ops->link(s->job.store, "lab/jobs/7/manifests/0000000001-0000000001.json",
+        "lab/jobs/7/manifests/0000000001-0000000009.json", &e));
+    r = restore(s, 2);
+    assert_int_equal(r.id.sequence, 1);
+    assert_int_equal(r.damaged, 1);
+    assert_non_null(strstr(r.damage, "1-1"));
+}
+
+static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)
+{
+    static const char body[] = "{\"format\":\"belay-checkpoint\",\"version\":2";
+    struct scratch *s = *state;
+    struct ckpt_restored r;
+    char hash[CHUNK_HEX_SIZE], text[300];
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    chunk_hash(body, strlen(body), hash);
+    snprintf(text, sizeof(text), "%s,\"sha256\":\"%s\"}", body, hash);
+    write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000002.json", text);
+    FAILS(ERR_UNSUPPORTED, ckpt_restore(&s->job, 2, s->out, NULL, &r, &e));
+    FAILS(ERR_UNSUPPORTED, ckpt_clean(&s->job, 1, 1, &e));
+    assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2);
+}
+
+static void verify_finds_damage_and_moves_nothing(void **state)
+{
+    struct scratch *s = *state;
+    char names[1][600];
+    struct err e;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
+    FAILS(ERR_NOT_FOUND, ckpt_verify(&s->job, (struct ckpt_id){1, 2}, &e));
+    assert_int_equal(find_objects(s, "/chunks/", names, 1), 1);
+    unlink(path_in(s->store, names[0]));
+    FAILS(ERR_CORRUPT, ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
+    assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_saved_is_restored),
+        TEST(large_files_span_chunks),
+        TEST(an_empty_directory_is_a_checkpoint_too),
+        TEST(without_a_checkpoint_the_directory_is_empty),
+        TEST(restoring_replaces_what_was_there),
+        TEST(the_newest_checkpoint_is_the_one_with_the_greatest_numbers),
+        TEST(a_number_that_is_not_greater_is_refused),
+        TEST(a_stale_attempt_cannot_commit),
+        TEST(a_later_checkpoint_fences_even_without_a_fence),
+        TEST(jobs_do_not_see_each_other),
+        TEST(unchanged_content_is_not_stored_again),
+        TEST(equal_chunks_are_stored_once),
+        TEST(what_a_checkpoint_cannot_hold_is_named),
+        TEST(a_link_out_of_the_directory_is_kept_as_a_link),
+        TEST(set_user_bits_do_not_come_back),
+        TEST(cancel_commits_nothing),
+        TEST(the_list_is_newest_first_without_damaged_ones),
+        TEST(a_manifest_in_a_wrong_place_is_damage),
+        TEST(a_checkpoint_of_a_later_belay_is_not_passed_over),
+        TEST(verify_finds_damage_and_moves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
