@@ -38,6 +38,8 @@ struct directive_flag {
     const char *value; /* what it takes, for help; NULL: nothing */
     const char *help;
 };
-extern const struct directive_flag directive_flags[]; /* ended by name NULL: for help, completions and the manual */
+/* The table of flags, for help, completions and the manual: entries 0 .. directives_count() - 1. */
+size_t directives_count(void);
+const struct directive_flag *directives_flag(size_t i);
 
 #endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Talking to belayd: one blocking call at a time, on a loop of its own.
+ */
+#include "cli/cli.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REPLY_MAX (64u << 20)
+#define TOKEN_MAX 1024
+#define PEM_MAX 65536
+
+struct client {
+    uv_loop_t loop;
+    struct http_client *http;
+    char *socket; /* or: */
+    char *url;    /* https://host:port */
+    char *authorization;
+    char *ca_pem;
+    char *body_text; /* while a call is under way */
+};
+
+struct waiting {
+    struct client_reply *reply;
+    struct err *e;
+    int rc;
+    bool done;
+};
+
+char *cli_home(void)
+{
+    const char *own = getenv("BELAY_HOME");
+    const char *home = getenv("HOME");
+    if (own && own[0])
+        return mem_strdup(own);
+    return mem_printf("%s/.local/share/belay", home && home[0] ? home : "/root");
+}
+
+/* ---- finding belayd ---- */
+
+static int read_secret(const char *variable, const char *what, size_t max, char **ret_text, struct err *e)
+{
+    const char *path = getenv(variable);
+    struct buf text = {0};
+    if (!path)
+        return err_set(e, ERR_CONFIG, "BELAY_SERVER is set, so %s must name the file with %s", variable, what);
+    int rc = fs_read(path, max, &text, e);
+    if (rc == 0) {
+        *ret_text = mem_strdup(buf_str(&text));
+        (*ret_text)[strcspn(*ret_text, text.len && text.data[0] == '-' ? "" : "\r\n")] = '\0';
+    }
+    buf_deinit(&text);
+    return rc;
+}
+
+static int use_server(struct client *c, const char *server, struct err *e)
+{
+    char *token = NULL;
+    if (!str_starts(server, "https://"))
+        return err_set(e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
+    int rc = read_secret("BELAY_CA_FILE", "the cluster's CA certificate", PEM_MAX, &c->ca_pem, e);
+    if (rc == 0)
+        rc = read_secret("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, &token, e);
+    if (rc == 0) {
+        c->url = mem_strdup(server);
+        c->authorization = mem_printf("Authorization: Bearer %s", token);
+    }
+    free(token);
+    return rc;
+}
+
+static void use_socket(struct client *c)
+{
+    const char *own = getenv("BELAY_SOCKET");
+    char *home = cli_home();
+    char *local = mem_printf("%s/belayd.sock", home);
+    c->url = mem_strdup("http://belayd");
+    if (own && own[0])
+        c->socket = mem_strdup(own);
+    else if (access(local, F_OK) == 0 || access("/run/belay/belayd.sock", F_OK) != 0)
+        c->socket = mem_strdup(local);
+    else
+        c->socket = mem_strdup("/run/belay/belayd.sock");
+    free(local);
+    free(home);
+}
+
+int client_create(struct client **ret_client, struct err *e)
+{
+    struct client *c = mem_alloc(sizeof(*c));
+    const char *server = getenv("BELAY_SERVER");
+    uv_loop_init(&c->loop);
+    c->http = uv_http_client_create(&c->loop);
+    int rc = 0;
+    if (server && server[0])
+        rc = use_server(c, server, e);
+    else
+        use_socket(c);
+    if (rc != 0)
+        client_destroy(c);
+    else
+        *ret_client = c;
+    return rc;
+}
+
+void client_destroy(struct client *c)
+{
+    if (!c)
+        return;
+    uv_http_client_destroy(c->http);
+    uv_loop_finish(&c->loop);
+    if (c->authorization)
+        explicit_bzero(c->authorization, strlen(c->authorization));
+    free(c->authorization);
+    free(c->socket);
+    free(c->url);
+    free(c->ca_pem);
+    free(c);
+}
+
+/* ---- one call ---- */
+
+/* belayd's {"error":{...}}, or whatever it was that answered. */
+static int error_of(const struct http_reply *r, struct err *e)
+{
+    json_t *v = NULL;
+    const char *kind = NULL, *text = NULL;
+    if (json_parse(buf_str(&r->body), r->body.len, 1 << 20, &v, NULL) == 0)
+        json_unpack(v, "{s:{s:s,s:s}}", "error", "kind", &kind, "text", &text);
+    int rc = text ? err_set(e, err_kind_from_name(kind) ? err_kind_from_name(kind) : ERR_INTERNAL, "%s", text)
+                  : err_set(e, ERR_IO, "belayd answered with HTTP status %d and no reason", r->status);
+    json_decref(v);
+    return rc;
+}
+
+static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
+{
+    struct waiting *w = ctx;
+    w->done = true;
+    if (e) {
+        *w->e = *e;
+        w->rc = e->kind;
+    } else if (r->status < 200 || r->status > 299) {
+        w->rc = error_of(r, w->e);
+    } else {
+        const char *next = http_reply_header(r, "Belay-Log-Next");
+        w->reply->status = r->status;
+        buf_add(&w->reply->body, r->body.data, r->body.len);
+        if (next)
+            str_to_i64(next, 0, INT64_MAX, "offset", &w->reply->log_next, NULL);
+        w->reply->log_end = http_reply_header(r, "Belay-Log-End") != NULL;
+    }
+}
+
+static void explain_unreachable(const struct client *c, struct err *e)
+{
+    if (e->kind != ERR_UNAVAILABLE)
+        return;
+    if (c->socket)
+        err_set(e, ERR_UNAVAILABLE,
+            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER", c->socket);
+    else
+        err_wrap(e, "no belayd answers at %s", c->url);
+}
+
+int client_call(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms,
+    struct client_reply *ret_reply, struct err *e)
+{
+    struct waiting w = {.reply = ret_reply, .e = e};
+    char *url = mem_printf("%s%s", c->url, path);
+    char *text = body ? json_dump_text(body) : NULL;
+    struct http_request r = {
+        .method = method,
+        .url = url,
+        .headers = {"Content-Type: application/json", c->authorization},
+        .body = text,
+        .body_len = text ? strlen(text) : 0,
+        .timeout_ms = timeout_ms,
+        .max_reply_bytes = REPLY_MAX,
+        .unix_socket = c->socket,
+        .tls = {.ca_pem = c->ca_pem},
+    };
+    *ret_reply = (struct client_reply){0};
+    http_start(c->http, &r, on_reply, &w);
+    while (!w.done)
+        uv_run(&c->loop, UV_RUN_ONCE);
+    if (w.rc != 0)
+        explain_unreachable(c, e);
+    free(text);
+    free(url);
+    return w.rc;
+}
+
+void client_reply_deinit(struct client_reply *r)
+{
+    buf_deinit(&r->body);
+}
+
+int client_json(
+    struct client *c, const char *method, const char *path, const json_t *body, json_t **ret_value, struct err *e)
+{
+    struct client_reply reply = {0};
+    int rc = client_call(c, method, path, body, 90000, &reply, e);
+    if (rc == 0)
+        rc = json_parse(buf_str(&reply.body), reply.body.len, REPLY_MAX, ret_value, e);
+    client_reply_deinit(&reply);
+    return rc;
+}
+
+static json_t *call_once(const char *method, const char *path, const json_t *body)
+{
+    struct client *c;
+    struct err e = {0};
+    json_t *v = NULL;
+    int rc = client_create(&c, &e);
+    if (rc == 0) {
+        rc = client_json(c, method, path, body, &v, &e);
+        client_destroy(c);
+    }
+    if (rc != 0)
+        cli_error("%s", e.text);
+    return v;
+}
+
+json_t *cli_get(const char *path)
+{
+    return call_once("GET", path, NULL);
+}
+
+json_t *cli_post(const char *path, const json_t *body)
+{
+    return call_once("POST", path, body);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY lines, #SBATCH
+ * lines and the command line alike. A #SBATCH flag that would change what the job means and is not known here is
+ * refused by name; harmless ones are told and passed over.
+ */
+#include "cli/directives.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct context {
+    const char *where; /* "train.sh:4" or "command line" */
+    bool sbatch;
+    json_t *spec;
+    directive_warn_fn warn;
+    void *warn_ctx;
+};
+
+typedef int (*apply_fn)(const struct context *c, const char *value, struct err *e);
+
+struct flag {
+    struct directive_flag shown;
+    apply_fn apply;
+};
+
+static void warn(const struct context *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void warn(const struct context *c, const char *fmt, ...)
+{
+    struct buf text = {0};
+    char line[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    buf_printf(&text, "%s: %s", c->where, line);
+    if (c->warn)
+        c->warn(c->warn_ctx, buf_str(&text));
+    buf_deinit(&text);
+}
+
+static json_t *sub_object(json_t *spec, const char *key)
+{
+    json_t *o = json_object_get(spec, key);
+    if (!o) {
+        o = json_object();
+        json_object_set_new(spec, key, o);
+    }
+    return o;
+}
+
+static int set_number(const struct context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
+{
+    int64_t n;
+    int rc = str_to_i64(value, min, max, key, &n, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, key, json_integer(n));
+    return rc;
+}
+
+/* ---- one function a flag ---- */
+
+static int apply_name(const struct context *c, const char *value, struct err *e)
+{
+    if (!str_is_utf8(value, strlen(value)) || strlen(value) > 63)
+        return err_set(e, ERR_INVALID, "a job's name is at most 63 bytes of UTF-8");
+    json_object_set_new(c->spec, "name", json_string(value));
+    return 0;
+}
+
+static int apply_pool(const struct context *c, const char *value, struct err *e)
+{
+    if (!str_is_name(value, 63))
+        return err_set(e, ERR_INVALID, "\"%.64s\" is not a pool's name", value);
+    json_object_set_new(c->spec, "pool", json_string(value));
+    return 0;
+}
+
+static int apply_cpus(const struct context *c, const char *value, struct err *e)
+{
+    return set_number(c, "cpus", value, 1, 4096, e);
+}
+
+static int apply_one(const struct context *c, const char *value, struct err *e)
+{
+    (void)c;
+    if (!str_eq(value, "1"))
+        return err_set(e, ERR_UNSUPPORTED, "jobs of more than one node or task are not supported: found \"%.32s\"", value);
+    return 0;
+}
+
+/* --gpus 2, --gres gpu:2, --gres gpu:a100:2 */
+static int apply_gpus(const struct context *c, const char *value, struct err *e)
+{
+    const char *last = strrchr(value, ':');
+    if (str_starts(value, "gpu:") || strchr(value, ':')) {
+        if (last != strchr(value, ':'))
+            warn(c, "the GPU model in \"%s\" is not looked at: choose it by the pool's types", value);
+        value = last + 1;
+    } else if (str_eq(value, "gpu")) {
+        value = "1";
+    }
+    return set_number(c, "gpus", value, 0, 64, e);
+}
+
+static int apply_memory(const struct context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    if (str_eq(value, "0")) {
+        warn(c, "--mem 0 (all of a node's memory) is taken as no limit");
+        return 0;
+    }
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "memory_mib", json_integer(mib));
+    return rc;
+}
+
+static int apply_time(const struct context *c, const char *value, struct err *e)
+{
+    int64_t ms;
+    if (c->sbatch && (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE")))
+        return 0;
+    /* "1:00:00" and "2-12" are Slurm's forms wherever they stand; a bare number is minutes only in #SBATCH. */
+    bool slurm = c->sbatch || strpbrk(value, ":-");
+    int rc = time_parse_duration(value, slurm, &ms, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "time_limit_ms", json_integer(ms));
+    return rc;
+}
+
+static int one_of(const char *value, const char *const *names, struct err *e)
+{
+    struct buf list = {0};
+    for (size_t i = 0; names[i]; i++) {
+        if (str_eq(names[i], value)) {
+            buf_deinit(&list);
+            return 0;
+        }
+        buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    int rc = err_set(e, ERR_INVALID, "expected one of %s; found \"%.64s\"", buf_str(&list), value);
+    buf_deinit(&list);
+    return rc;
+}
+
+static int apply_market(const struct context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"any", "spot", "on-demand", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "market", json_string(value));
+    return rc;
+}
+
+static int apply_checkpoint(const struct context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"none", "signal", "coop", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "checkpoint"), "method", json_string(value));
+    return rc;
+}
+
+static int apply_every(const struct context *c, const char *value, struct err *e)
+{
+    int64_t ms = 0;
+    int rc = str_eq(value, "auto") ? 0 : time_parse_duration(value, false, &ms, e);
+    if (rc == 0 && ms != 0 && ms < 1000)
+        rc = err_set(e, ERR_INVALID, "expected auto or at least 1s, found \"%.32s\"", value);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "checkpoint"), "every_ms", json_integer(ms));
+    return rc;
+}
+
+static int apply_keep(const struct context *c, const char *value, struct err *e)
+{
+    int64_t n;
+    int rc = str_to_i64(value, 1, 1000, "keep", &n, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "checkpoint"), "keep", json_integer(n));
+    return rc;
+}
+
+static int signal_number(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+        {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"CONT", SIGCONT}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
+    int64_t n;
+    if (str_to_i64(name, 1, 64, "signal", &n, NULL) == 0)
+        return (int)n;
+    if (str_starts(name, "SIG"))
+        name += 3;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        if (str_eq(signals[i].name, name))
+            return signals[i].number;
+    return 0;
+}
+
+/* USR1, 10, or Slurm's [B:]USR1[@seconds]. */
+static int apply_signal(const struct context *c, const char *value, struct err *e)
+{
+    char name[32];
+    const char *start = str_starts(value, "B:") ? value + 2 : value;
+    size_t n = strcspn(start, "@");
+    int number = 0;
+    if (n < sizeof(name)) {
+        memcpy(name, start, n);
+        name[n] = '\0';
+        number = signal_number(name);
+    }
+    if (number == 0 || number == SIGKILL || number == SIGSTOP)
+        return err_set(e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found \"%.32s\"", value);
+    if (start[n])
+        warn(c, "\"@%s\" is passed over: belay sends the signal when a save is wanted, not before the time limit",
+            start + n + 1);
+    json_object_set_new(sub_object(c->spec, "checkpoint"), "signal", json_integer(number));
+    return 0;
+}
+
+static int apply_retries(const struct context *c, const char *value, struct err *e)
+{
+    return set_number(c, "retries", value, 0, 1000, e);
+}
+
+static int apply_label(const struct context *c, const char *value, struct err *e)
+{
+    const char *eq = strchr(value, '=');
+    char *name = eq ? mem_strndup(value, (size_t)(eq - value)) : NULL;
+    int rc = 0;
+    if (!name || !str_is_name(name, 63))
+        rc = err_set(e, ERR_INVALID, "expected NAME=VALUE, found \"%.64s\"", value);
+    else
+        json_object_set_new(sub_object(c->spec, "labels"), name, json_text(eq + 1));
+    free(name);
+    return rc;
+}
+
+static int apply_account(const struct context *c, const char *value, struct err *e)
+{
+    (void)e;
+    json_object_set_new(sub_object(c->spec, "labels"), "account", json_text(value));
+    return 0;
+}
+
+static int apply_chdir(const struct context *c, const char *value, struct err *e)
+{
+    if (value[0] != '/')
+        return err_set(e, ERR_INVALID, "expected an absolute path, found \"%.100s\"", value);
+    json_object_set_new(c->spec, "cwd", json_text(value));
+    return 0;
+}
+
+static int set_variable(const struct context *c, const char *item, struct err *e)
+{
+    const char *eq = strchr(item, '=');
+    char *name = mem_strndup(item, eq ? (size_t)(eq - item) : strlen(item));
+    const char *value = eq ? eq + 1 : getenv(name);
+    int rc = 0;
+    if (!name[0])
+        rc = err_set(e, ERR_INVALID, "expected NAME or NAME=VALUE, found \"%.64s\"", item);
+    else if (!value)
+        warn(c, "%s is not set here: the job will not have it", name);
+    else
+        json_object_set_new(sub_object(c->spec, "env"), name, json_text(value));
+    free(name);
+    return rc;
+}
+
+/* NONE, or A,B=value,... : what is named and nothing else, so that no secret travels by accident. */
+static int apply_export(const struct context *c, const char *value, struct err *e)
+{
+    char *copy = mem_strdup(value), *save = NULL;
+    int rc = 0;
+    for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
+        if (str_eq(item, "ALL"))
+            warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs (--export A,B=1)");
+        else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
+            rc = set_variable(c, item, e);
+    }
+    free(copy);
+    return rc;
+}
+
+static int apply_nothing(const struct context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    (void)c;
+    return 0;
+}
+
+static int apply_output(const struct context *c, const char *value, struct err *e)
+{
+    (void)e;
+    warn(c, "the output goes to belay logs, not to \"%.100s\"", value);
+    return 0;
+}
+
+static int apply_told(const struct context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    warn(c, "this line has no effect in belay");
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static const struct flag flags[] = {
+    {{"job-name", 'J', "NAME", "the job's name"}, apply_name},
+    {{"partition", 'p', "POOL", "the pool to run in (default: any)"}, apply_pool},
+    {{"pool", 0, "POOL", "the same"}, apply_pool},
+    {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, apply_cpus},
+    {{"gpus", 'G', "N", "GPUs (default 0)"}, apply_gpus},
+    {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gpus},
+    {{"gpus-per-node", 0, "N", "the same"}, apply_gpus},
+    {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
+    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00"}, apply_time},
+    {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
+    {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"}, apply_checkpoint},
+    {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
+    {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
+    {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
+    {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
+    {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
+    {{"account", 'A', "NAME", "the same as --label account=NAME"}, apply_account},
+    {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"}, apply_export},
+    {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
+    {{"nodes", 'N', "1", "accepted for Slurm's scripts"}, apply_one},
+    {{"ntasks", 'n', "1", "accepted for Slurm's scripts"}, apply_one},
+    {{"ntasks-per-node", 0, "1", "accepted for Slurm's scripts"}, apply_one},
+    {{"output", 'o', "FILE", "accepted for Slurm's scripts; the output is in belay logs"}, apply_output},
+    {{"error", 'e', "FILE", "the same"}, apply_output},
+    {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
+    {{"requeue", 0, NULL, "accepted for Slurm's scripts: belay always requeues what was reclaimed"}, apply_nothing},
+    {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
+    {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
+    {{"open-mode", 0, "MODE", "accepted for Slurm's scripts; no effect"}, apply_nothing},
+    {{"parsable", 0, NULL, "accepted for Slurm's scripts; no effect"}, apply_nothing},
+    {{"qos", 'q', "NAME", "accepted for Slurm's scripts; no effect"}, apply_told},
+    {{"nice", 0, "N", "accepted for Slurm's scripts; no effect"}, apply_told},
+};
+#define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
+
+static const struct flag *find(const char *name)
+{
+    for (size_t i = 0; name && i < N_FLAGS; i++)
+        if (str_eq(flags[i].shown.name, name) || (name[0] && !name[1] && flags[i].shown.letter == name[0]))
+            return &flags[i];
+    return NULL;
+}
+
+size_t directives_count(void)
+{
+    return N_FLAGS;
+}
+
+const struct directive_flag *directives_flag(size_t i)
+{
+    return &flags[i].shown;
+}
+
+bool directives_known(const char *name)
+{
+    return find(name) != NULL;
+}
+
+bool directives_takes_value(const char *name)
+{
+    const struct flag *f = find(name);
+    return f && f->shown.value;
+}
+
+static int refuse_unknown(const struct context *c, const char *name, struct err *e)
+{
+    const char *names[N_FLAGS + 1];
+    for (size_t i = 0; i < N_FLAGS; i++)
+        names[i] = flags[i].shown.name;
+    names[N_FLAGS] = NULL;
+    const char *near = str_nearest(name, names);
+    return err_set(e, ERR_INVALID, "%s: --%s is not supported%s%s%s", c->where, name, near ? "; did you mean --" : "",
+        near ? near : "", near ? "?" : "");
+}
+
+static int apply(const struct context *c, const char *name, const char *value, struct err *e)
+{
+    const struct flag *f = find(name);
+    if (!f)
+        return refuse_unknown(c, name, e);
+    if (f->shown.value && !value)
+        return err_set(e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
+    if (!f->shown.value && value)
+        return err_set(e, ERR_INVALID, "%s: --%s takes no value, found \"%.64s\"", c->where, f->shown.name, value);
+    int rc = f->apply(c, value, e);
+    return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, f->shown.name);
+}
+
+int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
+    directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
+{
+    struct context c = {.where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    return apply(&c, name, value, e);
+}
+
+/* ---- lines ---- */
+
+/* The next word of *p, with shell quotes, into out. False at the end; *ret_bad when a quote is not closed. */
+static bool next_word(const char **p, struct buf *out, bool *ret_bad)
+{
+    const char *s = *p;
+    char quote = 0;
+    buf_clear(out);
+    while (*s == ' ' || *s == '\t')
+        s++;
+    if (!*s || *s == '#')
+        return false;
+    buf_adds(out, "");
+    for (; *s && (quote || (*s != ' ' && *s != '\t')); s++) {
+        if (quote ? *s == quote : (*s == '"' || *s == '\''))
+            quote = quote ? 0 : *s;
+        else
+            buf_addc(out, *s);
+    }
+    *ret_bad = quote != 0;
+    *p = s;
+    return true;
+}
+
+/* "--name", "--name=value", "-x", "-xvalue" and the value in the next word. */
+static int apply_line(const struct context *c, const char *line, struct err *e)
+{
+    struct buf word = {0}, next = {0};
+    bool bad = false;
+    int rc = 0;
+    while (rc == 0 && next_word(&line, &word, &bad)) {
+        const char *w = buf_str(&word);
+        char name[64] = "";
+        const char *value = NULL;
+        if (bad || w[0] != '-' || !w[1]) {
+            rc = err_set(e, ERR_INVALID, "%s: expected flags like --time 2h, found \"%.64s\"%s", c->where, w,
+                bad ? " with an open quote" : "");
+            break;
+        }
+        if (w[1] == '-') {
+            size_t n = strcspn(w + 2, "=");
+            snprintf(name, sizeof(name), "%.*s", (int)(n < 63 ? n : 63), w + 2);
+            value = w[2 + n] ? w + 2 + n + 1 : NULL;
+        } else {
+            name[0] = w[1];
+            value = w[2] == '=' ? w + 3 : w[2] ? w + 2 : NULL;
+        }
+        if (!value && directives_takes_value(name) && next_word(&line, &next, &bad) && !bad)
+            value = buf_str(&next);
+        rc = apply(c, name, value, e);
+    }
+    buf_deinit(&word);
+    buf_deinit(&next);
+    return rc;
+}
+
+int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec, directive_warn_fn warn_fn,
+    void *warn_ctx, struct err *e)
+{
+    char line[DIRECTIVE_LINE_MAX], where[600];
+    int number = 0, found = 0, rc = 0;
+    for (const char *p = script, *end = script + n; p < end && rc == 0;) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        size_t len = (size_t)((eol ? eol : end) - p);
+        const char *text = p;
+        bool sbatch = len >= 7 && memcmp(text, "#SBATCH", 7) == 0;
+        bool own = len >= 6 && memcmp(text, "#BELAY", 6) == 0;
+        p = eol ? eol + 1 : end;
+        number++;
+        if (len > 0 && text[0] != '#' && strspn(text, " \t\r") < len)
+            break; /* the first command ends them, as in Slurm */
+        if (!sbatch && !own)
+            continue;
+        snprintf(where, sizeof(where), "%s:%d", file, number);
+        if (len >= sizeof(line) || ++found > DIRECTIVES_MAX)
+            return err_set(e, ERR_INVALID, "%s: a directive is at most %d bytes, and a script has at most %d of them", where,
+                DIRECTIVE_LINE_MAX - 1, DIRECTIVES_MAX);
+        size_t skip = sbatch ? 7 : 6;
+        snprintf(line, sizeof(line), "%.*s", (int)(len - skip), text + skip);
+        line[strcspn(line, "\r")] = '\0';
+        struct context c = {.where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+        rc = apply_line(&c, line, e);
+    }
+    return rc;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Printing: errors, tables, JSON, and members of JSON for people.
+ */
+#include "cli/cli.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <libsmartcols/libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void cli_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("belay: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+void cli_warn(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("belay: warning: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+void cli_print_json(const json_t *v)
+{
+    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    fputc('\n', stdout);
+}
+
+/* ---- tables ---- */
+
+struct table {
+    struct libscols_table *t;
+    struct libscols_line *line;
+    size_t column;
+};
+
+struct table *table_create(void)
+{
+    struct table *t = mem_alloc(sizeof(*t));
+    t->t = scols_new_table();
+    if (!t->t)
+        abort();
+    scols_table_enable_noheadings(t->t, 0);
+    return t;
+}
+
+void table_column(struct table *t, const char *name, bool right)
+{
+    if (!scols_table_new_column(t->t, name, 0, right ? SCOLS_FL_RIGHT : 0))
+        abort();
+}
+
+void table_row(struct table *t)
+{
+    t->line = scols_table_new_line(t->t, NULL);
+    t->column = 0;
+    if (!t->line)
+        abort();
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    scols_line_set_data(t->line, t->column++, text);
+}
+
+void table_print(struct table *t)
+{
+    scols_print_table(t->t);
+    scols_unref_table(t->t);
+    free(t);
+}
+
+/* ---- members ---- */
+
+const char *cli_text(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s && s[0] ? s : "-";
+}
+
+int64_t cli_int(const json_t *o, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size)
+{
+    struct wall then;
+    const char *text = json_string_value(json_object_get(o, key));
+    if (!text || time_parse_iso(text, &then, NULL) != 0)
+        return "-";
+    int64_t ms = clock_wall(&clock_system).ms - then.ms;
+    time_format_duration(ms > 0 ? ms : 0, mem, size);
+    return mem;
+}
+
+const char *cli_duration(int64_t ms, char *mem, size_t size)
+{
+    time_format_duration(ms, mem, size);
+    return mem;
+}
+
+const char *cli_usd(int64_t uusd, char *mem, size_t size)
+{
+    str_format_usd(uusd, mem, size);
+    return mem;
+}
