@@ -23,22 +23,31 @@ struct verb {
     const char *summary;   /* one line */
     /* argv[0] is the verb. Returns the exit code. */
     int (*run)(int argc, const char **argv);
-    const struct poptOption *options; /* for help and completions; without the common ones */
+    const struct poptOption *options; /* NULL: only the common ones; vals from 1, no arg pointers */
+    bool job_flags;                   /* takes the flags of jobs too (directives.h) */
 };
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */
 
 /* ---- arguments ---- */
 
-struct cli_common {
+#define CLI_JOB_FLAG 1000 /* val of directives_flag(i) is this + i */
+
+struct cli_args {
     int json; /* --json */
+    const char **rest; /* words that are no options */
+    int n_rest;
+    poptContext pc; /* owns rest */
 };
 
-/* Parses argv against table (ended by POPT_TABLEEND) and the common options, filling what the table points to and
- * *ret_rest with the words left over (owned by *ret_pc; poptFreeContext). Reports errors. posix: options end at the
- * first word. 0, CLI_USAGE, or -1: help was printed. */
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, struct cli_common *common, poptContext *ret_pc,
-    const char ***ret_rest, int *ret_n_rest);
+/* One option that was given; arg is NULL when it takes none. 0, or CLI_USAGE after a report. */
+typedef int (*cli_option_fn)(void *ctx, int val, const char *arg);
+
+/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1: help was printed.
+ * cli_args_deinit in every case. */
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option, void *ctx,
+    struct cli_args *ret_args);
+void cli_args_deinit(struct cli_args *a);
 
 /* "belay: " and the text, on stderr. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

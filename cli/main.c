@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/directives.h"
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,42 +47,85 @@ static int unknown_verb(const char *name)
     return CLI_USAGE;
 }
 
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, struct cli_common *common, poptContext *ret_pc,
-    const char ***ret_rest, int *ret_n_rest)
+/* ---- options ---- */
+
+enum { VAL_JSON = 900, VAL_HELP };
+
+/* The flags of jobs as popt sees them; ended. The caller frees. */
+static struct poptOption *job_flag_table(void)
+{
+    size_t n = directives_count();
+    struct poptOption *t = mem_array(n + 1, sizeof(*t));
+    for (size_t i = 0; i < n; i++) {
+        const struct directive_flag *f = directives_flag(i);
+        t[i] = (struct poptOption){.longName = f->name,
+            .shortName = f->letter,
+            .argInfo = f->value ? POPT_ARG_STRING : POPT_ARG_NONE,
+            .val = CLI_JOB_FLAG + (int)i,
+            .descrip = f->help,
+            .argDescrip = f->value};
+    }
+    return t;
+}
+
+/* Reads all options; prints help when asked. */
+static int read_options(const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
+{
+    int val, rc = 0;
+    while (rc == 0 && (val = poptGetNextOpt(pc)) > 0) {
+        char *arg = poptGetOptArg(pc);
+        if (val == VAL_JSON) {
+            a->json = 1;
+        } else if (val == VAL_HELP) {
+            printf("belay %s: %s\n", v->name, v->summary);
+            poptPrintHelp(pc, stdout, 0);
+            rc = -1;
+        } else {
+            rc = on_option(ctx, val, arg);
+        }
+        free(arg);
+    }
+    if (rc == 0 && val < -1) {
+        cli_error("%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0), poptStrerror(val), v->name);
+        rc = CLI_USAGE;
+    }
+    return rc;
+}
+
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option, void *ctx,
+    struct cli_args *ret_args)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
-    int help = 0;
-    struct poptOption table[] = {
-        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0, NULL, NULL},
-        {"json", 0, POPT_ARG_NONE, &common->json, 0, "print JSON", NULL},
-        {"help", 'h', POPT_ARG_NONE, &help, 0, "print this and end", NULL},
+    struct poptOption *job_flags = v->job_flags ? job_flag_table() : NULL;
+    const struct poptOption table[] = {
+        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0, "Options:", NULL},
+        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0, job_flags ? "The job:" : NULL, NULL},
+        {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},
+        {"help", 'h', POPT_ARG_NONE, NULL, VAL_HELP, "print this and end", NULL},
         POPT_TABLEEND,
     };
     char *name = mem_printf("belay %s", v->name);
-    const char **with_name = mem_array((size_t)argc + 1, sizeof(*with_name));
-    memcpy(with_name, argv, (size_t)argc * sizeof(*with_name));
-    with_name[0] = name;
-    poptContext pc = poptGetContext(name, argc, with_name, table, posix ? POPT_CONTEXT_POSIXMEHARDER : 0);
-    poptSetOtherOptionHelp(pc, v->arguments);
-    int rc = poptGetNextOpt(pc);
-    if (rc < -1) {
-        cli_error("%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0), poptStrerror(rc), v->name);
-        rc = CLI_USAGE;
-    } else if (help) {
-        printf("belay %s: %s\n", v->name, v->summary);
-        poptPrintHelp(pc, stdout, 0);
-        rc = -1;
-    } else {
-        rc = 0;
-    }
-    *ret_pc = pc;
-    *ret_rest = poptGetArgs(pc);
-    *ret_n_rest = 0;
-    while (*ret_rest && (*ret_rest)[*ret_n_rest])
-        ++*ret_n_rest;
-    free(with_name);
+    const char **words = mem_array((size_t)argc + 1, sizeof(*words));
+    memcpy(words, argv, (size_t)argc * sizeof(*words));
+    words[0] = name;
+    *ret_args = (struct cli_args){0};
+    ret_args->pc = poptGetContext(name, argc, words, table, posix ? POPT_CONTEXT_POSIXMEHARDER : 0);
+    poptSetOtherOptionHelp(ret_args->pc, v->arguments);
+    int rc = read_options(v, ret_args->pc, on_option, ctx, ret_args);
+    ret_args->rest = poptGetArgs(ret_args->pc);
+    while (ret_args->rest && ret_args->rest[ret_args->n_rest])
+        ret_args->n_rest++;
+    free(words);
     free(name);
+    free(job_flags);
     return rc;
+}
+
+void cli_args_deinit(struct cli_args *a)
+{
+    if (a->pc)
+        poptFreeContext(a->pc);
+    *a = (struct cli_args){0};
 }
 
 bool cli_job_id(const char *text, int64_t *ret_id)

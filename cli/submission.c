@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Submitting a job (see submit.h).
+ */
+#include "cli/submit.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/directives.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void on_warning(void *ctx, const char *text)
+{
+    (void)ctx;
+    cli_warn("%s", text);
+}
+
+void submission_init(struct submission *s)
+{
+    *s = (struct submission){.spec = json_object(), .flags = json_array()};
+}
+
+void submission_deinit(struct submission *s)
+{
+    json_decref(s->spec);
+    json_decref(s->flags);
+}
+
+int submission_add_flag(struct submission *s, int val, const char *arg)
+{
+    const struct directive_flag *f = directives_flag((size_t)(val - CLI_JOB_FLAG));
+    json_array_append_new(s->flags, json_pack("[s,o]", f->name, json_text(arg)));
+    return 0;
+}
+
+static int apply_flags(struct submission *s, struct err *e)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(s->flags, i, pair)
+    {
+        int rc = directives_apply_flag("command line", json_string_value(json_array_get(pair, 0)),
+            json_string_value(json_array_get(pair, 1)), false, s->spec, on_warning, NULL, e);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int submission_build(struct submission *s, const char *file, const char *script, size_t n, const char *name_hint,
+    const char **args, int n_args, struct err *e)
+{
+    char cwd[PATH_MAX];
+    if (!str_is_utf8(script, n) || memchr(script, '\0', n))
+        return err_set(e, ERR_INVALID, "%s: a job script is UTF-8 text; to run a program use belay run", file);
+    if (n < 2 || memcmp(script, "#!", 2) != 0)
+        return err_set(e, ERR_INVALID, "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
+    json_object_set_new(s->spec, "script", json_textn(script, n));
+    json_object_set_new(s->spec, "cwd", json_text(cwd));
+    json_object_set_new(s->spec, "name", json_text(name_hint));
+    json_t *list = json_array();
+    for (int i = 0; i < n_args; i++)
+        json_array_append_new(list, json_text(args[i]));
+    json_object_set_new(s->spec, "args", list);
+    int rc = directives_apply_script(file, script, n, s->spec, on_warning, NULL, e);
+    return rc == 0 ? apply_flags(s, e) : rc;
+}
+
+static int wait_for(struct submission *s, struct client *c, int64_t id)
+{
+    int code = 0;
+    struct err e = {0};
+    if (cli_wait_job(c, id, s->follow, &code, &e) == 0)
+        return code;
+    cli_error("job %lld was submitted, but waiting for it failed: %s", (long long)id, e.text);
+    return CLI_FAILED;
+}
+
+int submission_send(struct submission *s)
+{
+    struct client *c = NULL;
+    json_t *reply = NULL;
+    struct err e = {0};
+    int code = CLI_FAILED;
+    if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
+        cli_error("%s", e.text);
+        client_destroy(c);
+        return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
+    }
+    int64_t id = cli_int(reply, "id", 0);
+    if (s->json)
+        cli_print_json(reply);
+    else if (!s->follow)
+        printf("Submitted batch job %lld\n", (long long)id);
+    fflush(stdout);
+    code = s->wait ? wait_for(s, c, id) : CLI_OK;
+    json_decref(reply);
+    client_destroy(c);
+    return code;
+}

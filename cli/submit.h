@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `belay submit` and `belay run` share: a script and flags to a job, submitted, and waited for.
+ */
+#ifndef BELAY_CLI_SUBMIT_H
+#define BELAY_CLI_SUBMIT_H
+
+#include "cli/cli.h"
+
+struct submission {
+    json_t *spec;  /* as docs/api.md; owned */
+    json_t *flags; /* array of [name, value or null] from the command line, applied after the script's own; owned */
+    bool wait, follow, json;
+};
+
+void submission_init(struct submission *s);
+void submission_deinit(struct submission *s);
+
+/* Notes a job flag of the command line (val as from cli_parse). 0 or CLI_USAGE. */
+int submission_add_flag(struct submission *s, int val, const char *arg);
+
+/* Fills the specification: script text, its directives, then the flags. name_hint: the job's name unless given.
+ * ERR_INVALID. */
+int submission_build(struct submission *s, const char *file, const char *script, size_t n, const char *name_hint,
+    const char **args, int n_args, struct err *e);
+
+/* Submits, prints the number, waits if asked. Returns the exit code. */
+int submission_send(struct submission *s);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of verbs, in the order of `belay --help`.
+ */
+#include "cli/verbs.h"
+
+#include <stddef.h>
+
+const struct verb *const cli_verbs[] = {&verb_up, &verb_down, &verb_submit, &verb_run, &verb_list, &verb_show, &verb_why,
+    &verb_logs, &verb_cancel, &verb_requeue, &verb_checkpoint, &verb_nodes, &verb_pools, &verb_offers, &verb_cost,
+    &verb_token, &verb_completion, &verb_version, NULL};
