@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verbs that do one thing to each of the jobs named.
+ */
+#ifndef BELAY_CLI_CHANGE_H
+#define BELAY_CLI_CHANGE_H
+
+#include "cli/cli.h"
+
+/* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled". */
+int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Following a job: its continuous log, its end.
+ */
+#include "cli/cli.h"
+
+#include "base/mem.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WAIT_MS 20000
+#define CALL_MS (WAIT_MS + 30000)
+#define RESTART_TRIES 60 /* belayd may be restarted while we follow: a second each */
+
+/* A call that outlives a restart of belayd. */
+static int patient_call(struct client *c, const char *path, struct client_reply *reply, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < RESTART_TRIES; i++) {
+        rc = client_call(c, "GET", path, NULL, CALL_MS, reply, e);
+        if (rc != ERR_UNAVAILABLE && rc != ERR_IO && rc != ERR_TIMEOUT)
+            return rc;
+        client_reply_deinit(reply);
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    }
+    return rc;
+}
+
+int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e)
+{
+    for (;;) {
+        struct client_reply reply = {0};
+        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&wait_ms=%d", (long long)id, (long long)offset,
+            follow ? WAIT_MS : 0);
+        int rc = follow ? patient_call(c, path, &reply, e) : client_call(c, "GET", path, NULL, CALL_MS, &reply, e);
+        free(path);
+        if (rc != 0)
+            return rc;
+        size_t n = reply.body.len;
+        bool end = reply.log_end || (!follow && n == 0);
+        fwrite(buf_str(&reply.body), 1, n, stdout);
+        fflush(stdout);
+        offset = reply.log_next;
+        client_reply_deinit(&reply);
+        if (end)
+            return 0;
+    }
+}
+
+static int wait_for_end(struct client *c, int64_t id, struct err *e)
+{
+    int64_t after = 0;
+    for (;;) {
+        struct client_reply reply = {0};
+        json_t *v = NULL;
+        char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)after, WAIT_MS);
+        int rc = patient_call(c, path, &reply, e);
+        free(path);
+        if (rc == 0)
+            rc = json_parse(buf_str(&reply.body), reply.body.len, 64u << 20, &v, e);
+        client_reply_deinit(&reply);
+        if (rc != 0)
+            return rc;
+        bool ended = strcmp(cli_text(v, "state"), "ended") == 0 && json_array_size(json_object_get(v, "events")) == 0;
+        after = cli_int(v, "last", after);
+        json_decref(v);
+        if (ended)
+            return 0;
+    }
+}
+
+int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e)
+{
+    json_t *v = NULL;
+    int rc = follow ? cli_print_logs(c, id, 0, true, e) : 0;
+    if (rc == 0)
+        rc = wait_for_end(c, id, e);
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+    if (rc == 0)
+        rc = client_json(c, "GET", path, NULL, &v, e);
+    free(path);
+    if (rc != 0)
+        return rc;
+    const json_t *job = json_object_get(v, "job");
+    const char *end = cli_text(job, "end");
+    *ret_exit = (int)cli_int(job, "exit_code", 1);
+    if (strcmp(end, "succeeded") != 0 && *ret_exit == 0)
+        *ret_exit = 1;
+    if (strcmp(end, "succeeded") != 0 && strcmp(end, "failed") != 0)
+        cli_error("job %lld ended: %s", (long long)id, end);
+    json_decref(v);
+    return 0;
+}

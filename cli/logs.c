@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay logs JOB: one continuous log over all attempts.
+ */
+#include "cli/verbs.h"
+
+#include "base/str.h"
+#include <stdio.h>
+
+enum { VAL_FOLLOW = 1, VAL_TAIL };
+
+struct choice {
+    bool follow;
+    int64_t tail; /* bytes before the end; 0: from the beginning */
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct choice *c = ctx;
+    struct err e;
+    if (val == VAL_FOLLOW)
+        c->follow = true;
+    else if (str_to_i64(arg, 1, 1LL << 40, "--tail-bytes", &c->tail, &e) != 0) {
+        cli_error("%s", e.text);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int print_as_json(struct client *c, int64_t id, struct err *e)
+{
+    struct buf all = {0};
+    int64_t offset = 0;
+    int rc = 0;
+    for (;;) {
+        struct client_reply reply = {0};
+        char path[128];
+        snprintf(path, sizeof(path), "/api/v1/jobs/%lld/logs?offset=%lld", (long long)id, (long long)offset);
+        rc = client_call(c, "GET", path, NULL, 60000, &reply, e);
+        size_t n = reply.body.len;
+        buf_add(&all, reply.body.data, n);
+        offset = reply.log_next;
+        client_reply_deinit(&reply);
+        if (rc != 0 || n == 0)
+            break;
+    }
+    if (rc == 0) {
+        json_t *v = json_pack("{s:I,s:o}", "id", (json_int_t)id, "log", json_textn(buf_str(&all), all.len));
+        cli_print_json(v);
+        json_decref(v);
+    }
+    buf_deinit(&all);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct choice choice = {0};
+    struct cli_args a;
+    struct client *c = NULL;
+    struct err e = {0};
+    int64_t id;
+    int rc = cli_parse(&verb_logs, argc, argv, false, on_option, &choice, &a);
+    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
+        rc = CLI_USAGE;
+    if (rc == 0) {
+        int failed = client_create(&c, &e);
+        if (failed == 0)
+            failed = a.json ? print_as_json(c, id, &e) : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
+        client_destroy(c);
+        if (failed != 0)
+            cli_error("%s", e.text);
+        rc = failed == 0 ? CLI_OK : CLI_FAILED;
+    }
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW, "go on until the job has ended, across attempts", NULL},
+    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL, "begin this many bytes before the end", "N"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_logs = {"logs", "[OPTION...] JOB", "print a job's output", run, options, false};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay show JOB: everything about one job, its attempts and what they cost.
+ */
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static int no_options(void *ctx, int val, const char *arg)
+{
+    (void)ctx, (void)val, (void)arg;
+    return CLI_USAGE;
+}
+
+static void print_money(const json_t *job)
+{
+    int64_t cost = cli_int(job, "cost_uusd", 0), on_demand = cli_int(job, "on_demand_uusd", 0);
+    char a[32], b[32];
+    printf("cost          %s", cli_usd(cost, a, sizeof(a)));
+    if (on_demand > 0)
+        printf(" (on-demand: %s, saved %.0f %%)", cli_usd(on_demand, b, sizeof(b)),
+            100.0 * (double)(on_demand - cost) / (double)on_demand);
+    putchar('\n');
+}
+
+static void print_checkpoint(const json_t *job)
+{
+    const json_t *last = json_object_get(job, "last_checkpoint");
+    const json_t *how = json_object_get(job, "checkpoint");
+    char text[64], age[32];
+    int64_t every = cli_int(how, "every_ms", 0);
+    printf("checkpoints   %s, every %s, keep %lld\n", cli_text(how, "method"),
+        every ? cli_duration(every, text, sizeof(text)) : "auto", (long long)cli_int(how, "keep", 0));
+    if (!json_is_object(last))
+        return;
+    str_format_bytes((uint64_t)cli_int(last, "bytes", 0), text, sizeof(text));
+    printf("last          %lld.%lld, %s, %s ago", (long long)cli_int(last, "attempt", 0),
+        (long long)cli_int(last, "sequence", 0), text, cli_ago(last, "saved_at", age, sizeof(age)));
+    if (cli_int(last, "progress", -1) >= 0)
+        printf(", step %lld", (long long)cli_int(last, "progress", -1));
+    if (cli_int(job, "save_ms", 0) > 0)
+        printf(", saved in %s", cli_duration(cli_int(job, "save_ms", 0), text, sizeof(text)));
+    putchar('\n');
+}
+
+static void print_attempts(const json_t *attempts)
+{
+    struct table *t = table_create();
+    size_t i;
+    json_t *a;
+    char started[32];
+    table_column(t, "ATTEMPT", true);
+    table_column(t, "NODE", true);
+    table_column(t, "STATE", false);
+    table_column(t, "END", false);
+    table_column(t, "RESUMED AT", false);
+    table_column(t, "STARTED", true);
+    table_column(t, "CHECKPOINTS", true);
+    table_column(t, "WHY", false);
+    json_array_foreach(attempts, i, a)
+    {
+        const json_t *from = json_object_get(a, "restored");
+        table_row(t);
+        table_cell(t, "%lld", (long long)cli_int(a, "attempt", 0));
+        table_cell(t, "%lld", (long long)cli_int(a, "node", 0));
+        table_cell(t, "%s", cli_text(a, "state"));
+        table_cell(t, "%s", cli_text(a, "end"));
+        if (!json_is_object(from))
+            table_cell(t, "the beginning");
+        else if (cli_int(a, "restored_progress", -1) >= 0)
+            table_cell(t, "step %lld", (long long)cli_int(a, "restored_progress", -1));
+        else
+            table_cell(t, "%lld.%lld", (long long)cli_int(from, "attempt", 0), (long long)cli_int(from, "sequence", 0));
+        table_cell(t, "%s", cli_ago(a, "started_at", started, sizeof(started)));
+        table_cell(t, "%lld", (long long)cli_int(a, "checkpoints", 0));
+        table_cell(t, "%s", cli_text(a, "text"));
+    }
+    table_print(t);
+}
+
+static void print_job(const json_t *v)
+{
+    const json_t *job = json_object_get(v, "job");
+    char age[32], lost[32], limit[32];
+    printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0), cli_text(job, "name"),
+        cli_text(job, "user"));
+    printf("state         %s", cli_text(job, "state"));
+    if (str_eq(cli_text(job, "state"), "ended"))
+        printf(": %s, exit code %lld", cli_text(job, "end"), (long long)cli_int(job, "exit_code", 0));
+    printf("\nsubmitted     %s ago\n", cli_ago(job, "submitted_at", age, sizeof(age)));
+    printf("needs         %lld cpus, %lld MiB, %lld gpus, market %s, pool %s, time limit %s\n",
+        (long long)cli_int(job, "cpus", 0), (long long)cli_int(job, "memory_mib", 0), (long long)cli_int(job, "gpus", 0),
+        cli_text(job, "market"), cli_text(job, "pool"),
+        cli_int(job, "time_limit_ms", 0) ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit)) : "none");
+    print_checkpoint(job);
+    printf("attempts      %lld, %lld ended by the provider, %s of work done again\n", (long long)cli_int(job, "attempts", 0),
+        (long long)cli_int(job, "reclaims", 0), cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
+    print_money(job);
+    if (json_array_size(json_object_get(v, "attempts")) > 0) {
+        putchar('\n');
+        print_attempts(json_object_get(v, "attempts"));
+    }
+}
+
+static int run(int argc, const char **argv)
+{
+    struct cli_args a;
+    int64_t id;
+    int rc = cli_parse(&verb_show, argc, argv, false, no_options, NULL, &a);
+    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
+        rc = CLI_USAGE;
+    if (rc == 0) {
+        char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+        json_t *v = cli_get(path);
+        if (v && a.json)
+            cli_print_json(v);
+        else if (v)
+            print_job(v);
+        rc = v ? CLI_OK : CLI_FAILED;
+        json_decref(v);
+        free(path);
+    }
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+const struct verb verb_show = {"show", "[OPTION...] JOB", "show one job, its attempts and its cost", run, NULL, false};
