@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay cost: what was spent, on what, and what it would have been on-demand.
+ */
+#include "cli/verbs.h"
+
+#include "base/str.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { VAL_BY = 1, VAL_USER, VAL_FROM, VAL_TO };
+
+struct query {
+    struct buf path;
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    static const char *const names[] = {"by", "user", "from", "to"};
+    static const char *const ways[] = {"job", "user", "pool", "kind", "day", NULL};
+    struct query *q = ctx;
+    struct wall w;
+    struct err e;
+    if (val == VAL_BY) {
+        size_t i = 0;
+        while (ways[i] && !str_eq(ways[i], arg))
+            i++;
+        if (!ways[i]) {
+            cli_error("--by: expected job, user, pool, kind or day, found \"%s\"", arg);
+            return CLI_USAGE;
+        }
+    } else if (val != VAL_USER && time_parse_iso(arg, &w, &e) != 0) {
+        cli_error("--%s: %s", names[val - 1], e.text);
+        return CLI_USAGE;
+    }
+    buf_printf(&q->path, "&%s=", names[val - 1]);
+    str_url_encode(&q->path, arg, strlen(arg));
+    return CLI_OK;
+}
+
+static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uusd, int64_t on_demand, int64_t useful,
+    int64_t total)
+{
+    char a[32], b[32], c[32];
+    table_row(t);
+    table_cell(t, "%s", key);
+    table_cell(t, "%lld", (long long)jobs);
+    table_cell(t, "%s", cli_usd(uusd, a, sizeof(a)));
+    table_cell(t, "%s", cli_usd(on_demand, b, sizeof(b)));
+    if (on_demand > 0)
+        table_cell(t, "%.0f %%", 100.0 * (double)(on_demand - uusd) / (double)on_demand);
+    else
+        table_cell(t, "-");
+    table_cell(t, "%s", cli_duration(total, c, sizeof(c)));
+    if (total > 0)
+        table_cell(t, "%.0f %%", 100.0 * (double)useful / (double)total);
+    else
+        table_cell(t, "-");
+}
+
+static void print_lines(const json_t *lines)
+{
+    struct table *t = table_create();
+    int64_t sum[5] = {0};
+    static const char *const keys[5] = {"jobs", "uusd", "on_demand_uusd", "useful_ms", "total_ms"};
+    size_t i;
+    json_t *l;
+    table_column(t, "WHAT", false);
+    table_column(t, "JOBS", true);
+    table_column(t, "COST", true);
+    table_column(t, "ON-DEMAND", true);
+    table_column(t, "SAVED", true);
+    table_column(t, "TIME", true);
+    table_column(t, "USEFUL", true);
+    json_array_foreach(lines, i, l)
+    {
+        int64_t v[5];
+        for (int k = 0; k < 5; k++)
+            sum[k] += v[k] = cli_int(l, keys[k], 0);
+        add_line(t, cli_text(l, "key"), v[0], v[1], v[2], v[3], v[4]);
+    }
+    add_line(t, "total", sum[0], sum[1], sum[2], sum[3], sum[4]);
+    table_print(t);
+}
+
+static int run(int argc, const char **argv)
+{
+    struct query q = {0};
+    struct cli_args a;
+    buf_adds(&q.path, "/api/v1/cost?x=1");
+    int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
+    if (rc == 0) {
+        json_t *v = cli_get(buf_str(&q.path));
+        if (v && a.json)
+            cli_print_json(v);
+        else if (v)
+            print_lines(json_object_get(v, "lines"));
+        rc = v ? CLI_OK : CLI_FAILED;
+        json_decref(v);
+    }
+    cli_args_deinit(&a);
+    buf_deinit(&q.path);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"by", 0, POPT_ARG_STRING, NULL, VAL_BY, "one line a job, user, pool, kind of time, or day (default job)",
+        "job|user|pool|kind|day"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "from this moment (2026-08-01T00:00:00Z)", "TIME"},
+    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "to this moment", "TIME"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_cost = {"cost", "[OPTION...]", "what was spent, and what it would have cost on-demand", run, options,
+    false};

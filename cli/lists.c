@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See lists.h.
+ */
+#include "cli/lists.h"
+
+#include <stdio.h>
+
+static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
+{
+    char text[64];
+    int64_t n = cli_int(row, c->key, -1);
+    switch (c->kind) {
+    case COLUMN_TEXT:
+        table_cell(t, "%s", cli_text(row, c->key));
+        return;
+    case COLUMN_AGO:
+        table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));
+        return;
+    case COLUMN_INT:
+        if (n >= 0)
+            table_cell(t, "%lld", (long long)n);
+        else
+            table_cell(t, "-");
+        return;
+    case COLUMN_USD:
+    case COLUMN_USD_H:
+        table_cell(t, "%s", n >= 0 ? cli_usd(n, text, sizeof(text)) : "-");
+        return;
+    case COLUMN_DURATION:
+        table_cell(t, "%s", n >= 0 ? cli_duration(n, text, sizeof(text)) : "-");
+        return;
+    }
+}
+
+int list_print(const char *path, const char *name, const struct list_column *columns, bool json)
+{
+    json_t *v = cli_get(path);
+    size_t i;
+    json_t *row;
+    if (!v)
+        return CLI_FAILED;
+    if (json) {
+        cli_print_json(v);
+    } else {
+        struct table *t = table_create();
+        for (const struct list_column *c = columns; c->title; c++)
+            table_column(t, c->title, c->kind != COLUMN_TEXT);
+        json_array_foreach(json_object_get(v, name), i, row)
+        {
+            table_row(t);
+            for (const struct list_column *c = columns; c->title; c++)
+                print_cell(t, row, c);
+        }
+        table_print(t);
+    }
+    json_decref(v);
+    return CLI_OK;
+}
+
+static int no_options(void *ctx, int val, const char *arg)
+{
+    (void)ctx, (void)val, (void)arg;
+    return CLI_USAGE;
+}
+
+int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns, int argc,
+    const char **argv)
+{
+    struct cli_args a;
+    int rc = cli_parse(v, argc, argv, false, no_options, NULL, &a);
+    if (rc == 0)
+        rc = list_print(path, name, columns, a.json);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}

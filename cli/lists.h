@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verbs that get one list and print it as a table.
+ */
+#ifndef BELAY_CLI_LISTS_H
+#define BELAY_CLI_LISTS_H
+
+#include "cli/cli.h"
+
+struct list_column {
+    const char *title;
+    const char *key;
+    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD } kind;
+};
+
+/* GET path; prints member `name` of the reply with these columns (ended by title NULL). */
+int list_print(const char *path, const char *name, const struct list_column *columns, bool json);
+
+/* The whole of a verb without options of its own. */
+int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns, int argc,
+    const char **argv);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay token create|list|revoke
+ */
+#include "cli/lists.h"
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { VAL_JOIN = 1, VAL_POOL, VAL_USER, VAL_ADMIN, VAL_TTL };
+
+static const struct list_column columns[] = {
+    {"ID", "id", COLUMN_INT},
+    {"KIND", "kind", COLUMN_TEXT},
+    {"USER", "user", COLUMN_TEXT},
+    {"POOL", "pool", COLUMN_TEXT},
+    {"MADE", "created_at", COLUMN_AGO},
+    {"USED", "used_at", COLUMN_AGO},
+    {NULL, NULL, COLUMN_TEXT},
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    json_t *o = ctx;
+    int64_t ms;
+    struct err e;
+    if (val == VAL_JOIN)
+        json_object_set_new(o, "kind", json_string("join"));
+    else if (val == VAL_ADMIN)
+        json_object_set_new(o, "admin", json_true());
+    else if (val == VAL_POOL || val == VAL_USER)
+        json_object_set_new(o, val == VAL_POOL ? "pool" : "user", json_text(arg));
+    else if (time_parse_duration(arg, false, &ms, &e) != 0) {
+        cli_error("--ttl: %s", e.text);
+        return CLI_USAGE;
+    } else {
+        json_object_set_new(o, "ttl_ms", json_integer(ms));
+    }
+    return CLI_OK;
+}
+
+/* The token is shown this once: belayd keeps only its hash. */
+static int create(const json_t *request, bool json)
+{
+    json_t *v = cli_post("/api/v1/tokens", request);
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        printf("%s\n", cli_text(v, "token"));
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static int revoke_one(const char *word)
+{
+    int64_t id;
+    struct err e;
+    if (str_to_i64(word, 1, INT64_MAX, "token", &id, &e) != 0) {
+        cli_error("%s (belay token list shows the numbers)", e.text);
+        return CLI_USAGE;
+    }
+    char *path = mem_printf("/api/v1/tokens/%lld/revoke", (long long)id);
+    json_t *v = cli_post(path, NULL);
+    free(path);
+    if (v)
+        printf("token %lld revoked\n", (long long)id);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct cli_args a;
+    json_t *request = json_pack("{s:s}", "kind", "api");
+    int rc = cli_parse(&verb_token, argc, argv, false, on_option, request, &a);
+    const char *action = a.n_rest > 0 ? a.rest[0] : "";
+    if (rc == 0 && str_eq(action, "create") && a.n_rest == 1) {
+        rc = create(request, a.json);
+    } else if (rc == 0 && str_eq(action, "list") && a.n_rest == 1) {
+        rc = list_print("/api/v1/tokens", "tokens", columns, a.json);
+    } else if (rc == 0 && str_eq(action, "revoke") && a.n_rest == 2) {
+        rc = revoke_one(a.rest[1]);
+    } else if (rc == 0) {
+        cli_error("belay token create [--join --pool POOL], belay token list, or belay token revoke ID");
+        rc = CLI_USAGE;
+    }
+    json_decref(request);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN, "a one-use token with which a machine joins a reserved pool", NULL},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "whose API token (default: yours)", "NAME"},
+    {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
+    {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL, "how long it is good (default: API for ever, join 1h)", "TIME"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_token = {"token", "[OPTION...] create|list|revoke [ID]", "make, list and revoke tokens", run, options,
+    false};
