@@ -50,25 +50,36 @@ static void print_zsh(void)
     print_bash();
 }
 
+static void print_fish_quoted(const char *text)
+{
+    putchar('\'');
+    for (; *text; text++)
+        printf(*text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
+    putchar('\'');
+}
+
 static void print_fish_option(const char *verb, const char *name, char letter, bool takes, const char *help)
 {
     printf("complete -c belay -n '__fish_seen_subcommand_from %s' -l %s", verb, name);
     if (letter)
         printf(" -s %c", letter);
-    printf("%s -d '%s'\n", takes ? " -r" : "", help);
+    printf("%s -d ", takes ? " -r" : "");
+    print_fish_quoted(help);
+    putchar('\n');
 }
 
 static void print_fish(void)
 {
     for (size_t i = 0; cli_verbs[i]; i++) {
         const struct verb *v = cli_verbs[i];
-        printf("complete -c belay -n __fish_use_subcommand -a %s -d '%s'\n", v->name, v->summary);
+        printf("complete -c belay -n __fish_use_subcommand -a %s -d ", v->name);
+        print_fish_quoted(v->summary);
+        putchar('\n');
         for (const struct poptOption *o = v->options; o && o->longName; o++)
             print_fish_option(v->name, o->longName, o->shortName, o->argDescrip != NULL, o->descrip);
         for (size_t k = 0; v->job_flags && k < directives_count(); k++) {
             const struct directive_flag *f = directives_flag(k);
-            /* An apostrophe would end the quoted text. */
-            print_fish_option(v->name, f->name, f->letter, f->value != NULL, f->value ? f->value : "");
+            print_fish_option(v->name, f->name, f->letter, f->value != NULL, f->help);
         }
     }
 }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay down: has what runs on this machine saved and queued again, then stops the agent and belayd. Nothing is lost:
+ * `belay up` goes on where it was.
+ */
+#include "cli/local.h"
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STOP_MS 30000
+#define LOOK_MS 50
+
+enum { VAL_TIMEOUT = 1 };
+
+struct down {
+    char *home;
+    int64_t timeout_ms;
+    struct client *client;
+    json_t *nodes; /* ids of this machine's nodes */
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct down *d = ctx;
+    struct err e;
+    (void)val;
+    if (time_parse_duration(arg, false, &d->timeout_ms, &e) == 0)
+        return CLI_OK;
+    cli_error("--timeout: %s", e.text);
+    return CLI_USAGE;
+}
+
+/* The reserved nodes of a belayd that `belay up` started are its own agent's. */
+static int drain_nodes(struct down *d, struct err *e)
+{
+    json_t *v = NULL, *node;
+    size_t i;
+    int rc = client_json(d->client, "GET", "/api/v1/nodes", NULL, &v, e);
+    d->nodes = json_object();
+    json_array_foreach(json_object_get(v, "nodes"), i, node)
+    {
+        json_t *reply = NULL;
+        if (rc != 0 || !json_is_null(json_object_get(node, "instance")) || str_eq(cli_text(node, "state"), "lost"))
+            continue;
+        char *path = mem_printf("/api/v1/nodes/%lld/drain", (long long)cli_int(node, "id", 0));
+        rc = client_json(d->client, "POST", path, NULL, &reply, e);
+        json_object_set_new(d->nodes, cli_text(node, "name"), json_true());
+        json_decref(reply);
+        free(path);
+    }
+    json_decref(v);
+    return rc;
+}
+
+/* How many jobs still run on the nodes being drained; -1 on an error. */
+static int running_here(struct down *d, struct err *e)
+{
+    json_t *v = NULL, *job;
+    size_t i;
+    int n = 0;
+    if (client_json(d->client, "GET", "/api/v1/jobs?state=active&limit=200", NULL, &v, e) != 0)
+        return -1;
+    json_array_foreach(json_object_get(v, "jobs"), i, job)
+    {
+        if (json_object_get(d->nodes, cli_text(job, "node")))
+            n++;
+    }
+    json_decref(v);
+    return n;
+}
+
+static int wait_for_saves(struct down *d, struct err *e)
+{
+    int64_t end = clock_mono(&clock_system).ms + d->timeout_ms;
+    int n;
+    while ((n = running_here(d, e)) > 0) {
+        if (clock_mono(&clock_system).ms > end)
+            return err_set(e, ERR_TIMEOUT,
+                "%d job%s still being saved after %lld s; nothing was stopped: look with belay list, or give more "
+                "time with --timeout", n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
+        poll(NULL, 0, LOOK_MS);
+    }
+    return n < 0 ? (int)e->kind : 0;
+}
+
+static int stop_process(const struct down *d, const char *file, const char *program, struct err *e)
+{
+    char *path = mem_printf("%s/%s", d->home, file);
+    pid_t pid = local_pid(path, program);
+    int rc = pid ? local_stop(pid, STOP_MS, e) : 0;
+    free(path);
+    return rc == 0 ? 0 : err_wrap(e, "%s", program);
+}
+
+static int stop_all(struct down *d, struct err *e)
+{
+    char *path = mem_printf("%s/belayd.json", d->home);
+    bool up = local_pid(path, "belayd") != 0;
+    int rc = 0;
+    free(path);
+    if (up) {
+        rc = client_create(&d->client, e);
+        if (rc == 0)
+            rc = drain_nodes(d, e);
+        if (rc == 0)
+            rc = wait_for_saves(d, e);
+    }
+    if (rc == 0)
+        rc = stop_process(d, "agent.pid", "belay-agent", e);
+    if (rc == 0)
+        rc = stop_process(d, "belayd.json", "belayd", e);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct down d = {.home = cli_home(), .timeout_ms = 120000};
+    struct cli_args a;
+    struct err e = {0};
+    int rc = cli_parse(&verb_down, argc, argv, false, on_option, &d, &a);
+    if (rc == 0) {
+        int failed = stop_all(&d, &e);
+        if (failed)
+            cli_error("%s", e.text);
+        else if (a.json)
+            printf("{\"home\": \"%s\", \"stopped\": true}\n", d.home);
+        else
+            printf("belayd is down; jobs that had not ended go on after the next belay up\n");
+        rc = failed ? CLI_FAILED : CLI_OK;
+    }
+    client_destroy(d.client);
+    json_decref(d.nodes);
+    free(d.home);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"timeout", 0, POPT_ARG_STRING, NULL, VAL_TIMEOUT, "how long saves may take (default 2m)", "TIME"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_down = {"down", "[OPTION...]", "save what runs here, then stop belayd and the agent", run, options,
+    false};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Local processes (see local.h).
+ */
+#include "cli/local.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_MS 20
+
+char *local_program(const char *name)
+{
+    /* Beside us when installed; one folder over in a build tree. */
+    static const char *const places[] = {"%s/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        char *path = mem_printf(places[i], self, name);
+        if (access(path, X_OK) == 0)
+            return path;
+        free(path);
+    }
+    return mem_strdup(name);
+}
+
+static bool is_named(pid_t pid, const char *program)
+{
+    char path[64];
+    struct buf name = {0};
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    FILE *f = fopen(path, "re");
+    char text[PATH_MAX] = "";
+    if (f) {
+        size_t n = fread(text, 1, sizeof(text) - 1, f);
+        text[n] = '\0'; /* the first word ends at its NUL */
+        fclose(f);
+    }
+    buf_deinit(&name);
+    const char *slash = strrchr(text, '/');
+    return str_eq(slash ? slash + 1 : text, program);
+}
+
+pid_t local_pid(const char *file, const char *program)
+{
+    struct buf text = {0};
+    json_t *v = NULL;
+    int64_t pid = 0;
+    if (fs_read(file, 65536, &text, NULL) == 0 && json_parse(buf_str(&text), text.len, 65536, &v, NULL) == 0)
+        pid = cli_int(v, "pid", 0);
+    json_decref(v);
+    buf_deinit(&text);
+    return pid > 1 && kill((pid_t)pid, 0) == 0 && is_named((pid_t)pid, program) ? (pid_t)pid : 0;
+}
+
+int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct err *e)
+{
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || null < 0)
+        return err_errno(e, errno, "cannot open %s", log);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setsid();
+        dup2(null, STDIN_FILENO);
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+        execvp(argv[0], (char *const *)argv);
+        dprintf(STDERR_FILENO, "cannot start %s: %s\n", argv[0], strerror(errno));
+        _exit(127);
+    }
+    close(fd);
+    close(null);
+    if (pid < 0)
+        return err_errno(e, errno, "cannot start %s", argv[0]);
+    *ret_pid = pid;
+    return 0;
+}
+
+int local_stop(pid_t pid, int64_t timeout_ms, struct err *e)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return errno == ESRCH ? 0 : err_errno(e, errno, "cannot watch process %d", (int)pid);
+    kill(pid, SIGTERM);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int n = poll(&p, 1, (int)timeout_ms);
+    close(fd);
+    return n > 0 ? 0 : err_set(e, ERR_TIMEOUT, "process %d did not end within %lld s", (int)pid, (long long)timeout_ms / 1000);
+}
+
+int local_wait(pid_t pid, int64_t timeout_ms, bool (*ready)(void *ctx), void *ctx, struct err *e)
+{
+    int64_t end = clock_mono(&clock_system).ms + timeout_ms;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int rc = fd < 0 ? err_set(e, ERR_IO, "it ended at once") : 0;
+    while (rc == 0 && !ready(ctx)) {
+        if (poll(&p, 1, POLL_MS) > 0)
+            rc = err_set(e, ERR_IO, "it ended at once");
+        else if (clock_mono(&clock_system).ms >= end)
+            rc = err_set(e, ERR_TIMEOUT, "it was not ready within %lld s", (long long)timeout_ms / 1000);
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}

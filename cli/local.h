@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A belayd and an agent on this machine, in the user's own directory, for `belay up` and `belay down`.
+ *
+ * HOME (BELAY_HOME or ~/.local/share/belay, 0700): belayd.yaml, belayd.log, belayd.json (written by belayd),
+ * agent.yaml, agent.token, agent.log, agent.pid, agent/ (the agent's own), and belayd's state.
+ */
+#ifndef BELAY_CLI_LOCAL_H
+#define BELAY_CLI_LOCAL_H
+
+#include "cli/cli.h"
+#include <sys/types.h>
+
+/* The path of another program of belay's: beside our own executable, in the build tree beside it, or on the PATH. The
+ * caller frees. */
+char *local_program(const char *name);
+
+/* The process named in file (JSON with "pid", or a bare number) if it runs and its name is `program`; else 0. */
+pid_t local_pid(const char *file, const char *program);
+
+/* Starts argv as a daemon: own session, no terminal, output appended to log. *ret_pid is its pid. */
+int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct err *e);
+
+/* Asks the process to end (SIGTERM) and waits; after timeout_ms ERR_TIMEOUT. */
+int local_stop(pid_t pid, int64_t timeout_ms, struct err *e);
+
+/* Tries `ready` every 20 ms until it is true, the process ends (ERR_IO) or timeout_ms pass (ERR_TIMEOUT). */
+int local_wait(pid_t pid, int64_t timeout_ms, bool (*ready)(void *ctx), void *ctx, struct err *e);
+
+#endif

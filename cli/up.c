@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay up: starts what does not run yet. Safe to run twice.
+ */
+#include "cli/local.h"
+#include "cli/verbs.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define START_MS 30000
+#define JOIN_MS 30000
+
+enum { VAL_CONFIG = 1, VAL_NO_AGENT };
+
+struct up {
+    char *home;
+    const char *config; /* NULL: our own */
+    bool no_agent;
+    struct client *client;
+    json_t *node; /* of the agent, once it has joined */
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct up *u = ctx;
+    if (val == VAL_NO_AGENT) {
+        u->no_agent = true;
+        return CLI_OK;
+    }
+    u->config = realpath(arg, NULL);
+    if (!u->config) {
+        cli_error("--config: there is no file %s", arg);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static char *in_home(const struct up *u, const char *name)
+{
+    return mem_printf("%s/%s", u->home, name);
+}
+
+/* ---- belayd ---- */
+
+static int write_own_config(const char *path, struct err *e)
+{
+    static const char text[] = "# Written by belay up. docs/configuration.md describes every key.\n"
+                               "cluster: local\n"
+                               "listen: 127.0.0.1:0\n";
+    return fs_exists(path) ? 0 : fs_write_atomic(path, text, sizeof(text) - 1, 0600, e);
+}
+
+static bool answers(void *ctx)
+{
+    struct up *u = ctx;
+    json_t *v = NULL;
+    struct err e;
+    int rc = client_json(u->client, "GET", "/api/v1/version", NULL, &v, &e);
+    json_decref(v);
+    return rc == 0;
+}
+
+static int start_belayd(struct up *u, struct err *e)
+{
+    char *own = in_home(u, "belayd.yaml"), *log = in_home(u, "belayd.log"), *program = local_program("belayd");
+    pid_t pid;
+    int rc = u->config ? 0 : write_own_config(own, e);
+    const char *argv[] = {program, "--state", u->home, "--config", u->config ? u->config : own, NULL};
+    if (rc == 0)
+        rc = local_spawn(argv, log, &pid, e);
+    if (rc == 0) {
+        rc = local_wait(pid, START_MS, answers, u, e);
+        if (rc != 0)
+            err_wrap(e, "belayd did not start (%s has its words)", log);
+    }
+    free(own);
+    free(log);
+    free(program);
+    return rc;
+}
+
+/* ---- the agent ---- */
+
+/* A token for the first reserved pool; *ret_reply has token, ca_pem and server. NULL reply: there is no such pool. */
+static int get_token(struct up *u, json_t **ret_reply, struct err *e)
+{
+    json_t *v = NULL, *pool;
+    const char *name = NULL;
+    size_t i;
+    int rc = client_json(u->client, "GET", "/api/v1/pools", NULL, &v, e);
+    json_array_foreach(json_object_get(v, "pools"), i, pool)
+    {
+        if (!name && str_eq(cli_text(pool, "kind"), "reserved"))
+            name = cli_text(pool, "name");
+    }
+    if (rc == 0 && name) {
+        json_t *request = json_pack("{s:s,s:s}", "kind", "join", "pool", name);
+        rc = client_json(u->client, "POST", "/api/v1/tokens", request, ret_reply, e);
+        json_decref(request);
+    }
+    json_decref(v);
+    return rc;
+}
+
+static void add_indented(struct buf *out, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        buf_adds(out, "  ");
+        buf_add(out, text, n);
+        buf_addc(out, '\n');
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* The agent's configuration, with a fresh token; the agent forgets the token once it has joined. */
+static int write_agent_config(struct up *u, const json_t *token, struct err *e)
+{
+    struct buf text = {0};
+    char *path = in_home(u, "agent.yaml"), *token_path = in_home(u, "agent.token");
+    const char *secret = cli_text(token, "token");
+    buf_printf(&text, "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\ntoken_file: \"%s\"\nca: |\n",
+        cli_text(token, "server"), u->home, token_path);
+    add_indented(&text, cli_text(token, "ca_pem"));
+    int rc = fs_write_atomic(token_path, secret, strlen(secret), 0600, e);
+    if (rc == 0)
+        rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    buf_deinit(&text);
+    free(path);
+    free(token_path);
+    return rc;
+}
+
+/* True once a reserved node is up. */
+static bool has_joined(void *ctx)
+{
+    struct up *u = ctx;
+    json_t *v = NULL, *node;
+    struct err e;
+    size_t i;
+    if (client_json(u->client, "GET", "/api/v1/nodes", NULL, &v, &e) != 0)
+        return false;
+    json_array_foreach(json_object_get(v, "nodes"), i, node)
+    {
+        const char *state = cli_text(node, "state");
+        bool here = json_is_null(json_object_get(node, "instance"));
+        if (here && !u->node && (str_eq(state, "up") || str_eq(state, "draining")))
+            u->node = json_incref(node);
+    }
+    json_decref(v);
+    return u->node != NULL;
+}
+
+static int spawn_agent(struct up *u, struct err *e)
+{
+    char *config = in_home(u, "agent.yaml"), *log = in_home(u, "agent.log"), *program = local_program("belay-agent");
+    char *pid_path = in_home(u, "agent.pid");
+    const char *argv[] = {program, "--config", config, NULL};
+    char text[64];
+    pid_t pid;
+    int rc = local_spawn(argv, log, &pid, e);
+    if (rc == 0) {
+        snprintf(text, sizeof(text), "{\"pid\": %d}\n", (int)pid);
+        rc = fs_write_atomic(pid_path, text, strlen(text), 0600, e);
+    }
+    if (rc == 0) {
+        rc = local_wait(pid, JOIN_MS, has_joined, u, e);
+        if (rc != 0)
+            err_wrap(e, "the agent did not join (%s has its words)", log);
+    }
+    free(config);
+    free(log);
+    free(program);
+    free(pid_path);
+    return rc;
+}
+
+/* `belay down` drained the node. */
+static int undrain(struct up *u, struct err *e)
+{
+    json_t *v = NULL;
+    if (!u->node || !str_eq(cli_text(u->node, "state"), "draining"))
+        return 0;
+    char *path = mem_printf("/api/v1/nodes/%lld/undrain", (long long)cli_int(u->node, "id", 0));
+    int rc = client_json(u->client, "POST", path, NULL, &v, e);
+    json_decref(v);
+    free(path);
+    return rc;
+}
+
+static int start_agent(struct up *u, struct err *e)
+{
+    char *pid_path = in_home(u, "agent.pid"), *config = in_home(u, "agent.yaml");
+    json_t *token = NULL;
+    int rc = 0;
+    if (local_pid(pid_path, "belay-agent")) {
+        has_joined(u);
+    } else {
+        if (!fs_exists(config))
+            rc = get_token(u, &token, e);
+        if (rc == 0 && token)
+            rc = write_agent_config(u, token, e);
+        if (rc == 0 && fs_exists(config))
+            rc = spawn_agent(u, e);
+    }
+    if (rc == 0)
+        rc = undrain(u, e);
+    json_decref(token);
+    free(pid_path);
+    free(config);
+    return rc;
+}
+
+/* ---- both ---- */
+
+static int start_all(struct up *u, struct err *e)
+{
+    int rc = fs_mkdirs(u->home, 0700, e);
+    if (rc == 0)
+        rc = client_create(&u->client, e);
+    if (rc == 0 && !answers(u))
+        rc = start_belayd(u, e);
+    if (rc == 0 && !u->no_agent)
+        rc = start_agent(u, e);
+    return rc;
+}
+
+static void report(const struct up *u, bool json)
+{
+    if (json) {
+        json_t *o = json_pack("{s:s,s:O?}", "home", u->home, "node", u->node);
+        cli_print_json(o);
+        json_decref(o);
+        return;
+    }
+    printf("belayd is up in %s\n", u->home);
+    if (u->node)
+        printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"), (long long)cli_int(u->node, "cpus", 0),
+            (long long)cli_int(u->node, "memory_mib", 0));
+    printf("submit a job with: belay submit train.sh\n");
+}
+
+static int run(int argc, const char **argv)
+{
+    struct up u = {.home = cli_home()};
+    struct cli_args a;
+    struct err e = {0};
+    int rc = cli_parse(&verb_up, argc, argv, false, on_option, &u, &a);
+    if (rc == 0 && getenv("BELAY_SERVER")) {
+        cli_error("BELAY_SERVER is set: belay up is for this machine; unset it first");
+        rc = CLI_USAGE;
+    }
+    if (rc == 0) {
+        setenv("BELAY_HOME", u.home, 1);
+        int failed = start_all(&u, &e);
+        if (failed != 0)
+            cli_error("%s", e.text);
+        else
+            report(&u, a.json);
+        rc = failed ? CLI_FAILED : CLI_OK;
+    }
+    client_destroy(u.client);
+    json_decref(u.node);
+    free((char *)u.config);
+    free(u.home);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG, "belayd's configuration (default: HOME/belayd.yaml)", "FILE"},
+    {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs", NULL},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_up = {"up", "[OPTION...]", "start belayd and an agent on this machine", run, options, false};
