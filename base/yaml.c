@@ -197,7 +197,7 @@ static int read_node(struct reading *r, const yaml_event_t *event, int depth, st
         node->text = mem_strdup((const char *)event->data.scalar.value);
     }
     if (rc)
-        yaml_free(node);
+        yaml_node_free(node);
     else
         *ret_node = node;
     return rc;
@@ -231,7 +231,7 @@ static int read_document(struct reading *r, struct yaml_node **ret_root)
         yaml_event_delete(&event);
     }
     if (rc)
-        yaml_free(root);
+        yaml_node_free(root);
     else
         *ret_root = root;
     return rc;
@@ -242,7 +242,7 @@ static struct yaml_node *or_empty_mapping(struct yaml_node *root)
 {
     if (root && !yaml_is_null(root))
         return root;
-    yaml_free(root);
+    yaml_node_free(root);
     struct yaml_node *empty = mem_alloc(sizeof(*empty));
     *empty = (struct yaml_node){.type = YAML_MAPPING, .line = 1, .column = 1};
     return empty;
@@ -271,12 +271,12 @@ bool yaml_is_null(const struct yaml_node *node)
            (str_eq(node->text, "") || str_eq(node->text, "~") || str_eq(node->text, "null"));
 }
 
-void yaml_free(struct yaml_node *root)
+void yaml_node_free(struct yaml_node *root)
 {
     if (!root)
         return;
     for (size_t i = 0; i < root->n_items; i++)
-        yaml_free(root->items[i]);
+        yaml_node_free(root->items[i]);
     free(root->items);
     free(root->key);
     free(root->text);

@@ -27,10 +27,10 @@ struct yaml_node {
     size_t n_items;
 };
 
-/* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with yaml_free.
+/* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with yaml_node_free.
  * An empty (or null) document is an empty mapping. ERR_INVALID. */
 int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e);
-void yaml_free(struct yaml_node *root);          /* NULL is fine */
+void yaml_node_free(struct yaml_node *root);          /* NULL is fine */
 bool yaml_is_null(const struct yaml_node *node); /* a plain scalar that is empty, ~ or null */
 
 #define YAML_READER_KEYS_MAX 64

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the verbs of `belay` share. One file a verb; each exports one function and one popt table through struct verb.
+ * What the verbs of `belay` share. One file a verb; each exports one function and one popt table through
+ * struct verb.
  *
- * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with --wait the job's.
+ * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with --wait
+ * the job's.
  */
 #ifndef BELAY_CLI_CLI_H
 #define BELAY_CLI_CLI_H
@@ -34,7 +36,7 @@ extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of
 #define CLI_JOB_FLAG 1000 /* val of directives_flag(i) is this + i */
 
 struct cli_args {
-    int json; /* --json */
+    int json;          /* --json */
     const char **rest; /* words that are no options */
     int n_rest;
     poptContext pc; /* owns rest */
@@ -43,10 +45,10 @@ struct cli_args {
 /* One option that was given; arg is NULL when it takes none. 0, or CLI_USAGE after a report. */
 typedef int (*cli_option_fn)(void *ctx, int val, const char *arg);
 
-/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1: help was printed.
- * cli_args_deinit in every case. */
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option, void *ctx,
-    struct cli_args *ret_args);
+/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1: help was
+ * printed. cli_args_deinit in every case. */
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option,
+    void *ctx, struct cli_args *ret_args);
 void cli_args_deinit(struct cli_args *a);
 
 /* "belay: " and the text, on stderr. */
@@ -61,7 +63,8 @@ bool cli_job_id(const char *text, int64_t *ret_id);
 struct client; /* a connection's worth of belayd; blocking */
 
 /* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else BELAY_SOCKET, else
- * BELAY_HOME/belayd.sock (default ~/.local/share/belay), else /run/belay/belayd.sock. Does not connect yet. */
+ * BELAY_HOME/belayd.sock (default ~/.local/share/belay), else /run/belay/belayd.sock. Does not connect yet.
+ */
 int client_create(struct client **ret_client, struct err *e);
 void client_destroy(struct client *c);
 
@@ -73,13 +76,13 @@ struct client_reply {
 };
 
 /* One call. Errors of belayd's become *e with its kind and text. body NULL: none. */
-int client_call(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms,
-    struct client_reply *ret_reply, struct err *e);
+int client_call(struct client *c, const char *method, const char *path, const json_t *body,
+    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
 void client_reply_deinit(struct client_reply *r);
 
 /* As client_call, parsed. */
-int client_json(struct client *c, const char *method, const char *path, const json_t *body, json_t **ret_value,
-    struct err *e);
+int client_json(struct client *c, const char *method, const char *path, const json_t *body,
+    json_t **ret_value, struct err *e);
 
 /* GET path for a verb: prints the error and gives NULL, or the value. */
 json_t *cli_get(const char *path);
@@ -103,7 +106,7 @@ void table_print(struct table *t); /* and frees */
 /* JSON members for people: "-" when null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
-const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);      /* "3m10s" since an ISO time */
+const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size); /* "3m10s" since an ISO time */
 const char *cli_duration(int64_t ms, char *mem, size_t size);
 const char *cli_usd(int64_t uusd, char *mem, size_t size);
 

@@ -49,7 +49,8 @@ static int read_secret(const char *variable, const char *what, size_t max, char 
     const char *path = getenv(variable);
     struct buf text = {0};
     if (!path)
-        return err_set(e, ERR_CONFIG, "BELAY_SERVER is set, so %s must name the file with %s", variable, what);
+        return err_set(
+            e, ERR_CONFIG, "BELAY_SERVER is set, so %s must name the file with %s", variable, what);
     int rc = fs_read(path, max, &text, e);
     if (rc == 0) {
         *ret_text = mem_strdup(buf_str(&text));
@@ -164,13 +165,14 @@ static void explain_unreachable(const struct client *c, struct err *e)
         return;
     if (c->socket)
         err_set(e, ERR_UNAVAILABLE,
-            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER", c->socket);
+            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER",
+            c->socket);
     else
         err_wrap(e, "no belayd answers at %s", c->url);
 }
 
-int client_call(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms,
-    struct client_reply *ret_reply, struct err *e)
+int client_call(struct client *c, const char *method, const char *path, const json_t *body,
+    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
     struct waiting w = {.reply = ret_reply, .e = e};
     char *url = mem_printf("%s%s", c->url, path);
@@ -202,8 +204,8 @@ void client_reply_deinit(struct client_reply *r)
     buf_deinit(&r->body);
 }
 
-int client_json(
-    struct client *c, const char *method, const char *path, const json_t *body, json_t **ret_value, struct err *e)
+int client_json(struct client *c, const char *method, const char *path, const json_t *body,
+    json_t **ret_value, struct err *e)
 {
     struct client_reply reply = {0};
     int rc = client_call(c, method, path, body, 90000, &reply, e);

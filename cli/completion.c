@@ -31,7 +31,8 @@ static void print_verbs(void)
 
 static void print_bash(void)
 {
-    printf("# belay completion bash\n_belay()\n{\n    local words\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"");
+    printf("# belay completion bash\n_belay()\n{\n    local words\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n  "
+           "      words=\"");
     print_verbs();
     printf("\"\n    else\n        case \"${COMP_WORDS[1]}\" in\n");
     for (size_t i = 0; cli_verbs[i]; i++) {
@@ -103,4 +104,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_completion = {"completion", "bash|zsh|fish", "print a completion script for a shell", run, NULL, false};
+const struct verb verb_completion = {
+    "completion", "bash|zsh|fish", "print a completion script for a shell", run, NULL, false};

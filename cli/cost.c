@@ -39,8 +39,8 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uusd, int64_t on_demand, int64_t useful,
-    int64_t total)
+static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uusd, int64_t on_demand,
+    int64_t useful, int64_t total)
 {
     char a[32], b[32], c[32];
     table_row(t);
@@ -113,5 +113,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_cost = {"cost", "[OPTION...]", "what was spent, and what it would have cost on-demand", run, options,
-    false};
+const struct verb verb_cost = {
+    "cost", "[OPTION...]", "what was spent, and what it would have cost on-demand", run, options, false};

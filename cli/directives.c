@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY lines, #SBATCH
- * lines and the command line alike. A #SBATCH flag that would change what the job means and is not known here is
- * refused by name; harmless ones are told and passed over.
+ * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY lines,
+ * #SBATCH lines and the command line alike. A #SBATCH flag that would change what the job means and is not
+ * known here is refused by name; harmless ones are told and passed over.
  */
 #include "cli/directives.h"
 
@@ -55,7 +55,8 @@ static json_t *sub_object(json_t *spec, const char *key)
     return o;
 }
 
-static int set_number(const struct context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
+static int set_number(
+    const struct context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, min, max, key, &n, e);
@@ -91,7 +92,8 @@ static int apply_one(const struct context *c, const char *value, struct err *e)
 {
     (void)c;
     if (!str_eq(value, "1"))
-        return err_set(e, ERR_UNSUPPORTED, "jobs of more than one node or task are not supported: found \"%.32s\"", value);
+        return err_set(e, ERR_UNSUPPORTED,
+            "jobs of more than one node or task are not supported: found \"%.32s\"", value);
     return 0;
 }
 
@@ -127,7 +129,8 @@ static int apply_time(const struct context *c, const char *value, struct err *e)
     int64_t ms;
     if (c->sbatch && (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE")))
         return 0;
-    /* "1:00:00" and "2-12" are Slurm's forms wherever they stand; a bare number is minutes only in #SBATCH. */
+    /* "1:00:00" and "2-12" are Slurm's forms wherever they stand; a bare number is minutes only in #SBATCH.
+     */
     bool slurm = c->sbatch || strpbrk(value, ":-");
     int rc = time_parse_duration(value, slurm, &ms, e);
     if (rc == 0)
@@ -219,9 +222,11 @@ static int apply_signal(const struct context *c, const char *value, struct err *
         number = signal_number(name);
     }
     if (number == 0 || number == SIGKILL || number == SIGSTOP)
-        return err_set(e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found \"%.32s\"", value);
+        return err_set(
+            e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found \"%.32s\"", value);
     if (start[n])
-        warn(c, "\"@%s\" is passed over: belay sends the signal when a save is wanted, not before the time limit",
+        warn(c,
+            "\"@%s\" is passed over: belay sends the signal when a save is wanted, not before the time limit",
             start + n + 1);
     json_object_set_new(sub_object(c->spec, "checkpoint"), "signal", json_integer(number));
     return 0;
@@ -283,7 +288,8 @@ static int apply_export(const struct context *c, const char *value, struct err *
     int rc = 0;
     for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
         if (str_eq(item, "ALL"))
-            warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs (--export A,B=1)");
+            warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs "
+                    "(--export A,B=1)");
         else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
             rc = set_variable(c, item, e);
     }
@@ -325,14 +331,16 @@ static const struct flag flags[] = {
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00"}, apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
-    {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"}, apply_checkpoint},
+    {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"},
+        apply_checkpoint},
     {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
     {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
     {{"account", 'A', "NAME", "the same as --label account=NAME"}, apply_account},
-    {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"}, apply_export},
+    {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
+        apply_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
     {{"nodes", 'N', "1", "accepted for Slurm's scripts"}, apply_one},
     {{"ntasks", 'n', "1", "accepted for Slurm's scripts"}, apply_one},
@@ -340,7 +348,8 @@ static const struct flag flags[] = {
     {{"output", 'o', "FILE", "accepted for Slurm's scripts; the output is in belay logs"}, apply_output},
     {{"error", 'e', "FILE", "the same"}, apply_output},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
-    {{"requeue", 0, NULL, "accepted for Slurm's scripts: belay always requeues what was reclaimed"}, apply_nothing},
+    {{"requeue", 0, NULL, "accepted for Slurm's scripts: belay always requeues what was reclaimed"},
+        apply_nothing},
     {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"open-mode", 0, "MODE", "accepted for Slurm's scripts; no effect"}, apply_nothing},
@@ -386,8 +395,8 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
         names[i] = flags[i].shown.name;
     names[N_FLAGS] = NULL;
     const char *near = str_nearest(name, names);
-    return err_set(e, ERR_INVALID, "%s: --%s is not supported%s%s%s", c->where, name, near ? "; did you mean --" : "",
-        near ? near : "", near ? "?" : "");
+    return err_set(e, ERR_INVALID, "%s: --%s is not supported%s%s%s", c->where, name,
+        near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 static int apply(const struct context *c, const char *name, const char *value, struct err *e)
@@ -396,9 +405,11 @@ static int apply(const struct context *c, const char *name, const char *value, s
     if (!f)
         return refuse_unknown(c, name, e);
     if (f->shown.value && !value)
-        return err_set(e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
+        return err_set(
+            e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
     if (!f->shown.value && value)
-        return err_set(e, ERR_INVALID, "%s: --%s takes no value, found \"%.64s\"", c->where, f->shown.name, value);
+        return err_set(
+            e, ERR_INVALID, "%s: --%s takes no value, found \"%.64s\"", c->where, f->shown.name, value);
     int rc = f->apply(c, value, e);
     return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, f->shown.name);
 }
@@ -406,7 +417,8 @@ static int apply(const struct context *c, const char *name, const char *value, s
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
     directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
-    struct context c = {.where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    struct context c = {
+        .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     return apply(&c, name, value, e);
 }
 
@@ -466,8 +478,8 @@ static int apply_line(const struct context *c, const char *line, struct err *e)
     return rc;
 }
 
-int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec, directive_warn_fn warn_fn,
-    void *warn_ctx, struct err *e)
+int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,
+    directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
     char line[DIRECTIVE_LINE_MAX], where[600];
     int number = 0, found = 0, rc = 0;
@@ -485,12 +497,14 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
             continue;
         snprintf(where, sizeof(where), "%s:%d", file, number);
         if (len >= sizeof(line) || ++found > DIRECTIVES_MAX)
-            return err_set(e, ERR_INVALID, "%s: a directive is at most %d bytes, and a script has at most %d of them", where,
+            return err_set(e, ERR_INVALID,
+                "%s: a directive is at most %d bytes, and a script has at most %d of them", where,
                 DIRECTIVE_LINE_MAX - 1, DIRECTIVES_MAX);
         size_t skip = sbatch ? 7 : 6;
         snprintf(line, sizeof(line), "%.*s", (int)(len - skip), text + skip);
         line[strcspn(line, "\r")] = '\0';
-        struct context c = {.where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+        struct context c = {
+            .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
         rc = apply_line(&c, line, e);
     }
     return rc;

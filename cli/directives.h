@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a script says of itself: `#BELAY --flag value` and the common `#SBATCH` lines before its first command, and the
- * same flags on the command line, which win. Pure: text in, a job specification out.
+ * What a script says of itself: `#BELAY --flag value` and the common `#SBATCH` lines before its first
+ * command, and the same flags on the command line, which win. Pure: text in, a job specification out.
  */
 #ifndef BELAY_CLI_DIRECTIVES_H
 #define BELAY_CLI_DIRECTIVES_H
@@ -18,10 +18,10 @@
 /* A warning for people ("train.sh:4: ..."). */
 typedef void (*directive_warn_fn)(void *ctx, const char *text);
 
-/* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a JSON object as in
- * docs/api.md). ERR_INVALID names file and line. */
-int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec, directive_warn_fn warn,
-    void *warn_ctx, struct err *e);
+/* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a JSON object
+ * as in docs/api.md). ERR_INVALID names file and line. */
+int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,
+    directive_warn_fn warn, void *warn_ctx, struct err *e);
 
 /* Applies one flag as on the command line: name without dashes ("time", "c"), value NULL when it has none.
  * sbatch: Slurm's meaning of values (bare time is minutes). where is put before errors. */
@@ -34,7 +34,7 @@ bool directives_known(const char *name);
 
 struct directive_flag {
     const char *name;
-    char letter; /* 0: none */
+    char letter;       /* 0: none */
     const char *value; /* what it takes, for help; NULL: nothing */
     const char *help;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay down: has what runs on this machine saved and queued again, then stops the agent and belayd. Nothing is lost:
- * `belay up` goes on where it was.
+ * belay down: has what runs on this machine saved and queued again, then stops the agent and belayd. Nothing
+ * is lost: `belay up` goes on where it was.
  */
 #include "cli/local.h"
 #include "cli/verbs.h"
@@ -46,7 +46,8 @@ static int drain_nodes(struct down *d, struct err *e)
     json_array_foreach(json_object_get(v, "nodes"), i, node)
     {
         json_t *reply = NULL;
-        if (rc != 0 || !json_is_null(json_object_get(node, "instance")) || str_eq(cli_text(node, "state"), "lost"))
+        if (rc != 0 || !json_is_null(json_object_get(node, "instance")) ||
+            str_eq(cli_text(node, "state"), "lost"))
             continue;
         char *path = mem_printf("/api/v1/nodes/%lld/drain", (long long)cli_int(node, "id", 0));
         rc = client_json(d->client, "POST", path, NULL, &reply, e);
@@ -82,8 +83,10 @@ static int wait_for_saves(struct down *d, struct err *e)
     while ((n = running_here(d, e)) > 0) {
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
-                "%d job%s still being saved after %lld s; nothing was stopped: look with belay list, or give more "
-                "time with --timeout", n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
+                "%d job%s still being saved after %lld s; nothing was stopped: look with belay list, or give "
+                "more "
+                "time with --timeout",
+                n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
         poll(NULL, 0, LOOK_MS);
     }
     return n < 0 ? (int)e->kind : 0;
@@ -146,5 +149,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_down = {"down", "[OPTION...]", "save what runs here, then stop belayd and the agent", run, options,
-    false};
+const struct verb verb_down = {
+    "down", "[OPTION...]", "save what runs here, then stop belayd and the agent", run, options, false};

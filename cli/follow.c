@@ -32,9 +32,10 @@ int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, st
 {
     for (;;) {
         struct client_reply reply = {0};
-        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&wait_ms=%d", (long long)id, (long long)offset,
-            follow ? WAIT_MS : 0);
-        int rc = follow ? patient_call(c, path, &reply, e) : client_call(c, "GET", path, NULL, CALL_MS, &reply, e);
+        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&wait_ms=%d", (long long)id,
+            (long long)offset, follow ? WAIT_MS : 0);
+        int rc =
+            follow ? patient_call(c, path, &reply, e) : client_call(c, "GET", path, NULL, CALL_MS, &reply, e);
         free(path);
         if (rc != 0)
             return rc;
@@ -55,7 +56,8 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
     for (;;) {
         struct client_reply reply = {0};
         json_t *v = NULL;
-        char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)after, WAIT_MS);
+        char *path = mem_printf(
+            "/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)after, WAIT_MS);
         int rc = patient_call(c, path, &reply, e);
         free(path);
         if (rc == 0)
@@ -63,7 +65,8 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
         client_reply_deinit(&reply);
         if (rc != 0)
             return rc;
-        bool ended = strcmp(cli_text(v, "state"), "ended") == 0 && json_array_size(json_object_get(v, "events")) == 0;
+        bool ended =
+            strcmp(cli_text(v, "state"), "ended") == 0 && json_array_size(json_object_get(v, "events")) == 0;
         after = cli_int(v, "last", after);
         json_decref(v);
         if (ended)

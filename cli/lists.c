@@ -64,8 +64,8 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns, int argc,
-    const char **argv)
+int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns,
+    int argc, const char **argv)
 {
     struct cli_args a;
     int rc = cli_parse(v, argc, argv, false, no_options, NULL, &a);

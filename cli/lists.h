@@ -17,7 +17,7 @@ struct list_column {
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json);
 
 /* The whole of a verb without options of its own. */
-int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns, int argc,
-    const char **argv);
+int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns,
+    int argc, const char **argv);
 
 #endif

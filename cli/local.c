@@ -26,7 +26,8 @@
 char *local_program(const char *name)
 {
     /* Beside us when installed; one folder over in a build tree. */
-    static const char *const places[] = {"%s/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
+    static const char *const places[] = {
+        "%s/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
@@ -104,7 +105,9 @@ int local_stop(pid_t pid, int64_t timeout_ms, struct err *e)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int n = poll(&p, 1, (int)timeout_ms);
     close(fd);
-    return n > 0 ? 0 : err_set(e, ERR_TIMEOUT, "process %d did not end within %lld s", (int)pid, (long long)timeout_ms / 1000);
+    return n > 0 ? 0
+                 : err_set(e, ERR_TIMEOUT, "process %d did not end within %lld s", (int)pid,
+                       (long long)timeout_ms / 1000);
 }
 
 int local_wait(pid_t pid, int64_t timeout_ms, bool (*ready)(void *ctx), void *ctx, struct err *e)

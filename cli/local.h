@@ -11,11 +11,12 @@
 #include "cli/cli.h"
 #include <sys/types.h>
 
-/* The path of another program of belay's: beside our own executable, in the build tree beside it, or on the PATH. The
- * caller frees. */
+/* The path of another program of belay's: beside our own executable, in the build tree beside it, or on the
+ * PATH. The caller frees. */
 char *local_program(const char *name);
 
-/* The process named in file (JSON with "pid", or a bare number) if it runs and its name is `program`; else 0. */
+/* The process named in file (JSON with "pid", or a bare number) if it runs and its name is `program`; else 0.
+ */
 pid_t local_pid(const char *file, const char *program);
 
 /* Starts argv as a daemon: own session, no terminal, output appended to log. *ret_pid is its pid. */

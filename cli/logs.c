@@ -66,7 +66,8 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed = a.json ? print_as_json(c, id, &e) : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
+            failed =
+                a.json ? print_as_json(c, id, &e) : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
         client_destroy(c);
         if (failed != 0)
             cli_error("%s", e.text);

@@ -19,7 +19,8 @@ static void usage(FILE *f)
                "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit train.sh; belay logs -f 1\n");
+    fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit train.sh; belay "
+               "logs -f 1\n");
 }
 
 static const struct verb *find_verb(const char *name)
@@ -69,7 +70,8 @@ static struct poptOption *job_flag_table(void)
 }
 
 /* Reads all options; prints help when asked. */
-static int read_options(const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
+static int read_options(
+    const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
 {
     int val, rc = 0;
     while (rc == 0 && (val = poptGetNextOpt(pc)) > 0) {
@@ -86,20 +88,22 @@ static int read_options(const struct verb *v, poptContext pc, cli_option_fn on_o
         free(arg);
     }
     if (rc == 0 && val < -1) {
-        cli_error("%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0), poptStrerror(val), v->name);
+        cli_error(
+            "%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0), poptStrerror(val), v->name);
         rc = CLI_USAGE;
     }
     return rc;
 }
 
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option, void *ctx,
-    struct cli_args *ret_args)
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option,
+    void *ctx, struct cli_args *ret_args)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
     struct poptOption *job_flags = v->job_flags ? job_flag_table() : NULL;
     const struct poptOption table[] = {
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0, "Options:", NULL},
-        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0, job_flags ? "The job:" : NULL, NULL},
+        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0,
+            job_flags ? "The job:" : NULL, NULL},
         {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},
         {"help", 'h', POPT_ARG_NONE, NULL, VAL_HELP, "print this and end", NULL},
         POPT_TABLEEND,

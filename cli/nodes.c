@@ -91,5 +91,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|delete NODE...]", "list, drain or remove nodes", run,
-    options, false};
+const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|delete NODE...]",
+    "list, drain or remove nodes", run, options, false};

@@ -26,5 +26,5 @@ static int run(int argc, const char **argv)
     return list_run(&verb_offers, "/api/v1/offers", "offers", columns, argc, argv);
 }
 
-const struct verb verb_offers = {"offers", "[OPTION...]", "list what can be bought, with prices and what was learned", run,
-    NULL, false};
+const struct verb verb_offers = {
+    "offers", "[OPTION...]", "list what can be bought, with prices and what was learned", run, NULL, false};

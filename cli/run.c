@@ -29,7 +29,8 @@ static int submit(struct submission *s, const struct cli_args *a)
     }
     buf_addc(&script, '\n');
     const char *slash = strrchr(a->rest[0], '/');
-    int rc = submission_build(s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : a->rest[0], NULL, 0, &e);
+    int rc = submission_build(
+        s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : a->rest[0], NULL, 0, &e);
     buf_deinit(&script);
     if (rc != 0) {
         cli_error("%s", e.text);
@@ -53,5 +54,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_run = {"run", "[OPTION...] COMMAND [ARG...]", "run one command as a job and show its output", run,
-    NULL, true};
+const struct verb verb_run = {
+    "run", "[OPTION...] COMMAND [ARG...]", "run one command as a job and show its output", run, NULL, true};

@@ -73,7 +73,8 @@ static void print_attempts(const json_t *attempts)
         else if (cli_int(a, "restored_progress", -1) >= 0)
             table_cell(t, "step %lld", (long long)cli_int(a, "restored_progress", -1));
         else
-            table_cell(t, "%lld.%lld", (long long)cli_int(from, "attempt", 0), (long long)cli_int(from, "sequence", 0));
+            table_cell(t, "%lld.%lld", (long long)cli_int(from, "attempt", 0),
+                (long long)cli_int(from, "sequence", 0));
         table_cell(t, "%s", cli_ago(a, "started_at", started, sizeof(started)));
         table_cell(t, "%lld", (long long)cli_int(a, "checkpoints", 0));
         table_cell(t, "%s", cli_text(a, "text"));
@@ -92,12 +93,15 @@ static void print_job(const json_t *v)
         printf(": %s, exit code %lld", cli_text(job, "end"), (long long)cli_int(job, "exit_code", 0));
     printf("\nsubmitted     %s ago\n", cli_ago(job, "submitted_at", age, sizeof(age)));
     printf("needs         %lld cpus, %lld MiB, %lld gpus, market %s, pool %s, time limit %s\n",
-        (long long)cli_int(job, "cpus", 0), (long long)cli_int(job, "memory_mib", 0), (long long)cli_int(job, "gpus", 0),
-        cli_text(job, "market"), cli_text(job, "pool"),
-        cli_int(job, "time_limit_ms", 0) ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit)) : "none");
+        (long long)cli_int(job, "cpus", 0), (long long)cli_int(job, "memory_mib", 0),
+        (long long)cli_int(job, "gpus", 0), cli_text(job, "market"), cli_text(job, "pool"),
+        cli_int(job, "time_limit_ms", 0)
+            ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
+            : "none");
     print_checkpoint(job);
-    printf("attempts      %lld, %lld ended by the provider, %s of work done again\n", (long long)cli_int(job, "attempts", 0),
-        (long long)cli_int(job, "reclaims", 0), cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
+    printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",
+        (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
+        cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
     print_money(job);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
         putchar('\n');
@@ -127,4 +131,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_show = {"show", "[OPTION...] JOB", "show one job, its attempts and its cost", run, NULL, false};
+const struct verb verb_show = {
+    "show", "[OPTION...] JOB", "show one job, its attempts and its cost", run, NULL, false};

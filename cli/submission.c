@@ -50,14 +50,16 @@ static int apply_flags(struct submission *s, struct err *e)
     return 0;
 }
 
-int submission_build(struct submission *s, const char *file, const char *script, size_t n, const char *name_hint,
-    const char **args, int n_args, struct err *e)
+int submission_build(struct submission *s, const char *file, const char *script, size_t n,
+    const char *name_hint, const char **args, int n_args, struct err *e)
 {
     char cwd[PATH_MAX];
     if (!str_is_utf8(script, n) || memchr(script, '\0', n))
-        return err_set(e, ERR_INVALID, "%s: a job script is UTF-8 text; to run a program use belay run", file);
+        return err_set(
+            e, ERR_INVALID, "%s: a job script is UTF-8 text; to run a program use belay run", file);
     if (n < 2 || memcmp(script, "#!", 2) != 0)
-        return err_set(e, ERR_INVALID, "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
+        return err_set(e, ERR_INVALID,
+            "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
     if (!getcwd(cwd, sizeof(cwd)))
         return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
     json_object_set_new(s->spec, "script", json_textn(script, n));

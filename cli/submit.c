@@ -49,7 +49,10 @@ static int submit(struct submission *s, const struct cli_args *a)
     const char *file = str_eq(path, "-") ? "(standard input)" : path;
     int rc = read_script(path, &script, &e);
     if (rc == 0)
-        rc = submission_build(s, file, buf_str(&script), script.len, str_eq(path, "-") ? "job" : slash ? slash + 1 : path,
+        rc = submission_build(s, file, buf_str(&script), script.len,
+            str_eq(path, "-") ? "job"
+            : slash           ? slash + 1
+                              : path,
             a->n_rest > 1 ? a->rest + 1 : NULL, a->n_rest > 1 ? a->n_rest - 1 : 0, &e);
     buf_deinit(&script);
     if (rc != 0) {
@@ -78,4 +81,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_submit = {"submit", "[OPTION...] SCRIPT [ARG...]", "submit a job script", run, options, true};
+const struct verb verb_submit = {
+    "submit", "[OPTION...] SCRIPT [ARG...]", "submit a job script", run, options, true};

@@ -9,7 +9,8 @@
 
 struct submission {
     json_t *spec;  /* as docs/api.md; owned */
-    json_t *flags; /* array of [name, value or null] from the command line, applied after the script's own; owned */
+    json_t *flags; /* array of [name, value or null] from the command line, applied after the script's own;
+                      owned */
     bool wait, follow, json;
 };
 
@@ -19,10 +20,10 @@ void submission_deinit(struct submission *s);
 /* Notes a job flag of the command line (val as from cli_parse). 0 or CLI_USAGE. */
 int submission_add_flag(struct submission *s, int val, const char *arg);
 
-/* Fills the specification: script text, its directives, then the flags. name_hint: the job's name unless given.
- * ERR_INVALID. */
-int submission_build(struct submission *s, const char *file, const char *script, size_t n, const char *name_hint,
-    const char **args, int n_args, struct err *e);
+/* Fills the specification: script text, its directives, then the flags. name_hint: the job's name unless
+ * given. ERR_INVALID. */
+int submission_build(struct submission *s, const char *file, const char *script, size_t n,
+    const char *name_hint, const char **args, int n_args, struct err *e);
 
 /* Submits, prints the number, waits if asked. Returns the exit code. */
 int submission_send(struct submission *s);

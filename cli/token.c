@@ -96,13 +96,15 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN, "a one-use token with which a machine joins a reserved pool", NULL},
+    {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN, "a one-use token with which a machine joins a reserved pool",
+        NULL},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "whose API token (default: yours)", "NAME"},
     {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
-    {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL, "how long it is good (default: API for ever, join 1h)", "TIME"},
+    {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL, "how long it is good (default: API for ever, join 1h)",
+        "TIME"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_token = {"token", "[OPTION...] create|list|revoke [ID]", "make, list and revoke tokens", run, options,
-    false};
+const struct verb verb_token = {
+    "token", "[OPTION...] create|list|revoke [ID]", "make, list and revoke tokens", run, options, false};

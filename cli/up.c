@@ -69,7 +69,8 @@ static bool answers(void *ctx)
 
 static int start_belayd(struct up *u, struct err *e)
 {
-    char *own = in_home(u, "belayd.yaml"), *log = in_home(u, "belayd.log"), *program = local_program("belayd");
+    char *own = in_home(u, "belayd.yaml"), *log = in_home(u, "belayd.log"),
+         *program = local_program("belayd");
     pid_t pid;
     int rc = u->config ? 0 : write_own_config(own, e);
     const char *argv[] = {program, "--state", u->home, "--config", u->config ? u->config : own, NULL};
@@ -88,7 +89,8 @@ static int start_belayd(struct up *u, struct err *e)
 
 /* ---- the agent ---- */
 
-/* A token for the first reserved pool; *ret_reply has token, ca_pem and server. NULL reply: there is no such pool. */
+/* A token for the first reserved pool; *ret_reply has token, ca_pem and server. NULL reply: there is no such
+ * pool. */
 static int get_token(struct up *u, json_t **ret_reply, struct err *e)
 {
     json_t *v = NULL, *pool;
@@ -126,7 +128,9 @@ static int write_agent_config(struct up *u, const json_t *token, struct err *e)
     struct buf text = {0};
     char *path = in_home(u, "agent.yaml"), *token_path = in_home(u, "agent.token");
     const char *secret = cli_text(token, "token");
-    buf_printf(&text, "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\ntoken_file: \"%s\"\nca: |\n",
+    buf_printf(&text,
+        "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\ntoken_file: \"%s\"\nca: "
+        "|\n",
         cli_text(token, "server"), u->home, token_path);
     add_indented(&text, cli_text(token, "ca_pem"));
     int rc = fs_write_atomic(token_path, secret, strlen(secret), 0600, e);
@@ -160,7 +164,8 @@ static bool has_joined(void *ctx)
 
 static int spawn_agent(struct up *u, struct err *e)
 {
-    char *config = in_home(u, "agent.yaml"), *log = in_home(u, "agent.log"), *program = local_program("belay-agent");
+    char *config = in_home(u, "agent.yaml"), *log = in_home(u, "agent.log"),
+         *program = local_program("belay-agent");
     char *pid_path = in_home(u, "agent.pid");
     const char *argv[] = {program, "--config", config, NULL};
     char text[64];
@@ -242,8 +247,8 @@ static void report(const struct up *u, bool json)
     }
     printf("belayd is up in %s\n", u->home);
     if (u->node)
-        printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"), (long long)cli_int(u->node, "cpus", 0),
-            (long long)cli_int(u->node, "memory_mib", 0));
+        printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"),
+            (long long)cli_int(u->node, "cpus", 0), (long long)cli_int(u->node, "memory_mib", 0));
     printf("submit a job with: belay submit train.sh\n");
 }
 
@@ -275,9 +280,11 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG, "belayd's configuration (default: HOME/belayd.yaml)", "FILE"},
+    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG, "belayd's configuration (default: HOME/belayd.yaml)",
+        "FILE"},
     {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs", NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_up = {"up", "[OPTION...]", "start belayd and an agent on this machine", run, options, false};
+const struct verb verb_up = {
+    "up", "[OPTION...]", "start belayd and an agent on this machine", run, options, false};

@@ -38,7 +38,8 @@ static int run(int argc, const char **argv)
         } else {
             printf("belay %s\n", BELAY_VERSION);
             if (v)
-                printf("belayd %s, cluster %s, %s\n", cli_text(v, "version"), cli_text(v, "cluster"), cli_text(v, "listen"));
+                printf("belayd %s, cluster %s, %s\n", cli_text(v, "version"), cli_text(v, "cluster"),
+                    cli_text(v, "listen"));
         }
         json_decref(v);
     }
@@ -46,4 +47,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_version = {"version", "[OPTION...]", "print the versions of belay and belayd", run, NULL, false};
+const struct verb verb_version = {
+    "version", "[OPTION...]", "print the versions of belay and belayd", run, NULL, false};

@@ -74,8 +74,9 @@ static void on_later_timeout(void *ctx, struct http_exchange *x)
 {
     struct later *l = ctx;
     l->x = NULL;
-    api_reply_failure(x, ERR_UNAVAILABLE, "belayd did not get it done in time; whether it takes effect is not known yet: "
-                                          "look before you repeat it");
+    api_reply_failure(x, ERR_UNAVAILABLE,
+        "belayd did not get it done in time; whether it takes effect is not known yet: "
+        "look before you repeat it");
 }
 
 static void on_later_gone(void *ctx, struct http_exchange *x)
@@ -116,7 +117,8 @@ void api_on_done(void *ctx, const struct err *e, int64_t id)
 
 /* ---- asking ---- */
 
-bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value)
+bool api_query_i64(
+    struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value)
 {
     struct err e;
     const char *text = http_request_query(q->x, name);
@@ -154,8 +156,9 @@ bool api_need_admin(struct request *q)
 {
     if (q->caller.admin)
         return true;
-    api_reply_failure(q->x, ERR_DENIED, "this needs an administrator: use the UNIX socket as the user who runs belayd, or "
-                                        "an administrator's token");
+    api_reply_failure(q->x, ERR_DENIED,
+        "this needs an administrator: use the UNIX socket as the user who runs belayd, or "
+        "an administrator's token");
     return false;
 }
 
@@ -180,16 +183,18 @@ static bool identify_by_token(struct request *q)
     char hash[65];
     struct err e;
     if (!header || strncasecmp(header, "Bearer ", 7) != 0) {
-        api_reply_failure(q->x, ERR_DENIED, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
-                                            "administrator makes it with: belay token create)");
+        api_reply_failure(q->x, ERR_DENIED,
+            "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
+            "administrator makes it with: belay token create)");
         return false;
     }
     ca_sha256_hex(header + 7, hash);
     struct wall now = clock_wall(q->api->o.timers->clock);
     if (db_read_token_by_hash(q->api->o.reader, hash, &t, &e) != 0 || t.join || t.revoked ||
         (wall_is_set(t.expires_at) && t.expires_at.ms <= now.ms)) {
-        api_reply_failure(q->x, ERR_DENIED, "the token is not known, has expired or was revoked: ask an administrator for "
-                                            "a new one (belay token create)");
+        api_reply_failure(q->x, ERR_DENIED,
+            "the token is not known, has expired or was revoked: ask an administrator for "
+            "a new one (belay token create)");
         return false;
     }
     STR_COPY(q->caller.user, t.user);
@@ -280,7 +285,8 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
     }
     if (known)
         http_reply_text(x, 405, "application/json",
-            "{\"error\":{\"kind\":\"invalid\",\"text\":\"this method is not for this path; see docs/api.md\"}}");
+            "{\"error\":{\"kind\":\"invalid\",\"text\":\"this method is not for this path; see "
+            "docs/api.md\"}}");
     else
         api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
 }

@@ -2,9 +2,10 @@
  *
  * The agents' side of the API: join, certificate renewal, sync, output (base/wire/wire.h is the reference).
  *
- * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored as a hash. An
- * instance's is derived from the cluster's secret and the instance's id, so that a launch repeated after a crash
- * carries the same user data; that it serves once is kept by the instance's row, which knows the key that joined.
+ * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored as a
+ * hash. An instance's is derived from the cluster's secret and the instance's id, so that a launch repeated
+ * after a crash carries the same user data; that it serves once is kept by the instance's row, which knows
+ * the key that joined.
  */
 #include "scheduler/api_private.h"
 
@@ -60,7 +61,8 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 
-static int find_join_token(const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
+static int find_join_token(
+    const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
 {
     struct api *a = j->later->api;
     char hash[65];
@@ -72,18 +74,22 @@ static int find_join_token(const struct joining *j, struct tick *t, struct token
         if (str_eq(now[i].hash, hash))
             *ret_token = now[i], rc = 0;
     if (rc != 0 || !ret_token->join || ret_token->revoked)
-        return err_set(e, ERR_DENIED, "the join token is not one of this cluster's: make a new one with belay token create "
-                                      "--join");
+        return err_set(e, ERR_DENIED,
+            "the join token is not one of this cluster's: make a new one with belay token create "
+            "--join");
     if (wall_is_set(ret_token->used_at) && !str_eq(ret_token->key_hash, j->key_hash))
-        return err_set(e, ERR_DENIED, "the join token was used already, by another machine; each serves once: make a new "
-                                      "one with belay token create --join");
+        return err_set(e, ERR_DENIED,
+            "the join token was used already, by another machine; each serves once: make a new "
+            "one with belay token create --join");
     if (!wall_is_set(ret_token->used_at) && wall_is_set(ret_token->expires_at) &&
         ret_token->expires_at.ms <= tick_now(t).wall.ms)
-        return err_set(e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
+        return err_set(
+            e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
     return 0;
 }
 
-static int apply_join(struct joining *j, struct tick *t, int64_t instance, const char *pool, int64_t *ret_id, struct err *e)
+static int apply_join(
+    struct joining *j, struct tick *t, int64_t instance, const char *pool, int64_t *ret_id, struct err *e)
 {
     struct node_row node = {.total = {.cpus = (int32_t)j->join.cpus,
                                 .gpus = (int32_t)j->join.gpus,
@@ -190,7 +196,8 @@ void api_agent_renew(struct request *q)
     if (rc == 0 && !n)
         rc = err_set(&e, ERR_NOT_FOUND, "node %lld is not one of this cluster's any more", (long long)node);
     else if (rc == 0 && !str_eq(key_hash, n->row.key_hash))
-        rc = err_set(&e, ERR_DENIED, "a certificate is renewed for the key with which the node joined, not for another");
+        rc = err_set(&e, ERR_DENIED,
+            "a certificate is renewed for the key with which the node joined, not for another");
     if (rc != 0)
         http_reply_err(q->x, &e);
     else

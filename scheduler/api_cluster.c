@@ -77,7 +77,8 @@ void api_instances_list(struct request *q)
 {
     json_t *list = json_array();
     struct err e;
-    reply_list(q, "instances", list, db_read_instances(q->api->o.reader, wants_live(q), add_instance, list, &e), &e);
+    reply_list(
+        q, "instances", list, db_read_instances(q->api->o.reader, wants_live(q), add_instance, list, &e), &e);
 }
 
 void api_pools_list(struct request *q)
@@ -106,10 +107,10 @@ void api_events(struct request *q)
 
 static int add_cost(void *ctx, const struct cost_line *l)
 {
-    json_array_append_new(ctx,
-        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "key", json_text(l->key), "jobs", (json_int_t)l->jobs, "uusd",
-            (json_int_t)l->uusd, "on_demand_uusd", (json_int_t)l->on_demand_uusd, "useful_ms", (json_int_t)l->useful_ms,
-            "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms));
+    json_array_append_new(ctx, json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "key", json_text(l->key), "jobs",
+                                   (json_int_t)l->jobs, "uusd", (json_int_t)l->uusd, "on_demand_uusd",
+                                   (json_int_t)l->on_demand_uusd, "useful_ms", (json_int_t)l->useful_ms,
+                                   "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms));
     return 0;
 }
 
@@ -121,7 +122,8 @@ void api_cost(struct request *q)
     if (!api_query_time(q, "from", &from) || !api_query_time(q, "to", &to))
         return;
     json_t *lines = json_array();
-    int rc = db_read_cost(q->api->o.reader, by ? by : "job", http_request_query(q->x, "user"), from, to, add_cost, lines, &e);
+    int rc = db_read_cost(
+        q->api->o.reader, by ? by : "job", http_request_query(q->x, "user"), from, to, add_cost, lines, &e);
     reply_list(q, "lines", lines, rc, &e);
 }
 
@@ -179,8 +181,8 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
         http_reply_err(x, &not_there);
     else if (x)
         api_reply_json(x, 201,
-            json_pack("{s:I,s:s,s:s,s:s}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem", ca_pem(a->o.ca),
-                "server", a->server_url));
+            json_pack("{s:I,s:s,s:s,s:s}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem",
+                ca_pem(a->o.ca), "server", a->server_url));
     explicit_bzero(n->token, sizeof(n->token));
     free(n);
 }
@@ -195,7 +197,8 @@ static int read_token_request(struct request *q, const json_t *body, struct toke
     json_opt_strcpy(&r, "user", row->user, sizeof(row->user), row->join ? "" : q->caller.user);
     json_opt_strcpy(&r, "pool", row->pool, sizeof(row->pool), "");
     row->admin = json_opt_bool(&r, "admin", false);
-    const struct pool *pool = r.rc == 0 && row->join ? model_pool(tick_model(q->api->o.tick), row->pool) : NULL;
+    const struct pool *pool =
+        r.rc == 0 && row->join ? model_pool(tick_model(q->api->o.tick), row->pool) : NULL;
     if (r.rc == 0 && row->join && (!pool || pool->row.elastic))
         json_reader_fail(&r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", row->pool);
     struct wall now = clock_wall(q->api->o.timers->clock);
@@ -292,7 +295,7 @@ void api_version(struct request *q)
 {
     const struct api *a = q->api;
     api_reply_json(q->x, 200,
-        json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "version", BELAY_VERSION, "cluster", a->o.config->cluster, "cluster_uid",
-            a->o.meta->cluster_uid, "user", q->caller.user, "admin", (int)q->caller.admin, "listen", a->server_url,
-            "store", a->o.config->store));
+        json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "version", BELAY_VERSION, "cluster", a->o.config->cluster,
+            "cluster_uid", a->o.meta->cluster_uid, "user", q->caller.user, "admin", (int)q->caller.admin,
+            "listen", a->server_url, "store", a->o.config->store));
 }

@@ -36,7 +36,8 @@ void api_jobs_submit(struct request *q)
     int rc = jobspec_parse(body, &s, &e);
     json_decref(body);
     if (rc == 0 && s.row.pool[0] && !model_pool(tick_model(q->api->o.tick), s.row.pool)) {
-        rc = err_set(&e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
+        rc = err_set(
+            &e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
         jobspec_deinit(&s);
     }
     if (rc != 0) {
@@ -67,7 +68,8 @@ static const char *node_name(const struct api *a, int64_t job)
 static int add_job(void *ctx, const struct job_row *row)
 {
     struct job_list *l = ctx;
-    json_array_append_new(l->jobs, api_json_job(row, row->state == JOB_ENDED ? NULL : node_name(l->api, row->id)));
+    json_array_append_new(
+        l->jobs, api_json_job(row, row->state == JOB_ENDED ? NULL : node_name(l->api, row->id)));
     l->last = row->id;
     l->n++;
     return 0;
@@ -79,7 +81,8 @@ void api_jobs_list(struct request *q)
     struct job_filter f = {.user = http_request_query(q->x, "user")};
     int64_t limit;
     struct err e;
-    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) || !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit))
+    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) ||
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit))
         return;
     if (state && !str_eq(state, "active") && !str_eq(state, "all")) {
         api_reply_failure(q->x, ERR_INVALID, "state: expected active or all, found \"%.64s\"", state);
@@ -188,7 +191,8 @@ void api_jobs_why(struct request *q)
         json_array_append_new(
             list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
     api_reply_json(q->x, 200,
-        json_pack("{s:I,s:s,s:o}", "id", (json_int_t)q->id, "state", sm_name(&job_sm, row.state), "reasons", list));
+        json_pack(
+            "{s:I,s:s,s:o}", "id", (json_int_t)q->id, "state", sm_name(&job_sm, row.state), "reasons", list));
 }
 
 /* ---- following ---- */
@@ -222,13 +226,13 @@ static bool may_change(struct request *q, const char *what)
         return false;
     }
     if (!q->caller.admin && !str_eq(row.user, q->caller.user)) {
-        api_reply_failure(q->x, ERR_DENIED, "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
-            row.user, what);
+        api_reply_failure(q->x, ERR_DENIED, "job %lld is %s's: only they or an administrator can %s it",
+            (long long)q->id, row.user, what);
         return false;
     }
     if (row.state == JOB_ENDED) {
-        api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s", (long long)q->id,
-            end_kind_names[row.end], what);
+        api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
+            (long long)q->id, end_kind_names[row.end], what);
         return false;
     }
     return true;

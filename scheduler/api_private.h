@@ -55,7 +55,8 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
 /* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
-bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
+bool api_query_i64(
+    struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
 bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
 
 /* The body as JSON, or NULL after an error reply. */
@@ -81,7 +82,8 @@ json_t *api_json_opt(int64_t value, int64_t none);
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
 /* Answers q now, or when there is something after `after`, or when wait_ms have passed. */
-void api_watch(struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max);
+void api_watch(
+    struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max);
 void api_watch_destroy_all(struct api *a);
 void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);

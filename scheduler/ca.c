@@ -125,7 +125,8 @@ static X509 *new_cert(const char *cn, EVP_PKEY *key, struct wall now, int64_t li
 static int sign(struct ca *c, X509 *cert, struct err *e)
 {
     X509_set_issuer_name(cert, X509_get_subject_name(c->cert));
-    if (!add_extension(cert, c->cert, NID_authority_key_identifier, "keyid") || !X509_sign(cert, c->key, EVP_sha256()))
+    if (!add_extension(cert, c->cert, NID_authority_key_identifier, "keyid") ||
+        !X509_sign(cert, c->key, EVP_sha256()))
         return fail(e, ERR_INTERNAL, "cannot sign a certificate");
     return 0;
 }
@@ -171,8 +172,8 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
         c->key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
         BIO_free(bio);
         if (!c->cert || !c->key || X509_check_private_key(c->cert, c->key) != 1)
-            rc = err_set(e, ERR_CORRUPT, "%s and %s do not belong together: restore both from the same backup", cert_path,
-                key_path);
+            rc = err_set(e, ERR_CORRUPT,
+                "%s and %s do not belong together: restore both from the same backup", cert_path, key_path);
         c->pem = mem_strdup(buf_str(&text));
     }
     if (key.data)
@@ -183,13 +184,15 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
     return rc;
 }
 
-int ca_open(const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e)
+int ca_open(
+    const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e)
 {
     struct ca *c = mem_alloc(sizeof(*c));
     char *cert_path = mem_printf("%s/ca.pem", dir);
     char *key_path = mem_printf("%s/ca.key", dir);
     c->clock = clock;
-    int rc = fs_exists(cert_path) ? load(c, cert_path, key_path, e) : make(c, cert_path, key_path, cluster, e);
+    int rc =
+        fs_exists(cert_path) ? load(c, cert_path, key_path, e) : make(c, cert_path, key_path, cluster, e);
     free(cert_path);
     free(key_path);
     if (rc != 0)
@@ -222,8 +225,8 @@ static void add_san(struct buf *san, const char *name)
     buf_printf(san, "%s%s:%s", san->len ? "," : "", ip ? "IP" : "DNS", name);
 }
 
-int ca_issue_server(
-    struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem, char **ret_key_pem, struct err *e)
+int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
+    char **ret_key_pem, struct err *e)
 {
     struct buf san = {0};
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -254,7 +257,8 @@ int ca_issue_server(
     return rc;
 }
 
-int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e)
+int ca_issue_node(
+    struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e)
 {
     X509_REQ *req = read_csr(csr_pem, e);
     if (!req)

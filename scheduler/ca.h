@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cluster's own certificate authority: EC P-256, made at belayd's first start. Its key never leaves the state
- * directory (mode 0600). It signs the server's certificate and one certificate a node; it is the only CA that either
- * side trusts.
+ * The cluster's own certificate authority: EC P-256, made at belayd's first start. Its key never leaves the
+ * state directory (mode 0600). It signs the server's certificate and one certificate a node; it is the only
+ * CA that either side trusts.
  */
 #ifndef BELAY_SCHEDULER_CA_H
 #define BELAY_SCHEDULER_CA_H
@@ -13,19 +13,22 @@
 struct ca;
 
 /* Loads ca.pem and ca.key from dir, or makes them. ERR_CORRUPT if they do not belong together. */
-int ca_open(const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e);
+int ca_open(
+    const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e);
 void ca_close(struct ca *c); /* NULL is fine */
 
 const char *ca_pem(const struct ca *c); /* the CA's certificate; borrowed */
 
-/* A fresh key and certificate for the server, for these host names and addresses (always also localhost, 127.0.0.1
- * and ::1), valid 397 days. Both texts are the caller's. */
-int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem, char **ret_key_pem,
-    struct err *e);
+/* A fresh key and certificate for the server, for these host names and addresses (always also localhost,
+ * 127.0.0.1 and ::1), valid 397 days. Both texts are the caller's. */
+int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
+    char **ret_key_pem, struct err *e);
 
-/* Checks a PEM request's own signature and that its key is EC P-256, and signs it with CN = cn (whatever the request
- * says), for client use, valid for life_ms. *ret_key_hash (65 bytes) is the SHA-256 of its public key, hex. */
-int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e);
+/* Checks a PEM request's own signature and that its key is EC P-256, and signs it with CN = cn (whatever the
+ * request says), for client use, valid for life_ms. *ret_key_hash (65 bytes) is the SHA-256 of its public
+ * key, hex. */
+int ca_issue_node(
+    struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e);
 int ca_csr_key_hash(const char *csr_pem, char ret_key_hash[65], struct err *e);
 
 /* Hex SHA-256, and hex HMAC-SHA-256 of text under key, for tokens. out: 65 bytes. */

@@ -32,8 +32,8 @@ static void read_listen(struct yaml_reader *r, struct config *c)
     int64_t port = 0;
     if (!colon || str_to_i64(colon + 1, 0, 65535, "port", &port, NULL) != 0 ||
         (size_t)(colon - listen) >= sizeof(c->listen_host)) {
-        yaml_reader_fail(r, yaml_opt(r, "listen"), "listen: expected HOST:PORT with a port in 0 .. 65535, found \"%s\"",
-            listen);
+        yaml_reader_fail(r, yaml_opt(r, "listen"),
+            "listen: expected HOST:PORT with a port in 0 .. 65535, found \"%s\"", listen);
         return;
     }
     memcpy(c->listen_host, listen, (size_t)(colon - listen));
@@ -53,7 +53,8 @@ static void read_names(struct yaml_reader *r, struct config *c)
 }
 
 /* A sequence of words, each one of known (or any name when known is NULL). Returns how many. */
-static size_t read_words(struct yaml_reader *r, const char *key, size_t max, const char *const *known, const char **out)
+static size_t read_words(
+    struct yaml_reader *r, const char *key, size_t max, const char *const *known, const char **out)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, key, max);
     size_t n = 0;
@@ -83,7 +84,8 @@ static size_t read_words(struct yaml_reader *r, const char *key, size_t max, con
 
 /* ---- pools ---- */
 
-static void add_offer(struct config_pool *p, const char *zone, const struct catalogue_type *t, enum market m, int rank)
+static void add_offer(
+    struct config_pool *p, const char *zone, const struct catalogue_type *t, enum market m, int rank)
 {
     struct offer_row *o = &p->offers[p->n_offers++];
     *o = (struct offer_row){
@@ -146,8 +148,8 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     struct yaml_reader r;
     yaml_reader_init(&r, file, node, e);
     if (!str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, node, "\"%s\" is not a pool's name: letters, digits, '.', '_', '-', at most %d", node->key,
-            CORE_NAME_MAX - 1);
+        yaml_reader_fail(&r, node, "\"%s\" is not a pool's name: letters, digits, '.', '_', '-', at most %d",
+            node->key, CORE_NAME_MAX - 1);
     STR_COPY(p->row.name, node->key);
     const struct yaml_node *provider = yaml_opt(&r, "provider");
     p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
@@ -168,8 +170,8 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
 static int read_pools(const char *file, const struct yaml_node *map, struct config *c, struct err *e)
 {
     if (map->n_items > CONFIG_POOLS_MAX)
-        return err_set(e, ERR_INVALID, "%s:%d: pools: at most %d pools, found %zu", file, map->line, CONFIG_POOLS_MAX,
-            map->n_items);
+        return err_set(e, ERR_INVALID, "%s:%d: pools: at most %d pools, found %zu", file, map->line,
+            CONFIG_POOLS_MAX, map->n_items);
     c->pools = mem_array(map->n_items, sizeof(*c->pools));
     for (size_t i = 0; i < map->n_items; i++) {
         int rc = read_pool(file, map->items[i], &c->pools[c->n_pools++], e);
@@ -201,7 +203,8 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->node_cert_ms = yaml_opt_duration_ms(r, "node_certificate", SECONDS_MS(30 * 86400));
     c->orphan_ms = yaml_opt_duration_ms(r, "orphan_timeout", SECONDS_MS(3600));
     if (c->lease_ms < 1000 || c->sweep_ms < 100 || c->busy_sweep_ms < 100 || c->price_ms < 100)
-        yaml_reader_fail(r, NULL, "lease must be at least 1s, sweep, busy_sweep and price_every at least 100ms");
+        yaml_reader_fail(
+            r, NULL, "lease must be at least 1s, sweep, busy_sweep and price_every at least 100ms");
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
@@ -214,18 +217,21 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     char *own_socket = mem_printf("%s/belayd.sock", c->state_dir);
     char *own_store = mem_printf("file://%s/store", c->state_dir);
     if (c->state_dir[0] != '/')
-        yaml_reader_fail(r, yaml_opt(r, "state"), "state: expected an absolute path, found \"%s\"", c->state_dir);
+        yaml_reader_fail(
+            r, yaml_opt(r, "state"), "state: expected an absolute path, found \"%s\"", c->state_dir);
     if (!STR_COPY(c->socket, socket ? socket : own_socket))
-        yaml_reader_fail(r, NULL, "socket: the path \"%s\" is longer than the %zu bytes a UNIX socket may have; set a "
-            "shorter one with socket:", own_socket, sizeof(c->socket) - 1);
+        yaml_reader_fail(r, NULL,
+            "socket: the path \"%s\" is longer than the %zu bytes a UNIX socket may have; set a "
+            "shorter one with socket:",
+            own_socket, sizeof(c->socket) - 1);
     if (!STR_COPY(c->store, store ? store : own_store))
         yaml_reader_fail(r, NULL, "store: longer than %zu bytes", sizeof(c->store) - 1);
     free(own_socket);
     free(own_store);
 }
 
-int config_parse(
-    const char *file, const char *text, size_t n, const char *state_dir, struct config *ret_config, struct err *e)
+int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
+    struct config *ret_config, struct err *e)
 {
     struct config c = {0};
     struct yaml_node *root = NULL;
@@ -236,7 +242,8 @@ int config_parse(
     yaml_reader_init(&r, file, root, e);
     const char *cluster = yaml_opt_str(&r, "cluster", CORE_NAME_MAX - 1, "belay");
     if (!str_is_name(cluster, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, yaml_opt(&r, "cluster"), "cluster: expected a name of letters, digits, '.', '_', '-'");
+        yaml_reader_fail(
+            &r, yaml_opt(&r, "cluster"), "cluster: expected a name of letters, digits, '.', '_', '-'");
     STR_COPY(c.cluster, cluster);
     read_places(&r, &c, state_dir);
     read_listen(&r, &c);
@@ -249,7 +256,7 @@ int config_parse(
         rc = read_pools(file, pools, &c, e);
     else if (rc == 0)
         default_pools(&c);
-    yaml_free(root);
+    yaml_node_free(root);
     if (rc != 0)
         config_deinit(&c);
     else

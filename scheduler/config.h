@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's configuration: one strict YAML file, or none (`belay up`). A mistake is refused with file, line, what was
- * expected and the nearest valid name. docs/configuration.md describes every key.
+ * belayd's configuration: one strict YAML file, or none (`belay up`). A mistake is refused with file, line,
+ * what was expected and the nearest valid name. docs/configuration.md describes every key.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_H
 #define BELAY_SCHEDULER_CONFIG_H
@@ -15,10 +15,10 @@
 struct config_pool {
     struct pool_row row;
     char *image, *subnet, *security_group, *iam_profile; /* NULL: none */
-    char *endpoint;      /* of the provider's API; NULL: the real one */
-    char *metadata;      /* what nodes are told of the metadata service; NULL: the real one */
-    char *credentials;   /* credentials file; NULL: the provider's usual order */
-    int64_t disk_gib;    /* 0: the image's own */
+    char *endpoint;                                      /* of the provider's API; NULL: the real one */
+    char *metadata;           /* what nodes are told of the metadata service; NULL: the real one */
+    char *credentials;        /* credentials file; NULL: the provider's usual order */
+    int64_t disk_gib;         /* 0: the image's own */
     struct offer_row *offers; /* id unset */
     size_t n_offers;
 };
@@ -26,25 +26,25 @@ struct config_pool {
 struct config {
     char cluster[CORE_NAME_MAX]; /* default "belay" */
     char state_dir[1024];
-    char socket[104];            /* UNIX socket of the API; default STATE/belayd.sock */
+    char socket[104]; /* UNIX socket of the API; default STATE/belayd.sock */
     char listen_host[CORE_NAME_MAX];
-    int listen_port;             /* 0: any free one, remembered in the state directory */
-    char server_url[256];        /* what agents are told; "": https://HOST:PORT of listen */
+    int listen_port;               /* 0: any free one, remembered in the state directory */
+    char server_url[256];          /* what agents are told; "": https://HOST:PORT of listen */
     char *names[CONFIG_NAMES_MAX]; /* further names and addresses in the server's certificate */
     size_t n_names;
-    char store[1024];            /* default file://STATE/store */
+    char store[1024]; /* default file://STATE/store */
     int64_t lease_ms, sync_ms, kill_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
-    int64_t node_cert_ms;        /* life of a node's certificate */
-    int64_t orphan_ms;           /* a node without belayd for longer saves, stops and ends itself */
+    int64_t node_cert_ms; /* life of a node's certificate */
+    int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
     struct config_pool *pools;
     size_t n_pools;
 };
 
-/* Fills *ret_config from the n bytes of a file (file is used in error texts), with defaults for what is absent;
- * state_dir NULL: the file must name it or /var/lib/belay is taken. ERR_INVALID. */
-int config_parse(const char *file, const char *text, size_t n, const char *state_dir, struct config *ret_config,
-    struct err *e);
+/* Fills *ret_config from the n bytes of a file (file is used in error texts), with defaults for what is
+ * absent; state_dir NULL: the file must name it or /var/lib/belay is taken. ERR_INVALID. */
+int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
+    struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database first (it holds
- * the lock), then the model from it, then what decides, then the listeners, last what spends money.
+ * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database first (it
+ * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, port, belayd.json, logs/, store/ (unless
  * configured elsewhere), belayd.sock.
@@ -92,7 +92,8 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
 static void on_fatal(void *ctx, const struct err *e)
 {
     (void)ctx;
-    log_error("a commit failed and its outcome on disk is unknown: ending now, to be started again and re-read",
+    log_error(
+        "a commit failed and its outcome on disk is unknown: ending now, to be started again and re-read",
         log_err(e));
     _exit(70); /* EX_SOFTWARE: nothing that runs at exit may touch the state */
 }
@@ -147,7 +148,8 @@ static int load_model(struct daemon *d, struct err *e)
 
 /* ---- start: pools ---- */
 
-static int make_driver(struct daemon *d, const struct config_pool *p, struct cloud_driver **ret_driver, struct err *e)
+static int make_driver(
+    struct daemon *d, const struct config_pool *p, struct cloud_driver **ret_driver, struct err *e)
 {
     struct aws_options o = {
         .endpoint_url = p->endpoint,
@@ -340,7 +342,8 @@ static int listen_unix(struct daemon *d, struct err *e)
 {
     struct http_server_options o = {
         .unix_path = d->config->socket,
-        .unix_mode = geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
+        .unix_mode =
+            geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
         .max_body_bytes = BODY_MAX,
         .max_connections = CONNECTIONS_MAX,
         .idle_timeout_ms = IDLE_MS,
@@ -361,7 +364,8 @@ static void set_server_url(struct daemon *d)
             gethostname(own, sizeof(own) - 1);
             host = own;
         }
-        snprintf(d->server_url, sizeof(d->server_url), "https://%.200s:%d", host, http_server_port(d->tls_server));
+        snprintf(
+            d->server_url, sizeof(d->server_url), "https://%.200s:%d", host, http_server_port(d->tls_server));
     }
     api_set_server_url(d->api, d->server_url);
 }
@@ -370,8 +374,8 @@ static void set_server_url(struct daemon *d)
 static int write_info(const struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belayd.json", d->config->state_dir);
-    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url, "socket", d->config->socket,
-        "cluster", d->config->cluster, "version", BELAY_VERSION);
+    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url, "socket",
+        d->config->socket, "cluster", d->config->cluster, "version", BELAY_VERSION);
     char *text = json_dump_text(v);
     int rc = fs_write_atomic(path, text, strlen(text), 0644, e);
     free(text);

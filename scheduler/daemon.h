@@ -10,12 +10,12 @@
 
 struct daemon;
 
-/* Recovers from the state directory, listens, starts provisioning. config is borrowed for the daemon's life. When it
- * returns 0, STATE/belayd.json tells pid, url, socket and CA, and requests are answered. */
+/* Recovers from the state directory, listens, starts provisioning. config is borrowed for the daemon's life.
+ * When it returns 0, STATE/belayd.json tells pid, url, socket and CA, and requests are answered. */
 int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e);
 
-/* Stops listening, lets the commit under way finish, closes everything; done(ctx) runs when the loop may end. Jobs and
- * nodes go on without us. */
+/* Stops listening, lets the commit under way finish, closes everything; done(ctx) runs when the loop may end.
+ * Jobs and nodes go on without us. */
 void daemon_stop(struct daemon *d, void (*done)(void *ctx), void *ctx);
 void daemon_destroy(struct daemon *d);
 

@@ -42,7 +42,8 @@ static char *read_args(struct json_reader *r)
 }
 
 /* An object of strings whose names is_name accepts. */
-static char *read_texts(struct json_reader *r, const char *key, size_t max, bool (*is_name)(const char *), const char *what)
+static char *read_texts(
+    struct json_reader *r, const char *key, size_t max, bool (*is_name)(const char *), const char *what)
 {
     const json_t *object = json_opt_object(r, key);
     const char *name;
@@ -54,8 +55,10 @@ static char *read_texts(struct json_reader *r, const char *key, size_t max, bool
         const char *text = json_string_value(value);
         if (!is_name(name))
             json_reader_fail(r, key, "\"%.64s\" is not %s", name, what);
-        else if (!text || strlen(text) != json_string_length(value) || json_string_length(value) > ARG_MAX_BYTES)
-            json_reader_fail(r, key, "%s: expected a text of at most %d bytes without NUL", name, ARG_MAX_BYTES);
+        else if (!text || strlen(text) != json_string_length(value) ||
+                 json_string_length(value) > ARG_MAX_BYTES)
+            json_reader_fail(
+                r, key, "%s: expected a text of at most %d bytes without NUL", name, ARG_MAX_BYTES);
     }
     return object && r->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }
@@ -80,7 +83,8 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
     row->ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
     row->ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
     if (r.rc == 0 && row->ckpt_every_ms != CKPT_EVERY_AUTO && row->ckpt_every_ms < 1000)
-        json_reader_fail(&r, "every_ms", "expected 0 (auto) or at least 1000, found %lld", (long long)row->ckpt_every_ms);
+        json_reader_fail(
+            &r, "every_ms", "expected 0 (auto) or at least 1000, found %lld", (long long)row->ckpt_every_ms);
     if (r.rc == 0 && (row->ckpt_signal == SIGKILL || row->ckpt_signal == SIGSTOP))
         json_reader_fail(&r, "signal", "SIGKILL and SIGSTOP cannot be handled by a program");
     int rc = json_reader_finish(&r);

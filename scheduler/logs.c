@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs (see logs.h). The continuous log is a view: seam line, file, seam line, file. A seam is shown only
- * when its text can no longer change: once the attempt has started or ended.
+ * Output of jobs (see logs.h). The continuous log is a view: seam line, file, seam line, file. A seam is
+ * shown only when its text can no longer change: once the attempt has started or ended.
  */
 #include "scheduler/logs.h"
 
@@ -27,7 +27,8 @@ int logs_open(struct logs *l, const char *dir, struct err *e)
 
 static char *path_of(const struct logs *l, int64_t job, int64_t attempt)
 {
-    return mem_printf("%s/%lld/%lld/%lld.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job, (long long)attempt);
+    return mem_printf(
+        "%s/%lld/%lld/%lld.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job, (long long)attempt);
 }
 
 static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, struct err *e)
@@ -46,8 +47,8 @@ static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, s
     return fd;
 }
 
-int logs_append(struct logs *l, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n, int64_t *ret_size,
-    struct err *e)
+int logs_append(struct logs *l, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n,
+    int64_t *ret_size, struct err *e)
 {
     struct stat st;
     int rc = 0;
@@ -60,7 +61,8 @@ int logs_append(struct logs *l, int64_t job, int64_t attempt, int64_t offset, co
     }
     int64_t end = offset + (int64_t)n;
     if (offset > st.st_size || end <= st.st_size || st.st_size >= LOGS_ATTEMPT_BYTES_MAX) {
-        /* A gap, a repetition, or more than we keep: the agent is told where we are (in the last case: at its end). */
+        /* A gap, a repetition, or more than we keep: the agent is told where we are (in the last case: at its
+         * end). */
         *ret_size = st.st_size >= LOGS_ATTEMPT_BYTES_MAX && end > st.st_size ? end : st.st_size;
         goto out;
     }
@@ -94,15 +96,17 @@ static void seam_text(const struct view *v, const struct attempt_row *a, char ou
     (void)v;
     snprintf(where, sizeof(where), "node %lld", (long long)a->node);
     if (!wall_is_set(a->started_at))
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s did not start: %s ----\n", (long long)a->attempt, where,
-            a->text);
+        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s did not start: %s ----\n",
+            (long long)a->attempt, where, a->text);
     else if (a->restored.attempt == 0)
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, from the beginning ----\n", (long long)a->attempt, where);
+        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, from the beginning ----\n",
+            (long long)a->attempt, where);
     else if (a->restored_progress == PROGRESS_NONE)
         snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, resumed from checkpoint %lld.%lld ----\n",
             (long long)a->attempt, where, (long long)a->restored.attempt, (long long)a->restored.sequence);
     else
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, resumed from checkpoint %lld.%lld (step %lld) ----\n",
+        snprintf(out, SEAM_MAX,
+            "---- belay: attempt %lld on %s, resumed from checkpoint %lld.%lld (step %lld) ----\n",
             (long long)a->attempt, where, (long long)a->restored.attempt, (long long)a->restored.sequence,
             (long long)a->restored_progress);
 }

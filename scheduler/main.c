@@ -28,11 +28,13 @@ struct arguments {
 static int read_arguments(int argc, const char **argv, struct arguments *a)
 {
     struct poptOption options[] = {
-        {"config", 'c', POPT_ARG_STRING, &a->config, 0, "configuration file (default: none; docs/configuration.md)", "FILE"},
-        {"state", 's', POPT_ARG_STRING, &a->state, 0, "state directory (default: the configuration's, or /var/lib/belay)",
-            "DIR"},
+        {"config", 'c', POPT_ARG_STRING, &a->config, 0,
+            "configuration file (default: none; docs/configuration.md)", "FILE"},
+        {"state", 's', POPT_ARG_STRING, &a->state, 0,
+            "state directory (default: the configuration's, or /var/lib/belay)", "DIR"},
         {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and end", NULL},
-        {"log-level", 0, POPT_ARG_STRING, &a->level, 0, "debug, info, warn or error (default: info)", "LEVEL"},
+        {"log-level", 0, POPT_ARG_STRING, &a->level, 0, "debug, info, warn or error (default: info)",
+            "LEVEL"},
         {"version", 0, POPT_ARG_NONE, &a->version, 0, "print the version and end", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };
@@ -40,11 +42,13 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
     int rc = poptGetNextOpt(pc);
     enum log_level level = LOG_INFO;
     if (rc < -1)
-        fprintf(stderr, "belayd: %s: %s (belayd --help lists the options)\n", poptBadOption(pc, 0), poptStrerror(rc));
+        fprintf(stderr, "belayd: %s: %s (belayd --help lists the options)\n", poptBadOption(pc, 0),
+            poptStrerror(rc));
     else if (poptPeekArg(pc))
         fprintf(stderr, "belayd: unexpected argument \"%s\"\n", poptPeekArg(pc)), rc = -2;
     else if (a->level && log_level_from_name(a->level, &level) != 0)
-        fprintf(stderr, "belayd: --log-level: expected debug, info, warn or error, found \"%s\"\n", a->level), rc = -2;
+        fprintf(stderr, "belayd: --log-level: expected debug, info, warn or error, found \"%s\"\n", a->level),
+            rc = -2;
     log_init("belayd", level);
     poptFreeContext(pc);
     return rc < -1 ? -1 : 0;
@@ -55,7 +59,8 @@ static int read_config(const struct arguments *a, struct config *config, struct 
     struct buf text = {0};
     int rc = a->config ? fs_read(a->config, YAML_BYTES_MAX, &text, e) : 0;
     if (rc == 0)
-        rc = config_parse(a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
+        rc =
+            config_parse(a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
     buf_deinit(&text);
     return rc;
 }

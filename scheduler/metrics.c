@@ -17,7 +17,8 @@ static void add_model(struct buf *out, const struct model *m)
     metric(out, "belay_jobs_running", "gauge", "Jobs with a live attempt.", (double)c.running);
     metric(out, "belay_nodes_up", "gauge", "Nodes that report and take work.", (double)c.nodes_up);
     metric(out, "belay_nodes_lost", "gauge", "Nodes whose lease is over.", (double)c.nodes_lost);
-    metric(out, "belay_instances", "gauge", "Instances that are intended, alive or ending.", (double)c.instances);
+    metric(out, "belay_instances", "gauge", "Instances that are intended, alive or ending.",
+        (double)c.instances);
 }
 
 static void add_tick(struct buf *out, const struct tick *t)
@@ -26,10 +27,12 @@ static void add_tick(struct buf *out, const struct tick *t)
     tick_get_stats(t, &s);
     metric(out, "belay_events_total", "counter", "Events applied to the model.", (double)s.events);
     metric(out, "belay_commits_total", "counter", "Transactions committed.", (double)s.commits);
-    metric(out, "belay_commit_seconds_total", "counter", "Time spent in commits.", (double)s.commit_ms_sum / 1000);
+    metric(out, "belay_commit_seconds_total", "counter", "Time spent in commits.",
+        (double)s.commit_ms_sum / 1000);
     metric(out, "belay_commit_seconds_max", "gauge", "Longest commit.", (double)s.commit_ms_max / 1000);
     metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.", (double)s.inbox_max);
-    metric(out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.", tick_is_full(t));
+    metric(
+        out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.", tick_is_full(t));
 }
 
 static void add_provision(struct buf *out, const struct provision *p)

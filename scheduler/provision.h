@@ -49,8 +49,8 @@ void provision_add_pool(struct provision *p, const struct provision_pool *pool);
 void provision_start(struct provision *p);
 /* After a commit: this instance's row changed. */
 void provision_touch(struct provision *p, int64_t instance);
-/* Stops timers and flows without calling back. Drivers are destroyed before it: their last completions come here.
- * NULL is fine */
+/* Stops timers and flows without calling back. Drivers are destroyed before it: their last completions come
+ * here. NULL is fine */
 void provision_destroy(struct provision *p);
 
 struct provision_stats {

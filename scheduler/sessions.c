@@ -137,11 +137,7 @@ static int64_t resolved_interval_ms(const struct model *m, const struct attempt 
         return 0;
     if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
         return j->ckpt_every_ms;
-    double per_hour = 0;
-    if (a->node->instance) {
-        const struct instance_row *i = &a->node->instance->row;
-        per_hour = core_reclaims_per_hour(m, i->pool, i->zone, i->type, i->market);
-    }
+    double per_hour = model_reclaims_per_hour(m, a->node);
     return core_save_interval_ms(j->save_ms, per_hour);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data (see userdata.h). The emulator sets BELAY_NODE_DIR and puts belay-agent on the PATH; a real image has it
- * installed and uses /var/lib/belay-agent.
+ * User data (see userdata.h). The emulator sets BELAY_NODE_DIR and puts belay-agent on the PATH; a real image
+ * has it installed and uses /var/lib/belay-agent.
  */
 #include "scheduler/userdata.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first boot of an instance: a shell script (cloud-init runs it) that writes the agent's configuration and starts
- * belay-agent. Pure: the same arguments give the same bytes, so a launch can be repeated under its token.
+ * The first boot of an instance: a shell script (cloud-init runs it) that writes the agent's configuration
+ * and starts belay-agent. Pure: the same arguments give the same bytes, so a launch can be repeated under its
+ * token.
  */
 #ifndef BELAY_SCHEDULER_USERDATA_H
 #define BELAY_SCHEDULER_USERDATA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long polls: a request for a job's events or output that waits until there is something new. A watch is answered
- * from the database or the files, never from what woke it, so a spurious wake costs one look.
+ * Long polls: a request for a job's events or output that waits until there is something new. A watch is
+ * answered from the database or the files, never from what woke it, so a spurious wake costs one look.
  */
 #include "scheduler/api_private.h"
 
@@ -62,7 +62,8 @@ static bool answer_events(struct api *a, struct http_exchange *x, int64_t job, i
     return true;
 }
 
-static bool answer_logs(struct api *a, struct http_exchange *x, int64_t job, int64_t after, int64_t max, bool must)
+static bool answer_logs(
+    struct api *a, struct http_exchange *x, int64_t job, int64_t after, int64_t max, bool must)
 {
     struct buf out = {0};
     struct job_row row;
@@ -89,8 +90,8 @@ static bool answer_logs(struct api *a, struct http_exchange *x, int64_t job, int
     return answered;
 }
 
-static bool answer(struct api *a, struct http_exchange *x, enum watch_kind kind, int64_t job, int64_t after, int64_t max,
-    bool must)
+static bool answer(struct api *a, struct http_exchange *x, enum watch_kind kind, int64_t job, int64_t after,
+    int64_t max, bool must)
 {
     if (kind == WATCH_EVENTS)
         return answer_events(a, x, job, after, must);
@@ -123,7 +124,8 @@ static void on_gone(void *ctx, struct http_exchange *x)
     watch_free(ctx);
 }
 
-void api_watch(struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max)
+void api_watch(
+    struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max)
 {
     struct api *a = q->api;
     bool must = wait_ms <= 0 || a->shutting_down;
@@ -146,7 +148,8 @@ static void wake(struct api *a, int64_t job, bool must)
     struct list due = {0};
     if (!ws)
         return;
-    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after the loop. */
+    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after the loop.
+     */
     LIST_FOREACH(&ws->list, n)
     {
         struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);

@@ -176,9 +176,6 @@ int model_check(const struct model *m, struct err *e);
  * [15 s, 30 min]; save_ms <= 0 counts as 1 s; reclaims per hour <= 0 as 0.05. */
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
-/* Observed reclaims per hour of an offer, smoothed with a prior of one reclaim in 20 hours; 0 if there is no such offer. */
-double core_reclaims_per_hour(const struct model *m, const char *pool, const char *zone, const char *type,
-    enum market market);
 
 /* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years at $1000/h. */
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);
