@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define API_VERSION "2016-11-15"
-#define PAGE_SIZE 500 /* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+#define PAGE_SIZE 500      /* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+#define DISK_GIB_MAX 65536 /* of a gp3 volume */
 #define ROOT_DEVICE "/dev/xvda"
 
 #define TAG_VALUE_MAX 256 /* of EC2 */
@@ -106,9 +107,9 @@ static int check_launch(const struct cloud_launch *l, struct err *e)
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         rc = err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
             CLOUD_USER_DATA_MAX);
-    if (rc == 0 && (l->disk_gib < 0 || l->disk_gib > 16384))
-        rc = err_set(
-            e, ERR_CONFIG, "launch: a disk of %lld GiB; a gp3 volume has 1 to 16384", (long long)l->disk_gib);
+    if (rc == 0 && (l->disk_gib < 0 || l->disk_gib > DISK_GIB_MAX))
+        rc = err_set(e, ERR_CONFIG, "launch: a disk of %lld GiB; a gp3 volume has 1 to %d",
+            (long long)l->disk_gib, DISK_GIB_MAX);
     return rc;
 }
 

@@ -102,7 +102,7 @@ static void launches_that_cannot_be_sent_are_refused(void **state)
     none.image = NULL;
     token.token = "12345678901234567890123456789012345678901234567890123456789012345";
     data.user_data = big;
-    disk.disk_gib = 20000;
+    disk.disk_gib = 65537;
     assert_int_equal(ec2_build_run_instances(&none, &out, &e), ERR_CONFIG);
     assert_int_equal(ec2_build_run_instances(&token, &out, &e), ERR_CONFIG);
     assert_int_equal(ec2_build_run_instances(&data, &out, &e), ERR_CONFIG);
