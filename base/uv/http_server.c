@@ -100,6 +100,15 @@ static void queue_resume(struct http_exchange *x)
             delay_ms < RESUME_DELAY_MAX_MS ? (int64_t)delay_ms : RESUME_DELAY_MAX_MS);
 }
 
+static void set_answered(struct http_exchange *x)
+{
+    x->state = ANSWERED;
+    timer_stop(x->server->timers, &x->timer);
+    link_remove(&x->link);
+    if (x->is_suspended)
+        queue_resume(x);
+}
+
 void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
 {
     assert(x->state != ANSWERED && !x->response);
@@ -113,11 +122,13 @@ void http_reply_bytes(struct http_exchange *x, int status, const char *content_t
     for (size_t i = 0; i < x->n_headers; i++)
         if (MHD_add_response_header(x->response, x->headers[i].name, x->headers[i].value) != MHD_YES)
             log_warn("HTTP reply header left out: not a valid header", log_s("name", x->headers[i].name));
-    x->state = ANSWERED;
-    timer_stop(x->server->timers, &x->timer);
-    link_remove(&x->link);
-    if (x->is_suspended)
-        queue_resume(x);
+    set_answered(x);
+}
+
+void http_reply_none(struct http_exchange *x)
+{
+    assert(x->state != ANSWERED && !x->response);
+    set_answered(x);
 }
 
 void http_reply_text(struct http_exchange *x, int status, const char *content_type, const char *text)
@@ -273,7 +284,7 @@ static void reply_stopping(struct http_exchange *x)
 
 static enum MHD_Result queue_response(struct http_exchange *x)
 {
-    return MHD_queue_response(x->conn, (unsigned)x->status, x->response);
+    return x->response ? MHD_queue_response(x->conn, (unsigned)x->status, x->response) : MHD_NO;
 }
 
 /* The whole request is here: to the handler with it. */

@@ -73,6 +73,8 @@ void http_reply_text(struct http_exchange *x, int status, const char *content_ty
 /* {"error":{"kind":"invalid","text":"..."}} with the status that fits the kind (http_status_of). */
 void http_reply_err(struct http_exchange *x, const struct err *e);
 int http_status_of(enum err_kind kind);
+/* No reply at all: the connection is closed. For servers that play a broken one. x is gone afterwards. */
+void http_reply_none(struct http_exchange *x);
 /* A header for the reply to come; before http_reply*. */
 void http_reply_add_header(struct http_exchange *x, const char *name, const char *value);
 
