@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *     GET  /state                  every instance, pool and counter
+ *     GET  /events?after=N&max=M   the journal after entry N
+ *     POST /events                 makes something happen (region_event.h)
+ */
+#include "cloud/emulator/control.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/emulator/emulator.h"
+#include <stdlib.h>
+
+#define BODY_MAX (1u << 20)
+#define EVENTS_MAX 1000
+#define JOURNAL_PAGE 10000
+
+/* ---- GET /state ---- */
+
+static void set_time(json_t *o, const char *key, struct wall w)
+{
+    json_object_set_new(o, key, wall_is_set(w) ? json_integer(w.ms) : json_null());
+}
+
+static json_t *describe_tags(const struct tags *tags)
+{
+    json_t *o = json_object();
+    for (size_t k = 0; k < tags->n; k++)
+        json_object_set_new(o, tags->list[k].key, json_text(tags->list[k].value));
+    return o;
+}
+
+static json_t *describe_instance(struct instance *i, struct wall now)
+{
+    const struct launch_spec *s = &i->reservation->spec;
+    json_t *o = json_object();
+    instance_bill(i, now);
+    json_object_set_new(o, "instance", json_string(i->id));
+    json_object_set_new(o, "number", json_integer(i->number));
+    json_object_set_new(o, "state", json_string(instance_state_name(i->state)));
+    json_object_set_new(o, "zone", json_string(i->pool->zone));
+    json_object_set_new(o, "type", json_string(i->pool->type));
+    json_object_set_new(o, "market", json_string(s->market == CLOUD_SPOT ? "spot" : "on-demand"));
+    json_object_set_new(o, "token", json_text(s->token));
+    json_object_set_new(o, "tags", describe_tags(&i->tags));
+    json_object_set_new(o, "reclaimed", json_boolean(i->is_reclaimed));
+    json_object_set_new(o, "reason", json_text(i->reason_code));
+    set_time(o, "launched_ms", i->launched_at);
+    set_time(o, "running_ms", i->running_at);
+    set_time(o, "rebalance_ms", i->rebalance_at);
+    set_time(o, "noticed_ms", i->noticed_at);
+    set_time(o, "deadline_ms", i->deadline);
+    set_time(o, "ended_ms", i->ended_at);
+    set_time(o, "gone_ms", i->gone_at);
+    json_object_set_new(o, "cost_uusd", json_integer(i->cost_uusd));
+    json_object_set_new(o, "metadata", json_string(machine_metadata_url(i)));
+    json_object_set_new(o, "pid", json_integer(machine_pid(i)));
+    return o;
+}
+
+static json_t *describe_capacity(int64_t n)
+{
+    return n == MARKET_UNLIMITED ? json_null() : json_integer(n);
+}
+
+static json_t *describe_pool(const struct market_pool *p)
+{
+    static const char *const names[] = {"spot", "on_demand"};
+    json_t *o = json_object();
+    json_object_set_new(o, "zone", json_string(p->zone));
+    json_object_set_new(o, "type", json_string(p->type));
+    for (int m = 0; m < 2; m++) {
+        json_t *side = json_object();
+        json_object_set_new(side, "capacity", describe_capacity(p->capacity[m]));
+        json_object_set_new(side, "in_use", json_integer(p->in_use[m]));
+        json_object_set_new(side, "uusd_h", json_integer(p->price_uusd_h[m]));
+        json_object_set_new(o, names[m], side);
+    }
+    return o;
+}
+
+static json_t *describe_counts(const struct region_counts *c)
+{
+    const struct {
+        const char *name;
+        int64_t n;
+    } counts[] = {{"launch_calls", c->launch_calls}, {"launches", c->launches}, {"replays", c->replays},
+        {"refusals", c->refusals}, {"notices", c->notices}, {"reclaims", c->reclaims},
+        {"rebalances", c->rebalances}, {"power_offs", c->power_offs}, {"terminations", c->terminations}};
+    json_t *o = json_object();
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+        json_object_set_new(o, counts[k].name, json_integer(counts[k].n));
+    return o;
+}
+
+json_t *control_state(struct region *r, struct wall now)
+{
+    json_t *o = json_object(), *instances = json_array(), *pools = json_array();
+    int64_t cost_uusd = 0, n_alive = 0;
+    region_advance(r, now);
+    for (size_t k = 0; k < r->n_instances; k++) {
+        json_array_append_new(instances, describe_instance(r->instances[k], now));
+        cost_uusd += r->instances[k]->cost_uusd;
+    }
+    for (size_t k = 0; k < r->market.n_pools; k++)
+        json_array_append_new(pools, describe_pool(&r->market.pools[k]));
+    LIST_FOREACH(&r->alive, l)
+    n_alive += l != NULL;
+    json_object_set_new(o, "region", json_string(r->o->name));
+    json_object_set_new(o, "now_ms", json_integer(now.ms));
+    json_object_set_new(o, "start_ms", json_integer(r->start.ms));
+    json_object_set_new(o, "last_seq", json_integer(r->journal.last_seq));
+    json_object_set_new(o, "alive", json_integer(n_alive));
+    json_object_set_new(o, "cost_uusd", json_integer(cost_uusd));
+    json_object_set_new(o, "counts", describe_counts(&r->counts));
+    json_object_set_new(o, "pools", pools);
+    json_object_set_new(o, "instances", instances);
+    return o;
+}
+
+/* ---- POST /events ---- */
+
+static int apply_one(struct region *r, const json_t *value, struct wall now, json_t *results, struct err *e)
+{
+    struct region_event ev;
+    json_t *reply = NULL;
+    int rc = region_event_parse(value, &ev, e);
+    if (rc < 0)
+        return rc;
+    region_advance(r, now);
+    rc = region_apply(r, &ev, now, &reply, e);
+    region_advance(r, now);
+    if (rc == 0)
+        json_array_append_new(results, reply);
+    return rc;
+}
+
+int control_events(
+    struct region *r, const char *text, size_t n, struct wall now, json_t **ret_reply, struct err *e)
+{
+    json_t *root = NULL, *results = json_array();
+    int rc = json_parse(text, n, BODY_MAX, &root, e);
+    size_t count = json_is_array(root) ? json_array_size(root) : 1;
+    if (rc == 0 && count > EVENTS_MAX)
+        rc = err_set(e, ERR_INVALID, "at most %d events at once", EVENTS_MAX);
+    for (size_t k = 0; rc == 0 && k < count; k++) {
+        rc = apply_one(r, json_is_array(root) ? json_array_get(root, k) : root, now, results, e);
+        if (rc < 0 && count > 1)
+            err_wrap(e, "event %zu", k + 1);
+    }
+    json_decref(root);
+    if (rc < 0) {
+        json_decref(results);
+        return rc;
+    }
+    *ret_reply = json_object();
+    json_object_set_new(*ret_reply, "seq", json_integer(r->journal.last_seq));
+    json_object_set_new(*ret_reply, "results", results);
+    return 0;
+}
+
+/* ---- HTTP ---- */
+
+static void reply_json(struct http_exchange *x, json_t *value)
+{
+    char *text = json_dump_text(value);
+    json_decref(value);
+    http_reply_text(x, 200, "application/json", text);
+    free(text);
+}
+
+static int read_query(struct http_exchange *x, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_n, struct err *e)
+{
+    const char *text = http_request_query(x, name);
+    *ret_n = fallback;
+    return text ? str_to_i64(text, min, max, name, ret_n, e) : 0;
+}
+
+static int get_events(struct emulator *em, struct http_exchange *x, json_t **ret_reply, struct err *e)
+{
+    int64_t after, max;
+    int rc = read_query(x, "after", 0, INT64_MAX, 0, &after, e);
+    if (rc == 0)
+        rc = read_query(x, "max", 1, JOURNAL_PAGE, JOURNAL_PAGE, &max, e);
+    if (rc < 0)
+        return rc;
+    region_advance(&em->region, emulator_now(em));
+    *ret_reply = json_object();
+    json_object_set_new(*ret_reply, "last_seq", json_integer(em->region.journal.last_seq));
+    json_object_set_new(*ret_reply, "events", journal_after(&em->region.journal, after, (size_t)max));
+    return 0;
+}
+
+void control_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
+{
+    struct emulator *em = ctx;
+    struct err e;
+    json_t *reply = NULL;
+    int rc = 0;
+    if (str_eq(r->path, "/state") && str_eq(r->method, "GET"))
+        reply = control_state(&em->region, emulator_now(em));
+    else if (str_eq(r->path, "/events") && str_eq(r->method, "GET"))
+        rc = get_events(em, x, &reply, &e);
+    else if (str_eq(r->path, "/events") && str_eq(r->method, "POST"))
+        rc = control_events(&em->region, r->body, r->body_len, emulator_now(em), &reply, &e);
+    else
+        rc = err_set(&e, ERR_NOT_FOUND, "there is no %s %s; there are GET /state, GET /events, POST /events",
+            r->method, r->path);
+    if (rc < 0)
+        http_reply_err(x, &e);
+    else
+        reply_json(x, reply);
+    emulator_changed(em);
+}

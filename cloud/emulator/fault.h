@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Faults waiting to happen to the next calls of an action. "metadata" is the action of an instance's metadata
+ * service;
+ * "*" stands for every action of the API (not for the metadata service).
+ */
+#ifndef BELAY_CLOUD_EMULATOR_FAULT_H
+#define BELAY_CLOUD_EMULATOR_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAULT_ACTION_METADATA "metadata"
+#define FAULT_NAME_MAX 64
+#define FAULTS_MAX 1000
+
+enum fault_kind {
+    FAULT_THROTTLE, /* refused with RequestLimitExceeded */
+    FAULT_REFUSE,   /* refused with a code; nothing happened */
+    FAULT_SLOW,     /* takes effect at once, answered ms later */
+    FAULT_DROP      /* takes effect, the reply is lost */
+};
+
+enum fault_drop { DROP_CLOSE, DROP_GARBAGE, DROP_ERROR };
+
+struct fault {
+    enum fault_kind kind;
+    char action[FAULT_NAME_MAX];
+    char code[FAULT_NAME_MAX];
+    int64_t ms;
+    enum fault_drop drop;
+    int64_t count; /* calls it still happens to, >= 1 */
+};
+
+struct faults {
+    struct fault *list;
+    size_t n;
+};
+
+void faults_deinit(struct faults *f);                         /* also: forget them all */
+bool faults_add(struct faults *f, const struct fault *fault); /* false: there are FAULTS_MAX already */
+
+/* The oldest fault of that kind for that action, if there is one; uses up one of its count. */
+bool faults_take(struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The holder: the process between the emulator and the processes of one instance. It is a second run of the
+ * emulator's own program (--holder NAME DIR SCRIPT), in a session of its own, and it stands for the machine:
+ * when it ends an instance, nothing of the tree below it is left, whatever forked, daemonised or called
+ * setsid.
+ *
+ * Standard input: lines from the emulator. Its end (the emulator is gone) kills the tree at once.
+ *     kill-at MONO_MS     SIGKILL to everything at this time of CLOCK_MONOTONIC
+ *     shutdown MS         SIGTERM to everything now, SIGKILL in MS milliseconds (0: at once)
+ * Standard output: one line when nothing is left, then it ends.
+ *     gone power-off|killed MONO_MS
+ */
+#ifndef BELAY_CLOUD_EMULATOR_HOLDER_H
+#define BELAY_CLOUD_EMULATOR_HOLDER_H
+
+#define HOLDER_FLAG "--holder"
+#define HOLDER_LINE_MAX 128
+
+/* argv after HOLDER_FLAG: the name of the group of processes, the instance's directory (removed in the end),
+ * where its output goes, and the script to run, "" for none. The environment is the script's. Returns the
+ * exit code. */
+int holder_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What happened in the emulated cloud, in order: one JSON object an entry, {"seq": 1, "at": ..., "what": ...,
+ * ...}.
+ */
+#ifndef BELAY_CLOUD_EMULATOR_JOURNAL_H
+#define BELAY_CLOUD_EMULATOR_JOURNAL_H
+
+#include "base/json.h"
+#include "base/time.h"
+
+#define JOURNAL_MAX 100000 /* entries kept; older ones are forgotten */
+
+struct journal {
+    json_t **entries; /* oldest first */
+    size_t n;
+    int64_t last_seq; /* of the newest entry; 0: none yet */
+};
+
+void journal_deinit(struct journal *j);
+
+/* details: an object, taken and extended; NULL: nothing to add. */
+void journal_add(struct journal *j, struct wall at, const char *what, json_t *details);
+
+/* The entries with seq > after, at most max of them. A new array. */
+json_t *journal_after(const struct journal *j, int64_t after, size_t max);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The answers of AWS: no Authorization at all is MissingParameter (AWSAccessKeyId, the parameter of its first
+ * signature version), an unknown key is AuthFailure, a wrong secret SignatureDoesNotMatch, a clock that is
+ * off, or keys that have ended, RequestExpired.
+ */
+#include "cloud/emulator/keyring.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+void keyring_deinit(struct keyring *k)
+{
+    if (k->keys)
+        explicit_bzero(k->keys, k->n * sizeof(*k->keys));
+    free(k->keys);
+    *k = (struct keyring){0};
+}
+
+static struct keyring_key *append(struct keyring *k)
+{
+    /* Not mem_resize: the old array would stay in memory unwiped. */
+    struct keyring_key *keys = mem_array(k->n + 1, sizeof(*keys));
+    if (k->n > 0) {
+        memcpy(keys, k->keys, k->n * sizeof(*keys));
+        explicit_bzero(k->keys, k->n * sizeof(*keys));
+    }
+    free(k->keys);
+    k->keys = keys;
+    k->keys[k->n] = (struct keyring_key){.made = WALL_NONE, .expires = WALL_NONE};
+    return &k->keys[k->n++];
+}
+
+void keyring_add(struct keyring *k, const char *access, const char *secret)
+{
+    struct keyring_key *key = append(k);
+    STR_COPY(key->access, access);
+    STR_COPY(key->secret, secret);
+}
+
+static void make_upper(char *s)
+{
+    for (; *s; s++)
+        if (*s >= 'a' && *s <= 'z')
+            *s = (char)(*s - 'a' + 'A');
+}
+
+const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
+{
+    struct keyring_key *key = NULL;
+    for (size_t i = 0; i < k->n; i++)
+        if (str_eq(k->keys[i].owner, owner) && k->keys[i].expires.ms - now.ms > ttl_ms / 3)
+            return &k->keys[i];
+    char hex[17];
+    key = append(k);
+    random_hex(8, hex);
+    make_upper(hex);
+    snprintf(key->access, sizeof(key->access), "ASIA%s", hex);
+    random_hex(20, key->secret);
+    random_hex(60, key->token);
+    STR_COPY(key->owner, owner);
+    key->made = now;
+    key->expires = (struct wall){now.ms + ttl_ms};
+    return key;
+}
+
+/* ---- Checking ---- */
+
+static const char *header(const struct keyring_request *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_headers; i++)
+        if (strcasecmp(r->headers[i].name, name) == 0)
+            return r->headers[i].value;
+    return NULL;
+}
+
+static const struct keyring_key *find(const struct keyring *k, const char *access)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (str_eq(k->keys[i].access, access))
+            return &k->keys[i];
+    return NULL;
+}
+
+/* "20260822T120000Z" */
+static int parse_timestamp(const char *t, struct wall *ret_wall, struct err *e)
+{
+    char iso[32];
+    if (strlen(t) != 16)
+        return err_set(e, ERR_INVALID, "Date must be in ISO-8601 'basic format'. Got '%.40s'.", t);
+    snprintf(iso, sizeof(iso), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", t, t + 4, t + 6, t + 9, t + 11, t + 13);
+    return time_parse_iso(iso, ret_wall, e);
+}
+
+static bool is_signed(const struct sigv4_claim *c, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = c->signed_headers; p; p = strchr(p, ';') ? strchr(p, ';') + 1 : NULL)
+        if (strncmp(p, name, n) == 0 && (p[n] == ';' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+static const char *check_time(const char *date, const struct sigv4_claim *c, struct wall now, struct err *e)
+{
+    struct wall at;
+    if (parse_timestamp(date, &at, e) < 0)
+        return "IncompleteSignature";
+    if (strncmp(date, c->date, 8) != 0) {
+        err_set(
+            e, ERR_DENIED, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date.");
+        return "SignatureDoesNotMatch";
+    }
+    if (at.ms < now.ms - KEYRING_SKEW_MS || at.ms > now.ms + KEYRING_SKEW_MS) {
+        err_set(e, ERR_DENIED, "Request has expired.");
+        return "RequestExpired";
+    }
+    return NULL;
+}
+
+static const char *check_signature(const struct keyring_request *r, const struct sigv4_claim *c,
+    const char *date, const struct keyring_key *key, struct err *e)
+{
+    char hash[SIGV4_HEX_MAX], expected[SIGV4_HEX_MAX];
+    sigv4_sha256_hex(r->body, r->body_len, hash);
+    const struct sigv4_request signed_request = {.method = r->method,
+        .target = r->target,
+        .headers = r->headers,
+        .n_headers = r->n_headers,
+        .body_sha256 = hash};
+    const struct sigv4_scope scope = {.timestamp = date, .region = c->region, .service = c->service};
+    if (sigv4_signature(&signed_request, &scope, key->secret, c->signed_headers, expected, e) < 0)
+        return "IncompleteSignature";
+    if (str_secret_eq(expected, c->signature))
+        return NULL;
+    e->kind = ERR_NONE;
+    return "SignatureDoesNotMatch";
+}
+
+static const char *check_scope(const struct sigv4_claim *c, const char *region, struct err *e)
+{
+    if (!str_eq(c->region, region)) {
+        err_set(e, ERR_DENIED, "Credential should be scoped to a valid region, not '%s'.", c->region);
+        return "SignatureDoesNotMatch";
+    }
+    if (!str_eq(c->service, "ec2")) {
+        err_set(e, ERR_DENIED, "Credential should be scoped to correct service: 'ec2'.");
+        return "SignatureDoesNotMatch";
+    }
+    return NULL;
+}
+
+static const char *check_key(const struct keyring_request *r, const struct keyring_key *key, struct wall now)
+{
+    const char *token = header(r, "X-Amz-Security-Token");
+    if (!key || (key->token[0] && (!token || !str_secret_eq(token, key->token))))
+        return "AuthFailure";
+    if (wall_is_set(key->expires) && now.ms >= key->expires.ms)
+        return "RequestExpired";
+    return NULL;
+}
+
+const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
+    struct wall now, struct err *e)
+{
+    struct sigv4_claim claim;
+    const char *authorization = header(r, "Authorization"), *date = header(r, "X-Amz-Date");
+    const char *code;
+    *e = (struct err){0};
+    if (!authorization) {
+        err_set(e, ERR_DENIED, "The request must contain the parameter AWSAccessKeyId");
+        return "MissingParameter";
+    }
+    if (sigv4_parse_authorization(authorization, &claim, e) < 0)
+        return "IncompleteSignature";
+    if (!date || !is_signed(&claim, "host") || !is_signed(&claim, "x-amz-date")) {
+        err_set(e, ERR_DENIED,
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header, and "
+            "'host' and 'x-amz-date' among its SignedHeaders.");
+        return "IncompleteSignature";
+    }
+    if ((code = check_scope(&claim, region, e)) || (code = check_time(date, &claim, now, e)))
+        return code;
+    const struct keyring_key *key = find(k, claim.access_key);
+    if ((code = check_key(r, key, now)))
+        return code;
+    return check_signature(r, &claim, date, key, e);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Access keys, and the check of a request's Signature V4 against them. Static keys come from the
+ * configuration; temporary ones are made for instances with a role. Secrets never leave this file but through
+ * keyring_role's reply.
+ */
+#ifndef BELAY_CLOUD_EMULATOR_KEYRING_H
+#define BELAY_CLOUD_EMULATOR_KEYRING_H
+
+#include "base/err.h"
+#include "base/time.h"
+#include "cloud/aws/sigv4.h"
+
+#define KEYRING_ACCESS_MAX 129
+#define KEYRING_SECRET_MAX 129
+#define KEYRING_SKEW_MS SECONDS_MS(15 * 60)
+
+struct keyring_key {
+    char access[KEYRING_ACCESS_MAX];
+    char secret[KEYRING_SECRET_MAX];
+    char token[KEYRING_SECRET_MAX]; /* "": none is needed */
+    char owner[64];                 /* the instance it was made for; "": static */
+    struct wall made, expires;      /* WALL_NONE: never */
+};
+
+struct keyring {
+    struct keyring_key *keys;
+    size_t n;
+};
+
+void keyring_deinit(struct keyring *k); /* wipes them */
+void keyring_add(struct keyring *k, const char *access, const char *secret);
+
+/* Temporary keys for an instance, valid for ttl_ms; the same ones until a third of that is left. Borrowed
+ * until the next call. */
+const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now);
+
+struct keyring_request {
+    const char *method, *target; /* as sent */
+    const struct sigv4_header *headers;
+    size_t n_headers;
+    const void *body;
+    size_t body_len;
+};
+
+/* NULL: the request is signed by a key we know, for this region and the service ec2, now. Otherwise EC2's
+ * error code, and *ret_text its message, NULL for the code's usual one. */
+const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
+    struct wall now, struct err *ret_text);
+
+#endif

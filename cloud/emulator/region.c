@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants
+ *  1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from its launch
+ * until it is noticed or leaves PENDING/RUNNING, so room for new ones opens with the notice.
+ *  2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
+ *  3. Prices change only inside a step, after all running instances were billed up to it.
+ */
+#include "cloud/emulator/region.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEADLINE_SLACK_MS 100 /* a machine gone so shortly before its deadline was killed by it */
+
+static const char *market_name(enum cloud_market m)
+{
+    return m == CLOUD_SPOT ? "spot" : "on-demand";
+}
+
+static void note(
+    struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason)
+{
+    json_t *d = json_object();
+    json_object_set_new(d, "instance", json_string(i->id));
+    json_object_set_new(d, "zone", json_string(i->pool->zone));
+    json_object_set_new(d, "type", json_string(i->pool->type));
+    json_object_set_new(d, "market", json_string(market_name(i->reservation->spec.market)));
+    if (reason)
+        json_object_set_new(d, "reason", json_text(reason));
+    if (wall_is_set(i->deadline))
+        json_object_set_new(d, "deadline_ms", json_integer(i->deadline.ms));
+    journal_add(&r->journal, at, what, d);
+    log_info(what, log_s("instance", i->id), log_s("zone", i->pool->zone), log_s("type", i->pool->type),
+        log_s("reason", reason ? reason : ""));
+}
+
+void region_init(struct region *r, const struct region_options *o, struct market_pool *pools, size_t n_pools,
+    const struct region_ops *ops, void *ctx, struct wall now)
+{
+    *r = (struct region){.o = o, .ops = ops, .ctx = ctx, .start = now, .now = now};
+    market_init(&r->market, pools, n_pools, now);
+    prng_init(&r->prng, o->seed);
+}
+
+void region_deinit(struct region *r)
+{
+    for (size_t i = 0; i < r->n_instances; i++) {
+        link_remove(&r->instances[i]->alive);
+        instance_destroy(r->instances[i]);
+    }
+    for (size_t i = 0; i < r->n_reservations; i++) {
+        launch_spec_deinit(&r->reservations[i]->spec);
+        free(r->reservations[i]->instances);
+        free(r->reservations[i]);
+    }
+    free(r->instances);
+    free(r->reservations);
+    faults_deinit(&r->faults);
+    journal_deinit(&r->journal);
+    market_deinit(&r->market);
+    *r = (struct region){0};
+}
+
+/* ---- The ends of an instance ---- */
+
+static void uncount(struct instance *i)
+{
+    if (i->is_counted)
+        i->pool->in_use[i->reservation->spec.market]--;
+    i->is_counted = false;
+}
+
+static void set_reason(struct instance *i, const char *code, const char *text)
+{
+    STR_COPY(i->reason_code, code);
+    char *whole = mem_printf("%s: %s", code, text);
+    STR_COPY(i->reason, whole);
+    free(whole);
+}
+
+static void finish(struct region *r, struct instance *i, struct wall at)
+{
+    instance_move(i, i->state == INSTANCE_STOPPING ? INSTANCE_STOPPED : INSTANCE_TERMINATED);
+    if (!wall_is_set(i->ended_at))
+        i->ended_at = at;
+    i->gone_at = at;
+    uncount(i);
+    link_remove(&i->alive);
+    note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
+}
+
+/* Out of PENDING or RUNNING because somebody ends it. */
+static void end(struct region *r, struct instance *i, bool at_once, struct wall at)
+{
+    instance_bill(i, at);
+    i->ended_at = at;
+    uncount(i);
+    if (i->state == INSTANCE_PENDING || !r->ops) {
+        finish(r, i, at);
+        return;
+    }
+    instance_move(i, INSTANCE_SHUTTING_DOWN);
+    r->ops->shutdown(r->ctx, i, at_once);
+}
+
+static void end_reclaimed(struct region *r, struct instance *i, struct wall at)
+{
+    r->counts.reclaims++;
+    set_reason(i, "Server.SpotInstanceTermination",
+        i->is_by_price ? "Spot instance termination (the price rose above your maximum)"
+                       : "Spot instance termination");
+    note(r, at, "reclaimed", i, i->reason_code);
+    end(r, i, true, at);
+}
+
+/* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
+static void mark_for_reclaim(struct region *r, struct instance *i, int64_t notice_ms, struct wall at)
+{
+    i->is_reclaimed = true;
+    i->noticed_at = at;
+    i->deadline.ms = (at.ms + notice_ms + 999) / 1000 * 1000;
+    uncount(i);
+    r->counts.notices++;
+    note(r, at, "notice", i, NULL);
+    if (r->ops && i->state == INSTANCE_RUNNING)
+        r->ops->doom(r->ctx, i);
+}
+
+static void boot(struct region *r, struct instance *i, struct wall at)
+{
+    struct err e;
+    if (r->ops && r->ops->boot(r->ctx, i, &e) < 0) {
+        log_warn("an instance could not be started", log_s("instance", i->id), log_err(&e));
+        set_reason(i, "Server.InternalError", e.text);
+        finish(r, i, at);
+        return;
+    }
+    instance_move(i, INSTANCE_RUNNING);
+    i->running_at = i->billed_until = at;
+    note(r, at, "running", i, NULL);
+    if (r->ops && wall_is_set(i->deadline))
+        r->ops->doom(r->ctx, i);
+}
+
+void region_terminate(struct region *r, struct instance *i, struct wall now)
+{
+    region_advance(r, now);
+    if (i->state != INSTANCE_STOPPED && !instance_is_alive(i))
+        return;
+    r->counts.terminations++;
+    set_reason(i, "Client.UserInitiatedShutdown", "User initiated shutdown");
+    note(r, now, "terminate", i, NULL);
+    if (i->state == INSTANCE_STOPPED)
+        instance_move(i, INSTANCE_TERMINATED);
+    else
+        end(r, i, false, now);
+}
+
+static void power_off(struct region *r, struct instance *i, struct wall at)
+{
+    const struct launch_spec *spec = &i->reservation->spec;
+    instance_bill(i, at);
+    i->ended_at = at;
+    r->counts.power_offs++;
+    set_reason(i, "Client.InstanceInitiatedShutdown", "Instance initiated shutdown");
+    note(r, at, "power-off", i, NULL);
+    /* A one-time spot instance cannot be stopped. */
+    if (spec->powers_off_to_stop && spec->market == CLOUD_ON_DEMAND)
+        instance_move(i, INSTANCE_STOPPING);
+    finish(r, i, at);
+}
+
+void region_machine_gone(
+    struct region *r, struct instance *i, bool is_power_off, struct wall died_at, struct wall now)
+{
+    if (died_at.ms > now.ms)
+        died_at = now;
+    if (i->state == INSTANCE_RUNNING && i->is_reclaimed && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS) {
+        r->counts.reclaims++;
+        set_reason(i, "Server.SpotInstanceTermination", "Spot instance termination");
+        note(r, died_at, "reclaimed", i, i->reason_code);
+        instance_bill(i, died_at);
+        i->ended_at = died_at;
+        finish(r, i, died_at);
+    } else if (i->state == INSTANCE_RUNNING && is_power_off) {
+        power_off(r, i, died_at);
+    } else if (i->state == INSTANCE_RUNNING) {
+        instance_bill(i, died_at);
+        set_reason(i, "Server.InternalError", "the machine died");
+        finish(r, i, died_at);
+    } else {
+        finish(r, i, died_at);
+    }
+    region_advance(r, now);
+}
+
+/* ---- Time ---- */
+
+static bool is_spot_running(const struct instance *i)
+{
+    return instance_is_alive(i) && i->is_counted && i->reservation->spec.market == CLOUD_SPOT;
+}
+
+/* The newest, or one by chance, of the counted spot instances of a pool. */
+static struct instance *pick_victim(struct region *r, const struct market_pool *p)
+{
+    struct instance *picked = NULL;
+    uint64_t n = 0;
+    LIST_FOREACH(&r->alive, l)
+    {
+        struct instance *i = LIST_ENTRY(l, struct instance, alive);
+        if (i->pool != p || !is_spot_running(i))
+            continue;
+        n++;
+        if (r->o->surplus == SURPLUS_NEWEST || prng_below(&r->prng, n) == 0)
+            picked = i;
+    }
+    return picked;
+}
+
+static void reclaim_surplus(struct region *r, struct wall at)
+{
+    for (size_t k = 0; k < r->market.n_pools; k++) {
+        struct market_pool *p = &r->market.pools[k];
+        for (int64_t n = market_surplus(p, CLOUD_SPOT); n > 0; n--)
+            mark_for_reclaim(r, pick_victim(r, p), r->o->notice_ms, at);
+    }
+}
+
+static void reclaim_outbid(struct region *r, struct wall at)
+{
+    LIST_FOREACH(&r->alive, l)
+    {
+        struct instance *i = LIST_ENTRY(l, struct instance, alive);
+        int64_t max = i->reservation->spec.max_price_uusd_h;
+        if (max == 0 || !is_spot_running(i) || i->pool->price_uusd_h[CLOUD_SPOT] <= max)
+            continue;
+        i->is_by_price = true;
+        mark_for_reclaim(r, i, r->o->notice_ms, at);
+    }
+}
+
+static void run_script(struct region *r, struct wall at)
+{
+    while (r->script_next < r->o->n_script && r->start.ms + r->o->script[r->script_next].at_ms <= at.ms) {
+        const struct region_event *ev = &r->o->script[r->script_next++].event;
+        json_t *reply = NULL;
+        struct err e;
+        if (region_apply(r, ev, at, &reply, &e) < 0)
+            log_warn("an event of the script did not apply", log_err(&e));
+        json_decref(reply);
+    }
+}
+
+static void run_instances(struct region *r, struct wall at)
+{
+    LIST_FOREACH(&r->alive, l)
+    {
+        struct instance *i = LIST_ENTRY(l, struct instance, alive);
+        if (i->state == INSTANCE_PENDING && i->boots_at.ms <= at.ms)
+            boot(r, i, at);
+        if (instance_is_alive(i) && wall_is_set(i->deadline) && i->deadline.ms <= at.ms)
+            end_reclaimed(r, i, at);
+    }
+}
+
+static void bill_all(struct region *r, struct wall at)
+{
+    LIST_FOREACH(&r->alive, l)
+    instance_bill(LIST_ENTRY(l, struct instance, alive), at);
+}
+
+static void step(struct region *r, struct wall at)
+{
+    if (at.ms < r->now.ms)
+        at = r->now;
+    r->now = at;
+    bill_all(r, at);
+    market_advance(&r->market, at);
+    run_script(r, at);
+    run_instances(r, at);
+    reclaim_surplus(r, at);
+    reclaim_outbid(r, at);
+}
+
+static void earlier(struct wall *next, struct wall w)
+{
+    if (wall_is_set(w) && (!wall_is_set(*next) || w.ms < next->ms))
+        *next = w;
+}
+
+struct wall region_next(const struct region *r)
+{
+    struct wall next = market_next(&r->market);
+    if (r->script_next < r->o->n_script)
+        earlier(&next, (struct wall){r->start.ms + r->o->script[r->script_next].at_ms});
+    LIST_FOREACH(&r->alive, l)
+    {
+        const struct instance *i = LIST_ENTRY(l, struct instance, alive);
+        if (i->state == INSTANCE_PENDING)
+            earlier(&next, i->boots_at);
+        if (instance_is_alive(i))
+            earlier(&next, i->deadline);
+    }
+    return next;
+}
+
+void region_advance(struct region *r, struct wall now)
+{
+    for (;;) {
+        struct wall next = region_next(r);
+        if (!wall_is_set(next) || next.ms > now.ms)
+            break;
+        step(r, next);
+    }
+    step(r, now);
+}
+
+/* ---- Launches ---- */
+
+static bool in_scope(const struct reservation *v, const char *token, const char *zone)
+{
+    return str_eq(v->spec.token, token) && str_eq(v->token_zone, zone);
+}
+
+struct reservation *region_find_token(const struct region *r, const char *token, const char *zone)
+{
+    for (size_t i = 0; token[0] && i < r->n_reservations; i++)
+        if (in_scope(r->reservations[i], token, zone))
+            return r->reservations[i];
+    return NULL;
+}
+
+static void make_id(struct region *r, const char *prefix, int digits, char *out, size_t size)
+{
+    snprintf(out, size, "%s0%0*llx", prefix, digits - 1,
+        (unsigned long long)(prng_u64(&r->prng) >> (64 - 4 * (digits - 1))));
+}
+
+static struct instance *create_instance(struct region *r, struct reservation *v, struct market_pool *p)
+{
+    struct instance *i = mem_alloc(sizeof(*i));
+    *i = (struct instance){.number = (int64_t)r->n_instances + 1,
+        .launch_index = (int)v->n_instances,
+        .reservation = v,
+        .pool = p,
+        .is_counted = true,
+        .launched_at = v->launched_at,
+        .boots_at = {v->launched_at.ms + r->o->boot_delay_ms},
+        .running_at = WALL_NONE,
+        .rebalance_at = WALL_NONE,
+        .noticed_at = WALL_NONE,
+        .deadline = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .gone_at = WALL_NONE,
+        .billed_until = WALL_NONE};
+    make_id(r, "i-", 17, i->id, sizeof(i->id));
+    if (v->spec.market == CLOUD_SPOT)
+        make_id(r, "sir-", 8, i->spot_request_id, sizeof(i->spot_request_id));
+    snprintf(i->private_ip, sizeof(i->private_ip), "10.%d.%d.%d", (int)(i->number >> 16 & 0xff),
+        (int)(i->number >> 8 & 0xff), (int)(i->number & 0xff));
+    for (size_t k = 0; k < v->spec.tags.n; k++)
+        tags_set(&i->tags, v->spec.tags.list[k].key, v->spec.tags.list[k].value);
+    p->in_use[v->spec.market]++;
+    v->instances[v->n_instances++] = i;
+    r->instances = mem_resize(r->instances, r->n_instances + 1, sizeof(struct instance *));
+    r->instances[r->n_instances++] = i;
+    list_push_back(&r->alive, &i->alive);
+    r->counts.launches++;
+    note(r, v->launched_at, "launch", i, NULL);
+    return i;
+}
+
+int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone, const char *fingerprint,
+    int64_t min, int64_t max, struct wall now, struct reservation **ret_reservation, struct err *e)
+{
+    region_advance(r, now);
+    struct market_pool *p =
+        market_find(&r->market, spec->zone[0] ? spec->zone : NULL, spec->type, spec->market);
+    assert(p && min >= 1 && max >= min);
+    int64_t room = market_room(p, spec->market);
+    if (room < min) {
+        r->counts.refusals++;
+        return err_set(e, ERR_NO_CAPACITY, "%s %s in %s: room for %lld of %lld", market_name(spec->market),
+            p->type, p->zone, (long long)room, (long long)min);
+    }
+    struct reservation *v = mem_alloc(sizeof(*v));
+    v->spec = *spec;
+    *spec = (struct launch_spec){0};
+    STR_COPY(v->spec.zone, p->zone);
+    STR_COPY(v->token_zone, named_zone);
+    STR_COPY(v->fingerprint, fingerprint);
+    v->launched_at = now;
+    make_id(r, "r-", 17, v->id, sizeof(v->id));
+    int64_t n = room < max ? room : max;
+    v->instances = mem_array((size_t)n, sizeof(struct instance *));
+    while (n-- > 0)
+        create_instance(r, v, p);
+    r->reservations = mem_resize(r->reservations, r->n_reservations + 1, sizeof(struct reservation *));
+    r->reservations[r->n_reservations++] = v;
+    *ret_reservation = v;
+    region_advance(r, now); /* a boot delay of 0 */
+    return 0;
+}
+
+struct instance *region_find(const struct region *r, const char *id)
+{
+    for (size_t i = r->n_instances; i-- > 0;)
+        if (str_eq(r->instances[i]->id, id))
+            return r->instances[i];
+    return NULL;
+}
+
+bool region_is_visible(const struct region *r, const struct instance *i, struct wall now)
+{
+    return now.ms >= i->launched_at.ms + r->o->consistency_delay_ms;
+}
+
+/* ---- Events ---- */
+
+static bool is_picked(const struct region_event *ev, const struct instance *i)
+{
+    if (!instance_is_alive(i) || i->is_reclaimed)
+        return false;
+    if (ev->pick == PICK_ONE)
+        return str_eq(i->id, ev->instance);
+    return i->reservation->spec.market == CLOUD_SPOT && (!ev->zone[0] || str_eq(i->pool->zone, ev->zone)) &&
+           (!ev->type[0] || str_eq(i->pool->type, ev->type));
+}
+
+static void hit(struct region *r, const struct region_event *ev, struct instance *i, struct wall now)
+{
+    if (ev->kind == EVENT_REBALANCE) {
+        i->rebalance_at = now;
+        r->counts.rebalances++;
+        note(r, now, "rebalance", i, NULL);
+    } else if (ev->is_without_notice) {
+        i->is_reclaimed = true;
+        end_reclaimed(r, i, now);
+    } else {
+        mark_for_reclaim(r, i, ev->has_notice ? ev->notice_ms : r->o->notice_ms, now);
+    }
+}
+
+static json_t *describe_hit(const struct instance *i)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "instance", json_string(i->id));
+    if (wall_is_set(i->deadline)) {
+        char iso[TIME_ISO_MAX];
+        time_format_iso(i->deadline, iso);
+        json_object_set_new(o, "deadline", json_string(iso));
+        json_object_set_new(o, "deadline_ms", json_integer(i->deadline.ms));
+    }
+    return o;
+}
+
+static int apply_to_instances(
+    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
+{
+    struct instance *chosen = NULL;
+    uint64_t n = 0;
+    json_t *hits = json_array();
+    if (ev->pick == PICK_ONE && !region_find(r, ev->instance)) {
+        json_decref(hits);
+        return err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
+    }
+    LIST_FOREACH(&r->alive, l)
+    {
+        struct instance *i = LIST_ENTRY(l, struct instance, alive);
+        if (!is_picked(ev, i))
+            continue;
+        if (ev->pick == PICK_RANDOM) {
+            if (prng_below(&r->prng, ++n) == 0)
+                chosen = i;
+            continue;
+        }
+        hit(r, ev, i, now);
+        json_array_append_new(hits, describe_hit(i));
+    }
+    if (chosen) {
+        hit(r, ev, chosen, now);
+        json_array_append_new(hits, describe_hit(chosen));
+    }
+    *ret_reply = json_object();
+    json_object_set_new(*ret_reply, "instances", hits);
+    return 0;
+}
+
+static int apply_to_pool(struct region *r, const struct region_event *ev, struct wall now, struct err *e)
+{
+    struct market_pool *p = market_find(&r->market, ev->zone, ev->type, ev->market);
+    if (!p)
+        return err_set(e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
+    bill_all(r, now);
+    if (ev->kind == EVENT_PRICE)
+        market_set_price(p, ev->market, ev->price_uusd_h, now);
+    else if (ev->is_release)
+        market_release_capacity(&r->market, p, now);
+    else
+        market_set_capacity(p, ev->market, ev->n);
+    json_t *d = json_object();
+    json_object_set_new(d, "zone", json_string(p->zone));
+    json_object_set_new(d, "type", json_string(p->type));
+    json_object_set_new(d, "market", json_string(market_name(ev->market)));
+    if (ev->kind == EVENT_PRICE)
+        json_object_set_new(d, "uusd_h", json_integer(ev->price_uusd_h));
+    else
+        json_object_set_new(d, "n", json_integer(p->capacity[ev->market]));
+    journal_add(&r->journal, now, ev->kind == EVENT_PRICE ? "price" : "capacity", d);
+    return 0;
+}
+
+static int apply_fault(struct region *r, const struct region_event *ev, struct err *e)
+{
+    if (ev->kind == EVENT_CLEAR) {
+        faults_deinit(&r->faults);
+        return 0;
+    }
+    if (!faults_add(&r->faults, &ev->fault))
+        return err_set(
+            e, ERR_CONFLICT, "%d faults are waiting already; send {\"clear\": {}} first", FAULTS_MAX);
+    return 0;
+}
+
+int region_apply(
+    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
+{
+    int rc = 0;
+    json_t *reply = NULL;
+    switch (ev->kind) {
+    case EVENT_RECLAIM:
+    case EVENT_REBALANCE:
+        rc = apply_to_instances(r, ev, now, &reply, e);
+        break;
+    case EVENT_CAPACITY:
+    case EVENT_PRICE:
+        rc = apply_to_pool(r, ev, now, e);
+        break;
+    case EVENT_FAULT:
+    case EVENT_CLEAR:
+        rc = apply_fault(r, ev, e);
+        break;
+    }
+    if (rc == 0)
+        *ret_reply = reply ? reply : json_object();
+    return rc;
+}
