@@ -136,14 +136,20 @@ struct watched {
     uv_poll_t poll;
     struct uv_http_client *client;
     curl_socket_t fd;
+    int events;
 };
 
+/* libuv stops watching a socket in error. curl finds out for itself what is wrong, and first takes what had
+ * come in before: a server that refuses a long body may answer and hang up. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct watched *w = h->data;
-    int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0) |
-               (status < 0 ? CURL_CSELECT_ERR : 0);
-    drive(w->client, w->fd, what);
+    if (status < 0) {
+        events = UV_READABLE | UV_WRITABLE;
+        uv_poll_start(h, w->events, on_poll);
+    }
+    drive(w->client, w->fd,
+        (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_watched_closed(uv_handle_t *h)
@@ -174,8 +180,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *so
     }
     if (!w)
         w = watch(ctx, fd);
-    uv_poll_start(&w->poll,
-        (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0), on_poll);
+    w->events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+    uv_poll_start(&w->poll, w->events, on_poll);
     return 0;
 }
 

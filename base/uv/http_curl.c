@@ -305,12 +305,25 @@ static enum err_kind kind_of(CURLcode code)
     }
 }
 
+/* A chain that leads to a CA of the right name but with another key (a server that was set up anew) fails in
+ * OpenSSL's signature check; curl calls that a failed connect and only its text tells it from a peer that
+ * hung up. */
+static bool is_bad_signature(CURLcode code, const char *text)
+{
+    return code == CURLE_SSL_CONNECT_ERROR && strstr(text, "OpenSSL") && strstr(text, "error:") &&
+           !strstr(text, "SSL routines");
+}
+
 int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
 {
     assert(code != CURLE_OUT_OF_MEMORY);
     if (c->is_too_large)
         return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed", c->label,
             c->max_reply_bytes);
+    if (is_bad_signature(code, c->curl_error))
+        return err_set(e, ERR_DENIED,
+            "%s: the server's certificate is not signed by the CA trusted here (%s)", c->label,
+            c->curl_error);
     if (code != CURLE_OK)
         return err_set(e, kind_of(code), "%s: %s", c->label,
             c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));

@@ -33,15 +33,16 @@
 #include <unistd.h>
 
 #define CONNECTION_MEMORY (32 * 1024) /* request line and headers, and MHD's buffers */
-#define DRAIN_MAX                                                                                            \
-    (1024 * 1024) /* of a body over the limit, read and dropped so that the 413 can be heard                 \
-                   */
 #define DEFAULT_WAIT_MS SECONDS_MS(30)
 #define DEFAULT_IDLE_MS SECONDS_MS(60)
 #define DEFAULT_CONNECTIONS 1000
-#define STOP_ROUNDS 16    /* turns of MHD in which the last replies may leave */
-#define RESUME_SPREAD 500 /* so many suspended ones delay a batch of answers by 1 ms */
+#define STOP_ROUNDS 16   /* turns of MHD in which the last replies may leave */
+#define RESUMES_A_MS 500 /* so many suspended ones delay a batch of answers by 1 ms */
 #define RESUME_DELAY_MAX_MS 20
+
+/* So much of a body over the limit is read and dropped, so that the client hears the 413: one that is still
+ * sending when the server hangs up may not. */
+#define DRAIN_MAX ((size_t)16 << 20)
 
 enum exchange_state { READING, HANDED, ANSWERED };
 
@@ -94,7 +95,7 @@ static void queue_resume(struct http_exchange *x)
 {
     struct http_server *s = x->server;
     list_push_back(&s->answered, &x->link);
-    size_t delay_ms = s->n_suspended / RESUME_SPREAD;
+    size_t delay_ms = s->n_suspended / RESUMES_A_MS;
     if (!timer_is_running(&s->resume_timer))
         timer_start(s->timers, &s->resume_timer,
             delay_ms < RESUME_DELAY_MAX_MS ? (int64_t)delay_ms : RESUME_DELAY_MAX_MS);
@@ -330,8 +331,7 @@ static void reply_too_large(struct http_exchange *x)
     reply_status_err(x, MHD_HTTP_CONTENT_TOO_LARGE, &e);
 }
 
-/* Only the headers are here. A body far over the limit is refused now; one a little over is read to its end,
- * because a client that is still sending may not look for the answer. */
+/* Only the headers are here. A body far over the limit is refused now. */
 static enum MHD_Result begin(struct http_exchange *x, struct MHD_Connection *conn)
 {
     x->is_begun = true;

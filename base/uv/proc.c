@@ -13,6 +13,7 @@
 #include "base/uv/proc_table.h"
 #include <assert.h>
 #include <errno.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ enum proc_mode proc_group_mode(const struct proc_group *g)
 
 int proc_group_enter(const struct proc_group *g)
 {
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     return cgroups_enter(&g->cgroups);
 }
 
@@ -161,12 +163,27 @@ struct hunt {
     struct mono until;
 };
 
+/* Signals each process group that lies in the tree as a whole: that is one act for the kernel, from which no
+ * fork gets away, while a process that forks and ends at once may outrun one signal after another. */
+static void signal_groups(const struct proc_table *t, int signum)
+{
+    struct pids inside = {0}, shared = {0};
+    for (size_t i = 0; i < t->n; i++)
+        pids_add(t->entries[i].is_marked ? &inside : &shared, t->entries[i].pgid);
+    for (size_t i = 0; i < inside.n; i++)
+        if (inside.pids[i] > 1 && !pids_has(&shared, inside.pids[i]))
+            kill(-inside.pids[i], signum);
+    pids_deinit(&inside);
+    pids_deinit(&shared);
+}
+
 static size_t signal_below(struct hunt *h, int signum, bool only_new)
 {
     struct proc_table t = {0};
     size_t n = 0;
     proc_table_read(&t);
     proc_table_mark_below(&t, h->below);
+    signal_groups(&t, signum);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
         if (!p->is_marked || !proc_entry_is_alive(p) || (only_new && proc_entry_is_stopped(p)))

@@ -41,7 +41,8 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
     struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
 
-/* To be called in a forked child before exec: puts the caller into the group. Async-signal-safe; 0 or -errno. */
+/* To be called in a forked child before exec: puts the caller into the group, and marks every descriptor above 2
+ * close-on-exec (libraries open some that are not). Async-signal-safe; 0 or -errno. */
 int proc_group_enter(const struct proc_group *g);
 
 /* To be called in a forked child, after proc_group_enter: forks once more, and returns 0 in the new child. The

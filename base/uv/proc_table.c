@@ -26,14 +26,16 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
     text[n] = '\0';
     const char *after = strrchr(text, ')');
     char state;
-    int ppid;
+    int ppid, pgid;
     unsigned long long start;
-    /* fields 3 (state), 4 (parent) and 22 (start time) of proc(5) */
-    if (!after ||
-        sscanf(after + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-            &state, &ppid, &start) != 3)
+    /* fields 3 (state), 4 (parent), 5 (process group) and 22 (start time) of proc(5) */
+    if (!after)
         return false;
-    *ret_entry = (struct proc_entry){.pid = pid, .ppid = ppid, .state = state, .start_ticks = start};
+    if (sscanf(after + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+            &state, &ppid, &pgid, &start) != 4)
+        return false;
+    *ret_entry =
+        (struct proc_entry){.pid = pid, .ppid = ppid, .pgid = pgid, .state = state, .start_ticks = start};
     return true;
 }
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 struct proc_entry {
-    pid_t pid, ppid;
+    pid_t pid, ppid, pgid;
     char state; /* 'R', 'S', 'T', 'Z' ... */
     uint64_t start_ticks;
     bool is_marked;

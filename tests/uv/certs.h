@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Certificates made on the spot, EC P-256, for tests of TLS.
+ */
+#ifndef BELAY_TESTS_UV_CERTS_H
+#define BELAY_TESTS_UV_CERTS_H
+
+#include <stdbool.h>
+
+struct cert {
+    char *cert_pem, *key_pem; /* free with cert_deinit */
+};
+
+struct cert_options {
+    const char *cn;        /* NULL: a subject without common name */
+    const char *second_cn; /* NULL: none */
+    const char *san;       /* "DNS:localhost,IP:127.0.0.1"; NULL: none */
+    const char *usage;     /* extended key usage, "clientAuth"; NULL: none */
+    bool is_ca;
+    bool is_expired;
+    int valid_s;               /* 0: an hour */
+    const struct cert *issuer; /* NULL: self-signed */
+};
+
+struct cert cert_make(const struct cert_options *o);
+void cert_deinit(struct cert *c);
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "tests/uv/rig.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct http_request plain = {0};
+
+/* A server of canned bytes: answers each connection with them when it hears anything, then closes. Without
+ * bytes it accepts and says nothing. */
+struct canned {
+    uv_tcp_t listener;
+    const char *bytes;
+    size_t n;
+    char base[64];
+    struct buf heard;
+    int n_connections;
+    struct list open;
+};
+
+struct canned_conn {
+    struct link link;
+    uv_tcp_t tcp;
+    uv_write_t write;
+    struct canned *server;
+    char room[4096];
+};
+
+static void on_conn_closed(uv_handle_t *h)
+{
+    struct canned_conn *c = h->data;
+    link_remove(&c->link);
+    free(c);
+}
+
+static void on_conn_written(uv_write_t *w, int status)
+{
+    (void)status;
+    if (!uv_is_closing((uv_handle_t *)w->handle))
+        uv_close((uv_handle_t *)w->handle, on_conn_closed);
+}
+
+static void on_conn_alloc(uv_handle_t *h, size_t size, uv_buf_t *buf)
+{
+    (void)size;
+    struct canned_conn *c = h->data;
+    *buf = uv_buf_init(c->room, sizeof(c->room));
+}
+
+static void on_conn_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+    struct canned_conn *c = s->data;
+    if (n < 0 && !uv_is_closing((uv_handle_t *)s))
+        uv_close((uv_handle_t *)s, on_conn_closed);
+    if (n <= 0)
+        return;
+    buf_add(&c->server->heard, buf->base, (size_t)n);
+    if (c->server->bytes && !c->write.handle) {
+        uv_buf_t b = uv_buf_init((char *)c->server->bytes, (unsigned)c->server->n);
+        uv_write(&c->write, s, &b, 1, on_conn_written);
+    }
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct canned *s = listener->data;
+    assert_int_equal(status, 0);
+    struct canned_conn *c = mem_alloc(sizeof(*c));
+    c->server = s;
+    s->n_connections++;
+    uv_tcp_init(listener->loop, &c->tcp);
+    c->tcp.data = c;
+    list_push_back(&s->open, &c->link);
+    uv_accept(listener, (uv_stream_t *)&c->tcp);
+    uv_read_start((uv_stream_t *)&c->tcp, on_conn_alloc, on_conn_read);
+}
+
+static void canned_start(struct rig *r, struct canned *s, const char *bytes)
+{
+    struct sockaddr_in addr;
+    int len = sizeof(addr);
+    *s = (struct canned){.bytes = bytes, .n = bytes ? strlen(bytes) : 0};
+    uv_tcp_init(&r->loop, &s->listener);
+    s->listener.data = s;
+    uv_ip4_addr("127.0.0.1", 0, &addr);
+    uv_tcp_bind(&s->listener, (struct sockaddr *)&addr, 0);
+    assert_int_equal(uv_listen((uv_stream_t *)&s->listener, 64, on_connection), 0);
+    uv_tcp_getsockname(&s->listener, (struct sockaddr *)&addr, &len);
+    snprintf(r->base, sizeof(r->base), "http://127.0.0.1:%d", ntohs(addr.sin_port));
+}
+
+static void canned_stop(struct canned *s)
+{
+    uv_close((uv_handle_t *)&s->listener, NULL);
+    LIST_FOREACH(&s->open, l)
+    {
+        uv_handle_t *h = (uv_handle_t *)&LIST_ENTRY(l, struct canned_conn, link)->tcp;
+        if (!uv_is_closing(h))
+            uv_close(h, on_conn_closed);
+    }
+    uv_run(s->listener.loop, UV_RUN_NOWAIT);
+    buf_deinit(&s->heard);
+}
+
+/* A port of this machine at which nobody listens. */
+static int dead_port(void)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(addr);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+    close(fd);
+    return ntohs(addr.sin_port);
+}
+
+static void expect_error(struct rig *r, const char *path, struct http_request q, enum err_kind kind)
+{
+    struct outcome o;
+    rig_fetch(r, q.method ? q.method : "GET", path, q, &o);
+    if (o.kind != kind)
+        fail_msg("expected %s, got %s (%s)", err_kind_name(kind), err_kind_name(o.kind), o.text);
+    outcome_deinit(&o);
+}
+
+static void a_dead_port_is_unavailable(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    snprintf(r.base, sizeof(r.base), "http://127.0.0.1:%d", dead_port());
+    rig_fetch(&r, "GET", "/secret-free?token=hush", plain, &o);
+    assert_int_equal(o.kind, ERR_UNAVAILABLE);
+    assert_non_null(strstr(o.text, r.base));
+    assert_null(strstr(o.text, "hush"));
+    outcome_deinit(&o);
+    expect_error(&r, "/", (struct http_request){.unix_socket = "/nonexistent/socket"}, ERR_UNAVAILABLE);
+    rig_deinit(&r);
+}
+
+static void a_silent_server_times_out(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    rig_init(&r);
+    canned_start(&r, &s, NULL);
+    expect_error(&r, "/", (struct http_request){.timeout_ms = 50}, ERR_TIMEOUT);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+/* The 33rd and later have no connection yet: their deadline holds all the same. */
+static void a_call_that_waits_for_a_connection_times_out(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    struct rig r;
+    struct canned s;
+    struct outcome o[N];
+    rig_init(&r);
+    canned_start(&r, &s, NULL);
+    for (int i = 0; i < N; i++)
+        rig_start(&r, "GET", "/", (struct http_request){.timeout_ms = i < 32 ? 20000 : 100}, &o[i]);
+    for (int i = 32; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].kind, ERR_TIMEOUT);
+    }
+    assert_int_equal(s.n_connections, 32);
+    uv_http_client_destroy(r.client); /* ends the others */
+    r.client = NULL;
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(o[i].kind, i < 32 ? ERR_CANCELLED : ERR_TIMEOUT);
+        outcome_deinit(&o[i]);
+    }
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void a_reply_over_the_limit_is_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/hello", (struct http_request){.max_reply_bytes = 5}, &o);
+    assert_int_equal(o.status, 200);
+    outcome_deinit(&o);
+    expect_error(&r, "/hello", (struct http_request){.max_reply_bytes = 4}, ERR_INVALID);
+    expect_error(&r, "/big", (struct http_request){.max_reply_bytes = 1000}, ERR_INVALID);
+    rig_deinit(&r);
+}
+
+static void malformed_replies_are_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        enum err_kind kind;
+    } cases[] = {
+        {"", ERR_IO},
+        {"hello\r\n\r\n", ERR_INVALID},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", ERR_IO},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", ERR_IO},
+        {"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", ERR_INVALID},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig r;
+        struct canned s;
+        rig_init(&r);
+        canned_start(&r, &s, cases[i].bytes);
+        expect_error(&r, "/", plain, cases[i].kind);
+        canned_stop(&s);
+        rig_deinit(&r);
+    }
+}
+
+static void redirects_are_replies_and_not_followed(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    rig_init(&r);
+    canned_start(
+        &r, &s, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nETag: \"e\"\r\n\r\n");
+    rig_fetch(&r, "GET", "/", plain, &o);
+    assert_int_equal(o.status, 302);
+    assert_string_equal(o.etag, "\"e\"");
+    assert_int_equal(s.n_connections, 1);
+    outcome_deinit(&o);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void too_many_and_too_long_headers_are_left_out(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    struct buf b = {0};
+    buf_printf(&b, "HTTP/1.1 200 OK\r\nX-Long: %02000d\r\nETag: \"kept\"\r\nContent-Length: 0\r\n", 1);
+    for (int i = 0; i < 100; i++)
+        buf_printf(&b, "X-%d: y\r\n", i);
+    buf_adds(&b, "\r\n");
+    rig_init(&r);
+    canned_start(&r, &s, buf_str(&b));
+    rig_fetch(&r, "GET", "/", plain, &o);
+    assert_int_equal(o.status, 200);
+    assert_string_equal(o.etag, "\"kept\"");
+    outcome_deinit(&o);
+    canned_stop(&s);
+    buf_deinit(&b);
+    rig_deinit(&r);
+}
+
+static void requests_carry_what_was_asked_and_nothing_else(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    rig_init(&r);
+    canned_start(&r, &s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    struct http_request q = {.body = "{}", .body_len = 2, .headers = {"X-Empty:", "X-One: 1"}};
+    rig_fetch(&r, "PUT", "/a/../%41?q=%2f", q, &o);
+    const char *heard = buf_str(&s.heard);
+    assert_true(str_starts(heard, "PUT /a/../%41?q=%2f HTTP/1.1\r\n"));
+    assert_non_null(strstr(heard, "X-Empty:"));
+    assert_non_null(strstr(heard, "X-One: 1\r\n"));
+    assert_non_null(strstr(heard, "Content-Length: 2\r\n"));
+    assert_null(strstr(heard, "Expect"));
+    assert_null(strstr(heard, "Content-Type"));
+    assert_true(str_ends(heard, "\r\n\r\n{}"));
+    outcome_deinit(&o);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void a_proxy_is_used_only_when_asked_for(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    rig_init(&r);
+    canned_start(&r, &s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    setenv("http_proxy", r.base, 1);
+    char url[64];
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/", dead_port());
+    expect_error(&r, "", (struct http_request){.url = url}, ERR_UNAVAILABLE);
+    rig_fetch(&r, "GET", "", (struct http_request){.url = url, .use_proxy = true}, &o);
+    assert_int_equal(o.status, 200);
+    assert_true(str_starts(buf_str(&s.heard), "GET http://127.0.0.1:"));
+    unsetenv("http_proxy");
+    outcome_deinit(&o);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void malformed_requests_fail_later_not_inside_start(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    expect_error(&r, "", (struct http_request){.url = "ftp://127.0.0.1/"}, ERR_INVALID);
+    expect_error(&r, "", (struct http_request){.url = "http://"}, ERR_INVALID);
+    expect_error(&r, "", (struct http_request){.url = ""}, ERR_INVALID);
+    snprintf(r.base, sizeof(r.base), "http://127.0.0.1:1");
+    expect_error(&r, "/", (struct http_request){.headers = {"A: b\r\nEvil: 1"}}, ERR_INVALID);
+    expect_error(&r, "/", (struct http_request){.headers = {"no colon"}}, ERR_INVALID);
+    rig_fetch(&r, "GET", "", (struct http_request){.url = "http://user:hush@127.0.0.1/"}, &o);
+    assert_int_equal(o.kind, ERR_INVALID);
+    assert_null(strstr(o.text, "hush"));
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void cancel_hastens_the_end(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    rig_init(&r);
+    canned_start(&r, &s, NULL);
+    struct http_call *call = rig_start(&r, "GET", "/", plain, &o);
+    http_cancel(r.client, call); /* before anything was sent */
+    assert_false(o.is_done);
+    rig_run_until(&r, &o.is_done);
+    assert_int_equal(o.kind, ERR_CANCELLED);
+    outcome_deinit(&o);
+    call = rig_start(&r, "GET", "/", plain, &o);
+    rig_run_until_count(&r, &s.n_connections, 1);
+    http_cancel(r.client, call);
+    http_cancel(r.client, call); /* twice is harmless */
+    rig_run_until(&r, &o.is_done);
+    assert_int_equal(o.kind, ERR_CANCELLED);
+    outcome_deinit(&o);
+    http_cancel(r.client, NULL);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void destroying_the_client_ends_all_calls_in_it(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o[5];
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    for (int i = 0; i < 5; i++)
+        rig_start(&r, "GET", "/park", (struct http_request){0}, &o[i]);
+    rig_run_until_count(&r, &r.n_parked, 5);
+    uv_http_client_destroy(r.client);
+    r.client = NULL;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(o[i].kind, ERR_CANCELLED);
+        outcome_deinit(&o[i]);
+    }
+    rig_deinit(&r);
+}
+
+static void destroy_in_done(void *ctx, const struct err *e, const struct http_reply *reply)
+{
+    struct outcome *o = ctx;
+    (void)e, (void)reply;
+    o->n_done++;
+    o->is_done = true;
+    uv_http_client_destroy(o->rig->client);
+    o->rig->client = NULL;
+}
+
+static void the_client_may_be_destroyed_by_a_done_callback(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome parked, o = {.rig = &r};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_start(&r, "GET", "/park", plain, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    char *url = mem_printf("%s/hello", r.base);
+    struct http_request q = {.method = "GET", .url = url, .timeout_ms = 5000, .max_reply_bytes = 100};
+    http_start(r.client, &q, destroy_in_done, &o);
+    rig_run_until(&r, &o.is_done);
+    assert_int_equal(parked.kind, ERR_CANCELLED);
+    outcome_deinit(&parked);
+    free(url);
+    rig_deinit(&r);
+}
+
+static void connections_are_kept_and_reused(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome a, b;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/whoami", plain, &a);
+    rig_fetch(&r, "GET", "/whoami", plain, &b);
+    assert_string_equal(buf_str(&a.body), buf_str(&b.body)); /* the same port of the client */
+    outcome_deinit(&a);
+    outcome_deinit(&b);
+    rig_deinit(&r);
+}
+
+/* A task that is started must not inherit connections. (curl's own socketpair is left to proc_group_enter.)
+ */
+static void sockets_are_closed_on_exec(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_start(&r, "GET", "/park", plain, &o);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    int n = 0;
+    for (int fd = 3; fd < 256; fd++) {
+        int domain;
+        socklen_t len = sizeof(domain);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_INET)
+            continue;
+        n++;
+        if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+            fail_msg("socket %d would be inherited", fd);
+    }
+    assert_true(n >= 3); /* listener and both ends */
+    http_reply_text(r.parked, 200, "text/plain", "");
+    rig_run_until(&r, &o.is_done);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dead_port_is_unavailable),
+        cmocka_unit_test(a_silent_server_times_out),
+        cmocka_unit_test(a_call_that_waits_for_a_connection_times_out),
+        cmocka_unit_test(a_reply_over_the_limit_is_refused),
+        cmocka_unit_test(malformed_replies_are_errors),
+        cmocka_unit_test(redirects_are_replies_and_not_followed),
+        cmocka_unit_test(too_many_and_too_long_headers_are_left_out),
+        cmocka_unit_test(requests_carry_what_was_asked_and_nothing_else),
+        cmocka_unit_test(a_proxy_is_used_only_when_asked_for),
+        cmocka_unit_test(malformed_requests_fail_later_not_inside_start),
+        cmocka_unit_test(cancel_hastens_the_end),
+        cmocka_unit_test(destroying_the_client_ends_all_calls_in_it),
+        cmocka_unit_test(the_client_may_be_destroyed_by_a_done_callback),
+        cmocka_unit_test(connections_are_kept_and_reused),
+        cmocka_unit_test(sockets_are_closed_on_exec),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

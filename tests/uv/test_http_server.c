@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "tests/uv/rig.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct http_request plain = {0};
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+static void assert_body(const struct outcome *o, int status, const char *body)
+{
+    if (o->kind != ERR_NONE)
+        fail_msg("%s", o->text);
+    assert_int_equal(o->status, status);
+    assert_string_equal(buf_str(&o->body), body);
+}
+
+static void requests_get_their_replies(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/hello", plain, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = "a\0b", .body_len = 3}, &o);
+    assert_int_equal(o.body.len, 3);
+    assert_memory_equal(o.body.data, "a\0b", 3);
+    outcome_deinit(&o);
+    rig_fetch(&r, "POST", "/echo", plain, &o);
+    assert_body(&o, 200, "");
+    outcome_deinit(&o);
+    rig_fetch(&r, "PUT", "/echo", (struct http_request){.body = "put", .body_len = 3}, &o);
+    assert_body(&o, 200, "put");
+    outcome_deinit(&o);
+    rig_fetch(&r, "DELETE", "/nothing", plain, &o);
+    assert_body(&o, 404, "no such path");
+    outcome_deinit(&o);
+    rig_fetch(&r, "HEAD", "/hello", plain, &o);
+    assert_body(&o, 200, "");
+    outcome_deinit(&o);
+    rig_fetch(&r, "GET", "/whoami", plain, &o);
+    assert_non_null(strstr(buf_str(&o.body), "cn=-;error=-;unix=0;uid=4294967295;pid=0;addr=127.0.0.1:"));
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void a_large_reply_arrives_whole(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/big", plain, &o);
+    assert_int_equal(o.body.len, 1 << 20);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void reply_headers_are_sent_and_cannot_be_split(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    struct buf reply = {0};
+    const char *q = "GET /headers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    rig_raw(&r, q, strlen(q), &reply);
+    assert_non_null(strstr(buf_str(&reply), "ETag: \"abc\"\r\n"));
+    assert_null(strstr(buf_str(&reply), "Set-Cookie"));
+    buf_deinit(&reply);
+    rig_deinit(&r);
+}
+
+static void an_error_is_json_with_its_kind(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/fail", plain, &o);
+    assert_body(&o, 409, "{\"error\":{\"kind\":\"conflict\",\"text\":\"there is \\\"one\\\" already\\n\"}}");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void the_target_is_told_raw_and_decoded(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/target%20a/../b?y=%2B&x=1%2B2", plain, &o);
+    assert_body(&o, 200, "/target a/../b|/target%20a/../b?y=%2B&x=1%2B2|1+2");
+    outcome_deinit(&o);
+    rig_fetch(&r, "GET", "/target?x", plain, &o);
+    assert_body(&o, 200, "/target|/target?x|");
+    outcome_deinit(&o);
+    rig_fetch(&r, "GET", "/target%zz", plain, &o);
+    assert_int_equal(o.status, 400);
+    assert_non_null(strstr(buf_str(&o.body), "\"invalid\""));
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void a_reply_can_come_later(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome parked, other;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_start(&r, "GET", "/park", plain, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    rig_fetch(&r, "GET", "/hello", plain, &other); /* others are served meanwhile */
+    assert_body(&other, 200, "hello");
+    outcome_deinit(&other);
+    assert_false(parked.is_done);
+    http_reply_text(r.parked, 200, "text/plain", "at last");
+    rig_run_until(&r, &parked.is_done);
+    assert_body(&parked, 200, "at last");
+    outcome_deinit(&parked);
+    assert_int_equal(r.n_gone, 0);
+    rig_deinit(&r);
+}
+
+static void a_wait_ends_by_its_timeout(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/park-short", plain, &o);
+    assert_body(&o, 204, "");
+    assert_int_equal(r.n_wait_over, 1);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void many_waits_are_answered_together(void **state)
+{
+    (void)state;
+    enum { N = 30 };
+    struct rig r;
+    struct outcome o[N];
+    struct http_exchange *parked[N];
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    for (int i = 0; i < N; i++) {
+        rig_start(&r, "GET", "/park", plain, &o[i]);
+        rig_run_until_count(&r, &r.n_parked, i + 1);
+        parked[i] = r.parked;
+    }
+    for (int i = 0; i < N; i++)
+        http_reply_text(parked[i], 200, "text/plain", "go");
+    for (int i = 0; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_body(&o[i], 200, "go");
+        outcome_deinit(&o[i]);
+    }
+    rig_deinit(&r);
+}
+
+static void stopping_answers_and_ends_every_wait(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o[3];
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    for (int i = 0; i < 3; i++)
+        rig_start(&r, "GET", i < 2 ? "/park" : "/park-default", plain, &o[i]);
+    rig_run_until_count(&r, &r.n_parked, 3);
+    http_server_stop(r.server);
+    r.server = NULL;
+    assert_int_equal(r.n_gone, 2);
+    for (int i = 0; i < 3; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].status, 503);
+        assert_non_null(strstr(buf_str(&o[i].body), "\"unavailable\""));
+        outcome_deinit(&o[i]);
+    }
+    rig_deinit(&r);
+}
+
+static void a_handler_may_stop_its_server(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome parked, o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_start(&r, "GET", "/park", plain, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    rig_fetch(&r, "POST", "/stop", plain, &o);
+    assert_body(&o, 200, "stopping");
+    outcome_deinit(&o);
+    rig_run_until(&r, &parked.is_done);
+    assert_int_equal(parked.status, 503);
+    outcome_deinit(&parked);
+    rig_deinit(&r);
+}
+
+static void a_client_that_leaves_its_wait_harms_nothing(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome parked, o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    struct http_call *call = rig_start(&r, "GET", "/park", plain, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    http_cancel(r.client, call);
+    rig_run_until(&r, &parked.is_done);
+    assert_int_equal(parked.kind, ERR_CANCELLED);
+    outcome_deinit(&parked);
+    http_reply_text(r.parked, 200, "text/plain", "too late");
+    rig_fetch(&r, "GET", "/hello", plain, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void expect_413(struct rig *r, size_t n)
+{
+    struct outcome o;
+    char *body = mem_alloc(n);
+    rig_fetch(r, "POST", "/echo", (struct http_request){.body = body, .body_len = n}, &o);
+    if (o.kind != ERR_NONE)
+        fail_msg("%s", o.text);
+    assert_int_equal(o.status, 413);
+    json_t *v;
+    struct err e;
+    assert_int_equal(json_parse(o.body.data, o.body.len, 4096, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(v, "error"), "kind")), "invalid");
+    json_decref(v);
+    outcome_deinit(&o);
+    free(body);
+}
+
+static void a_body_over_the_limit_gets_413(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
+    char body[1000] = {0};
+    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = 1000}, &o);
+    assert_int_equal(o.status, 200);
+    assert_int_equal(o.body.len, 1000);
+    outcome_deinit(&o);
+    expect_413(&r, 1001);
+    expect_413(&r, 200000);
+    expect_413(&r, (size_t)8 << 20);
+    assert_int_equal(r.n_requests, 1); /* the handler saw none of them */
+    rig_deinit(&r);
+}
+
+static void a_body_far_over_the_limit_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct buf reply = {0};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    const char *q = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n";
+    rig_raw(&r, q, strlen(q), &reply);
+    assert_non_null(strstr(buf_str(&reply), " 413 "));
+    buf_deinit(&reply);
+    rig_deinit(&r);
+}
+
+static void chunked_bodies_are_read_and_limited(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct buf q = {0}, reply = {0};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
+    const char *head =
+        "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    buf_printf(&q, "%s5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nTrailer: t\r\n\r\n", head);
+    rig_raw(&r, q.data, q.len, &reply);
+    assert_non_null(strstr(buf_str(&reply), "200 OK"));
+    assert_true(str_ends(buf_str(&reply), "\r\n\r\nhello world"));
+    buf_clear(&q);
+    buf_clear(&reply);
+    buf_adds(&q, head);
+    for (int i = 0; i < 20; i++)
+        buf_printf(&q, "64\r\n%0100d\r\n", i);
+    buf_adds(&q, "0\r\n\r\n");
+    rig_raw(&r, q.data, q.len, &reply);
+    assert_non_null(strstr(buf_str(&reply), " 413 "));
+    buf_clear(&reply);
+    buf_clear(&q);
+    buf_adds(&q, head);
+    for (int i = 0; i < 180000; i++) /* 18 MB: the server hangs up */
+        buf_printf(&q, "64\r\n%0100d\r\n", i);
+    buf_clear(&reply);
+    rig_raw(&r, q.data, q.len, &reply);
+    assert_int_equal(reply.len, 0);
+    assert_int_equal(r.n_requests, 1);
+    buf_deinit(&q);
+    buf_deinit(&reply);
+    rig_deinit(&r);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct buf reply = {0};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    const char *q = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nfirst"
+                    "GET /park-short HTTP/1.1\r\nHost: x\r\n\r\n"
+                    "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nthird"
+                    "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    rig_raw(&r, q, strlen(q), &reply);
+    const char *text = buf_str(&reply);
+    assert_int_equal(count(text, "HTTP/1.1 "), 4);
+    const char *first = strstr(text, "first"), *second = strstr(text, " 204 "),
+               *third = strstr(text, "third"), *last = strstr(text, "hello");
+    assert_true(first && second && third && last);
+    assert_true(first < second && second < third && third < last);
+    buf_deinit(&reply);
+    rig_deinit(&r);
+}
+
+/* Each is sent on a connection of its own; the server must refuse it or hang up, and serve the next. */
+static void malformed_requests_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "\r\n\r\nGET\r\n\r\n",
+        "GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        "GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "GET http://h/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n", /* no Host */
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1 2\r\n\r\nab",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n",
+        "GET /a\x01\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "GET /%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
+    };
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.idle_timeout_ms = 1000});
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct buf reply = {0};
+        rig_raw(&r, bad[i], strlen(bad[i]), &reply);
+        if (strstr(buf_str(&reply), " 200 "))
+            fail_msg("accepted: %s", bad[i]);
+        buf_deinit(&reply);
+    }
+    assert_int_equal(r.n_requests, 0);
+    rig_fetch(&r, "GET", "/hello", plain, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void oversized_headers_are_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct buf q = {0}, reply = {0};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    buf_adds(&q, "GET /hello HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 1000; i++)
+        buf_printf(&q, "X-Header-%d: %0100d\r\n", i, i);
+    buf_adds(&q, "\r\n");
+    rig_raw(&r, q.data, q.len, &reply);
+    assert_null(strstr(buf_str(&reply), " 200 "));
+    assert_int_equal(r.n_requests, 0);
+    buf_deinit(&q);
+    buf_deinit(&reply);
+    rig_deinit(&r);
+}
+
+/* ---- UNIX sockets ---- */
+
+struct place {
+    char dir[32], path[48];
+};
+
+static void place_make(struct place *p)
+{
+    STR_COPY(p->dir, "/tmp/belay-uv-XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    snprintf(p->path, sizeof(p->path), "%s/sock", p->dir);
+}
+
+static void a_unix_socket_tells_who_calls(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    struct place p;
+    struct stat st;
+    char want[128];
+    place_make(&p);
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.unix_path = p.path, .unix_mode = 0600});
+    assert_int_equal(stat(p.path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    rig_fetch(&r, "GET", "/whoami", (struct http_request){.unix_socket = p.path}, &o);
+    snprintf(
+        want, sizeof(want), "cn=-;error=-;unix=1;uid=%ld;pid=%ld;addr=unix", (long)getuid(), (long)getpid());
+    assert_body(&o, 200, want);
+    outcome_deinit(&o);
+    http_server_stop(r.server);
+    r.server = NULL;
+    assert_int_equal(stat(p.path, &st), -1);
+    rig_fetch(&r, "GET", "/whoami", (struct http_request){.unix_socket = p.path}, &o);
+    assert_int_equal(o.kind, ERR_UNAVAILABLE);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+    assert_int_equal(rmdir(p.dir), 0);
+}
+
+static void an_old_socket_is_replaced_and_a_successors_is_left(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    struct place p;
+    place_make(&p);
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.unix_path = p.path, .unix_mode = 0600});
+    struct http_server *first = r.server;
+    rig_serve(&r, (struct http_server_options){.unix_path = p.path, .unix_mode = 0600});
+    http_server_stop(first); /* must not remove the second's socket */
+    rig_fetch(&r, "GET", "/hello", (struct http_request){.unix_socket = p.path}, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+    assert_int_equal(rmdir(p.dir), 0);
+}
+
+static void abort_handler(void *ctx, struct http_exchange *x, const struct http_server_request *q)
+{
+    (void)ctx, (void)x, (void)q;
+    abort();
+}
+
+static void a_server_that_cannot_listen_says_why(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct err e;
+    struct place p;
+    struct http_server *s;
+    char longer[200] = {0};
+    place_make(&p);
+    memset(longer, 'x', sizeof(longer) - 1);
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    struct http_server_options o = {
+        .host = "127.0.0.1", .port = http_server_port(r.server), .handler = abort_handler};
+    assert_int_equal(http_server_start(&r.loop, &o, &s, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "Address already in use"));
+    o = (struct http_server_options){.host = "no.such.host.invalid", .handler = abort_handler};
+    assert_int_equal(http_server_start(&r.loop, &o, &s, &e), ERR_CONFIG);
+    o = (struct http_server_options){.unix_path = longer, .handler = abort_handler};
+    assert_int_equal(http_server_start(&r.loop, &o, &s, &e), ERR_CONFIG);
+    o = (struct http_server_options){.unix_path = p.dir, .handler = abort_handler};
+    assert_int_equal(http_server_start(&r.loop, &o, &s, &e), ERR_CONFLICT);
+    o = (struct http_server_options){
+        .host = "127.0.0.1", .cert_pem = "no PEM", .key_pem = "SECRET", .handler = abort_handler};
+    assert_int_equal(http_server_start(&r.loop, &o, &s, &e), ERR_CONFIG);
+    assert_null(strstr(e.text, "SECRET"));
+    rig_deinit(&r);
+    assert_int_equal(rmdir(p.dir), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_get_their_replies),
+        cmocka_unit_test(a_large_reply_arrives_whole),
+        cmocka_unit_test(reply_headers_are_sent_and_cannot_be_split),
+        cmocka_unit_test(an_error_is_json_with_its_kind),
+        cmocka_unit_test(the_target_is_told_raw_and_decoded),
+        cmocka_unit_test(a_reply_can_come_later),
+        cmocka_unit_test(a_wait_ends_by_its_timeout),
+        cmocka_unit_test(many_waits_are_answered_together),
+        cmocka_unit_test(stopping_answers_and_ends_every_wait),
+        cmocka_unit_test(a_handler_may_stop_its_server),
+        cmocka_unit_test(a_client_that_leaves_its_wait_harms_nothing),
+        cmocka_unit_test(a_body_over_the_limit_gets_413),
+        cmocka_unit_test(a_body_far_over_the_limit_is_not_waited_for),
+        cmocka_unit_test(chunked_bodies_are_read_and_limited),
+        cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(malformed_requests_are_refused),
+        cmocka_unit_test(oversized_headers_are_refused),
+        cmocka_unit_test(a_unix_socket_tells_who_calls),
+        cmocka_unit_test(an_old_socket_is_replaced_and_a_successors_is_left),
+        cmocka_unit_test(a_server_that_cannot_listen_says_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+#include "tests/uv/certs.h"
+#include "tests/uv/rig.h"
+#include <string.h>
+#include <time.h>
+
+struct world {
+    struct rig rig;
+    struct cert ca, other_ca, server;
+};
+
+static void setup(struct world *w)
+{
+    *w = (struct world){0};
+    w->ca = cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
+    w->other_ca = cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
+    w->server = cert_make(&(struct cert_options){
+        .cn = "belayd", .san = "DNS:belayd,IP:127.0.0.1", .usage = "serverAuth", .issuer = &w->ca});
+    rig_init(&w->rig);
+    rig_serve(&w->rig,
+        (struct http_server_options){
+            .cert_pem = w->server.cert_pem, .key_pem = w->server.key_pem, .client_ca_pem = w->ca.cert_pem});
+}
+
+static void teardown(struct world *w)
+{
+    rig_deinit(&w->rig);
+    cert_deinit(&w->server);
+    cert_deinit(&w->other_ca);
+    cert_deinit(&w->ca);
+}
+
+static struct http_request trusting(const struct world *w)
+{
+    return (struct http_request){.tls = {.ca_pem = w->ca.cert_pem}};
+}
+
+/* What the server says of a client with this certificate (NULL: none). */
+static void whoami(struct world *w, const struct cert *client, struct outcome *o)
+{
+    struct http_request q = trusting(w);
+    if (client) {
+        q.tls.cert_pem = client->cert_pem;
+        q.tls.key_pem = client->key_pem;
+    }
+    rig_fetch(&w->rig, "GET", "/whoami", q, o);
+    if (o->kind != ERR_NONE)
+        fail_msg("%s", o->text);
+    assert_int_equal(o->status, 200);
+}
+
+static void expect_cn(struct world *w, const struct cert *client, const char *start)
+{
+    struct outcome o;
+    whoami(w, client, &o);
+    if (!str_starts(buf_str(&o.body), start))
+        fail_msg("expected %s, got %s", start, buf_str(&o.body));
+    outcome_deinit(&o);
+}
+
+/* No CN, and an error that holds this word. */
+static void expect_refused(struct world *w, struct cert_options options, const char *word)
+{
+    struct outcome o;
+    struct cert client = cert_make(&options);
+    whoami(w, &client, &o);
+    const char *text = buf_str(&o.body);
+    if (!str_starts(text, "cn=-;error=") || str_starts(text, "cn=-;error=-") || !strstr(text, word))
+        fail_msg("expected a refusal with \"%s\", got %s", word, text);
+    outcome_deinit(&o);
+    cert_deinit(&client);
+}
+
+static void no_certificate_is_no_name(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    expect_cn(&w, NULL, "cn=-;error=-;unix=0;");
+    teardown(&w);
+}
+
+static void a_verified_certificate_gives_its_name(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .usage = "clientAuth", .issuer = &w.ca});
+    struct cert b = cert_make(&(struct cert_options){.cn = "node-2", .issuer = &w.ca});
+    expect_cn(&w, &a, "cn=node-1;error=-;");
+    expect_cn(&w, &b, "cn=node-2;error=-;"); /* a connection is not shared between two identities */
+    expect_cn(&w, NULL, "cn=-;error=-;");
+    expect_cn(&w, &a, "cn=node-1;error=-;");
+    cert_deinit(&a);
+    cert_deinit(&b);
+    teardown(&w);
+}
+
+static void certificates_that_do_not_verify_give_no_name(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    expect_refused(&w, (struct cert_options){.cn = "node-1", .is_expired = true, .issuer = &w.ca}, "expired");
+    expect_refused(&w, (struct cert_options){.cn = "node-1", .issuer = &w.other_ca}, "NOT trusted");
+    expect_refused(&w, (struct cert_options){.cn = "node-1"}, "NOT trusted");
+    expect_refused(&w, (struct cert_options){.cn = "n", .usage = "serverAuth", .issuer = &w.ca}, "purpose");
+    expect_refused(&w, (struct cert_options){.cn = NULL, .issuer = &w.ca}, "common name");
+    expect_refused(&w, (struct cert_options){.cn = "a", .second_cn = "b", .issuer = &w.ca}, "common name");
+    struct cert node = cert_make(&(struct cert_options){.cn = "node-1", .issuer = &w.ca});
+    expect_refused(&w, (struct cert_options){.cn = "node-2", .issuer = &node}, "NOT trusted");
+    cert_deinit(&node);
+    teardown(&w);
+}
+
+/* The connection stays up; the name does not outlive the certificate. */
+static void a_name_ends_with_its_certificate(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .valid_s = 3, .issuer = &w.ca});
+    struct outcome o = {0};
+    whoami(&w, &a, &o);
+    assert_true(str_starts(buf_str(&o.body), "cn=node-1;error=-;"));
+    for (int i = 0; i < 100000 && str_starts(buf_str(&o.body), "cn=node-1;"); i++) {
+        outcome_deinit(&o);
+        whoami(&w, &a, &o);
+    }
+    assert_true(str_starts(buf_str(&o.body), "cn=-;error="));
+    assert_non_null(strstr(buf_str(&o.body), "expired"));
+    outcome_deinit(&o);
+    cert_deinit(&a);
+    teardown(&w);
+}
+
+static void expect_denied(struct world *w, struct http_request q)
+{
+    struct outcome o;
+    rig_fetch(&w->rig, "GET", "/hello", q, &o);
+    if (o.kind != ERR_DENIED)
+        fail_msg("got %s: %s", err_kind_name(o.kind), o.text);
+    outcome_deinit(&o);
+}
+
+static void a_server_of_another_ca_is_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    expect_denied(&w, (struct http_request){.tls = {.ca_pem = w.other_ca.cert_pem}}); /* has the same name */
+    struct cert third = cert_make(&(struct cert_options){.cn = "another CA", .is_ca = true});
+    expect_denied(&w, (struct http_request){.tls = {.ca_pem = third.cert_pem}});
+    cert_deinit(&third);
+    expect_denied(&w, (struct http_request){0}); /* the system does not know our CA */
+    assert_int_equal(w.rig.n_requests, 0);
+    teardown(&w);
+}
+
+static void the_certificate_must_carry_the_name_asked_for(void **state)
+{
+    (void)state;
+    struct world w;
+    struct outcome o;
+    setup(&w);
+    struct http_request q = trusting(&w);
+    q.tls.verify_name = "belayd";
+    rig_fetch(&w.rig, "GET", "/target?x=1", q, &o);
+    if (o.kind != ERR_NONE)
+        fail_msg("%s", o.text);
+    assert_string_equal(buf_str(&o.body), "/target|/target?x=1|1");
+    outcome_deinit(&o);
+    q.tls.verify_name = "another";
+    expect_denied(&w, q);
+    struct http_request by_host = trusting(&w);
+    char url[64];
+    snprintf(url, sizeof(url), "https://localhost:%d/hello", http_server_port(w.rig.server));
+    by_host.url = url; /* the certificate does not have this name */
+    expect_denied(&w, by_host);
+    by_host.tls.verify_name = "belayd";
+    rig_fetch(&w.rig, "GET", "", by_host, &o);
+    assert_int_equal(o.status, 200);
+    outcome_deinit(&o);
+    teardown(&w);
+}
+
+static void an_expired_server_is_refused(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    struct cert old = cert_make(
+        &(struct cert_options){.cn = "belayd", .san = "IP:127.0.0.1", .is_expired = true, .issuer = &w.ca});
+    http_server_stop(w.rig.server);
+    rig_serve(&w.rig, (struct http_server_options){.cert_pem = old.cert_pem, .key_pem = old.key_pem});
+    expect_denied(&w, trusting(&w));
+    cert_deinit(&old);
+    teardown(&w);
+}
+
+static void a_malformed_key_is_denied_and_not_told(void **state)
+{
+    (void)state;
+    struct world w;
+    struct outcome o;
+    setup(&w);
+    struct http_request q = trusting(&w);
+    q.tls.cert_pem = "no certificate";
+    q.tls.key_pem = "hush-hush";
+    rig_fetch(&w.rig, "GET", "/hello", q, &o);
+    assert_int_equal(o.kind, ERR_DENIED);
+    assert_null(strstr(o.text, "hush-hush"));
+    outcome_deinit(&o);
+    teardown(&w);
+}
+
+static void plain_http_to_a_tls_server_is_an_error_and_the_reverse_too(void **state)
+{
+    (void)state;
+    struct world w;
+    struct outcome o;
+    char url[64];
+    setup(&w);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/hello", http_server_port(w.rig.server));
+    rig_fetch(&w.rig, "GET", "", (struct http_request){.url = url}, &o);
+    assert_true(o.kind != ERR_NONE);
+    outcome_deinit(&o);
+    struct http_server *tls = w.rig.server;
+    rig_serve(&w.rig, (struct http_server_options){0});
+    snprintf(url, sizeof(url), "https://127.0.0.1:%d/hello", http_server_port(w.rig.server));
+    struct http_request q = trusting(&w);
+    q.url = url;
+    rig_fetch(&w.rig, "GET", "", q, &o);
+    assert_int_equal(o.kind, ERR_UNAVAILABLE);
+    outcome_deinit(&o);
+    http_server_stop(tls);
+    teardown(&w);
+}
+
+static void waits_bodies_and_stop_work_over_tls(void **state)
+{
+    (void)state;
+    struct world w;
+    struct outcome big, echo, parked;
+    static char body[60000];
+    setup(&w);
+    memset(body, 'b', sizeof(body));
+    struct http_request q = trusting(&w);
+    rig_fetch(&w.rig, "GET", "/big", q, &big);
+    assert_int_equal(big.body.len, 1 << 20);
+    q.body = body;
+    q.body_len = sizeof(body);
+    rig_fetch(&w.rig, "POST", "/echo", q, &echo);
+    assert_int_equal(echo.body.len, sizeof(body));
+    rig_start(&w.rig, "GET", "/park", trusting(&w), &parked);
+    rig_run_until_count(&w.rig, &w.rig.n_parked, 1);
+    http_server_stop(w.rig.server);
+    w.rig.server = NULL;
+    rig_run_until(&w.rig, &parked.is_done);
+    assert_int_equal(parked.status, 503);
+    outcome_deinit(&big);
+    outcome_deinit(&echo);
+    outcome_deinit(&parked);
+    teardown(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_certificate_is_no_name),
+        cmocka_unit_test(a_verified_certificate_gives_its_name),
+        cmocka_unit_test(certificates_that_do_not_verify_give_no_name),
+        cmocka_unit_test(a_name_ends_with_its_certificate),
+        cmocka_unit_test(a_server_of_another_ca_is_refused),
+        cmocka_unit_test(the_certificate_must_carry_the_name_asked_for),
+        cmocka_unit_test(an_expired_server_is_refused),
+        cmocka_unit_test(a_malformed_key_is_denied_and_not_told),
+        cmocka_unit_test(plain_http_to_a_tls_server_is_an_error_and_the_reverse_too),
+        cmocka_unit_test(waits_bodies_and_stop_work_over_tls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

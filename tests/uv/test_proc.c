@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/uv/proc.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "tests/uv/rig.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 10000
+#define PIDS_MAX 64
+
+static const char *const mode_names[] = {"cgroup2", "hybrid", "subreaper"};
+
+/* A group, and a pipe on which everything that a task starts reports its pid. */
+struct fixture {
+    enum proc_mode mode;
+    struct proc_group *g;
+    int report[2];
+};
+
+static bool open_group(struct fixture *f, enum proc_mode mode, const struct proc_limits *limits)
+{
+    char name[64];
+    struct err e;
+    snprintf(name, sizeof(name), "belay-test-%ld", (long)getpid());
+    *f = (struct fixture){.mode = mode};
+    int rc = proc_group_open_mode(name, limits, mode, &f->g, &e);
+    if (rc == ERR_UNSUPPORTED) {
+        print_message("SKIP: %s: %s\n", mode_names[mode], e.text);
+        return false;
+    }
+    if (rc < 0)
+        fail_msg("%s: %s", mode_names[mode], e.text);
+    assert_int_equal(proc_group_mode(f->g), mode);
+    assert_int_equal(pipe2(f->report, O_CLOEXEC), 0);
+    return true;
+}
+
+static void close_group(struct fixture *f)
+{
+    proc_group_close(f->g, true);
+    close(f->report[0]);
+    close(f->report[1]);
+}
+
+/* Runs body in a child that is in the group and a session of its own. */
+typedef void (*body_fn)(const struct fixture *f);
+
+static pid_t start(const struct fixture *f, body_fn body)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    setsid();
+    if (proc_group_enter(f->g) == 0)
+        body(f);
+    _exit(0);
+}
+
+static void report(const struct fixture *f)
+{
+    pid_t pid = getpid();
+    if (write(f->report[1], &pid, sizeof(pid)) != sizeof(pid))
+        _exit(1);
+}
+
+static void report_and_wait(const struct fixture *f)
+{
+    report(f);
+    for (;;)
+        pause();
+}
+
+/* Reads n pids from the pipe; fails after a while. */
+static void read_pids(const struct fixture *f, pid_t *pids, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pollfd p = {.fd = f->report[0], .events = POLLIN};
+        assert_int_equal(poll(&p, 1, TIMEOUT_MS), 1);
+        assert_int_equal(read(f->report[0], &pids[i], sizeof(pids[i])), sizeof(pids[i]));
+    }
+}
+
+static void kill_all(struct fixture *f, pid_t keep_pid)
+{
+    struct err e;
+    if (proc_group_kill_all(f->g, keep_pid, TIMEOUT_MS, &e) < 0)
+        fail_msg("%s: %s", mode_names[f->mode], e.text);
+}
+
+static void assert_gone(const pid_t *pids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (proc_start_ticks(pids[i]) != 0)
+            fail_msg("process %ld of %zu still lives", (long)pids[i], n);
+}
+
+static void assert_no_children(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* Starts body in each mode, reads n pids, kills, and checks that all are gone and reaped. */
+static void dies_in_every_mode(body_fn body, size_t n)
+{
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pids[PIDS_MAX];
+        if (!open_group(&f, mode, NULL))
+            continue;
+        start(&f, body);
+        read_pids(&f, pids, n);
+        kill_all(&f, 0);
+        assert_gone(pids, n);
+        assert_no_children();
+        close_group(&f);
+    }
+}
+
+static void a_child_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(report_and_wait, 1);
+}
+
+static void ignore_everything(const struct fixture *f)
+{
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_IGN);
+    report_and_wait(f);
+}
+
+static void a_child_that_ignores_signals_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(ignore_everything, 1);
+}
+
+static void daemonise(const struct fixture *f)
+{
+    if (fork() > 0)
+        _exit(0);
+    setsid();
+    if (fork() > 0)
+        _exit(0);
+    report_and_wait(f);
+}
+
+static void a_daemon_that_left_its_session_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(daemonise, 1);
+}
+
+static void stop_itself(const struct fixture *f)
+{
+    if (fork() > 0)
+        report_and_wait(f);
+    report(f);
+    raise(SIGSTOP);
+    for (;;)
+        pause();
+}
+
+static void a_stopped_process_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(stop_itself, 2);
+}
+
+/* A tree of 31, half of them in sessions of their own. */
+static void grow(const struct fixture *f)
+{
+    for (int depth = 0; depth < 4; depth++) {
+        if (fork() == 0 && depth % 2)
+            setsid();
+        fork();
+    }
+    report_and_wait(f);
+}
+
+static void a_wide_tree_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(grow, 60);
+}
+
+/* Forks and ends, for ever: no pid lives long enough to be looked at. */
+static void hop(const struct fixture *f)
+{
+    report(f);
+    for (;;) {
+        pid_t pid = fork();
+        if (pid > 0)
+            _exit(0);
+        if (pid < 0)
+            pause();
+    }
+}
+
+static void a_process_that_changes_its_pid_all_the_time_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(hop, 1);
+}
+
+static void breed(const struct fixture *f)
+{
+    report(f);
+    for (int i = 0; i < 400; i++) {
+        pid_t pid = fork();
+        if (pid == 0 && i % 3 == 0)
+            setsid();
+        if (pid == 0)
+            i += 200;
+    }
+    for (;;)
+        pause();
+}
+
+static void a_fork_bomb_dies(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t first;
+        if (!open_group(&f, mode, &(struct proc_limits){.pids_max = 2000}))
+            continue;
+        start(&f, breed);
+        read_pids(&f, &first, 1);
+        kill_all(&f, 0);
+        assert_no_children();
+        close_group(&f);
+    }
+}
+
+/* ---- What the caller keeps ---- */
+
+static void the_status_of_keep_pid_stays_readable(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pids[2];
+        int status;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        pid_t child = start(&f, stop_itself);
+        read_pids(&f, pids, 2);
+        kill_all(&f, child);
+        assert_gone(pids, 2);
+        assert_int_equal(waitpid(child, &status, WNOHANG), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        assert_no_children();
+        close_group(&f);
+    }
+}
+
+static void an_empty_group_is_killed_at_once(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        kill_all(&f, 0);
+        assert_int_equal(proc_group_signal(f.g, SIGTERM), 0);
+        close_group(&f);
+    }
+}
+
+static void a_child_outside_of_the_group_is_left_alone(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        pid_t inside;
+        int status;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        pid_t outside = fork();
+        if (outside == 0)
+            for (;;)
+                pause();
+        pid_t ended = fork(); /* a zombie that is not ours to reap */
+        if (ended == 0)
+            _exit(7);
+        start(&f, report_and_wait);
+        read_pids(&f, &inside, 1);
+        siginfo_t info;
+        assert_int_equal(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+        kill_all(&f, 0);
+        assert_gone(&inside, 1);
+        assert_true(proc_start_ticks(outside) != 0);
+        assert_int_equal(waitpid(ended, &status, WNOHANG), ended);
+        assert_int_equal(WEXITSTATUS(status), 7);
+        kill(outside, SIGKILL);
+        assert_int_equal(waitpid(outside, NULL, 0), outside);
+        close_group(&f);
+    }
+}
+
+/* ---- Signals, limits, deadlines ---- */
+
+static void end_on_term(int signum)
+{
+    (void)signum;
+    _exit(9);
+}
+
+static void wait_for_term(const struct fixture *f)
+{
+    signal(SIGTERM, end_on_term);
+    if (fork() == 0)
+        setsid();
+    report_and_wait(f);
+}
+
+static void a_signal_reaches_every_process(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pids[2];
+        int status;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        pid_t child = start(&f, wait_for_term);
+        read_pids(&f, pids, 2);
+        assert_int_equal(proc_group_signal(f.g, SIGTERM), 2);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), 9);
+        assert_true(waitpid(-1, &status, 0) > 0); /* the orphan became ours */
+        assert_int_equal(WEXITSTATUS(status), 9);
+        assert_no_children();
+        close_group(&f);
+    }
+}
+
+static void a_deadline_that_passes_names_a_pid(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        struct err e;
+        pid_t pid;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        start(&f, report_and_wait);
+        read_pids(&f, &pid, 1);
+        assert_int_equal(proc_group_kill_all(f.g, 0, 0, &e), ERR_TIMEOUT);
+        kill_all(&f, 0);
+        assert_gone(&pid, 1);
+        waitpid(-1, NULL, WNOHANG);
+        assert_no_children();
+        close_group(&f);
+    }
+}
+
+static void fork_until_refused(const struct fixture *f)
+{
+    int n = 0;
+    pid_t pid;
+    while (n < 100 && (pid = fork()) > 0)
+        n++;
+    if (n < 100 && pid == 0)
+        for (;;)
+            pause();
+    pid_t answer = n;
+    if (write(f->report[1], &answer, sizeof(answer)) == sizeof(answer))
+        pause();
+}
+
+static void limits_hold_where_there_are_controllers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t n;
+    if (!open_group(&f, PROC_CGROUP_HYBRID,
+            &(struct proc_limits){.memory_bytes = 256 << 20, .cpus_milli = 2000, .pids_max = 10}))
+        return;
+    start(&f, fork_until_refused);
+    read_pids(&f, &n, 1);
+    int64_t peak = proc_group_memory_peak(f.g);
+    kill_all(&f, 0);
+    if (n == 100)
+        print_message("SKIP: this machine has no pids controller for us\n");
+    else
+        assert_int_equal(n, 9); /* and the process itself */
+    if (peak < 0)
+        print_message("SKIP: this machine has no memory controller for us\n");
+    else
+        assert_true(peak > 0 && peak <= 256 << 20);
+    close_group(&f);
+}
+
+static void say_what_is_inherited(const struct fixture *f)
+{
+    pid_t n = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        n += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
+    if (write(f->report[1], &n, sizeof(n)) == sizeof(n))
+        _exit(0);
+}
+
+static void a_task_inherits_no_descriptor(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t n;
+    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
+    int loose = open("/dev/null", O_RDONLY);
+    pid_t child = start(&f, say_what_is_inherited);
+    read_pids(&f, &n, 1);
+    assert_int_equal(n, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(loose);
+    close_group(&f);
+}
+
+static void names_are_checked(void **state)
+{
+    (void)state;
+    char longer[120] = {0};
+    memset(longer, 'x', sizeof(longer) - 1);
+    const char *const bad[] = {"", ".", "..", "a/b", "../a", "a b", "-x", longer};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct proc_group *g;
+        struct err e;
+        assert_int_equal(proc_group_open(bad[i], NULL, &g, &e), ERR_INVALID);
+    }
+}
+
+static void the_best_mode_is_chosen_and_works(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    struct err e;
+    pid_t pid;
+    assert_int_equal(proc_group_open("belay-test-best", NULL, &f.g, &e), 0);
+    f.mode = proc_group_mode(f.g);
+    print_message("mode: %s\n", mode_names[f.mode]);
+    assert_int_equal(pipe2(f.report, O_CLOEXEC), 0);
+    start(&f, daemonise);
+    read_pids(&f, &pid, 1);
+    kill_all(&f, 0);
+    assert_gone(&pid, 1);
+    close_group(&f);
+}
+
+/* ---- Groups in groups, restarts ---- */
+
+/* A task that makes a group of its own (an agent on the emulator) and puts something into it. */
+static void nest(const struct fixture *f)
+{
+    struct fixture inner = *f;
+    struct err e;
+    if (proc_group_open_mode("inner", NULL, f->mode, &inner.g, &e) < 0)
+        _exit(1);
+    start(&inner, daemonise);
+    report_and_wait(f);
+}
+
+static void a_group_within_a_group_dies_with_it(void **state)
+{
+    (void)state;
+    dies_in_every_mode(nest, 2);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        _exit(3);
+    close(fd);
+}
+
+/* Freezes itself in the v1 freezer. The test's process finds its own directory the simple way. */
+static void freeze_itself(const struct fixture *f)
+{
+    char line[512], path[600] = "";
+    FILE *in = fopen("/proc/self/cgroup", "re");
+    while (in && fgets(line, sizeof(line), in)) {
+        char *at = strstr(line, ":freezer:");
+        if (at && sscanf(at + 9, "%500s", line) == 1)
+            snprintf(path, sizeof(path), "/sys/fs/cgroup/freezer%s/freezer.state", line);
+    }
+    if (fork() == 0) {
+        report(f);
+        if (path[0])
+            write_file(path, "FROZEN");
+    }
+    report_and_wait(f);
+}
+
+static void a_task_that_froze_itself_dies(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t pids[2];
+    if (access("/sys/fs/cgroup/freezer", F_OK) != 0 || !open_group(&f, PROC_CGROUP_HYBRID, NULL)) {
+        print_message("SKIP: no v1 freezer\n");
+        return;
+    }
+    start(&f, freeze_itself);
+    read_pids(&f, pids, 2);
+    kill_all(&f, 0);
+    assert_gone(pids, 2);
+    close_group(&f);
+}
+
+static void a_reopened_group_finds_what_is_in_it(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        pid_t pid;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        pid_t first_caller = fork();
+        if (first_caller == 0) {
+            start(&f, daemonise);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(first_caller, NULL, 0), first_caller);
+        read_pids(&f, &pid, 1);
+        close(f.report[0]);
+        close(f.report[1]);
+        proc_group_close(f.g, false);
+        assert_true(open_group(&f, mode, NULL));
+        kill_all(&f, 0);
+        assert_gone(&pid, 1);
+        close_group(&f);
+        while (waitpid(-1, NULL, 0) > 0)
+            continue;
+    }
+}
+
+/* ---- Inits and trees ---- */
+
+static pid_t start_init(struct fixture *f, body_fn body)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        setsid();
+        if (proc_group_enter(f->g) < 0 || proc_become_init() < 0)
+            _exit(99);
+        body(f);
+        _exit(5);
+    }
+    proc_group_add_root(f->g, pid);
+    return pid;
+}
+
+static void end_with_5(const struct fixture *f)
+{
+    if (fork() == 0) {
+        report(f);
+        raise(SIGSTOP); /* the orphan holds the init */
+        _exit(6);
+    }
+}
+
+static void an_init_waits_for_all_and_tells_the_first_ones_code(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t orphan;
+    int status;
+    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
+    pid_t init = start_init(&f, end_with_5);
+    read_pids(&f, &orphan, 1);
+    assert_int_equal(waitpid(init, &status, WNOHANG), 0);
+    kill(init, SIGTERM); /* deaf */
+    kill(orphan, SIGKILL);
+    assert_int_equal(waitpid(init, &status, 0), init);
+    assert_int_equal(WEXITSTATUS(status), 5);
+    assert_no_children();
+    close_group(&f);
+}
+
+static void groups_with_roots_do_not_touch_each_other(void **state)
+{
+    (void)state;
+    struct fixture a, b;
+    pid_t of_a[2], of_b[2];
+    int status;
+    assert_true(open_group(&a, PROC_SUBREAPER, NULL));
+    assert_true(open_group(&b, PROC_SUBREAPER, NULL));
+    pid_t init_a = start_init(&a, stop_itself), init_b = start_init(&b, daemonise);
+    read_pids(&a, of_a, 2);
+    read_pids(&b, of_b, 1);
+    kill_all(&b, 0);
+    assert_gone(of_b, 1);
+    assert_true(proc_start_ticks(of_a[0]) && proc_start_ticks(of_a[1]));
+    assert_int_equal(waitpid(init_b, &status, 0), init_b);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(waitpid(init_a, &status, WNOHANG), 0);
+    kill_all(&b, 0); /* its root is gone: nothing happens */
+    kill_all(&a, 0);
+    assert_gone(of_a, 2);
+    assert_int_equal(waitpid(init_a, &status, 0), init_a);
+    assert_no_children();
+    close_group(&a);
+    close_group(&b);
+}
+
+static void subreaper_with_daemons(const struct fixture *f)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (fork() == 0)
+        daemonise(f);
+    if (fork() == 0)
+        hop(f);
+    report_and_wait(f);
+}
+
+static void a_tree_dies_with_its_root_last(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err e;
+    pid_t pids[3];
+    int status;
+    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
+    pid_t root = start(&f, subreaper_with_daemons);
+    read_pids(&f, pids, 3);
+    if (proc_tree_kill(root, TIMEOUT_MS, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_gone(pids, 3);
+    assert_int_equal(waitpid(root, &status, WNOHANG), root);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_no_children();
+    assert_int_equal(proc_tree_kill(root, TIMEOUT_MS, &e), 0); /* gone already */
+    close_group(&f);
+}
+
+static void start_ticks_tell_the_living(void **state)
+{
+    (void)state;
+    assert_true(proc_start_ticks(getpid()) > 0);
+    assert_int_equal(proc_start_ticks(getpid()), proc_start_ticks(getpid()));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(proc_start_ticks(pid), 0); /* a zombie */
+    waitpid(pid, NULL, 0);
+    assert_int_equal(proc_start_ticks(pid), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_dies),
+        cmocka_unit_test(a_child_that_ignores_signals_dies),
+        cmocka_unit_test(a_daemon_that_left_its_session_dies),
+        cmocka_unit_test(a_stopped_process_dies),
+        cmocka_unit_test(a_wide_tree_dies),
+        cmocka_unit_test(a_process_that_changes_its_pid_all_the_time_dies),
+        cmocka_unit_test(a_fork_bomb_dies),
+        cmocka_unit_test(the_status_of_keep_pid_stays_readable),
+        cmocka_unit_test(an_empty_group_is_killed_at_once),
+        cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
+        cmocka_unit_test(a_signal_reaches_every_process),
+        cmocka_unit_test(a_deadline_that_passes_names_a_pid),
+        cmocka_unit_test(limits_hold_where_there_are_controllers),
+        cmocka_unit_test(a_task_inherits_no_descriptor),
+        cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(the_best_mode_is_chosen_and_works),
+        cmocka_unit_test(a_group_within_a_group_dies_with_it),
+        cmocka_unit_test(a_task_that_froze_itself_dies),
+        cmocka_unit_test(a_reopened_group_finds_what_is_in_it),
+        cmocka_unit_test(an_init_waits_for_all_and_tells_the_first_ones_code),
+        cmocka_unit_test(groups_with_roots_do_not_touch_each_other),
+        cmocka_unit_test(a_tree_dies_with_its_root_last),
+        cmocka_unit_test(start_ticks_tell_the_living),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
