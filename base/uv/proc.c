@@ -186,11 +186,12 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
     signal_groups(&t, signum);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
-        if (!p->is_marked || !proc_entry_is_alive(p) || (only_new && proc_entry_is_stopped(p)))
+        if (!p->is_marked)
             continue;
-        if (only_new && pids_has(&h->seen, p->pid))
-            continue; /* told to stop already, and it will */
-        pids_add(&h->seen, p->pid);
+        bool is_known = pids_has(&h->seen, p->pid);
+        pids_add(&h->seen, p->pid); /* zombies too: they may become ours to reap */
+        if (!proc_entry_is_alive(p) || (only_new && (is_known || proc_entry_is_stopped(p))))
+            continue; /* dead, or told to stop already */
         kill(p->pid, signum);
         n++;
     }
