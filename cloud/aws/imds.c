@@ -171,7 +171,9 @@ static void on_token(void *ctx, const struct err *e, const struct http_reply *re
     struct imds *m = ctx;
     if (!is_wanted(m))
         return;
-    if (e) {
+    if (e && e->kind == ERR_TIMEOUT) {
+        fail(m, "/latest/api/token (in a container: the instance needs a metadata hop limit of 2)", e);
+    } else if (e) {
         fail(m, path, e);
     } else if (reply->status == 404) {
         struct err none;

@@ -271,6 +271,7 @@ static void metadata_failures_keep_their_kind(void **state)
     create(g);
     get(g);
     assert_int_equal(g->e.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(g->e.text, "hop limit"));
     fake_http_route(&g->http, "PUT", TOKEN, 403, "");
     get(g);
     assert_int_equal(g->e.kind, ERR_DENIED);
