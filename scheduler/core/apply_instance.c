@@ -29,8 +29,7 @@ static int check_pool(const struct pool *known, const struct pool_row *r, struct
 
 static void reprice_owned(struct model *m, const struct pool *p)
 {
-    LIST_FOREACH(&m->all_nodes, l)
-    {
+    LIST_FOREACH (&m->all_nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || n->row.price_uusd_h == p->row.usd_per_hour_uusd)
             continue;
@@ -58,8 +57,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
 
 static struct offer *find_offer(const struct pool *p, const struct offer_row *r)
 {
-    LIST_FOREACH(&p->offers, l)
-    {
+    LIST_FOREACH (&p->offers, l) {
         struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         if (o->row.market == r->market && strcmp(o->row.type, r->type) == 0 &&
             strcmp(o->row.zone, r->zone) == 0)
@@ -133,13 +131,11 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
     if (ev->price.uusd_h < 0)
         return err_set(e, ERR_INVALID, "the price of %s in %s is negative", ev->price.type, ev->price.region);
     ret_outcome->id = CORE_ID_NONE;
-    LIST_FOREACH(&m->all_pools, lp)
-    {
+    LIST_FOREACH (&m->all_pools, lp) {
         struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!p->row.elastic || strcmp(p->row.region, ev->price.region) != 0)
             continue;
-        LIST_FOREACH(&p->offers, lo)
-        {
+        LIST_FOREACH (&p->offers, lo) {
             struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             if (!reprice(o, ev))
                 continue;

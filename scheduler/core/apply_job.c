@@ -305,6 +305,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     if (!a || ref.sequence <= a->row.sequence)
         return 0; /* fenced, or told before */
     struct job_row *j = &a->job->row;
+    a->save_failed = false;
     a->row.sequence = ref.sequence;
     a->row.save_ms += ev->checkpoint.took_ms;
     touch_attempt(m, a);
@@ -332,8 +333,10 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
     (void)e;
     struct attempt *a = live_attempt(m, ev->save_failed.job, ev->save_failed.attempt, ev->save_failed.node);
     ret_outcome->id = ev->save_failed.job;
-    if (a)
-        history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
+    if (!a)
+        return 0;
+    a->save_failed = true;
+    history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
     return 0;
 }
 

@@ -234,11 +234,11 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
     if (list_is_empty(&n->attempts))
         history(
             m, ev->now, "notice", (struct history_of){.node = n, .a = ev->notice.deadline.ms}, "%s", what);
-    LIST_FOREACH(&n->attempts, l)
-    history(m, ev->now, "notice",
-        (struct history_of){
-            .attempt = LIST_ENTRY(l, struct attempt, on_node), .node = n, .a = ev->notice.deadline.ms},
-        "%s", what);
+    LIST_FOREACH (&n->attempts, l)
+        history(m, ev->now, "notice",
+            (struct history_of){
+                .attempt = LIST_ENTRY(l, struct attempt, on_node), .node = n, .a = ev->notice.deadline.ms},
+            "%s", what);
     if (kind != NOTICE_TYPE_RECLAIM)
         return 0;
     node_move(m, n, NODE_NOTICED, ev->now);
@@ -261,8 +261,8 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
     history(m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied", n->row.name);
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, ev->now);
-    LIST_FOREACH(&n->attempts, l)
-    attempt_stop(m, LIST_ENTRY(l, struct attempt, on_node), END_DRAINED, true);
+    LIST_FOREACH (&n->attempts, l)
+        attempt_stop(m, LIST_ENTRY(l, struct attempt, on_node), END_DRAINED, true);
     return 0;
 }
 

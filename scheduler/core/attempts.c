@@ -41,18 +41,34 @@ static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
     return a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
 }
 
-static void describe_end(const struct attempt *a, char *out, size_t size)
+/* For people; "succeeded" and "failed" say more (describe_end). */
+static const char *const end_words[] = {
+    [END_NONE] = "ended",
+    [END_SUCCEEDED] = "succeeded",
+    [END_FAILED] = "failed",
+    [END_USER] = "stopped for its user",
+    [END_TIMEOUT] = "ran into its time limit",
+    [END_RECLAIMED] = "its node was reclaimed",
+    [END_NODE_LOST] = "its node was lost",
+    [END_CAPACITY] = "there was no capacity for it",
+    [END_EVICTED] = "evicted",
+    [END_BUDGET] = "stopped by a budget",
+    [END_WINDOW] = "its window closed",
+    [END_DRAINED] = "its node was drained",
+    [END_CHECKPOINTED] = "saved and asked to be continued",
+};
+
+static void describe_end(const struct attempt_row *a, char *out, size_t size)
 {
-    const char *name = end_kind_names[a->row.end], *sep = a->row.text[0] ? ": " : "";
-    char ran[32];
-    if (a->row.end == END_SUCCEEDED && wall_is_set(a->row.started_at)) {
-        time_format_duration(a->row.ended_at.ms - a->row.started_at.ms, ran, sizeof ran);
-        text_format(out, size, "%s after %s%s%s", name, ran, sep, a->row.text);
-    } else if (a->row.end == END_FAILED) {
-        text_format(out, size, "%s with exit code %" PRId32 "%s%s", name, a->row.exit_code, sep, a->row.text);
-    } else {
-        text_format(out, size, "%s%s%s", name, sep, a->row.text);
+    char more[48] = "";
+    if (a->end == END_FAILED) {
+        text_format(more, sizeof more, " with exit code %" PRId32, a->exit_code);
+    } else if (a->end == END_SUCCEEDED && wall_is_set(a->started_at) && a->ended_at.ms >= a->started_at.ms) {
+        char ran[32];
+        time_format_duration(a->ended_at.ms - a->started_at.ms, ran, sizeof ran);
+        text_format(more, sizeof more, " after %s", ran);
     }
+    text_format(out, size, "%s%s%s%s", end_words[a->end], more, a->text[0] ? ": " : "", a->text);
 }
 
 /* What the next attempt computes again, in the program's own steps where it tells them. */
@@ -100,7 +116,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     STR_COPY(a->row.text, v.text ? v.text : text);
     int64_t lost_ms = ledger_attempt(m, a);
     char what[CORE_TEXT_MAX];
-    describe_end(a, what, sizeof what);
+    describe_end(&a->row, what, sizeof what);
     history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = v.again ? lost_ms : 0},
         "%s", what);
     j->row.end = v.end;
@@ -120,6 +136,6 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)
 {
     enum end_kind end = n->row.notice == NOTICE_TYPE_RECLAIM ? END_RECLAIMED : END_NODE_LOST;
-    LIST_FOREACH(&n->attempts, l)
-    attempt_end(m, now, LIST_ENTRY(l, struct attempt, on_node), end, 0, text);
+    LIST_FOREACH (&n->attempts, l)
+        attempt_end(m, now, LIST_ENTRY(l, struct attempt, on_node), end, 0, text);
 }

@@ -78,8 +78,7 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
     struct resources used = {0};
     if (n->row.state == NODE_GONE || model_node(m, n->row.id) != n || n->row.id >= m->next.next_node)
         return BROKEN("node %" PRId64 " is gone or not indexed", n->row.id);
-    LIST_FOREACH(&n->attempts, l)
-    {
+    LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         resources_give(&used, &a->job->row.need);
         if (a->node != n || a->job->attempt != a || n->row.state == NODE_LOST)
@@ -101,8 +100,7 @@ static int check_nodes(const struct model *m, struct err *e)
 {
     size_t seen = 0;
     int64_t last = CORE_ID_NONE, lost = 0;
-    LIST_FOREACH(&m->all_nodes, l)
-    {
+    LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         int rc = check_node(m, n, e);
         if (rc)
@@ -122,8 +120,7 @@ static int check_nodes(const struct model *m, struct err *e)
 static int check_instances(const struct model *m, struct err *e)
 {
     size_t seen = 0;
-    LIST_FOREACH(&m->all_instances, l)
-    {
+    LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         bool coming = i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED;
         if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
@@ -144,12 +141,11 @@ static int check_instances(const struct model *m, struct err *e)
 
 static int check_pools(const struct model *m, struct err *e)
 {
-    LIST_FOREACH(&m->all_pools, l)
-    {
+    LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int32_t n = 0;
-        LIST_FOREACH(&m->all_instances, li)
-        n += LIST_ENTRY(li, struct instance, in_all)->pool == p;
+        LIST_FOREACH (&m->all_instances, li)
+            n += LIST_ENTRY(li, struct instance, in_all)->pool == p;
         if (n != p->n_nodes)
             return BROKEN(
                 "pool %s has %" PRId32 " instances but counts %" PRId32, p->row.name, n, p->n_nodes);

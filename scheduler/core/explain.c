@@ -66,8 +66,7 @@ static bool suits(struct survey *v, const struct shape *s, const struct resource
 
 static void survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
 {
-    LIST_FOREACH(&m->all_nodes, l)
-    {
+    LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!serves(n->pool, s) || !suits(v, s, &n->row.total, n->row.market))
             continue;
@@ -82,13 +81,11 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
 
 static void survey_offers(const struct model *m, const struct shape *s, struct survey *v)
 {
-    LIST_FOREACH(&m->all_pools, lp)
-    {
+    LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
             continue;
-        LIST_FOREACH(&p->offers, lo)
-        {
+        LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, &total, o->row.market);
@@ -123,8 +120,7 @@ static bool explain_impossible(
 
 static void explain_coming(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
-    LIST_FOREACH(&m->all_instances, l)
-    {
+    LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = model_offer_of(m, i);
         if (!link_is_in(&i->coming) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
@@ -142,16 +138,14 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
 
 static void explain_offers(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
-    LIST_FOREACH(&m->all_pools, lp)
-    {
+    LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
             continue;
         if (p->n_nodes >= p->row.max_nodes)
             say(a, "pool-full", "pool %s has %" PRId32 " of at most %" PRId32 " nodes", p->row.name,
                 p->n_nodes, p->row.max_nodes);
-        LIST_FOREACH(&p->offers, lo)
-        {
+        LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             struct mono until = o->row.avoid_until;

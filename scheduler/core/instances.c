@@ -96,8 +96,7 @@ void instance_move(struct model *m, struct instance *i, enum instance_state to, 
 struct offer *model_offer_of(const struct model *m, const struct instance *i)
 {
     (void)m;
-    LIST_FOREACH(&i->pool->offers, l)
-    {
+    LIST_FOREACH (&i->pool->offers, l) {
         struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         if (o->row.market == i->row.market && strcmp(o->row.type, i->row.type) == 0 &&
             strcmp(o->row.zone, i->row.zone) == 0)
@@ -118,8 +117,7 @@ static bool comes_before(const struct offer_row *a, const struct offer_row *b)
 void offer_place(struct pool *p, struct offer *o)
 {
     link_remove(&o->in_pool);
-    LIST_FOREACH(&p->offers, l)
-    {
+    LIST_FOREACH (&p->offers, l) {
         if (comes_before(&o->row, &LIST_ENTRY(l, struct offer, in_pool)->row)) {
             list_insert_before(l, &o->in_pool);
             return;

@@ -45,8 +45,7 @@ static void add_bin(
 
 static void add_coming(struct work *w, const struct list *l)
 {
-    LIST_FOREACH(l, k)
-    {
+    LIST_FOREACH (l, k) {
         const struct instance *i = LIST_ENTRY(k, struct instance, coming);
         const struct offer *o = model_offer_of(w->m, i);
         struct resources total = {0};
@@ -60,15 +59,13 @@ static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
     if (!list_is_empty(&w->m->noticed)) {
-        LIST_FOREACH(&w->m->by_growth, l)
-        {
+        LIST_FOREACH (&w->m->by_growth, l) {
             const struct node *n = LIST_ENTRY(l, struct node, by_growth);
             add_bin(w->p, &n->free, n->pool, n->row.market);
         }
     }
     w->n_up = w->p->n_bins;
-    LIST_FOREACH(&w->m->all_pools, l)
-    {
+    LIST_FOREACH (&w->m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         add_coming(w, &p->intended);
         add_coming(w, &p->booting);
@@ -92,8 +89,7 @@ static int64_t fill(struct bin *b, const struct shape *s, int64_t n)
 static void gather_room(struct work *w)
 {
     w->p->n_room = 0;
-    LIST_FOREACH(&w->m->all_pools, l)
-    {
+    LIST_FOREACH (&w->m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int64_t room = p->row.elastic ? p->row.max_nodes - p->n_nodes : 0;
         int64_t *r =
@@ -129,13 +125,11 @@ static struct offer *best_offer(struct work *w, const struct shape *s, int64_t n
 {
     struct offer *best = NULL;
     int64_t best_serves = 0;
-    LIST_FOREACH(&w->m->all_pools, lp)
-    {
+    LIST_FOREACH (&w->m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool_serves(p, s) || w->p->room[p->index] == 0)
             continue;
-        LIST_FOREACH(&p->offers, lo)
-        {
+        LIST_FOREACH (&p->offers, lo) {
             struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             int64_t serves = resources_times(&total, &s->need);
@@ -176,11 +170,9 @@ static void gather_movers(struct work *w)
 {
     struct map places = {0}; /* shape id -> where in movers, one up */
     w->p->n_movers = 0;
-    LIST_FOREACH(&w->m->noticed, ln)
-    {
+    LIST_FOREACH (&w->m->noticed, ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
-        LIST_FOREACH(&n->attempts, la)
-        {
+        LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
             if (j->row.state != JOB_RUNNING)
                 continue;

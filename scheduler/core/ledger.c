@@ -19,9 +19,11 @@ static int64_t span_ms(struct wall from, struct wall to)
     return to.ms - from.ms;
 }
 
-static int64_t within(int64_t ms, int64_t max)
+/* At least 0, at most max. */
+static int64_t within(int64_t value, int64_t max)
 {
-    return ms < 0 ? 0 : ms > max ? max : ms;
+    int64_t most = max > 0 ? max : 0;
+    return value < 0 ? 0 : value > most ? most : value;
 }
 
 static bool saved_here(const struct attempt *a)
@@ -37,8 +39,8 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
         return 0;
     if (!saved_here(a))
         return span_ms(from, a->row.ended_at);
-    if (j->progress != PROGRESS_NONE && j->progress == j->last_good_progress)
-        return 0;
+    if (a->row.exit_code == JOB_EXIT_CHECKPOINTED && !a->save_failed)
+        return 0; /* it saved and did nothing more */
     return span_ms(j->last_good_at, a->row.ended_at);
 }
 

@@ -158,8 +158,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         if (j->row.state != JOB_PENDING && !j->attempt)
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
                 sm_name(&job_sm, (int)j->row.state));
-    LIST_FOREACH(&m->all_instances, l)
-    {
+    LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)
             return err_set(e, ERR_CORRUPT,

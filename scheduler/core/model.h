@@ -34,6 +34,7 @@ struct attempt {
     struct attempt_row row;
     struct job *job;
     struct node *node;
+    bool save_failed; /* its last save; not stored */
     struct link on_node;
     struct link dirty;
 };

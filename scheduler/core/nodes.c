@@ -180,8 +180,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
         if (!wish_allows(s->wish, (enum market)market))
             continue;
         struct node *best = only ? tightest(&only->by_free[market], &s->need) : NULL;
-        LIST_FOREACH(&m->all_pools, l)
-        {
+        LIST_FOREACH (&m->all_pools, l) {
             if (only)
                 break;
             best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], &s->need));

@@ -102,8 +102,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
 /* Idle nodes stand in the order in which they became so; one that joined lately may be passed over. */
 static void consider_idle(const struct pool *p, struct stamp now, struct mono *best, struct event *ret_event)
 {
-    LIST_FOREACH(&p->idle, l)
-    {
+    LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
         struct mono due = after(n->idle_since, p->row.idle_timeout_ms);
         struct mono cool = after(n->instance->since, p->row.cooldown_ms);
@@ -133,8 +132,7 @@ static struct mono next_end(const struct model *m, struct stamp now, struct even
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
     consider_lost(m, &best, ret_event);
-    LIST_FOREACH(&m->all_pools, l)
-    {
+    LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         consider_idle(p, now, &best, ret_event);
         consider_booting(p, &best, ret_event);
@@ -176,8 +174,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
     int64_t known = unfit_at(p, s);
     if (known < 0)
         return true;
-    LIST_FOREACH(&m->by_growth, l)
-    {
+    LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;

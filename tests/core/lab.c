@@ -169,8 +169,7 @@ void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_m
 
 void lab_heartbeats(struct lab *l)
 {
-    LIST_FOREACH(model_nodes(l->m), k)
-    {
+    LIST_FOREACH (model_nodes(l->m), k) {
         const struct node *n = LIST_ENTRY(k, struct node, in_all);
         if (n->row.state != NODE_LOST)
             lab_apply(l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = n->row.id});
