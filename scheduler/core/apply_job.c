@@ -28,13 +28,13 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     retire_job(m, j);
 }
 
-static int named_job(const struct model *m, int64_t id, struct job **ret_job, struct err *e)
+/* What a user named, or NULL with the error set. */
+static struct job *named_job(const struct model *m, int64_t id, struct err *e)
 {
     struct job *j = model_job(m, id);
     if (!j)
-        return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
-    *ret_job = j;
-    return 0;
+        err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
+    return j;
 }
 
 /* The live attempt that an agent's report is about, or NULL: stale. */
@@ -113,10 +113,9 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
 
 int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j;
-    int rc = named_job(m, ev->cancel.job, &j, e);
-    if (rc)
-        return rc;
+    struct job *j = named_job(m, ev->cancel.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
         return 0;
@@ -137,10 +136,9 @@ int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_ou
 
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j;
-    int rc = named_job(m, ev->requeue.job, &j, e);
-    if (rc)
-        return rc;
+    struct job *j = named_job(m, ev->requeue.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
     if (j->row.state == JOB_CANCELLING)
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
@@ -155,10 +153,9 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
 
 int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j;
-    int rc = named_job(m, ev->place.job, &j, e);
-    if (rc)
-        return rc;
+    struct job *j = named_job(m, ev->place.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
     struct node *n = model_node(m, ev->place.node);
     if (j->row.state != JOB_PENDING || !n || !node_takes_work(n) || !resources_fit(&j->row.need, &n->free))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 " (any more)",

@@ -9,13 +9,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int named_node(const struct model *m, int64_t id, struct node **ret_node, struct err *e)
+/* What a user named, or NULL with the error set. */
+static struct node *named_node(const struct model *m, int64_t id, struct err *e)
 {
     struct node *n = model_node(m, id);
     if (!n)
-        return err_set(e, ERR_NOT_FOUND, "there is no node %" PRId64 " (any more)", id);
-    *ret_node = n;
-    return 0;
+        err_set(e, ERR_NOT_FOUND, "there is no node %" PRId64 " (any more)", id);
+    return n;
 }
 
 void node_gone(struct model *m, struct node *n, struct stamp now, const char *text)
@@ -249,10 +249,9 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
 
 int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct node *n;
-    int rc = named_node(m, ev->drain.node, &n, e);
-    if (rc)
-        return rc;
+    struct node *n = named_node(m, ev->drain.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
     if (n->row.drain)
         return 0;
@@ -268,10 +267,9 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
 
 int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct node *n;
-    int rc = named_node(m, ev->undrain.node, &n, e);
-    if (rc)
-        return rc;
+    struct node *n = named_node(m, ev->undrain.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
     if (!n->row.drain)
         return 0;
@@ -285,10 +283,9 @@ int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_o
 
 int apply_node_delete(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct node *n;
-    int rc = named_node(m, ev->node_delete.node, &n, e);
-    if (rc)
-        return rc;
+    struct node *n = named_node(m, ev->node_delete.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
     if (n->instance)
         return err_set(e, ERR_CONFLICT,
             "node %s is a provider's machine: drain it, and it is ended when it is idle", n->row.name);
@@ -302,10 +299,9 @@ int apply_node_delete(struct model *m, const struct event *ev, struct outcome *r
 
 int apply_node_lost(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct node *n;
-    int rc = named_node(m, ev->lost.node, &n, e);
-    if (rc)
-        return rc;
+    struct node *n = named_node(m, ev->lost.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
     if (n->row.state == NODE_LOST)
         return 0;

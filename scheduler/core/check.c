@@ -122,11 +122,11 @@ static int check_instances(const struct model *m, struct err *e)
     size_t seen = 0;
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        bool coming = i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED;
+        bool booting = i->row.state == INSTANCE_LAUNCHED;
         if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
             i->row.id >= m->next.next_instance)
             return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);
-        if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) || coming != link_is_in(&i->coming))
+        if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) || booting != link_is_in(&i->booting))
             return BROKEN("instance %" PRId64 " is %s but %s node", i->row.id,
                 sm_name(&instance_sm, (int)i->row.state), i->node ? "has a" : "has no");
         if (i->node && i->node->row.id != i->row.node)

@@ -123,7 +123,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = model_offer_of(m, i);
-        if (!link_is_in(&i->coming) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
+        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
             continue;
         struct resources total = offer_total(o);
         if (!resources_fit(&s->need, &total))

@@ -141,6 +141,7 @@ void ledger_instance(struct model *m, const struct instance *i);
 
 /* ---- instances (instances.c) ---- */
 struct pool *pool_add(struct model *m, const struct pool_row *r);
+bool instance_is_coming(const struct instance *i); /* INTENDED or LAUNCHED */
 void instance_index(struct model *m, struct instance *i);
 void instance_unindex(struct model *m, struct instance *i);
 void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now);

@@ -19,11 +19,14 @@ static void provider_key(const char *region, const char *id, char *out)
 
 static void refresh(struct instance *i)
 {
-    link_remove(&i->coming);
-    if (i->row.state == INSTANCE_INTENDED)
-        list_push_back(&i->pool->intended, &i->coming);
-    else if (i->row.state == INSTANCE_LAUNCHED)
-        list_push_back(&i->pool->booting, &i->coming);
+    link_remove(&i->booting);
+    if (i->row.state == INSTANCE_LAUNCHED)
+        list_push_back(&i->pool->booting, &i->booting);
+}
+
+bool instance_is_coming(const struct instance *i)
+{
+    return i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED;
 }
 
 struct pool *pool_add(struct model *m, const struct pool_row *r)
@@ -60,7 +63,7 @@ void instance_unindex(struct model *m, struct instance *i)
         smap_remove(&m->provider_ids, key);
     }
     link_remove(&i->in_all);
-    link_remove(&i->coming);
+    link_remove(&i->booting);
     i->pool->n_nodes--;
     m->change++;
 }

@@ -4,9 +4,10 @@
  * only when something changed on which it depends.
  *
  * Demand is put into bins in this order: the room left on nodes (only jobs on noticed nodes look there:
- * pending ones were just found not to fit), instances on their way, and what is planned here already. What is
- * left is covered by the offer of the lowest rank, then the lowest price per job that it serves at once, as
- * far as its pool may grow.
+ * pending ones were just found not to fit); instances on their way, by id; and what is planned here already,
+ * in the order in which it will get its ids, so that counting again half-way comes to the same. What is left
+ * is covered by the offer of the lowest rank, then the lowest price per job that it serves at once, as far as
+ * its pool may grow.
  */
 #include "scheduler/core/planner.h"
 
@@ -43,18 +44,6 @@ static void add_bin(
     *b = (struct bin){.free = *free_now, .pool = pool, .market = market};
 }
 
-static void add_coming(struct work *w, const struct list *l)
-{
-    LIST_FOREACH (l, k) {
-        const struct instance *i = LIST_ENTRY(k, struct instance, coming);
-        const struct offer *o = model_offer_of(w->m, i);
-        struct resources total = {0};
-        if (o)
-            total = offer_total(o);
-        add_bin(w->p, &total, i->pool, i->row.market);
-    }
-}
-
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
@@ -65,10 +54,13 @@ static void gather_bins(struct work *w)
         }
     }
     w->n_up = w->p->n_bins;
-    LIST_FOREACH (&w->m->all_pools, l) {
-        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        add_coming(w, &p->intended);
-        add_coming(w, &p->booting);
+    LIST_FOREACH (&w->m->all_instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        const struct offer *o = instance_is_coming(i) ? model_offer_of(w->m, i) : NULL;
+        if (!o)
+            continue;
+        struct resources total = offer_total(o);
+        add_bin(w->p, &total, i->pool, i->row.market);
     }
 }
 

@@ -64,7 +64,7 @@ struct instance {
     struct pool *pool;
     struct mono since;  /* when it entered its state, in this process's life */
     struct link in_all; /* every instance that is not GONE, by id */
-    struct link coming; /* of the pool: INTENDED or LAUNCHED */
+    struct link booting; /* of the pool: LAUNCHED */
     struct link dirty;
 };
 
@@ -75,7 +75,7 @@ struct pool {
     struct list offers; /* by rank, then price, then id */
     struct tree by_free[3]; /* by market: nodes that take work */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
-    struct list intended, booting; /* INTENDED, LAUNCHED instances, longest first */
+    struct list booting;    /* LAUNCHED instances, longest first */
     struct link in_all;
     struct link dirty;
 };

@@ -121,7 +121,7 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
     struct link *l = list_first(&p->booting);
     if (!l)
         return;
-    const struct instance *i = LIST_ENTRY(l, struct instance, coming);
+    const struct instance *i = LIST_ENTRY(l, struct instance, booting);
     struct event ev = end_after(i, "did not join", p->row.boot_timeout_ms);
     consider(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
 }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/core/shelf.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define APPEND(array, n)                                                                                     \
+    ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array)) : (array),     \
+        memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
+
+/* By id, which grows: made up to id. */
+#define AT(array, n, id)                                                                                     \
+    ({                                                                                                       \
+        while ((int64_t)(n) <= (id))                                                                         \
+            (void)APPEND(array, n);                                                                          \
+        &(array)[id];                                                                                        \
+    })
+
+void shelf_deinit(struct shelf *s)
+{
+    free(s->jobs);
+    free(s->attempts);
+    free(s->nodes);
+    free(s->instances);
+    free(s->pools);
+    free(s->offers);
+    free(s->by_job);
+    free(s->by_instance);
+    free(s->newest);
+    *s = (struct shelf){0};
+}
+
+static void put_job(struct shelf *s, const struct job_row *r)
+{
+    struct job_row *old = AT(s->jobs, s->n_jobs, r->id);
+    if (old->id && old->state == JOB_ENDED)
+        fail_msg("job %" PRId64 " ended twice or lives again", r->id);
+    if (old->id && (r->last_good.attempt < old->last_good.attempt ||
+                       (r->last_good.attempt == old->last_good.attempt &&
+                           r->last_good.sequence < old->last_good.sequence)))
+        fail_msg("job %" PRId64 " lost a checkpoint", r->id);
+    *old = *r;
+}
+
+static void put_attempt(struct shelf *s, const struct attempt_row *r)
+{
+    struct attempt_row *slot = NULL;
+    for (size_t k = s->n_attempts; k-- > 0 && !slot;)
+        if (s->attempts[k].job == r->job && s->attempts[k].attempt == r->attempt)
+            slot = &s->attempts[k];
+    if (slot && slot->state == ATTEMPT_ENDED)
+        fail_msg("attempt %" PRId64 " of job %" PRId64 " ended twice", r->attempt, r->job);
+    if (!slot)
+        slot = APPEND(s->attempts, s->n_attempts);
+    *slot = *r;
+}
+
+static void put_checkpoint(struct shelf *s, const struct checkpoint_row *r)
+{
+    struct ckpt_ref *old = AT(s->newest, s->n_newest, r->job);
+    if (r->ref.attempt < old->attempt || (r->ref.attempt == old->attempt && r->ref.sequence <= old->sequence))
+        fail_msg("job %" PRId64 ": checkpoint %" PRId64 ".%" PRId64 " is not newer", r->job, r->ref.attempt,
+            r->ref.sequence);
+    *old = r->ref;
+}
+
+static void put_ledger(struct shelf *s, const struct ledger_row *r)
+{
+    struct shelf_sums *j = AT(s->by_job, s->n_by_job, r->job);
+    struct shelf_sums *i = AT(s->by_instance, s->n_by_instance, r->instance);
+    assert_true(r->ms >= 0);
+    j->ms += r->ms;
+    j->uusd += r->uusd;
+    j->on_demand_uusd += r->on_demand_uusd;
+    i->uusd += r->uusd;
+}
+
+static void put_instance(struct shelf *s, const struct instance_row *r)
+{
+    struct instance_row *old = AT(s->instances, s->n_instances, r->id);
+    if (old->id && old->state == INSTANCE_GONE)
+        fail_msg("instance %" PRId64 " lives after its end", r->id);
+    *old = *r;
+    if (r->state != INSTANCE_GONE || !wall_is_set(r->launched_at))
+        return;
+    int64_t ms = r->ended_at.ms - r->launched_at.ms;
+    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_cost_uusd(ms, r->price_uusd_h));
+}
+
+void shelf_put(struct shelf *s, const struct changes *c)
+{
+    for (size_t k = 0; k < c->n_history; k++) {
+        assert_true(c->history[k].id > s->last_history);
+        s->last_history = c->history[k].id;
+    }
+    for (size_t k = 0; k < c->n_checkpoints; k++)
+        put_checkpoint(s, &c->checkpoints[k]);
+    for (size_t k = 0; k < c->n_ledger; k++)
+        put_ledger(s, &c->ledger[k]);
+    for (size_t k = 0; k < c->n_attempts; k++)
+        put_attempt(s, &c->attempts[k]);
+    for (size_t k = 0; k < c->n_jobs; k++) {
+        const struct job_row *r = &c->jobs[k];
+        put_job(s, r);
+        assert_int_equal(r->cost_uusd, AT(s->by_job, s->n_by_job, r->id)->uusd);
+        assert_int_equal(r->on_demand_uusd, AT(s->by_job, s->n_by_job, r->id)->on_demand_uusd);
+    }
+    for (size_t k = 0; k < c->n_nodes; k++)
+        *AT(s->nodes, s->n_nodes, c->nodes[k].id) = c->nodes[k];
+    for (size_t k = 0; k < c->n_instances; k++)
+        put_instance(s, &c->instances[k]);
+    for (size_t k = 0; k < c->n_offers; k++)
+        *AT(s->offers, s->n_offers, c->offers[k].id) = c->offers[k];
+    for (size_t k = 0; k < c->n_pools; k++) {
+        size_t at = 0;
+        while (at < s->n_pools && strcmp(s->pools[at].name, c->pools[k].name) != 0)
+            at++;
+        struct pool_row *p = at < s->n_pools ? &s->pools[at] : APPEND(s->pools, s->n_pools);
+        *p = c->pools[k];
+    }
+    s->counters =
+        (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
+}
+
+static void compare_job(const struct shelf *s, const struct model *m, int64_t id)
+{
+    const struct job *j = model_job(m, id);
+    struct job_row stored = s->jobs[id];
+    if (!stored.id || stored.state == JOB_ENDED) {
+        assert_null(j);
+        return;
+    }
+    assert_non_null(j);
+    stored.progress = j->row.progress; /* these live in memory only */
+    stored.progress_total = j->row.progress_total;
+    stored.queued_mono = j->row.queued_mono;
+    if (memcmp(&stored, &j->row, sizeof stored) != 0)
+        fail_msg("job %" PRId64 " changed without being marked", id);
+}
+
+static void compare_attempts(const struct shelf *s, const struct model *m)
+{
+    for (size_t k = 0; k < s->n_attempts; k++) {
+        const struct attempt_row *r = &s->attempts[k];
+        const struct job *j = model_job(m, r->job);
+        bool live = j && j->attempt && j->attempt->row.attempt == r->attempt;
+        if (live != (r->state != ATTEMPT_ENDED) || (live && memcmp(&j->attempt->row, r, sizeof *r) != 0))
+            fail_msg(
+                "attempt %" PRId64 " of job %" PRId64 " changed without being marked", r->attempt, r->job);
+    }
+}
+
+void shelf_compare(const struct shelf *s, const struct model *m)
+{
+    for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
+        compare_job(s, m, id);
+    compare_attempts(s, m);
+    for (int64_t id = 1; id < (int64_t)s->n_nodes; id++) {
+        const struct node *n = model_node(m, id);
+        bool live = s->nodes[id].id && s->nodes[id].state != NODE_GONE;
+        if (live != (n != NULL) || (n && memcmp(&n->row, &s->nodes[id], sizeof n->row) != 0))
+            fail_msg("node %" PRId64 " changed without being marked", id);
+    }
+    for (int64_t id = 1; id < (int64_t)s->n_instances; id++) {
+        const struct instance *i = model_instance(m, id);
+        bool live = s->instances[id].id && s->instances[id].state != INSTANCE_GONE;
+        if (live != (i != NULL) || (i && memcmp(&i->row, &s->instances[id], sizeof i->row) != 0))
+            fail_msg("instance %" PRId64 " changed without being marked", id);
+    }
+    for (int64_t id = 1; id < (int64_t)s->n_offers; id++) {
+        struct offer_row r = s->offers[id];
+        const struct offer *o = model_offer(m, id);
+        assert_non_null(o);
+        r.avoid_until = o->row.avoid_until;
+        if (memcmp(&o->row, &r, sizeof r) != 0)
+            fail_msg("offer %" PRId64 " changed without being marked", id);
+    }
+}
+
+static void must(int rc, const struct err *e)
+{
+    if (rc)
+        fail_msg("load: %s", e->text);
+}
+
+struct model *shelf_load(const struct shelf *s, struct stamp now)
+{
+    struct err e = {0};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS};
+    struct model *m = model_create(&o);
+    for (size_t k = 0; k < s->n_pools; k++)
+        must(model_load_pool(m, &s->pools[k], &e), &e);
+    for (size_t k = 1; k < s->n_offers; k++)
+        must(model_load_offer(m, &s->offers[k], &e), &e);
+    for (size_t k = 1; k < s->n_instances; k++)
+        if (s->instances[k].id && s->instances[k].state != INSTANCE_GONE)
+            must(model_load_instance(m, &s->instances[k], now, &e), &e);
+    for (size_t k = 1; k < s->n_nodes; k++)
+        if (s->nodes[k].id && s->nodes[k].state != NODE_GONE)
+            must(model_load_node(m, &s->nodes[k], now, &e), &e);
+    for (size_t k = 1; k < s->n_jobs; k++)
+        if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
+            must(model_load_job(m, &s->jobs[k], now, &e), &e);
+    for (size_t k = 0; k < s->n_attempts; k++)
+        if (s->attempts[k].state != ATTEMPT_ENDED)
+            must(model_load_attempt(m, &s->attempts[k], &e), &e);
+    must(model_load_end(m, &s->counters, &e), &e);
+    must(model_check(m, &e), &e);
+    struct changes c = {0};
+    model_take_changes(m, &c);
+    assert_true(changes_is_empty(&c));
+    changes_deinit(&c);
+    return m;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A database of nothing but arrays: keeps the last row of everything that changed, as db/ would, and holds
+ * the promises against it. Every shelf_put fails the test when a row contradicts what was written before.
+ */
+#ifndef BELAY_TESTS_CORE_SHELF_H
+#define BELAY_TESTS_CORE_SHELF_H
+
+#include "tests/core/lab.h"
+
+struct shelf_sums {
+    int64_t ms, uusd, on_demand_uusd;
+};
+
+struct shelf {
+    struct job_row *jobs;
+    struct attempt_row *attempts;
+    struct node_row *nodes;
+    struct instance_row *instances;
+    struct pool_row *pools;
+    struct offer_row *offers;
+    size_t n_jobs, n_attempts, n_nodes, n_instances, n_pools, n_offers;
+    struct shelf_sums *by_job, *by_instance; /* of the ledger, by id */
+    size_t n_by_job, n_by_instance;
+    struct ckpt_ref *newest; /* checkpoint of each job, by id */
+    size_t n_newest;
+    int64_t last_history;
+    struct model_counters counters;
+};
+
+void shelf_deinit(struct shelf *s);
+/* Ended jobs stay ended, checkpoints grow, one live attempt a job, an ended instance's ledger adds up to its
+ * cost. */
+void shelf_put(struct shelf *s, const struct changes *c);
+/* Every row of the model is on the shelf as it is, and nothing live is on the shelf that is not in the model.
+ */
+void shelf_compare(const struct shelf *s, const struct model *m);
+struct model *shelf_load(const struct shelf *s, struct stamp now);
+
+#endif

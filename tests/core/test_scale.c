@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The size it is built for: 100,000 pending jobs, 2,000 nodes. The times are printed; the bounds only catch a
+ * mistake of order (a decision that scans the queue or the nodes), not a slow machine.
+ */
+#include "tests/core/lab.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#define JOBS 100000
+#define NODES 2000
+#define NODE_CPUS 32
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void apply(struct lab *l, struct event *ev)
+{
+    ev->now = l->now;
+    if (core_apply(l->m, ev, NULL, &l->e))
+        fail_msg("%s", l->e.text);
+}
+
+static int64_t decide_all(struct lab *l)
+{
+    struct event ev;
+    int64_t n = 0;
+    for (; plan_next(l->p, l->m, l->now, &ev); n++)
+        apply(l, &ev);
+    return n;
+}
+
+static void fill_queue(struct lab *l, int n_shapes)
+{
+    struct job_row r = lab_job(1);
+    for (int k = 0; k < JOBS; k++) {
+        r.need.cpus = 1 + k % 8;
+        r.need.memory_mib = 1 + k % n_shapes;
+        struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
+        apply(l, &ev);
+    }
+}
+
+static void fill_nodes(struct lab *l)
+{
+    for (int k = 0; k < NODES; k++) {
+        struct node_row r = {.pool = "base", .total = {NODE_CPUS + k % 5, 0, 1 << 20}};
+        snprintf(r.name, sizeof r.name, "n%d", k);
+        snprintf(r.key_hash, sizeof r.key_hash, "k%d", k);
+        struct event ev = {.type = EV_JOIN, .join = {.node = &r}};
+        apply(l, &ev);
+    }
+}
+
+static void end_one(struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = job, .attempt = 1, .node = j->attempt->row.node, .end = END_SUCCEEDED}};
+    apply(l, &ev);
+}
+
+/* Ends of jobs one by one, each followed by whatever can be decided then. */
+static double turnover(struct lab *l, int64_t ends)
+{
+    double from = now_s();
+    int64_t job = 1;
+    for (int64_t k = 0; k < ends; job++) {
+        const struct job *j = model_job(l->m, job);
+        if (!j || !j->attempt)
+            continue;
+        end_one(l, job);
+        decide_all(l);
+        k++;
+    }
+    return now_s() - from;
+}
+
+static void run(int n_shapes)
+{
+    struct lab l;
+    double t0 = now_s();
+    lab_init(&l);
+    fill_queue(&l, n_shapes);
+    fill_nodes(&l);
+    double t1 = now_s();
+    int64_t placed = decide_all(&l);
+    double t2 = now_s(), per_end = turnover(&l, 2000) / 2000;
+    struct model_counts c;
+    model_counts(l.m, &c);
+    print_message("%" PRId64 " shapes: load %.2f s; %" PRId64
+                  " places in %.3f s (%.2f us each); an end with its "
+                  "decisions %.1f us\n",
+        c.shapes, t1 - t0, placed, t2 - t1, (t2 - t1) / (double)placed * 1e6, per_end * 1e6);
+    assert_true(placed > 10000);
+    assert_true((t2 - t1) / (double)placed < 200e-6);
+    assert_int_equal(model_check(l.m, &l.e), 0);
+    lab_deinit(&l);
+}
+
+static void a_decision_costs_the_same_whatever_waits(void **state)
+{
+    (void)state;
+    run(8);
+    run(100);
+    run(20000); /* next to no two jobs alike */
+}
+
+/* Ten thousand spot machines' worth of demand, counted by shape. */
+static void launches_are_counted_not_searched(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1000, "m5", 4);
+    fill_queue(&l, 100);
+    double t0 = now_s();
+    int64_t n = decide_all(&l);
+    double took = now_s() - t0;
+    print_message("%" PRId64 " launches in %.3f s\n", n, took);
+    assert_int_equal(n, 1000);
+    assert_true(took < 10);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_decision_costs_the_same_whatever_waits),
+        cmocka_unit_test(launches_are_counted_not_searched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
