@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A disk that fails when told to: an SQLite VFS in front of the real one that counts the writes, the fsyncs
+ * and the growths of shared memory, and fails one of them. Writes that fail are half done first, as a full
+ * disk leaves them.
+ */
+#ifndef BELAY_TESTS_DB_FAULTY_VFS_H
+#define BELAY_TESTS_DB_FAULTY_VFS_H
+
+#include <stdint.h>
+
+enum faulty_op { FAULTY_WRITE, FAULTY_SYNC, FAULTY_SHM, FAULTY_OPS };
+
+struct faulty_plan {
+    int64_t fail_at[FAULTY_OPS]; /* the n-th from now; 0: never */
+    int code[FAULTY_OPS];        /* SQLite's */
+    int errnum;                  /* what the system is then said to have answered */
+    int64_t seen[FAULTY_OPS];
+};
+
+/* Makes it the default VFS of this process. */
+void faulty_vfs_install(struct faulty_plan *plan); /* borrowed until remove */
+void faulty_vfs_remove(void);
+
+#endif

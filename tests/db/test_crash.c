@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is on disk when things go wrong: a disk that fails, a disk that is full, a process that is killed. The
+ * state after a crash is seen by copying the files as they lie and opening the copy.
+ */
+#include "tests/db/faulty_vfs.h"
+#include "tests/db/util.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FILE_MAX (256u << 20)
+
+static void copy_file(const char *from, const char *to, const char *suffix)
+{
+    char *a = mem_printf("%s%s", from, suffix), *b = mem_printf("%s%s", to, suffix);
+    struct buf bytes = {0};
+    struct err e;
+    unlink(b);
+    if (fs_exists(a)) {
+        assert_int_equal(fs_read(a, FILE_MAX, &bytes, &e), 0);
+        assert_int_equal(fs_write_atomic(b, bytes.data, bytes.len, 0600, &e), 0);
+    }
+    buf_deinit(&bytes);
+    free(a);
+    free(b);
+}
+
+/* How many submits a belayd would find that starts on what lies on disk now: jobs and history rows alike. */
+static int64_t jobs_after_a_crash(const char *path)
+{
+    char *copy = mem_printf("%s.copy", path), *shm = mem_printf("%s.copy-shm", path);
+    copy_file(path, copy, "");
+    copy_file(path, copy, "-wal");
+    unlink(shm); /* a crash of the machine takes it */
+    struct db *d = util_open(copy);
+    int64_t n = count_rows(d, TABLE_JOBS);
+    assert_int_equal(count_rows(d, TABLE_HISTORY), n);
+    db_close(d);
+    free(copy);
+    free(shm);
+    return n;
+}
+
+/* Three submits, or with texts: as many as make the log's index grow beyond its first page. */
+static struct db_batch batch_of(int64_t first, bool huge)
+{
+    struct db_batch b = {0};
+    for (int64_t id = first; id < first + 3; id++) {
+        batch_add_submit(&b, id);
+        struct spec_change spec = {.job = id};
+        if (huge) {
+            spec.script = mem_alloc((6u << 20) + 1);
+            memset(spec.script, 'x', 6u << 20);
+        }
+        batch_add(&b, TABLE_SPECS, &spec);
+    }
+    return b;
+}
+
+/* Commits with the plan's fault. What it answers must be what is on disk; then the disk is well and it
+ * succeeds. True if the fault did not come up. */
+static bool try_fault(const char *path, struct faulty_plan *plan, bool huge, int *ret_rc)
+{
+    struct db_batch before = batch_of(1, false), b = batch_of(4, huge);
+    struct faulty_plan wanted = *plan;
+    struct err e = {0};
+
+    unlink(path);
+    *plan = (struct faulty_plan){0};
+    struct db *d = util_open(path);
+    util_commit(d, &before);
+    *plan = wanted;
+    int rc = db_commit(d, &b, &e);
+    bool passed = plan->fail_at[FAULTY_WRITE] + plan->fail_at[FAULTY_SYNC] + plan->fail_at[FAULTY_SHM] > 0;
+    *plan = (struct faulty_plan){0};
+    int64_t found = jobs_after_a_crash(path);
+    if (rc == 0)
+        assert_int_equal(found, 6);
+    else if (rc == ERR_NO_SPACE)
+        assert_int_equal(found, 3); /* surely rolled back */
+    else
+        assert_true(found == 3 || found == 6);
+    assert_int_equal(count_rows(d, TABLE_JOBS), rc == 0 ? 6 : 3);
+    if (rc == ERR_NO_SPACE) {
+        assert_int_equal(db_commit(d, &b, &e), 0);
+        assert_int_equal(jobs_after_a_crash(path), 6);
+    }
+    db_batch_deinit(&b);
+    db_close(d);
+    *ret_rc = rc;
+    return passed;
+}
+
+/* Every write, then every fsync, with each code that the real VFS has for it. */
+static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
+{
+    static const struct {
+        enum faulty_op op;
+        int code, errnum, kind;
+    } faults[] = {
+        {FAULTY_WRITE, SQLITE_FULL, ENOSPC, ERR_NO_SPACE},
+        {FAULTY_WRITE, SQLITE_IOERR_WRITE, EDQUOT, ERR_NO_SPACE},
+        {FAULTY_WRITE, SQLITE_IOERR_WRITE, EIO, ERR_IO}, {FAULTY_SYNC, SQLITE_IOERR_FSYNC, EIO, ERR_IO},
+        {FAULTY_SYNC, SQLITE_IOERR_FSYNC, ENOSPC, ERR_IO}, /* the commit may well be on disk */
+    };
+    struct faulty_plan plan = {0};
+    faulty_vfs_install(&plan);
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        int n_failed = 0, rc;
+        for (int64_t n = 1;; n++) {
+            plan = (struct faulty_plan){.errnum = faults[i].errnum};
+            plan.fail_at[faults[i].op] = n;
+            plan.code[faults[i].op] = faults[i].code;
+            if (try_fault(*state, &plan, false, &rc))
+                break;
+            assert_int_equal(rc, faults[i].kind);
+            n_failed++;
+        }
+        assert_in_range(n_failed, 1, 100);
+    }
+    faulty_vfs_remove();
+}
+
+/* SQLite grows the log's index after the commit is on disk: what failed there is committed after a crash. So
+ * a full disk at that point must not be answered with "nothing happened". */
+static void no_room_for_the_index_is_not_called_a_rollback(void **state)
+{
+    struct faulty_plan plan = {.errnum = ENOSPC};
+    int rc;
+
+    faulty_vfs_install(&plan);
+    plan.fail_at[FAULTY_SHM] = 1;
+    plan.code[FAULTY_SHM] = SQLITE_IOERR_SHMSIZE;
+    assert_false(try_fault(*state, &plan, true, &rc));
+    assert_int_equal(rc, ERR_IO);
+    faulty_vfs_remove();
+}
+
+/* ---- a disk that is really full ---- */
+
+/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not permitted.
+ */
+static int on_a_small_disk(const char *dir)
+{
+    char *path = mem_printf("%s/small/belay.db", dir), *small = mem_printf("%s/small", dir);
+    char *ballast = mem_printf("%s/ballast", small);
+    static char block[65536];
+    struct err e = {0};
+    int64_t id = 1;
+    int rc = 0;
+
+    if (mkdir(small, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("small", small, "tmpfs", 0, "size=4m") != 0)
+        return 77;
+    int fd = open(ballast, O_WRONLY | O_CREAT, 0600);
+    for (int i = 0; i < 16; i++)
+        if (write(fd, block, sizeof(block)) < 0)
+            return 2;
+    close(fd);
+
+    struct db *d = NULL;
+    if (db_open(path, &d, &e) != 0)
+        return 3;
+    for (; rc == 0 && id < 100000; id++) {
+        struct db_batch b = {0};
+        batch_add_submit(&b, id);
+        rc = db_commit(d, &b, &e);
+        db_batch_deinit(&b);
+    }
+    id--; /* the one that did not fit */
+    if (rc != ERR_NO_SPACE || !strstr(e.text, "space") || count_rows(d, TABLE_JOBS) != id - 1)
+        return 4;
+    if (unlink(ballast) != 0)
+        return 5;
+    struct db_batch b = {0};
+    batch_add_submit(&b, id);
+    if (db_commit(d, &b, &e) != 0 || count_rows(d, TABLE_JOBS) != id)
+        return 6;
+    db_batch_deinit(&b);
+    db_close(d);
+    if (db_open(path, &d, &e) != 0 || count_rows(d, TABLE_JOBS) != id)
+        return 7;
+    db_close(d);
+    free(path);
+    free(small);
+    free(ballast);
+    return 0;
+}
+
+static int wait_exit(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void a_full_disk_says_so_and_is_well_once_there_is_room(void **state)
+{
+    char *dir = mem_strdup(*state);
+    *strrchr(dir, '/') = '\0';
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(on_a_small_disk(dir));
+    int rc = wait_exit(pid);
+    free(dir);
+    if (rc == 77)
+        printf("SKIP: only root may mount a small disk\n");
+    else
+        assert_int_equal(rc, 0);
+}
+
+/* ---- kill -9 ---- */
+
+static void commit_until_killed(const char *path, int ack_fd, int64_t first)
+{
+    struct db *d = util_open(path);
+    for (int64_t id = first;; id++) {
+        struct db_batch b = {0};
+        batch_add_submit(&b, id);
+        util_commit(d, &b);
+        if (write(ack_fd, &id, sizeof(id)) != sizeof(id))
+            _exit(1);
+    }
+}
+
+/* Kills the child after a number of acknowledgements that differs each time. The last it acknowledged. */
+static int64_t run_and_kill(const char *path, int64_t first, int64_t n_acks)
+{
+    int pipe_fds[2];
+    int64_t acked = 0, id;
+
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        commit_until_killed(path, pipe_fds[1], first);
+    close(pipe_fds[1]);
+    for (int64_t i = 0; i < n_acks; i++) {
+        assert_int_equal(read(pipe_fds[0], &id, sizeof(id)), sizeof(id));
+        acked = id;
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(pid), -SIGKILL);
+    while (read(pipe_fds[0], &id, sizeof(id)) == sizeof(id))
+        acked = id;
+    close(pipe_fds[0]);
+    return acked;
+}
+
+static void what_was_acknowledged_survives_kill_9(void **state)
+{
+    const char *path = *state;
+    struct prng p;
+    int64_t present = 0;
+
+    prng_init(&p, 9);
+    for (int round = 0; round < 15; round++) {
+        int64_t acked = run_and_kill(path, present + 1, 1 + (int64_t)prng_below(&p, 60));
+        struct db *d = util_open(path);
+        present = count_rows(d, TABLE_JOBS);
+        assert_true(
+            present == acked || present == acked + 1); /* at most one had no time to be acknowledged */
+        assert_int_equal(count_rows(d, TABLE_HISTORY), present);
+        int64_t next = 0;
+        struct err e;
+        assert_int_equal(sql_get_i64(d->sql, "SELECT next_job FROM meta", &next, &e), 0);
+        assert_int_equal(next, present + 1); /* so no number is given twice */
+        db_close(d);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, util_setup, util_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_a_failed_commit_answers_is_what_is_on_disk),
+        TEST(no_room_for_the_index_is_not_called_a_rollback),
+        TEST(a_full_disk_says_so_and_is_well_once_there_is_room),
+        TEST(what_was_acknowledged_survives_kill_9),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

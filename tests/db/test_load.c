@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recovery: what lives is loaded, what has ended is not, and a long queue does not make it slow.
+ */
+#include "tests/db/util.h"
+
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct stamp now = {{1000000}, {5000}};
+
+static struct model *new_model(void)
+{
+    return model_create(&(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000});
+}
+
+/* A cluster with one of everything alive and one of everything ended, as core would have written it. */
+static struct db_batch small_cluster(void)
+{
+    struct db_batch b = {0};
+    struct node_row node = {.id = 1,
+        .name = "n1",
+        .pool = "burst",
+        .instance = 1,
+        .state = NODE_UP,
+        .total = {8, 0, 1000},
+        .market = MARKET_SPOT,
+        .notice_deadline = WALL_NONE,
+        .joined_at = at_ms(5),
+        .gone_at = WALL_NONE,
+        .key_hash = "k1"};
+    struct instance_row instance = {.id = 1,
+        .token = "t1",
+        .pool = "burst",
+        .zone = "a",
+        .type = "m",
+        .market = MARKET_SPOT,
+        .state = INSTANCE_RUNNING,
+        .provider_id = "i-1",
+        .node = 1,
+        .intended_at = at_ms(1),
+        .launched_at = at_ms(2),
+        .joined_at = at_ms(5),
+        .ended_at = WALL_NONE};
+
+    batch_add(&b, TABLE_POOLS,
+        &(struct pool_row){.name = "burst", .elastic = true, .provider = "aws", .max_nodes = 4});
+    batch_add(&b, TABLE_OFFERS,
+        &(struct offer_row){.id = 1,
+            .pool = "burst",
+            .zone = "a",
+            .type = "m",
+            .market = MARKET_SPOT,
+            .total = {8, 0, 1000}});
+    batch_add(&b, TABLE_INSTANCES, &instance);
+    instance.id = 2;
+    instance.node = 2;
+    instance.state = INSTANCE_GONE;
+    STR_COPY(instance.token, "t2");
+    batch_add(&b, TABLE_INSTANCES, &instance);
+    batch_add(&b, TABLE_NODES, &node);
+    node.id = node.instance = 2;
+    node.state = NODE_GONE;
+    STR_COPY(node.key_hash, "k2");
+    batch_add(&b, TABLE_NODES, &node);
+    for (int64_t id = 1; id <= 3; id++)
+        batch_add_submit(&b, id);
+    b.changes.jobs[0].state = JOB_ENDED;
+    b.changes.jobs[1].state = JOB_RUNNING;
+    b.changes.jobs[0].attempts = b.changes.jobs[1].attempts = 1;
+    batch_add(
+        &b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
+    batch_add(&b, TABLE_ATTEMPTS,
+        &(struct attempt_row){.job = 2, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING});
+    b.changes.next_job = 4;
+    b.changes.next_node = b.changes.next_instance = 3;
+    b.changes.next_offer = 2;
+    return b;
+}
+
+static void what_lives_is_loaded_and_what_ended_is_not(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = small_cluster();
+    struct model *m = new_model();
+    struct err e = {0};
+
+    util_commit(d, &b);
+    db_close(d);
+    d = util_open(*state);
+    int rc = db_load(d, m, now, &e);
+    assert_string_equal(e.text, "");
+    assert_int_equal(rc, 0);
+    assert_null(model_job(m, 1));
+    assert_non_null(model_job(m, 2));
+    assert_non_null(model_job(m, 2)->attempt);
+    assert_non_null(model_job(m, 3));
+    assert_non_null(model_node(m, 1));
+    assert_null(model_node(m, 2));
+    assert_non_null(model_instance_by_token(m, "t1"));
+    assert_null(model_instance(m, 2));
+    assert_non_null(model_pool(m, "burst"));
+    assert_int_equal(model_check(m, &e), 0);
+    struct changes c = {0};
+    model_take_changes(m, &c);
+    assert_true(changes_is_empty(&c));
+    assert_int_equal(c.next_job, 4);
+    changes_deinit(&c);
+    model_destroy(m);
+    db_close(d);
+}
+
+static void rows_that_contradict_each_other_are_refused(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = small_cluster();
+    struct model *m = new_model();
+    struct err e;
+
+    util_commit(d, &b);
+    util_exec(*state, "UPDATE nodes SET state = 'gone'"); /* under a running attempt */
+    assert_int_equal(db_load(d, m, now, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.text, *state));
+    model_destroy(m);
+    db_close(d);
+}
+
+static void a_hundred_thousand_waiting_jobs_load_quickly(void **state)
+{
+    struct db *d = util_open(*state);
+    struct model *m = new_model();
+    struct err e = {0};
+
+    for (int64_t id = 1; id <= 200000;) {
+        struct db_batch b = {0};
+        for (int i = 0; i < 10000; i++, id++) {
+            batch_add_submit(&b, id);
+            if (id <= 100000)
+                b.changes.jobs[i].state = JOB_ENDED;
+        }
+        util_commit(d, &b);
+    }
+    struct mono from = clock_mono(&clock_system);
+    assert_int_equal(db_load(d, m, now, &e), 0);
+    int64_t took_ms = clock_mono(&clock_system).ms - from.ms;
+    printf("100,000 waiting jobs loaded in %lld ms\n", (long long)took_ms);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    assert_true(took_ms < 1000);
+#endif
+    struct model_counts counts;
+    model_counts(m, &counts);
+    assert_int_equal(counts.pending, 100000);
+    model_destroy(m);
+    db_close(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            what_lives_is_loaded_and_what_ended_is_not, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            rows_that_contradict_each_other_are_refused, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_hundred_thousand_waiting_jobs_load_quickly, util_setup, util_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening: what is made, what is refused and with which words.
+ */
+#include "tests/db/util.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "db/schema.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Opening must fail with this kind, and the text must hold the word. */
+static void refused(const char *path, int kind, const char *word)
+{
+    struct db *d = NULL;
+    struct err e = {0};
+    assert_int_equal(db_open(path, &d, &e), kind);
+    assert_null(d);
+    assert_int_equal(e.kind, kind);
+    if (!strstr(e.text, word))
+        fail_msg("'%s' does not say '%s'", e.text, word);
+}
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, p, n, 0600, &e), 0);
+}
+
+static int64_t get(const char *path, const char *text)
+{
+    sqlite3 *sql;
+    int64_t v = -1;
+    struct err e;
+    assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+    assert_int_equal(sql_get_i64(sql, text, &v, &e), 0);
+    sqlite3_close(sql);
+    return v;
+}
+
+static void a_new_database_is_ours_alone_and_has_the_newest_schema(void **state)
+{
+    const char *path = *state;
+    struct stat st;
+    char *wal = mem_printf("%s-wal", path);
+
+    umask(0);
+    struct db *d = util_open(path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(stat(wal, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    db_close(d);
+    assert_int_equal(get(path, "PRAGMA user_version"), DB_SCHEMA_VERSION);
+    assert_int_equal(get(path, "PRAGMA application_id"), DB_APPLICATION_ID);
+    free(wal);
+}
+
+static void a_file_that_others_can_read_is_closed_to_them(void **state)
+{
+    const char *path = *state;
+    struct stat st;
+
+    db_close(util_open(path));
+    assert_int_equal(chmod(path, 0644), 0);
+    db_close(util_open(path));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void boots_are_counted_and_identity_stays(void **state)
+{
+    struct db_meta first = {0}, meta = {0};
+    struct err e;
+
+    for (int i = 1; i <= 3; i++) {
+        struct db *d = util_open(*state);
+        assert_int_equal(db_boot(d, &meta, &e), 0);
+        db_close(d);
+        if (i == 1)
+            first = meta;
+        assert_int_equal(meta.boots, i);
+        assert_string_equal(meta.cluster_uid, first.cluster_uid);
+        assert_string_equal(meta.secret, first.secret);
+    }
+    assert_int_equal(strlen(first.cluster_uid), 16);
+    assert_int_equal(strlen(first.secret), 64);
+    assert_int_equal(first.counters.next_job, 1);
+    assert_int_equal(first.counters.next_offer, 1);
+}
+
+static void the_same_state_is_not_opened_twice(void **state)
+{
+    struct db *d = util_open(*state);
+    char pid[24];
+    snprintf(pid, sizeof(pid), "pid %ld", (long)getpid());
+    refused(*state, ERR_CONFLICT, pid);
+    db_close(d);
+    db_close(util_open(*state));
+}
+
+static void a_newer_schema_is_refused_and_names_the_release(void **state)
+{
+    db_close(util_open(*state));
+    util_exec(*state, "PRAGMA user_version = 99; UPDATE meta SET belay_version = '7.5.0'");
+    refused(*state, ERR_CONFIG, "install belay 7.5.0 or newer");
+    util_exec(*state, "DROP TABLE meta");
+    refused(*state, ERR_CONFIG, "schema 99");
+    assert_int_equal(get(*state, "PRAGMA user_version"), 99);
+}
+
+static void a_file_of_something_else_is_refused_and_left_alone(void **state)
+{
+    static char garbage[8192];
+    struct buf after = {0};
+    struct err e;
+
+    memset(garbage, 'x', sizeof(garbage));
+    write_file(*state, garbage, sizeof(garbage));
+    refused(*state, ERR_CORRUPT, "is not a database");
+    assert_int_equal(fs_read(*state, 1 << 20, &after, &e), 0);
+    assert_int_equal(after.len, sizeof(garbage));
+    assert_memory_equal(after.data, garbage, sizeof(garbage));
+    buf_deinit(&after);
+
+    write_file(*state, "SQLite format 3", 16);
+    refused(*state, ERR_CORRUPT, "too short");
+
+    /* The right first bytes, then nonsense. */
+    memcpy(garbage, "SQLite format 3", 16);
+    write_file(*state, garbage, sizeof(garbage));
+    refused(*state, ERR_CORRUPT, *state);
+}
+
+static void another_programs_database_is_refused(void **state)
+{
+    util_exec(*state, "CREATE TABLE bookmarks (url TEXT)");
+    refused(*state, ERR_CORRUPT, "not belay's");
+    assert_int_equal(get(*state, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
+static void a_cut_database_is_refused(void **state)
+{
+    db_close(util_open(*state));
+    assert_int_equal(truncate(*state, 4096), 0);
+    refused(*state, ERR_CORRUPT, *state);
+}
+
+static void an_interrupted_first_start_begins_anew(void **state)
+{
+    write_file(*state, "", 0);
+    db_close(util_open(*state));
+    assert_int_equal(unlink(*state), 0);
+    /* Killed after the change to WAL, before the first migration. */
+    util_exec(*state, "PRAGMA journal_mode = WAL");
+    db_close(util_open(*state));
+}
+
+static void a_place_that_does_not_exist_is_named(void **state)
+{
+    char *path = mem_printf("%s.d/belay.db", (const char *)*state);
+    refused(path, ERR_NOT_FOUND, path);
+    free(path);
+
+    char *dir = mem_printf("%s.dir", (const char *)*state);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    refused(dir, ERR_IO, dir);
+    free(dir);
+}
+
+static void schema_text(sqlite3 *sql, struct buf *out)
+{
+    sqlite3_stmt *s;
+    assert_int_equal(
+        sqlite3_prepare_v2(sql,
+            "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type DESC, name", -1, &s, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(s) == SQLITE_ROW)
+        buf_printf(out, "%s;\n", (const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+}
+
+/* The copy in the tests is what a released belay made. When schema 2 comes, this test keeps reading
+ * version 1. */
+static void version_1_is_what_was_released(void **state)
+{
+    struct buf want = {0}, got = {0};
+    struct err e;
+    struct db *d = util_open(*state);
+
+    assert_int_equal(fs_read(TEST_DIR "/schema_v1.sql", 1 << 20, &want, &e), 0);
+    schema_text(d->sql, &got);
+    assert_string_equal(buf_str(&got), buf_str(&want));
+    db_close(d);
+    buf_deinit(&want);
+    buf_deinit(&got);
+}
+
+static void a_database_of_version_1_opens_with_what_it_held(void **state)
+{
+    struct buf old = {0};
+    struct db_meta meta;
+    struct err e;
+
+    assert_int_equal(fs_read(TEST_DIR "/schema_v1.sql", 1 << 20, &old, &e), 0);
+    buf_printf(&old,
+        "INSERT INTO meta (one, belay_version, cluster_uid, secret, next_job) VALUES (1, '0.1.0', 'abc', "
+        "'def', 42);"
+        "PRAGMA application_id = %d; PRAGMA user_version = 1",
+        DB_APPLICATION_ID);
+    util_exec(*state, buf_str(&old));
+    buf_deinit(&old);
+
+    struct db *d = util_open(*state);
+    assert_int_equal(db_boot(d, &meta, &e), 0);
+    assert_string_equal(meta.cluster_uid, "abc");
+    assert_int_equal(meta.counters.next_job, 42);
+    db_close(d);
+}
+
+static void a_reader_needs_a_database_of_this_schema(void **state)
+{
+    struct db_reader *r = NULL;
+    struct err e;
+
+    assert_int_equal(db_reader_open(*state, &r, &e), ERR_NOT_FOUND);
+    db_close(util_open(*state));
+    util_exec(*state, "PRAGMA user_version = 99");
+    assert_int_equal(db_reader_open(*state, &r, &e), ERR_CONFIG);
+    assert_null(r);
+}
+
+static void memory_needs_no_file(void **state)
+{
+    (void)state;
+    struct db *a = util_open(":memory:"), *b = util_open(":memory:");
+    assert_int_not_equal(access(":memory:.lock", F_OK), 0);
+    db_close(a);
+    db_close(b);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, util_setup, util_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_new_database_is_ours_alone_and_has_the_newest_schema),
+        TEST(a_file_that_others_can_read_is_closed_to_them),
+        TEST(boots_are_counted_and_identity_stays),
+        TEST(the_same_state_is_not_opened_twice),
+        TEST(a_newer_schema_is_refused_and_names_the_release),
+        TEST(a_file_of_something_else_is_refused_and_left_alone),
+        TEST(another_programs_database_is_refused),
+        TEST(a_cut_database_is_refused),
+        TEST(an_interrupted_first_start_begins_anew),
+        TEST(a_place_that_does_not_exist_is_named),
+        TEST(version_1_is_what_was_released),
+        TEST(a_database_of_version_1_opens_with_what_it_held),
+        TEST(a_reader_needs_a_database_of_this_schema),
+        TEST(memory_needs_no_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the API answers with: filters, order, paging, sums.
+ */
+#include "tests/db/util.h"
+
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+
+struct seen {
+    int64_t ids[100];
+    int n, stop_after; /* 0: never */
+    int answer;
+};
+
+static int see(struct seen *s, int64_t id)
+{
+    s->ids[s->n++] = id;
+    return s->stop_after && s->n == s->stop_after ? s->answer : 0;
+}
+
+static int see_job(void *ctx, const struct job_row *row)
+{
+    assert_int_equal(row->queued_mono.ms, TIME_NONE_MS);
+    return see(ctx, row->id);
+}
+
+static int see_attempt(void *ctx, const struct attempt_row *row)
+{
+    return see(ctx, row->attempt);
+}
+
+static int see_history(void *ctx, const struct history_row *row)
+{
+    return see(ctx, row->id);
+}
+
+static int see_checkpoint(void *ctx, const struct checkpoint_row *row)
+{
+    return see(ctx, row->ref.attempt * 10 + row->ref.sequence);
+}
+
+static int see_ledger(void *ctx, const struct ledger_row *row)
+{
+    return see(ctx, row->uusd);
+}
+
+static int see_node(void *ctx, const struct node_row *row)
+{
+    return see(ctx, row->id);
+}
+
+static int see_instance(void *ctx, const struct instance_row *row)
+{
+    return see(ctx, row->id);
+}
+
+static int see_pool(void *ctx, const struct pool_row *row)
+{
+    return see(ctx, row->max_nodes);
+}
+
+static int see_offer(void *ctx, const struct offer_row *row)
+{
+    assert_int_equal(row->avoid_until.ms, TIME_NONE_MS);
+    return see(ctx, row->id);
+}
+
+static int see_token(void *ctx, const struct token_row *row)
+{
+    return see(ctx, row->id);
+}
+
+static void assert_ids(const struct seen *s, int n, ...)
+{
+    va_list ap;
+    va_start(ap, n);
+    assert_int_equal(s->n, n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(s->ids[i], va_arg(ap, int));
+    va_end(ap);
+}
+
+static struct db *d;
+static struct db_reader *r;
+static struct err e;
+
+static int setup(void **state)
+{
+    (void)state;
+    if (db_open(":memory:", &d, &e) != 0)
+        return -1;
+    return db_reader_of(d, &r, &e);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    db_reader_close(r);
+    db_close(d);
+    return 0;
+}
+
+static void add_job(struct db_batch *b, int64_t id, const char *user, enum job_state job_state)
+{
+    struct job_row row = {.id = id, .state = job_state};
+    STR_COPY(row.user, user);
+    batch_add(b, TABLE_JOBS, &row);
+}
+
+/* Jobs 1 to 8: odd ones are ada's, even ones bob's; 1 to 4 have ended. */
+static void add_jobs(void)
+{
+    struct db_batch b = {0};
+    for (int64_t id = 1; id <= 8; id++)
+        add_job(&b, id, id % 2 ? "ada" : "bob", id <= 4 ? JOB_ENDED : id == 5 ? JOB_RUNNING : JOB_PENDING);
+    util_commit(d, &b);
+}
+
+#define SEEN_JOBS(...)                                                                                       \
+    ({                                                                                                       \
+        struct job_filter f_ = {__VA_ARGS__};                                                                \
+        memset(&s, 0, sizeof(s));                                                                            \
+        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, &e), 0);                                          \
+        &s;                                                                                                  \
+    })
+
+static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
+{
+    (void)state;
+    struct seen s;
+
+    add_jobs();
+    assert_ids(SEEN_JOBS(.limit = 100), 8, 8, 7, 6, 5, 4, 3, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 3), 3, 8, 7, 6);
+    assert_ids(SEEN_JOBS(.limit = 3, .before = 6), 3, 5, 4, 3);
+    assert_ids(SEEN_JOBS(.limit = 3, .before = 3), 2, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 3, .before = 1), 0);
+    assert_ids(SEEN_JOBS(.limit = 100, .active_only = true), 4, 8, 7, 6, 5);
+    assert_ids(SEEN_JOBS(.limit = 1, .active_only = true, .before = 7), 1, 6);
+    assert_ids(SEEN_JOBS(.limit = 100, .user = "ada"), 4, 7, 5, 3, 1);
+    assert_ids(SEEN_JOBS(.limit = 2, .user = "bob", .before = 8), 2, 6, 4);
+    assert_ids(SEEN_JOBS(.limit = 100, .user = "bob", .active_only = true), 2, 8, 6);
+    assert_ids(SEEN_JOBS(.limit = 100, .user = "eve"), 0);
+    assert_ids(SEEN_JOBS(.limit = 100, .user = "' OR 1 --"), 0);
+}
+
+static void a_limit_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct seen s = {0};
+    int32_t limits[] = {INT32_MIN, -1, 0, 1001, INT32_MAX};
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        struct job_filter f = {.limit = limits[i]};
+        assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), ERR_INVALID);
+        assert_int_equal(db_read_history(r, 0, 0, limits[i], see_history, &s, &e), ERR_INVALID);
+    }
+    assert_int_equal(s.n, 0);
+}
+
+static void a_callback_can_end_the_walk_well_or_with_an_error(void **state)
+{
+    (void)state;
+    struct seen s = {.stop_after = 2, .answer = 1};
+    struct job_filter f = {.limit = 100};
+
+    add_jobs();
+    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), 0);
+    assert_ids(&s, 2, 8, 7);
+    s = (struct seen){.stop_after = 1, .answer = ERR_CANCELLED};
+    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), ERR_CANCELLED);
+    assert_ids(&s, 1, 8);
+    for (sqlite3_stmt *left = sqlite3_next_stmt(d->sql, NULL); left; left = sqlite3_next_stmt(d->sql, left))
+        assert_false(sqlite3_stmt_busy(left));
+}
+
+static void what_does_not_exist_is_not_found(void **state)
+{
+    (void)state;
+    struct job_row job;
+    struct spec_change spec;
+    struct token_row token;
+
+    assert_int_equal(db_read_job(r, 12345, &job, &e), ERR_NOT_FOUND);
+    assert_non_null(strstr(e.text, "12345"));
+    assert_int_equal(db_read_spec(r, 12345, &spec, &e), ERR_NOT_FOUND);
+    assert_int_equal(db_read_token_by_hash(r, "ff", &token, &e), ERR_NOT_FOUND);
+}
+
+static void a_job_and_its_texts_come_back(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct job_row job;
+    struct spec_change spec = {.job = 3, .script = strdup("#!/bin/sh\ntrue\n"), .env_json = strdup("{}")},
+                       got;
+
+    add_job(&b, 3, "ada", JOB_PENDING);
+    batch_add(&b, TABLE_SPECS, &spec);
+    util_commit(d, &b);
+    assert_int_equal(db_read_job(r, 3, &job, &e), 0);
+    assert_string_equal(job.user, "ada");
+    assert_int_equal(db_read_spec(r, 3, &got, &e), 0);
+    assert_string_equal(got.script, "#!/bin/sh\ntrue\n");
+    assert_string_equal(got.env_json, "{}");
+    assert_null(got.cwd);
+    spec_change_deinit(&got);
+    assert_null(got.script);
+}
+
+static void the_parts_of_a_job_come_in_their_order(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct seen s = {0};
+
+    for (int i = 3; i >= 1; i--) {
+        for (int64_t job = 1; job <= 2; job++) {
+            batch_add(&b, TABLE_ATTEMPTS, &(struct attempt_row){.job = job, .attempt = i});
+            batch_add(&b, TABLE_CHECKPOINTS, &(struct checkpoint_row){.job = job, .ref = {i, 1}});
+            batch_add(&b, TABLE_CHECKPOINTS, &(struct checkpoint_row){.job = job, .ref = {i, 2}});
+            batch_add(&b, TABLE_HISTORY, &(struct history_row){.id = i * 10 + job, .job = job});
+            batch_add(&b, TABLE_LEDGER, &(struct ledger_row){.job = job, .uusd = i * 100 + job});
+        }
+    }
+    util_commit(d, &b);
+    assert_int_equal(db_read_attempts(r, 2, see_attempt, &s, &e), 0);
+    assert_ids(&s, 3, 1, 2, 3);
+    s = (struct seen){0};
+    assert_int_equal(db_read_checkpoints(r, 1, see_checkpoint, &s, &e), 0);
+    assert_ids(&s, 6, 32, 31, 22, 21, 12, 11);
+    s = (struct seen){0};
+    assert_int_equal(db_read_history(r, 2, 12, 10, see_history, &s, &e), 0);
+    assert_ids(&s, 2, 22, 32);
+    s = (struct seen){0};
+    assert_int_equal(db_read_history(r, 0, 12, 3, see_history, &s, &e), 0);
+    assert_ids(&s, 3, 21, 22, 31);
+    s = (struct seen){0};
+    assert_int_equal(db_read_ledger(r, 1, see_ledger, &s, &e), 0);
+    assert_ids(&s, 3, 301, 201, 101); /* as they were written */
+    s = (struct seen){0};
+    assert_int_equal(db_read_ledger(r, 0, see_ledger, &s, &e), 0);
+    assert_int_equal(s.n, 6);
+}
+
+static void nodes_and_instances_can_be_the_live_ones_only(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct seen s = {0};
+
+    for (int i = 1; i <= 3; i++) {
+        batch_add(&b, TABLE_NODES, &(struct node_row){.id = i, .state = i == 2 ? NODE_GONE : NODE_LOST});
+        batch_add(&b, TABLE_INSTANCES,
+            &(struct instance_row){.id = i, .state = i == 1 ? INSTANCE_GONE : INSTANCE_ENDING});
+    }
+    util_commit(d, &b);
+    assert_int_equal(db_read_nodes(r, true, see_node, &s, &e), 0);
+    assert_ids(&s, 2, 1, 3);
+    s = (struct seen){0};
+    assert_int_equal(db_read_nodes(r, false, see_node, &s, &e), 0);
+    assert_ids(&s, 3, 1, 2, 3);
+    s = (struct seen){0};
+    assert_int_equal(db_read_instances(r, true, see_instance, &s, &e), 0);
+    assert_ids(&s, 2, 2, 3);
+    s = (struct seen){0};
+    assert_int_equal(db_read_instances(r, false, see_instance, &s, &e), 0);
+    assert_ids(&s, 3, 1, 2, 3);
+}
+
+static void pools_offers_and_tokens_are_listed_in_order(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct seen s = {0};
+    struct token_row token;
+
+    batch_add(&b, TABLE_POOLS, &(struct pool_row){.name = "zeta", .max_nodes = 2});
+    batch_add(&b, TABLE_POOLS, &(struct pool_row){.name = "base", .max_nodes = 1});
+    batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 2});
+    batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 1});
+    batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "b", .join = true, .used_at = WALL_NONE});
+    batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "a", .user = "ada", .used_at = {5}});
+    util_commit(d, &b);
+    assert_int_equal(db_read_pools(r, see_pool, &s, &e), 0);
+    assert_ids(&s, 2, 1, 2);
+    s = (struct seen){0};
+    assert_int_equal(db_read_offers(r, see_offer, &s, &e), 0);
+    assert_ids(&s, 2, 1, 2);
+    s = (struct seen){0};
+    assert_int_equal(db_read_tokens(r, see_token, &s, &e), 0);
+    assert_ids(&s, 2, 1, 2);
+    assert_int_equal(db_read_token_by_hash(r, "b", &token, &e), 0);
+    assert_true(token.join);
+    assert_false(wall_is_set(token.used_at));
+    assert_int_equal(db_read_token_by_hash(r, "a", &token, &e), 0);
+    assert_string_equal(token.user, "ada");
+    assert_int_equal(token.used_at.ms, 5);
+}
+
+/* ---- costs ---- */
+
+#define DAY_MS INT64_C(86400000)
+
+static void add_ledger(struct db_batch *b, int64_t job, int64_t node, int64_t instance, enum ledger_kind kind,
+    int64_t to_ms, int64_t ms, int64_t uusd)
+{
+    struct ledger_row row = {.job = job,
+        .node = node,
+        .instance = instance,
+        .kind = kind,
+        .from = at_ms(to_ms - ms),
+        .to = at_ms(to_ms),
+        .ms = ms,
+        .uusd = uusd,
+        .on_demand_uusd = uusd * 3};
+    batch_add(b, TABLE_LEDGER, &row);
+}
+
+static void add_costs(void)
+{
+    struct db_batch b = {0};
+
+    add_job(&b, 2, "ada", JOB_ENDED);
+    add_job(&b, 10, "ada", JOB_RUNNING);
+    add_job(&b, 11, "bob", JOB_RUNNING);
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base"});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 2, .pool = "burst", .instance = 1});
+    batch_add(&b, TABLE_INSTANCES, &(struct instance_row){.id = 1, .pool = "burst"});
+    batch_add(&b, TABLE_INSTANCES, &(struct instance_row){.id = 2, .pool = "burst"});
+    add_ledger(&b, 2, 1, 0, LEDGER_USEFUL, DAY_MS - 1, 1000, 10);
+    add_ledger(&b, 2, 2, 1, LEDGER_LOST, DAY_MS, 500, 5);
+    add_ledger(&b, 10, 2, 1, LEDGER_USEFUL, DAY_MS + 1, 2000, 20);
+    add_ledger(&b, 11, 2, 1, LEDGER_SAVE, 2 * DAY_MS, 100, 1);
+    add_ledger(
+        &b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70); /* never joined: only the instance knows the pool */
+    util_commit(d, &b);
+}
+
+static int print_line(void *ctx, const struct cost_line *l)
+{
+    buf_printf(ctx, "%s:%lld,%lld,%lld,%lld,%lld,%lld ", l->key, (long long)l->jobs, (long long)l->uusd,
+        (long long)l->on_demand_uusd, (long long)l->useful_ms, (long long)l->lost_ms, (long long)l->total_ms);
+    return 0;
+}
+
+static void assert_cost(const char *by, const char *user, struct wall from, struct wall to, const char *want)
+{
+    struct buf got = {0};
+    assert_int_equal(db_read_cost(r, by, user, from, to, print_line, &got, &e), 0);
+    assert_string_equal(buf_str(&got), want);
+    buf_deinit(&got);
+}
+
+static void costs_are_summed_by_what_is_asked(void **state)
+{
+    (void)state;
+    add_costs();
+    assert_cost("job", NULL, WALL_NONE, WALL_NONE,
+        ":0,70,210,0,0,7000 2:1,15,45,1000,500,1500 10:1,20,60,2000,0,2000 11:1,1,3,0,0,100 ");
+    assert_cost("user", NULL, WALL_NONE, WALL_NONE,
+        ":0,70,210,0,0,7000 ada:2,35,105,3000,500,3500 bob:1,1,3,0,0,100 ");
+    assert_cost("pool", NULL, WALL_NONE, WALL_NONE, "base:1,10,30,1000,0,1000 burst:3,96,288,2000,500,9600 ");
+    assert_cost("kind", NULL, WALL_NONE, WALL_NONE,
+        "boot:0,70,210,0,0,7000 lost:1,5,15,0,500,500 save:1,1,3,0,0,100 useful:2,30,90,3000,0,3000 ");
+    assert_cost("day", NULL, WALL_NONE, WALL_NONE,
+        "1970-01-01:1,10,30,1000,0,1000 1970-01-02:2,25,75,2000,500,2500 1970-01-03:1,71,213,0,0,7100 ");
+    assert_cost("day", "ada", WALL_NONE, WALL_NONE,
+        "1970-01-01:1,10,30,1000,0,1000 1970-01-02:2,25,75,2000,500,2500 ");
+    assert_cost("user", "eve", WALL_NONE, WALL_NONE, "");
+}
+
+static void a_stretch_counts_in_the_period_in_which_it_ended(void **state)
+{
+    (void)state;
+    add_costs();
+    assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:2,25,75,2000,500,2500 ");
+    assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:1,10,30,1000,0,1000 ");
+    assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS), "ada:2,25,75,2000,500,2500 ");
+    assert_cost("user", NULL, at_ms(3 * DAY_MS), WALL_NONE, "");
+}
+
+static void cost_by_something_else_is_refused(void **state)
+{
+    (void)state;
+    struct buf none = {0};
+    assert_int_equal(
+        db_read_cost(r, "l.uusd", NULL, WALL_NONE, WALL_NONE, print_line, &none, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "job, user, pool, kind or day"));
+    assert_int_equal(none.len, 0);
+}
+
+static int keep_text(unsigned type, void *ctx, void *stmt, void *text)
+{
+    (void)type;
+    (void)stmt;
+    struct buf *last = ctx;
+    buf_clear(last);
+    buf_adds(last, text);
+    return 0;
+}
+
+/* The last statement must be answered by this index alone: one step in its plan, so no sort. */
+static void assert_plan(const struct buf *statement, const char *index)
+{
+    struct buf text = {0};
+    sqlite3_stmt *s;
+
+    buf_printf(&text, "EXPLAIN QUERY PLAN %s", buf_str(statement));
+    assert_int_equal(sqlite3_prepare_v2(d->sql, buf_str(&text), -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    if (!strstr((const char *)sqlite3_column_text(s, 3), index))
+        fail_msg("%s: %s", buf_str(statement), (const char *)sqlite3_column_text(s, 3));
+    if (sqlite3_step(s) != SQLITE_DONE)
+        fail_msg("%s: %s", buf_str(statement), (const char *)sqlite3_column_text(s, 3));
+    sqlite3_finalize(s);
+    buf_deinit(&text);
+}
+
+static void lists_read_no_more_than_they_show(void **state)
+{
+    (void)state;
+    struct buf last = {0};
+    struct seen s = {0};
+    struct token_row token;
+
+    sqlite3_trace_v2(d->sql, SQLITE_TRACE_STMT, keep_text, &last);
+    SEEN_JOBS(.limit = 9, .before = 5);
+    assert_plan(&last, "INTEGER PRIMARY KEY");
+    SEEN_JOBS(.limit = 9, .active_only = true);
+    assert_plan(&last, "jobs_live");
+    SEEN_JOBS(.limit = 9, .user = "ada");
+    assert_plan(&last, "jobs_user");
+    SEEN_JOBS(.limit = 9, .user = "ada", .active_only = true);
+    assert_plan(&last, "jobs_live");
+    assert_int_equal(db_read_history(r, 2, 1, 10, see_history, &s, &e), 0);
+    assert_plan(&last, "history_job");
+    assert_int_equal(db_read_checkpoints(r, 2, see_checkpoint, &s, &e), 0);
+    assert_plan(&last, "PRIMARY KEY");
+    assert_int_equal(db_read_ledger(r, 2, see_ledger, &s, &e), 0);
+    assert_plan(&last, "ledger_job");
+    assert_int_equal(db_read_nodes(r, true, see_node, &s, &e), 0);
+    assert_plan(&last, "nodes_live");
+    assert_int_equal(db_read_instances(r, true, see_instance, &s, &e), 0);
+    assert_plan(&last, "instances_live");
+    assert_int_equal(db_read_token_by_hash(r, "aa", &token, &e), ERR_NOT_FOUND);
+    assert_plan(&last, "tokens_1");
+    sqlite3_trace_v2(d->sql, 0, NULL, NULL);
+    buf_deinit(&last);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(jobs_are_listed_newest_first_by_filter_and_page),
+        TEST(a_limit_that_cannot_be_is_refused),
+        TEST(a_callback_can_end_the_walk_well_or_with_an_error),
+        TEST(what_does_not_exist_is_not_found),
+        TEST(a_job_and_its_texts_come_back),
+        TEST(the_parts_of_a_job_come_in_their_order),
+        TEST(nodes_and_instances_can_be_the_live_ones_only),
+        TEST(pools_offers_and_tokens_are_listed_in_order),
+        TEST(costs_are_summed_by_what_is_asked),
+        TEST(a_stretch_counts_in_the_period_in_which_it_ended),
+        TEST(cost_by_something_else_is_refused),
+        TEST(lists_read_no_more_than_they_show),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

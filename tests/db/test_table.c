@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows and their tables: what is written is what is read, for every kind, at every extreme.
+ */
+#include "tests/db/util.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "db/query.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_same(enum table_id t, const void *want, const void *got)
+{
+    for (int i = 0; i < tables[t].n_columns; i++) {
+        const struct column *c = &tables[t].columns[i];
+        const char *a = (const char *)want + c->offset, *b = (const char *)got + c->offset;
+        char *x, *y;
+        memcpy(&x, a, sizeof(x) < c->size ? sizeof(x) : c->size);
+        memcpy(&y, b, sizeof(y) < c->size ? sizeof(y) : c->size);
+        if (c->type == COLUMN_TEXT_HEAP ? !str_eq(x, y) : memcmp(a, b, c->size) != 0)
+            fail_msg("%s.%s is not what was written", tables[t].name, c->name);
+    }
+}
+
+static void read_last(struct db *d, enum table_id t, void *row)
+{
+    struct query q;
+    struct err e;
+    query_init(&q, d->sql, t, t == TABLE_LEDGER ? "ORDER BY rowid DESC" : "ORDER BY 1 DESC", &e);
+    assert_true(query_next(&q, row));
+    assert_int_equal(query_finish(&q), 0);
+}
+
+static void every_row_kind_round_trips(void **state)
+{
+    struct db *d = util_open(*state);
+    struct prng p;
+    prng_init(&p, 1);
+
+    for (int round = 0; round < FILL_COUNT + 8; round++) {
+        enum fill how = round < FILL_COUNT ? (enum fill)round : FILL_RANDOM;
+        for (int t = TABLE_META + 1; t < TABLE_COUNT; t++) {
+            struct db_batch b = {0};
+            char *row = mem_alloc(row_size(t)), *got = mem_alloc(row_size(t));
+            fill_row(t, row, how, &p, 100 + round);
+            if (t == TABLE_TOKENS)
+                snprintf(((struct token_row *)row)->hash, 65, "%d", round);
+            batch_add(&b, t, row);
+            struct err e;
+            assert_int_equal(db_commit(d, &b, &e), 0);
+            read_last(d, t, got);
+            assert_same(t, row, got);
+            if (t == TABLE_SPECS)
+                spec_change_deinit((struct spec_change *)got);
+            db_batch_deinit(&b);
+            free(row);
+            free(got);
+        }
+    }
+    db_close(d);
+}
+
+static void a_row_of_the_same_key_replaces_the_old_one(void **state)
+{
+    static const enum table_id replaced[] = {
+        TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES, TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_TOKENS};
+    struct db *d = util_open(*state);
+    struct prng p;
+    prng_init(&p, 2);
+
+    for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+        enum table_id t = replaced[i];
+        char *row = mem_alloc(row_size(t)), *got = mem_alloc(row_size(t));
+        for (int round = 0; round < 3; round++) {
+            struct db_batch b = {0};
+            memset(row, 0, row_size(t));
+            fill_row(t, row, FILL_RANDOM, &p, 7);
+            batch_add(&b, t, row);
+            util_commit(d, &b);
+            read_last(d, t, got);
+            assert_same(t, row, got);
+            assert_int_equal(count_rows(d, t), 1);
+        }
+        free(row);
+        free(got);
+    }
+    db_close(d);
+}
+
+/* Promise 2: a committed checkpoint is never replaced. */
+static void what_happened_is_never_replaced(void **state)
+{
+    static const enum table_id kept[] = {TABLE_SPECS, TABLE_CHECKPOINTS, TABLE_HISTORY};
+    struct db *d = util_open(*state);
+    struct prng p;
+    prng_init(&p, 3);
+
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        enum table_id t = kept[i];
+        char *row = mem_alloc(row_size(t));
+        for (int round = 0; round < 2; round++) {
+            struct db_batch b = {0};
+            struct err e;
+            memset(row, 0, row_size(t));
+            fill_row(t, row, FILL_RANDOM, &p, 7);
+            batch_add(&b, t, row);
+            assert_int_equal(db_commit(d, &b, &e), round == 0 ? 0 : ERR_INTERNAL);
+            assert_int_equal(count_rows(d, t), 1);
+            db_batch_deinit(&b);
+        }
+        free(row);
+    }
+    db_close(d);
+}
+
+static void a_new_token_gets_the_next_id(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = {0};
+    struct token_row t = {.hash = "aa"}, got = {0};
+    batch_add(&b, TABLE_TOKENS, &t);
+    STR_COPY(t.hash, "bb");
+    batch_add(&b, TABLE_TOKENS, &t);
+    util_commit(d, &b);
+    read_last(d, TABLE_TOKENS, &got);
+    assert_int_equal(got.id, 2);
+    assert_string_equal(got.hash, "bb");
+    db_close(d);
+}
+
+/* The SQL of the schema and the column tables are written apart: they must say the same. */
+static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
+{
+    struct db *d = util_open(*state);
+
+    for (int t = 0; t < TABLE_COUNT; t++) {
+        int n = 0;
+        char text[200];
+        sqlite3_stmt *s;
+        snprintf(text, sizeof(text),
+            "SELECT name, type, \"notnull\", pk FROM pragma_table_info('%s') WHERE name NOT IN ('one', "
+            "'belay_version')",
+            tables[t].name);
+        assert_int_equal(sqlite3_prepare_v2(d->sql, text, -1, &s, NULL), SQLITE_OK);
+        for (; sqlite3_step(s) == SQLITE_ROW; n++) {
+            const struct column *c = &tables[t].columns[n];
+            assert_true(n < tables[t].n_columns);
+            bool is_text = c->type == COLUMN_TEXT || c->type == COLUMN_TEXT_HEAP || c->type == COLUMN_NAMED;
+            bool nullable = c->type == COLUMN_OPTIONAL || c->type == COLUMN_TEXT_HEAP;
+            bool key = n < tables[t].n_keys;
+            assert_string_equal(sqlite3_column_text(s, 0), c->name);
+            assert_string_equal(sqlite3_column_text(s, 1), is_text ? "TEXT" : "INTEGER");
+            /* an INTEGER PRIMARY KEY cannot be NULL, and says so by being the key */
+            assert_true(sqlite3_column_int(s, 2) == !nullable || sqlite3_column_int(s, 3) == 1);
+            assert_int_equal(sqlite3_column_int(s, 3), key ? n + 1 : 0);
+        }
+        assert_int_equal(n, tables[t].n_columns);
+        sqlite3_finalize(s);
+    }
+    db_close(d);
+}
+
+/* A field that is added to a row but not to its table would be lost without a word. */
+static void every_field_of_a_row_is_stored(void **state)
+{
+    (void)state;
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+#define CHECK_STORED(t, row, unstored_from, unstored_size)                                                   \
+    do {                                                                                                     \
+        static struct row r;                                                                                 \
+        memset(&r, 0xff, sizeof(r));                                                                         \
+        __builtin_clear_padding(&r);                                                                         \
+        for (int i = 0; i < tables[t].n_columns; i++)                                                        \
+            memset((char *)&r + tables[t].columns[i].offset, 0, tables[t].columns[i].size);                  \
+        memset((char *)&r + (unstored_from), 0, unstored_size);                                              \
+        for (size_t i = 0; i < sizeof(r); i++)                                                               \
+            if (((unsigned char *)&r)[i])                                                                    \
+                fail_msg("struct %s: byte %zu is stored nowhere", #row, i);                                  \
+    } while (0)
+    CHECK_STORED(TABLE_META, db_meta, 0, 0);
+    CHECK_STORED(TABLE_POOLS, pool_row, 0, 0);
+    CHECK_STORED(TABLE_OFFERS, offer_row, offsetof(struct offer_row, avoid_until), sizeof(struct mono));
+    CHECK_STORED(TABLE_INSTANCES, instance_row, 0, 0);
+    CHECK_STORED(TABLE_NODES, node_row, 0, 0);
+    CHECK_STORED(TABLE_JOBS, job_row, offsetof(struct job_row, queued_mono), sizeof(struct mono));
+    CHECK_STORED(TABLE_SPECS, spec_change, 0, 0);
+    CHECK_STORED(TABLE_ATTEMPTS, attempt_row, 0, 0);
+    CHECK_STORED(TABLE_CHECKPOINTS, checkpoint_row, 0, 0);
+    CHECK_STORED(TABLE_HISTORY, history_row, 0, 0);
+    CHECK_STORED(TABLE_LEDGER, ledger_row, 0, 0);
+    CHECK_STORED(TABLE_TOKENS, token_row, 0, 0);
+    return;
+#endif
+#endif
+    printf("SKIP: this compiler cannot tell padding from fields\n");
+}
+
+static void a_value_that_cannot_be_is_reported_with_its_place(void **state)
+{
+    static const struct {
+        const char *damage, *column;
+    } cases[] = {
+        {"UPDATE jobs SET state = 'sleeping'", "state"},
+        {"UPDATE jobs SET state = 'pending', cpus = 5000000000", "cpus"},
+        {"UPDATE jobs SET cpus = 1, name = hex(zeroblob(40))", "name"},
+    };
+    struct db *d = util_open(*state);
+    struct db_batch b = {0};
+    struct db_reader *r;
+    struct job_row row;
+    struct err e;
+
+    batch_add_submit(&b, 41);
+    util_commit(d, &b);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        util_exec(*state, cases[i].damage);
+        assert_int_equal(db_read_job(r, 41, &row, &e), ERR_CORRUPT);
+        assert_non_null(strstr(e.text, "jobs"));
+        assert_non_null(strstr(e.text, "41"));
+        assert_non_null(strstr(e.text, cases[i].column));
+    }
+    db_reader_close(r);
+    db_close(d);
+}
+
+/* The *_live indexes and the statements that use them name these states in their text. */
+static void the_schema_and_the_core_agree_on_what_has_ended(void **state)
+{
+    (void)state;
+    assert_string_equal(sm_name(&job_sm, JOB_ENDED), "ended");
+    assert_string_equal(sm_name(&attempt_sm, ATTEMPT_ENDED), "ended");
+    assert_string_equal(sm_name(&node_sm, NODE_GONE), "gone");
+    assert_string_equal(sm_name(&instance_sm, INSTANCE_GONE), "gone");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_row_kind_round_trips, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_row_of_the_same_key_replaces_the_old_one, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(what_happened_is_never_replaced, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(a_new_token_gets_the_next_id, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            the_schema_has_exactly_the_columns_of_the_rows, util_setup, util_teardown),
+        cmocka_unit_test(every_field_of_a_row_is_stored),
+        cmocka_unit_test(the_schema_and_the_core_agree_on_what_has_ended),
+        cmocka_unit_test_setup_teardown(
+            a_value_that_cannot_be_is_reported_with_its_place, util_setup, util_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/db/util.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int util_setup(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = mem_printf("%s/belay-db-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir))
+        return -1;
+    *state = mem_printf("%s/belay.db", dir);
+    free(dir);
+    return 0;
+}
+
+int util_teardown(void **state)
+{
+    char *path = *state;
+    struct err e;
+    *strrchr(path, '/') = '\0';
+    int rc = fs_remove_tree(path, &e);
+    free(path);
+    return rc;
+}
+
+static void check(int rc, const struct err *e)
+{
+    if (rc != 0)
+        print_error("%s\n", e->text);
+    assert_int_equal(rc, 0);
+}
+
+struct db *util_open(const char *path)
+{
+    struct db *d = NULL;
+    struct err e;
+    check(db_open(path, &d, &e), &e);
+    return d;
+}
+
+struct db_reader *util_reader(const char *path)
+{
+    struct db_reader *r = NULL;
+    struct err e;
+    check(db_reader_open(path, &r, &e), &e);
+    return r;
+}
+
+void util_exec(const char *path, const char *text)
+{
+    sqlite3 *sql = NULL;
+    struct err e;
+    assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+    check(sql_exec(sql, text, &e), &e);
+    sqlite3_close(sql);
+}
+
+void util_commit(struct db *d, struct db_batch *b)
+{
+    struct err e;
+    check(db_commit(d, b, &e), &e);
+    db_batch_deinit(b);
+}
+
+static void put_i64(char *p, int64_t v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
+static void put_i32(char *p, int32_t v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
+static int32_t n_names(const struct column *c)
+{
+    const char *const *names = c->sm ? c->sm->names : c->names;
+    int32_t n = 0;
+    while (names[n])
+        n++;
+    return n;
+}
+
+static int64_t number(enum fill how, struct prng *p, int64_t low, int64_t high)
+{
+    switch (how) {
+    case FILL_LOW:
+        return low;
+    case FILL_HIGH:
+        return high;
+    case FILL_RANDOM:
+        return prng_range(p, low, high);
+    default:
+        return low <= 0 ? 0 : low;
+    }
+}
+
+/* Quotes, a backslash, a line's end and letters of two bytes: what a statement built from text would trip
+ * over. */
+static const char awkward[] = "'\"; \\\n\tDROP TABLE jobs;-- %s ?1 \xc3\xa9\xc3\xbc";
+
+static void fill_text(char *p, size_t size, enum fill how, struct prng *prng)
+{
+    size_t n = (size_t)number(how, prng, 0, (int64_t)size - 1);
+    for (size_t i = 0; i < n; i++)
+        p[i] = awkward[i % (sizeof(awkward) - 1)];
+}
+
+static void fill_heap(char *p, enum fill how, struct prng *prng)
+{
+    if (how == FILL_ZERO)
+        return;
+    size_t size = (size_t)number(how, prng, 1, 1 << 20);
+    char *text = mem_alloc(size);
+    fill_text(text, size, FILL_HIGH, prng);
+    memcpy(p, &text, sizeof(text));
+}
+
+static void fill_column(const struct column *c, char *p, enum fill how, struct prng *prng)
+{
+    switch (c->type) {
+    case COLUMN_I64:
+    case COLUMN_OPTIONAL:
+    case COLUMN_NEW_ID:
+        put_i64(p, number(how, prng, INT64_MIN, INT64_MAX));
+        break;
+    case COLUMN_I32:
+        put_i32(p, (int32_t)number(how, prng, INT32_MIN, INT32_MAX));
+        break;
+    case COLUMN_BOOL:
+        *(bool *)p = number(how, prng, 0, 1) != 0;
+        break;
+    case COLUMN_NAMED:
+        put_i32(p, (int32_t)number(how, prng, 0, n_names(c) - 1));
+        break;
+    case COLUMN_TEXT:
+        fill_text(p, c->size, how, prng);
+        break;
+    case COLUMN_TEXT_HEAP:
+        fill_heap(p, how, prng);
+        break;
+    }
+}
+
+void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t key)
+{
+    const struct table *table = &tables[t];
+    for (int i = 0; i < table->n_columns; i++) {
+        const struct column *c = &table->columns[i];
+        char *at = (char *)row + c->offset;
+        if (i >= table->n_keys)
+            fill_column(c, at, how, p);
+        else if (c->type == COLUMN_TEXT)
+            snprintf(at, c->size, "key-%lld", (long long)key);
+        else
+            put_i64(at, key + i);
+    }
+}
+
+/* Where a batch keeps the rows of a table. */
+static struct {
+    size_t rows, n, size;
+} const places[TABLE_COUNT] = {
+#define PLACE(table, member, row)                                                                            \
+    [table] = {offsetof(struct db_batch, member), offsetof(struct db_batch, n_##member), sizeof(struct row)}
+#define PLACE_IN_CHANGES(table, member, row)                                                                 \
+    [table] = {offsetof(struct db_batch, changes.member), offsetof(struct db_batch, changes.n_##member),     \
+        sizeof(struct row)}
+    PLACE_IN_CHANGES(TABLE_POOLS, pools, pool_row),
+    PLACE_IN_CHANGES(TABLE_OFFERS, offers, offer_row),
+    PLACE_IN_CHANGES(TABLE_INSTANCES, instances, instance_row),
+    PLACE_IN_CHANGES(TABLE_NODES, nodes, node_row),
+    PLACE_IN_CHANGES(TABLE_JOBS, jobs, job_row),
+    PLACE_IN_CHANGES(TABLE_SPECS, specs, spec_change),
+    PLACE_IN_CHANGES(TABLE_ATTEMPTS, attempts, attempt_row),
+    PLACE_IN_CHANGES(TABLE_CHECKPOINTS, checkpoints, checkpoint_row),
+    PLACE_IN_CHANGES(TABLE_HISTORY, history, history_row),
+    PLACE_IN_CHANGES(TABLE_LEDGER, ledger, ledger_row),
+    PLACE(TABLE_TOKENS, tokens, token_row),
+};
+
+size_t row_size(enum table_id t)
+{
+    return places[t].size;
+}
+
+void batch_add(struct db_batch *b, enum table_id t, const void *row)
+{
+    char **rows = (char **)((char *)b + places[t].rows);
+    size_t *n = (size_t *)((char *)b + places[t].n);
+    *rows = mem_resize(*rows, *n + 1, places[t].size);
+    memcpy(*rows + *n * places[t].size, row, places[t].size);
+    *n += 1;
+}
+
+void batch_add_submit(struct db_batch *b, int64_t id)
+{
+    struct job_row job = {.id = id,
+        .ckpt_keep = 3,
+        .submitted_at = at_ms(id),
+        .started_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .last_good_at = WALL_NONE,
+        .last_good_progress = PROGRESS_NONE,
+        .progress = PROGRESS_NONE,
+        .progress_total = PROGRESS_NONE,
+        .need = {.cpus = 1, .memory_mib = 512}};
+    struct history_row history = {.id = id, .job = id, .at = at_ms(id), .kind = "submitted"};
+    snprintf(job.name, sizeof(job.name), "job-%lld", (long long)id);
+    STR_COPY(job.user, "ada");
+    batch_add(b, TABLE_JOBS, &job);
+    batch_add(b, TABLE_HISTORY, &history);
+    b->changes.next_job = b->changes.next_history = id + 1;
+}
+
+int64_t count_rows(struct db *d, enum table_id t)
+{
+    char text[80];
+    int64_t n = -1;
+    struct err e;
+    snprintf(text, sizeof(text), "SELECT count(*) FROM %s", tables[t].name);
+    check(sql_get_i64(d->sql, text, &n, &e), &e);
+    return n;
+}
+
+struct wall at_ms(int64_t ms)
+{
+    return (struct wall){ms};
+}
