@@ -13,11 +13,12 @@
 #include "db/conn.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 struct failure {
     int code;   /* SQLite's; SQLITE_OK: none */
-    int errnum; /* the system's, at that moment */
+    int errnum; /* errno of the step: SQLite keeps none for a COMMIT */
     const char *what;
 };
 
@@ -33,9 +34,10 @@ static bool step(struct db *d, sqlite3_stmt *s, const char *what, struct failure
         *f = (struct failure){.code = d->fail_code, .what = what};
         return false;
     }
+    errno = 0;
     int code = sqlite3_step(s);
     if (code != SQLITE_DONE)
-        *f = (struct failure){.code = code, .errnum = sqlite3_system_errno(d->sql), .what = what};
+        *f = (struct failure){.code = code, .errnum = errno, .what = what};
     sqlite3_reset(s);
     return code == SQLITE_DONE;
 }

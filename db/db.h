@@ -59,7 +59,8 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. */
+/* All or nothing. Pools, offers, instances, nodes, jobs, attempts and tokens replace their row; specs, checkpoints and
+ * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 
 /* Fault injection for tests: the n-th SQLite write step from now fails with this SQLite code; 0: off. */
@@ -78,7 +79,8 @@ void db_writer_destroy(struct db_writer *w); /* waits for a commit under way; cl
 /* ---- reader ---- */
 struct db_reader;
 int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *e);
-int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e); /* same connection: simulator, tests */
+/* On the same connection, and so on the same thread as its commits: simulator, tests. Closed before d. */
+int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e);
 void db_reader_close(struct db_reader *r);
 
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e); /* ERR_NOT_FOUND */
@@ -90,7 +92,7 @@ struct job_filter {
     bool active_only;      /* not ENDED */
     const char *user;      /* NULL: any */
     int64_t before;        /* ids below this; 0: from the newest */
-    int32_t limit;         /* 1 .. 1000 */
+    int32_t limit;         /* 1 .. 1000, else ERR_INVALID; for history too */
 };
 typedef int (*db_job_fn)(void *ctx, const struct job_row *row);
 typedef int (*db_attempt_fn)(void *ctx, const struct attempt_row *row);
@@ -103,7 +105,8 @@ typedef int (*db_offer_fn)(void *ctx, const struct offer_row *row);
 typedef int (*db_pool_fn)(void *ctx, const struct pool_row *row);
 typedef int (*db_token_fn)(void *ctx, const struct token_row *row);
 
-/* Each calls fn per row until it returns non-zero. */
+/* Each calls fn per row while it returns 0. A positive number ends the walk and 0 is returned; a negative kind ends it
+ * and is returned, and then fn has filled the same e. What a row does not store (queued_mono, avoid_until) is NONE. */
 int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, struct err *e);
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e); /* by number */
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
@@ -118,8 +121,9 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 
-/* Cost sums for `belay cost`: by what ("job" "user" "pool" "kind" "day"), for one user or all (NULL), between two
- * wall times (WALL_NONE: open). */
+/* Cost sums for `belay cost`: by what ("job" "user" "pool" "kind" "day" in UTC; else ERR_INVALID), for one user or all
+ * (NULL), from one wall time to before another (WALL_NONE: open), ordered by key. A stretch counts whole where it ended,
+ * so a period that is over has its final sum. The key "" is boot and idle time, which is no job's and no user's. */
 struct cost_line {
     char key[CORE_NAME_MAX];
     int64_t jobs, uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;

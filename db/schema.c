@@ -5,7 +5,7 @@
  *
  * An index exists because a named statement needs it:
  *   *_live          recovery and the lists of what is there: what has ended costs nothing
- *   jobs_user       the list of one user's jobs
+ *   jobs_user*      the list of one user's jobs
  *   history_job     the timeline of a job
  *   ledger_job      what one job cost
  *   ledger_to       what a period cost
@@ -148,6 +148,7 @@ static const char schema_1[] = "CREATE TABLE meta ("
                                ") STRICT;"
                                "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended';"
                                "CREATE INDEX jobs_user ON jobs (user);"
+    "CREATE INDEX jobs_user_live ON jobs (user) WHERE state <> 'ended';"
 
                                "CREATE TABLE job_specs ("
                                " job INTEGER PRIMARY KEY,"

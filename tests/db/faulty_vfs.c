@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/db/faulty_vfs.h"
 
-#include "base/mem.h"
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <string.h>
 
 struct faulty_file {
@@ -13,15 +13,11 @@ struct faulty_file {
 
 static struct faulty_plan *plan;
 static sqlite3_vfs *real_vfs;
-static bool failed; /* the last failure was ours: errnum speaks for it */
 
 static bool fails(enum faulty_op op)
 {
     plan->seen[op]++;
-    failed = plan->fail_at[op] > 0 && --plan->fail_at[op] == 0;
-    if (failed)
-        errno = plan->errnum;
-    return failed;
+    return plan->fail_at[op] > 0 && --plan->fail_at[op] == 0;
 }
 
 static sqlite3_file *real(sqlite3_file *f)
@@ -41,13 +37,12 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 
 static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
-    if (fails(FAULTY_WRITE)) {
-        real(f)->pMethods->xWrite(real(f), p, n / 2, at);
-        failed = true;
-        errno = plan->errnum;
-        return plan->code[FAULTY_WRITE];
-    }
-    return real(f)->pMethods->xWrite(real(f), p, n, at);
+    bool fault = fails(FAULTY_WRITE);
+    int code = real(f)->pMethods->xWrite(real(f), p, fault ? n / 2 : n, at);
+    if (!fault)
+        return code;
+    errno = plan->errnum;
+    return plan->code[FAULTY_WRITE];
 }
 
 static int f_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -57,7 +52,10 @@ static int f_truncate(sqlite3_file *f, sqlite3_int64 size)
 
 static int f_sync(sqlite3_file *f, int flags)
 {
-    return fails(FAULTY_SYNC) ? plan->code[FAULTY_SYNC] : real(f)->pMethods->xSync(real(f), flags);
+    if (!fails(FAULTY_SYNC))
+        return real(f)->pMethods->xSync(real(f), flags);
+    errno = plan->errnum;
+    return plan->code[FAULTY_SYNC];
 }
 
 static int f_size(sqlite3_file *f, sqlite3_int64 *size)
@@ -97,9 +95,10 @@ static int f_traits(sqlite3_file *f)
 
 static int f_shm_map(sqlite3_file *f, int region, int size, int extend, void volatile **p)
 {
-    if (extend && fails(FAULTY_SHM))
-        return plan->code[FAULTY_SHM];
-    return real(f)->pMethods->xShmMap(real(f), region, size, extend, p);
+    if (!extend || !fails(FAULTY_SHM))
+        return real(f)->pMethods->xShmMap(real(f), region, size, extend, p);
+    errno = plan->errnum;
+    return plan->code[FAULTY_SHM];
 }
 
 static int f_shm_lock(sqlite3_file *f, int offset, int n, int flags)
@@ -136,7 +135,7 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *file, int flag
 static int v_last_error(sqlite3_vfs *v, int n, char *text)
 {
     (void)v;
-    return failed ? plan->errnum : real_vfs->xGetLastError(real_vfs, n, text);
+    return plan->errnum ? plan->errnum : real_vfs->xGetLastError(real_vfs, n, text);
 }
 
 static sqlite3_vfs vfs;
@@ -144,7 +143,6 @@ static sqlite3_vfs vfs;
 void faulty_vfs_install(struct faulty_plan *p)
 {
     plan = p;
-    failed = false;
     real_vfs = sqlite3_vfs_find(NULL);
     vfs = *real_vfs; /* what is not ours goes to the real one's functions, which do not look at the vfs */
     vfs.zName = "faulty";

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,21 @@
 #include <unistd.h>
 
 #define FILE_MAX (256u << 20)
+
+static struct faulty_plan plan;
+
+static int setup_faulty(void **state)
+{
+    plan = (struct faulty_plan){0};
+    faulty_vfs_install(&plan);
+    return util_setup(state);
+}
+
+static int teardown_faulty(void **state)
+{
+    faulty_vfs_remove();
+    return util_teardown(state);
+}
 
 static void copy_file(const char *from, const char *to, const char *suffix)
 {
@@ -71,20 +86,20 @@ static struct db_batch batch_of(int64_t first, bool huge)
 
 /* Commits with the plan's fault. What it answers must be what is on disk; then the disk is well and it
  * succeeds. True if the fault did not come up. */
-static bool try_fault(const char *path, struct faulty_plan *plan, bool huge, int *ret_rc)
+static bool try_fault(const char *path, bool huge, int *ret_rc)
 {
     struct db_batch before = batch_of(1, false), b = batch_of(4, huge);
-    struct faulty_plan wanted = *plan;
+    struct faulty_plan wanted = plan;
     struct err e = {0};
 
     unlink(path);
-    *plan = (struct faulty_plan){0};
+    plan = (struct faulty_plan){0};
     struct db *d = util_open(path);
     util_commit(d, &before);
-    *plan = wanted;
+    plan = wanted;
     int rc = db_commit(d, &b, &e);
-    bool passed = plan->fail_at[FAULTY_WRITE] + plan->fail_at[FAULTY_SYNC] + plan->fail_at[FAULTY_SHM] > 0;
-    *plan = (struct faulty_plan){0};
+    bool passed = plan.fail_at[FAULTY_WRITE] + plan.fail_at[FAULTY_SYNC] + plan.fail_at[FAULTY_SHM] > 0;
+    plan = (struct faulty_plan){0};
     int64_t found = jobs_after_a_crash(path);
     if (rc == 0)
         assert_int_equal(found, 6);
@@ -115,8 +130,6 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
         {FAULTY_WRITE, SQLITE_IOERR_WRITE, EIO, ERR_IO}, {FAULTY_SYNC, SQLITE_IOERR_FSYNC, EIO, ERR_IO},
         {FAULTY_SYNC, SQLITE_IOERR_FSYNC, ENOSPC, ERR_IO}, /* the commit may well be on disk */
     };
-    struct faulty_plan plan = {0};
-    faulty_vfs_install(&plan);
 
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         int n_failed = 0, rc;
@@ -124,29 +137,26 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
             plan = (struct faulty_plan){.errnum = faults[i].errnum};
             plan.fail_at[faults[i].op] = n;
             plan.code[faults[i].op] = faults[i].code;
-            if (try_fault(*state, &plan, false, &rc))
+            if (try_fault(*state, false, &rc))
                 break;
             assert_int_equal(rc, faults[i].kind);
             n_failed++;
         }
         assert_in_range(n_failed, 1, 100);
     }
-    faulty_vfs_remove();
 }
 
 /* SQLite grows the log's index after the commit is on disk: what failed there is committed after a crash. So
  * a full disk at that point must not be answered with "nothing happened". */
 static void no_room_for_the_index_is_not_called_a_rollback(void **state)
 {
-    struct faulty_plan plan = {.errnum = ENOSPC};
     int rc;
 
-    faulty_vfs_install(&plan);
+    plan = (struct faulty_plan){.errnum = ENOSPC};
     plan.fail_at[FAULTY_SHM] = 1;
     plan.code[FAULTY_SHM] = SQLITE_IOERR_SHMSIZE;
-    assert_false(try_fault(*state, &plan, true, &rc));
+    assert_false(try_fault(*state, true, &rc));
     assert_int_equal(rc, ERR_IO);
-    faulty_vfs_remove();
 }
 
 /* ---- a disk that is really full ---- */
@@ -287,8 +297,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, util_setup, util_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(what_a_failed_commit_answers_is_what_is_on_disk),
-        TEST(no_room_for_the_index_is_not_called_a_rollback),
+        cmocka_unit_test_setup_teardown(
+            what_a_failed_commit_answers_is_what_is_on_disk, setup_faulty, teardown_faulty),
+        cmocka_unit_test_setup_teardown(
+            no_room_for_the_index_is_not_called_a_rollback, setup_faulty, teardown_faulty),
         TEST(a_full_disk_says_so_and_is_well_once_there_is_room),
         TEST(what_was_acknowledged_survives_kill_9),
     };

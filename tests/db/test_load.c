@@ -134,7 +134,7 @@ static void a_hundred_thousand_waiting_jobs_load_quickly(void **state)
 
     for (int64_t id = 1; id <= 200000;) {
         struct db_batch b = {0};
-        for (int i = 0; i < 10000; i++, id++) {
+        for (int i = 0; i < 500; i++, id++) {
             batch_add_submit(&b, id);
             if (id <= 100000)
                 b.changes.jobs[i].state = JOB_ENDED;

@@ -434,7 +434,7 @@ static void lists_read_no_more_than_they_show(void **state)
     SEEN_JOBS(.limit = 9, .user = "ada");
     assert_plan(&last, "jobs_user");
     SEEN_JOBS(.limit = 9, .user = "ada", .active_only = true);
-    assert_plan(&last, "jobs_live");
+    assert_plan(&last, "jobs_user_live");
     assert_int_equal(db_read_history(r, 2, 1, 10, see_history, &s, &e), 0);
     assert_plan(&last, "history_job");
     assert_int_equal(db_read_checkpoints(r, 2, see_checkpoint, &s, &e), 0);

@@ -45,8 +45,8 @@ static void every_row_kind_round_trips(void **state)
             struct db_batch b = {0};
             char *row = mem_alloc(row_size(t)), *got = mem_alloc(row_size(t));
             fill_row(t, row, how, &p, 100 + round);
-            if (t == TABLE_TOKENS)
-                snprintf(((struct token_row *)row)->hash, 65, "%d", round);
+            if (t == TABLE_TOKENS) /* unique: the first letter says which */
+                ((struct token_row *)row)->hash[0] = (char)('a' + round);
             batch_add(&b, t, row);
             struct err e;
             assert_int_equal(db_commit(d, &b, &e), 0);

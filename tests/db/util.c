@@ -194,7 +194,8 @@ void batch_add(struct db_batch *b, enum table_id t, const void *row)
 {
     char **rows = (char **)((char *)b + places[t].rows);
     size_t *n = (size_t *)((char *)b + places[t].n);
-    *rows = mem_resize(*rows, *n + 1, places[t].size);
+    if ((*n & (*n - 1)) == 0) /* full at each power of two */
+        *rows = mem_resize(*rows, *n ? *n * 2 : 1, places[t].size);
     memcpy(*rows + *n * places[t].size, row, places[t].size);
     *n += 1;
 }
