@@ -35,6 +35,7 @@ int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
 char *path_in(const char *dir, const char *name); /* borrowed until the 8th next call */
+/* Files written are as of 2001: what is written twice is the same. */
 void write_text(const char *dir, const char *name, const char *text);
 void write_bytes(const char *dir, const char *name, const void *p, size_t n);
 void make_dir(const char *dir, const char *name);

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every call to the store fails once, for every call; and at every call something else happens meanwhile.
+ */
+#include "tests/ckpt/tools.h"
+#include "base/fs.h"
+#include "ckpt/layout.h"
+#include "tests/ckpt/store_fault.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The store behind a fault, for one operation. */
+static void plant(struct scratch *s, struct store_fault *f, enum fault_mode mode, int at)
+{
+    store_fault_init(f, s->job.store, mode, at);
+    s->job.store = &f->base;
+}
+
+static void unplant(struct scratch *s, struct store_fault *f)
+{
+    s->job.store = f->inner;
+}
+
+static void two_checkpoints(struct scratch *s)
+{
+    struct err e;
+
+    OK(ckpt_fence(&s->job, 1, &e));
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    make_tree(s->tree, 2);
+    write_random(s->tree, "large", (5u << 20) / 2, 2);
+}
+
+/* A save into which a fault is planted at call `at`. False when the save made fewer calls. */
+static bool save_with_fault(enum fault_mode mode, enum err_kind kind, int at)
+{
+    struct scratch s;
+    struct store_fault f;
+    struct ckpt_stats stats;
+    struct ckpt_restored r;
+    struct err e;
+    bool struck;
+    int rc;
+
+    scratch_init(&s);
+    two_checkpoints(&s);
+    plant(&s, &f, mode, at);
+    f.kind = kind;
+    rc = ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, 200, NULL, &stats, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    if (rc)
+        assert_true(struck);
+    r = restore(&s, 2);
+    assert_int_equal(r.damaged, 0);
+    if (rc == 0 || r.id.sequence == 2) {
+        /* A commit whose answer was lost may stand, whole. */
+        assert_int_equal(r.id.sequence, 2);
+        assert_same_tree(s.tree, s.out);
+    } else {
+        assert_int_equal(r.id.sequence, 1);
+        assert_tree_is(s.out, 1);
+    }
+    save(&s, 1, 3);
+    r = restore(&s, 2);
+    assert_int_equal(r.id.sequence, 3);
+    assert_int_equal(r.damaged, 0);
+    assert_same_tree(s.tree, s.out);
+    OK(ckpt_clean(&s.job, 1, 2, &e));
+    restore(&s, 2);
+    assert_same_tree(s.tree, s.out);
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void after_a_save_that_fails_at_any_call_the_checkpoint_before_stands(void **state)
+{
+    static const struct {
+        enum fault_mode mode;
+        enum err_kind kind;
+    } faults[] = {{FAULT_ONCE, ERR_IO}, {FAULT_ONCE, ERR_NO_SPACE}, {FAULT_REPLY, ERR_IO},
+        {FAULT_ONWARD, ERR_NO_SPACE}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        int at = 1;
+
+        while (save_with_fault(faults[i].mode, faults[i].kind, at))
+            at++;
+        assert_in_range(at, 10, 100);
+    }
+}
+
+static bool restore_with_fault(enum fault_mode mode, int at)
+{
+    struct scratch s;
+    struct store_fault f;
+    struct ckpt_restored r;
+    struct err e;
+    bool struck;
+    int rc;
+
+    scratch_init(&s);
+    two_checkpoints(&s);
+    save(&s, 1, 2);
+    make_tree(s.out, 9);
+    plant(&s, &f, mode, at);
+    rc = ckpt_restore(&s.job, 2, s.out, NULL, &r, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    if (rc)
+        assert_tree_is(s.out, 9);
+    else
+        assert_same_tree(s.tree, s.out);
+    assert_int_equal(rc != 0, struck);
+    assert_int_equal(find_objects(&s, "/damaged/", NULL, 0), 0);
+    r = restore(&s, 2);
+    assert_int_equal(r.id.sequence, 2);
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void a_restore_that_cannot_read_the_store_changes_nothing(void **state)
+{
+    (void)state;
+    for (int at = 1; restore_with_fault(FAULT_ONCE, at); at++)
+        assert_in_range(at, 1, 100);
+}
+
+static void three_of_two_attempts(struct scratch *s)
+{
+    for (int i = 1; i <= 5; i++) {
+        make_tree(s->tree, i);
+        save(s, i < 4 ? 1 : 2, i);
+    }
+}
+
+static bool clean_with_fault(enum fault_mode mode, int at)
+{
+    struct scratch s;
+    struct store_fault f;
+    struct err e;
+    bool struck;
+    int rc;
+
+    scratch_init(&s);
+    three_of_two_attempts(&s);
+    plant(&s, &f, mode, at);
+    rc = ckpt_clean(&s.job, 2, 3, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    assert_int_equal(rc != 0, struck);
+    OK(ckpt_verify(&s.job, (struct ckpt_id){2, 5}, &e));
+    OK(ckpt_verify(&s.job, (struct ckpt_id){2, 4}, &e));
+    OK(ckpt_verify(&s.job, (struct ckpt_id){1, 3}, &e));
+    OK(ckpt_clean(&s.job, 2, 3, &e));
+    assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 3);
+    assert_int_equal(find_objects(&s, "/chunks/", NULL, 0), 3);
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void a_clean_that_fails_at_any_call_takes_nothing_that_is_kept(void **state)
+{
+    (void)state;
+    for (int at = 1; clean_with_fault(FAULT_ONCE, at); at++)
+        assert_in_range(at, 1, 100);
+    for (int at = 1; clean_with_fault(FAULT_REPLY, at); at++)
+        assert_in_range(at, 1, 100);
+}
+
+/* ---- something else happens at a call ---- */
+
+struct takeover {
+    struct scratch *s;
+    bool committed_before;
+};
+
+static void take_over(void *ctx)
+{
+    struct takeover *t = ctx;
+    struct layout_name manifest = layout_manifest(&t->s->job, (struct ckpt_id){1, 2});
+    struct err e;
+    int64_t size;
+
+    t->committed_before = t->s->job.store->ops->stat(t->s->job.store, manifest.s, &size, &e) == 0;
+    OK(ckpt_fence(&t->s->job, 2, &e));
+}
+
+/* Attempt 2 claims the job at call `at` of attempt 1's save. */
+static bool save_while_fenced(int at)
+{
+    struct scratch s, direct;
+    struct takeover takeover = {.s = &direct};
+    struct store_fault f;
+    struct ckpt_stats stats;
+    struct ckpt_restored r;
+    struct err e;
+    bool struck;
+    int rc;
+
+    scratch_init(&s);
+    two_checkpoints(&s);
+    direct = s;
+    plant(&s, &f, FAULT_HOOK, at);
+    f.hook = take_over;
+    f.hook_ctx = &takeover;
+    rc = ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, -1, NULL, &stats, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    if (rc)
+        FAILS(ERR_CONFLICT, rc);
+    else
+        assert_true(!struck || takeover.committed_before);
+    r = restore(&s, 2);
+    assert_int_equal(r.damaged, 0);
+    if (r.id.sequence == 2)
+        assert_same_tree(s.tree, s.out);
+    else
+        assert_tree_is(s.out, 1);
+    make_tree(s.tree, 3);
+    save(&s, 2, 1);
+    restore(&s, 3);
+    assert_tree_is(s.out, 3);
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void a_save_is_never_acknowledged_once_a_later_attempt_has_claimed_the_job(void **state)
+{
+    (void)state;
+    for (int at = 1; save_while_fenced(at); at++)
+        assert_in_range(at, 1, 100);
+}
+
+struct successor {
+    struct scratch *s;
+    bool damage; /* the newest checkpoint is found damaged by the successor */
+};
+
+/* Attempt 2 starts, resumes, saves something with the same content, and is content. */
+static void succeed(void *ctx)
+{
+    struct successor *next = ctx;
+    struct scratch *s = next->s;
+    struct ckpt_restored r;
+    struct ckpt_stats stats;
+    struct err e;
+
+    OK(ckpt_fence(&s->job, 2, &e));
+    if (next->damage)
+        write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000003.json", "{}");
+    OK(ckpt_restore(&s->job, 2, s->out, NULL, &r, &e));
+    assert_true(next->damage || r.id.sequence == 3);
+    write_text(s->out, "more", "of attempt 2");
+    OK(ckpt_save(&s->job, (struct ckpt_id){2, 1}, s->out, -1, NULL, &stats, &e));
+}
+
+static bool clean_while_succeeded(int at, bool damage)
+{
+    struct scratch s, direct;
+    struct successor next = {.s = &direct, .damage = damage};
+    struct store_fault f;
+    struct err e;
+    bool struck;
+
+    scratch_init(&s);
+    for (int i = 1; i <= 3; i++) {
+        make_tree(s.tree, i);
+        write_random(s.tree, "large", 2u << 20, i == 3 ? 3 : 1);
+        save(&s, 1, i);
+    }
+    direct = s;
+    plant(&s, &f, FAULT_HOOK, at);
+    f.hook = succeed;
+    f.hook_ctx = &next;
+    ckpt_clean(&s.job, 1, 1, &e); /* whatever it says */
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    if (struck) {
+        OK(ckpt_verify(&s.job, (struct ckpt_id){2, 1}, &e));
+        assert_int_equal(restore(&s, 3).id.attempt, 2);
+    }
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void a_stale_clean_cannot_touch_what_a_later_attempt_saved(void **state)
+{
+    (void)state;
+    for (int damage = 0; damage < 2; damage++)
+        for (int at = 1; clean_while_succeeded(at, damage); at++)
+            assert_in_range(at, 1, 100);
+}
+
+static void append_to_number(void *ctx)
+{
+    struct scratch *s = ctx;
+
+    assert_int_equal(unlink(path_in(s->tree, "number")), 0);
+    write_text(s->tree, "number", "changed during the save");
+}
+
+static void add_a_file(void *ctx)
+{
+    write_text(((struct scratch *)ctx)->tree, "sub/new", "x");
+}
+
+static void remove_a_file(void *ctx)
+{
+    assert_int_equal(unlink(path_in(((struct scratch *)ctx)->tree, "sub/noise")), 0);
+}
+
+static bool save_while_changed(int at, void (*change)(void *ctx))
+{
+    struct scratch s;
+    struct store_fault f;
+    struct ckpt_stats stats;
+    struct err e;
+    bool struck;
+    int rc;
+
+    scratch_init(&s);
+    make_tree(s.tree, 2);
+    plant(&s, &f, FAULT_HOOK, at);
+    f.hook = change;
+    f.hook_ctx = &s;
+    rc = ckpt_save(&s.job, (struct ckpt_id){1, 1}, s.tree, -1, NULL, &stats, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    if (rc) {
+        FAILS(ERR_UNAVAILABLE, rc);
+        assert_true(strstr(e.text, "number") || strstr(e.text, "sub"));
+        assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 0);
+    } else {
+        /* Before it was first looked at, or after it was looked at for the last time: one of the two, whole.
+         */
+        restore(&s, 2);
+        if (!is_same_tree(s.tree, s.out))
+            assert_tree_is(s.out, 2);
+    }
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all(void **state)
+{
+    void (*const changes[])(void *) = {append_to_number, add_a_file, remove_a_file};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        for (int at = 1; save_while_changed(at, changes[i]); at++)
+            assert_in_range(at, 1, 100);
+}
+
+/* ---- a disk that is really full ---- */
+
+/* In a child with a file system of its own: 0 passed, 77 not possible here. */
+static int fill_a_small_disk(void)
+{
+    struct scratch s;
+    struct ckpt_stats stats;
+    struct err e;
+    char url[400];
+
+    if ((geteuid() != 0 && unshare(CLONE_NEWUSER) != 0) || unshare(CLONE_NEWNS) != 0)
+        return 77;
+    scratch_init(&s);
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("tmpfs", s.store, "tmpfs", 0, "size=1m")) {
+        scratch_deinit(&s);
+        return 77;
+    }
+    store_close(s.job.store);
+    snprintf(url, sizeof(url), "file://%s", s.store);
+    OK(store_open(url, &s.job.store, &e));
+    make_tree(s.tree, 1);
+    save(&s, 1, 1);
+    make_tree(s.tree, 2);
+    write_random(s.tree, "large", 2u << 20, 1);
+    FAILS(ERR_NO_SPACE, ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, -1, NULL, &stats, &e));
+    restore(&s, 2);
+    assert_tree_is(s.out, 1);
+    make_tree(s.tree, 3);
+    save(&s, 1, 2);
+    restore(&s, 2);
+    assert_tree_is(s.out, 3);
+    assert_int_equal(umount(s.store), 0);
+    scratch_deinit(&s);
+    return 0;
+}
+
+static void a_full_store_loses_nothing_and_works_again_with_space(void **state)
+{
+    pid_t pid;
+    int status;
+
+    (void)state;
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(fill_a_small_disk());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        print_message("SKIP: no mount namespace here\n");
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(after_a_save_that_fails_at_any_call_the_checkpoint_before_stands),
+        cmocka_unit_test(a_restore_that_cannot_read_the_store_changes_nothing),
+        cmocka_unit_test(a_clean_that_fails_at_any_call_takes_nothing_that_is_kept),
+        cmocka_unit_test(a_save_is_never_acknowledged_once_a_later_attempt_has_claimed_the_job),
+        cmocka_unit_test(a_stale_clean_cannot_touch_what_a_later_attempt_saved),
+        cmocka_unit_test(a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all),
+        cmocka_unit_test(a_full_store_loses_nothing_and_works_again_with_space),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kill -9 in the middle of saves: afterwards the newest checkpoint is the last acknowledged one, or the one
+ * that was under way, whole.
+ */
+#include "tests/ckpt/tools.h"
+#include "base/prng.h"
+#include "tests/ckpt/store_fault.h"
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KILLS 40
+
+static void make_state(struct scratch *s, int64_t number)
+{
+    make_tree(s->tree, number);
+    write_random(s->tree, "large", (2u << 20) + (size_t)number, (uint64_t)number);
+}
+
+/* The child: saves state after state, and says the number of each when it is acknowledged. */
+_Noreturn static void save_for_ever(struct scratch *s, int64_t number, int fd)
+{
+    struct ckpt_stats stats;
+    struct err e;
+
+    for (;; number++) {
+        make_state(s, number);
+        if (ckpt_save(&s->job, (struct ckpt_id){1, number}, s->tree, number, NULL, &stats, &e) ||
+            write(fd, &number, sizeof(number)) != sizeof(number))
+            _exit(1);
+        if (number % 3 == 0 && ckpt_clean(&s->job, 1, 2, &e))
+            _exit(1);
+    }
+}
+
+static int64_t read_acknowledged(int fd, int64_t last)
+{
+    int64_t number;
+
+    while (read(fd, &number, sizeof(number)) == sizeof(number))
+        last = number;
+    return last;
+}
+
+/* What is restored is state `acknowledged` or the next one; its number. */
+static int64_t check_restored(struct scratch *s, int64_t acknowledged)
+{
+    struct ckpt_restored r = restore(s, 2);
+
+    assert_int_equal(r.damaged, 0);
+    if (acknowledged > 0)
+        assert_in_range(r.id.sequence, acknowledged, acknowledged + 1);
+    else
+        assert_in_range(r.id.sequence, 0, 1);
+    if (r.id.sequence > 0) {
+        make_state(s, r.id.sequence);
+        assert_same_tree(s->tree, s->out);
+    }
+    return r.id.sequence;
+}
+
+static void killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole(void **state)
+{
+    struct scratch *s = *state;
+    struct prng prng;
+    int64_t newest = 0;
+
+    prng_init(&prng, 11);
+    for (int i = 0; i < KILLS; i++) {
+        int fds[2], status;
+        struct timespec moment = {.tv_nsec = prng_range(&prng, 0, 40000000)};
+        pid_t pid;
+
+        assert_int_equal(pipe(fds), 0);
+        fflush(NULL);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            save_for_ever(s, newest + 1, fds[1]);
+        close(fds[1]);
+        nanosleep(&moment, NULL); /* not to wait for anything: the random moment itself */
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        newest = check_restored(s, read_acknowledged(fds[0], newest));
+        close(fds[0]);
+    }
+    assert_true(newest > 5);
+}
+
+static void die(void *ctx)
+{
+    (void)ctx;
+    kill(getpid(), SIGKILL);
+}
+
+/* False once the save makes fewer calls than `at`. */
+static bool killed_at_call(int at)
+{
+    struct scratch s;
+    struct store_fault f;
+    int status;
+    pid_t pid;
+
+    scratch_init(&s);
+    make_state(&s, 1);
+    save(&s, 1, 1);
+    make_state(&s, 2);
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct ckpt_stats stats;
+        struct err e;
+
+        store_fault_init(&f, s.job.store, FAULT_HOOK, at);
+        f.hook = die;
+        s.job.store = &f.base;
+        _exit(ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, 2, NULL, &stats, &e) != 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    check_restored(&s, WIFSIGNALED(status) ? 1 : 2);
+    make_state(&s, 3);
+    save(&s, 1, 3);
+    assert_int_equal(check_restored(&s, 3), 3);
+    scratch_deinit(&s);
+    return WIFSIGNALED(status);
+}
+
+static void killed_between_any_two_calls_to_the_store_nothing_is_half(void **state)
+{
+    int at = 1;
+
+    (void)state;
+    while (killed_at_call(at))
+        at++;
+    assert_in_range(at, 10, 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole,
+            scratch_setup, scratch_teardown),
+        cmocka_unit_test(killed_between_any_two_calls_to_the_store_nothing_is_half),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
