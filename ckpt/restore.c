@@ -95,12 +95,6 @@ static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *
     const void *content;
     int rc = layout_read_chunk(r->job, r->manifest.id.attempt, c, w, &content, e);
 
-    /* Out of the way, so that a later save of the same content does not rely on it. */
-    if (rc == ERR_CORRUPT && r->root_fd >= 0) {
-        struct layout_name name = layout_chunk(r->job, r->manifest.id.attempt, c->sha256);
-
-        layout_set_aside(r->job, name.s, e);
-    }
     if (rc || r->root_fd < 0)
         return rc;
     return manifest_each_piece(

@@ -109,14 +109,16 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     struct stat st;
     int rc;
 
-    if (fd < 0)
+    if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
         return err_errno(e, errno, "open '%.300s' of the checkpoint directory", p->file->path);
     /* The file that was scanned and no other: a link put in the way does not lead outside. */
-    if (fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
-        rc = err_set(e, ERR_UNAVAILABLE, "'%.300s' was replaced while it was being saved", p->file->path);
+    if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
+        rc = err_set(
+            e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", p->file->path);
     else
         rc = read_full(fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
