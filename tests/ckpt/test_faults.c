@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The store behind a fault, for one operation. */
@@ -342,10 +344,18 @@ static void remove_a_file(void *ctx)
     assert_int_equal(unlink(path_in(((struct scratch *)ctx)->tree, "sub/noise")), 0);
 }
 
+/* And returns when the clock that stamps files has moved on, so that a change shows. */
 static void make_large_tree(struct scratch *s)
 {
+    struct timespec now;
+    struct stat st;
+
     make_tree(s->tree, 2);
     write_large_files(s, 1);
+    assert_int_equal(stat(s->tree, &st), 0);
+    do
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    while ((now.tv_sec - st.st_ctim.tv_sec) * 1000 + (now.tv_nsec - st.st_ctim.tv_nsec) / 1000000 < 20);
 }
 
 static bool save_while_changed(int at, void (*change)(void *ctx))
