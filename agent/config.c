@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the configuration once, at the start. A token_file is read when a join needs it and deleted after.
+ */
+#include "agent/config.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/yaml.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONFIG_BYTES_MAX (256u << 10)
+#define CA_BYTES_MAX (64u << 10)
+#define PATH_BYTES_MAX 3000
+#define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
+#define METADATA_AWS "http://169.254.169.254"
+
+static const char *const provider_names[] = {"none", "aws", NULL};
+
+static int check_secret_file(const char *path, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return err_errno(e, errno, "reading %s", path);
+    if (st.st_mode & 077)
+        return err_set(e, ERR_DENIED,
+            "%s holds a secret but others may read it (mode %03o): chmod 600 it", path,
+            (unsigned)(st.st_mode & 0777));
+    return 0;
+}
+
+static void strip_slashes(char *url)
+{
+    size_t n = strlen(url);
+    while (n > 0 && url[n - 1] == '/')
+        url[--n] = '\0';
+}
+
+static void read_places(struct yaml_reader *r, struct config *c)
+{
+    STR_COPY(c->server, yaml_req_str(r, "server", sizeof(c->server) - 1));
+    strip_slashes(c->server);
+    if (!r->rc && !str_starts(c->server, "https://"))
+        yaml_reader_fail(r, yaml_opt(r, "server"), "expected https://HOST:PORT, found \"%s\"", c->server);
+    const char *metadata = getenv("BELAY_METADATA");
+    const char *given = yaml_opt_str(r, "metadata", sizeof(c->metadata) - 1, METADATA_AWS);
+    STR_COPY(c->metadata, metadata && *metadata ? metadata : given);
+    strip_slashes(c->metadata);
+
+    const char *dir = getenv("BELAY_NODE_DIR");
+    given = yaml_opt_str(r, "dir", PATH_BYTES_MAX, NULL);
+    c->dir = mem_strdup(dir && *dir ? dir : given);
+    if (!r->rc && !c->dir)
+        yaml_reader_fail(r, NULL, "dir is missing: where the agent keeps its key and its tasks");
+    if (!r->rc && *c->dir != '/')
+        yaml_reader_fail(r, yaml_opt(r, "dir"), "expected an absolute path, found \"%s\"", c->dir);
+    if (c->dir)
+        strip_slashes(c->dir);
+}
+
+static void read_memory(struct yaml_reader *r, struct config *c)
+{
+    struct err why;
+    const char *text = yaml_opt_str(r, "memory", 32, NULL);
+    if (text && str_to_mib(text, &c->memory_mib, &why))
+        yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
+}
+
+static void read_node(struct yaml_reader *r, struct config *c)
+{
+    char host[64] = "node";
+    gethostname(host, sizeof(host) - 1);
+    STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
+    STR_COPY(c->provider, provider_names[yaml_opt_enum(r, "provider", provider_names, 0)]);
+    c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
+    read_memory(r, c);
+    c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
+    c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
+}
+
+static void read_secrets(struct yaml_reader *r, struct config *c)
+{
+    c->ca_pem = mem_strdup(yaml_req_str(r, "ca", CA_BYTES_MAX));
+    if (!r->rc && !strstr(c->ca_pem, "-----BEGIN CERTIFICATE-----"))
+        yaml_reader_fail(r, yaml_opt(r, "ca"), "expected the text of a PEM certificate");
+    STR_COPY(c->token, yaml_opt_str(r, "token", sizeof(c->token) - 1, ""));
+    c->token_file = mem_strdup(yaml_opt_str(r, "token_file", PATH_BYTES_MAX, NULL));
+    if (!r->rc && *c->token && c->token_file)
+        yaml_reader_fail(r, yaml_opt(r, "token_file"), "token is given too: keep one of the two");
+}
+
+int config_read(const char *path, struct config *ret_config, struct err *e)
+{
+    struct buf text = {0};
+    struct yaml_node *root = NULL;
+    struct config c = {0};
+    int rc = check_secret_file(path, e);
+    if (!rc)
+        rc = fs_read(path, CONFIG_BYTES_MAX, &text, e);
+    if (!rc)
+        rc = yaml_parse(path, buf_str(&text), text.len, &root, e);
+    if (!rc) {
+        struct yaml_reader r;
+        yaml_reader_init(&r, path, root, e);
+        read_places(&r, &c);
+        read_node(&r, &c);
+        read_secrets(&r, &c);
+        rc = yaml_reader_finish(&r);
+    }
+    if (rc)
+        config_deinit(&c);
+    else
+        *ret_config = c;
+    yaml_free(root);
+    buf_deinit(&text);
+    return rc;
+}
+
+void config_deinit(struct config *c)
+{
+    free(c->ca_pem);
+    free(c->token_file);
+    free(c->dir);
+    free(c->power_off);
+    *c = (struct config){0};
+}
+
+bool config_is_elastic(const struct config *c)
+{
+    return !str_eq(c->provider, "none");
+}
+
+static int token_from_file(const char *path, char *ret_token, size_t size, struct err *e)
+{
+    struct buf text = {0};
+    int rc = check_secret_file(path, e);
+    if (!rc)
+        rc = fs_read(path, 4096, &text, e);
+    if (!rc) {
+        while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]))
+            text.data[--text.len] = '\0';
+        if (text.len == 0 || !str_copy(ret_token, size, text.data))
+            rc = err_set(e, ERR_INVALID, "%s: expected a token of 1 .. %zu characters", path, size - 1);
+    }
+    buf_deinit(&text);
+    return rc;
+}
+
+int config_token(const struct config *c, char *ret_token, size_t size, struct err *e)
+{
+    if (c->token_file)
+        return token_from_file(c->token_file, ret_token, size, e);
+    if (*c->token && str_copy(ret_token, size, c->token))
+        return 0;
+    return err_set(e, ERR_NOT_FOUND,
+        "this node has no certificate and no token to join with: get one with `belay token create --join` "
+        "and put it into the configuration as token or token_file");
+}
+
+void config_forget_token(const struct config *c)
+{
+    if (c->token_file && unlink(c->token_file) < 0 && errno != ENOENT) {
+        struct err e;
+        err_errno(&e, errno, "deleting %s", c->token_file);
+        log_warn("the used token could not be deleted", log_err(&e));
+    }
+}

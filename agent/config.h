@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's configuration file, strict YAML:
+ *
+ *     server: https://belayd.lab:7443
+ *     ca: |                      # the only certificate authority that is trusted
+ *       -----BEGIN CERTIFICATE-----
+ *     token: abc...              # one-use; or token_file: FILE, deleted after the join
+ *     dir: /var/lib/belay-agent  # keys and tasks
+ *     provider: aws              # or none (default): where notices of a reclaim are read
+ *     metadata: http://169.254.169.254
+ *     name: node7                # default: the host's
+ *     cpus: 8                    # default: measured
+ *     memory: 16G
+ *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
+ *     power_off: /sbin/poweroff  # default: the agent just exits
+ */
+#ifndef BELAY_AGENT_CONFIG_H
+#define BELAY_AGENT_CONFIG_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config {
+    char server[512]; /* without a slash at the end */
+    char *ca_pem;
+    char token[129]; /* "": none, or not read yet from token_file */
+    char *token_file; /* NULL: none */
+    char *dir;        /* absolute */
+    char provider[16]; /* "aws", "none" */
+    char metadata[512];
+    char name[64];
+    int64_t cpus, memory_mib; /* 0: measured */
+    int64_t orphan_timeout_ms;
+    char *power_off; /* NULL: none */
+};
+
+/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and
+ * BELAY_METADATA in the environment override dir and metadata. */
+int config_read(const char *path, struct config *ret_config, struct err *e);
+void config_deinit(struct config *c);
+
+/* A node that a provider gave and can take: it ends itself when belayd has forgotten it. */
+bool config_is_elastic(const struct config *c);
+
+/* The token to join with, from the configuration or its token_file. ERR_NOT_FOUND: there is none. */
+int config_token(const struct config *c, char *ret_token, size_t size, struct err *e);
+
+/* After a join: deletes the token_file, which is of no more use. */
+void config_forget_token(const struct config *c);
+
+#endif

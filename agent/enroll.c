@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *                 +-- failed: backoff --+
+ *                 v                     |
+ *   start ---> joining ----------------+---> joined ---- 2/3 of its life ---> renewing --+
+ *                 ^                            ^  ^                               |      | failed: backoff
+ *                 +------ refused, expired ----+  +------------- renewed ---------+<-----+
+ *
+ * One request at a time; the timer is either the wait for the next try or the wait for the renewal.
+ */
+#include "agent/enroll.h"
+
+#include "base/log.h"
+#include "base/str.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#define CALL_MS 30000
+#define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
+#define RETRY_CAP_MS 60000
+#define RENEW_SLEEP_MAX_MS SECONDS_MS(3600) /* the wall clock may jump: look again now and then */
+
+static void on_timer(struct timer *timer, void *ctx);
+
+static int64_t now_ms(const struct enroll *en)
+{
+    return clock_wall(en->timers->clock).ms;
+}
+
+static void retry(struct enroll *en, const char *what, const struct err *e)
+{
+    int64_t wait_ms = prng_backoff_ms(en->prng, en->tries++, RETRY_BASE_MS, RETRY_CAP_MS);
+    log_error(what, log_s("server", en->config->server), log_err(e), log_i("retry_in_ms", wait_ms));
+    timer_start(en->timers, &en->timer, wait_ms);
+}
+
+static void watch_life(struct enroll *en)
+{
+    int64_t left_ms = identity_renew_at(en->id).ms - now_ms(en);
+    left_ms = left_ms < 0 ? 0 : left_ms;
+    en->renewing = true;
+    timer_start(en->timers, &en->timer, left_ms > RENEW_SLEEP_MAX_MS ? RENEW_SLEEP_MAX_MS : left_ms);
+}
+
+static int take(struct enroll *en, const struct err *failed, const struct http_reply *reply, struct err *e)
+{
+    struct wire_joined joined;
+    int rc = peer_check(failed, reply, e);
+    if (!rc)
+        rc = wire_joined_decode(buf_str(&reply->body), reply->body.len, &joined, e);
+    if (!rc)
+        rc = identity_accept(en->id, &joined, e);
+    if (!rc)
+        en->tries = 0;
+    return rc;
+}
+
+/* ---- join ---- */
+
+static void on_join_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct enroll *en = ctx;
+    struct err e;
+    en->call = NULL;
+    if (en->stopped)
+        return;
+    if (take(en, failed, reply, &e)) {
+        retry(en, "joining the cluster failed", &e);
+        return;
+    }
+    config_forget_token(en->config);
+    log_info("joined", log_s("cluster", en->id->node.cluster), log_i("node", en->id->node.node),
+        log_s("name", en->id->node.name));
+    watch_life(en);
+    en->on_joined(en->ctx);
+}
+
+static int join_message(const struct enroll *en, struct buf *out, struct err *e)
+{
+    struct wire_join m = {
+        .cpus = en->resources.cpus, .memory_mib = en->resources.memory_mib, .gpus = en->resources.gpus};
+    int rc = config_token(en->config, m.token, sizeof(m.token), e);
+    if (!rc)
+        rc = identity_csr(en->id, en->config->name, m.csr_pem, sizeof(m.csr_pem), e);
+    STR_COPY(m.host, en->config->name);
+    STR_COPY(m.version, BELAY_VERSION);
+    STR_COPY(m.provider, en->provider);
+    STR_COPY(m.instance_id, en->instance_id);
+    if (!rc)
+        wire_join_encode(&m, out);
+    OPENSSL_cleanse(m.token, sizeof(m.token));
+    return rc;
+}
+
+static void join(struct enroll *en)
+{
+    struct buf body = {0};
+    struct err e;
+    if (join_message(en, &body, &e))
+        retry(en, "joining the cluster is not possible", &e);
+    else
+        en->call =
+            peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
+    if (body.data)
+        OPENSSL_cleanse(body.data, body.len);
+    buf_deinit(&body);
+}
+
+/* ---- renew ---- */
+
+static void on_renew_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct enroll *en = ctx;
+    struct err e;
+    en->call = NULL;
+    if (en->stopped)
+        return;
+    if (!en->renewing) { /* refused meanwhile */
+        timer_start(en->timers, &en->timer, 0);
+        return;
+    }
+    if (take(en, failed, reply, &e)) {
+        retry(en, "renewing the node's certificate failed", &e);
+        return;
+    }
+    log_info("certificate renewed");
+    watch_life(en);
+}
+
+static void renew(struct enroll *en)
+{
+    struct wire_renew m;
+    struct buf body = {0};
+    struct err e;
+    if (identity_csr(en->id, en->id->node.name, m.csr_pem, sizeof(m.csr_pem), &e)) {
+        retry(en, "renewing the node's certificate is not possible", &e);
+        return;
+    }
+    wire_renew_encode(&m, &body);
+    en->call = peer_post(en->peer, "/agent/v1/renew", body.data, body.len, CALL_MS, on_renew_reply, en);
+    buf_deinit(&body);
+}
+
+/* ---- */
+
+static void on_timer(struct timer *timer, void *ctx)
+{
+    struct enroll *en = ctx;
+    (void)timer;
+    if (!en->renewing)
+        join(en);
+    else if (now_ms(en) < identity_renew_at(en->id).ms)
+        watch_life(en);
+    else
+        renew(en);
+}
+
+void enroll_start(struct enroll *en)
+{
+    timer_init(&en->timer, on_timer, en);
+    if (identity_is_joined(en->id))
+        watch_life(en);
+    else
+        join(en);
+}
+
+bool enroll_refused(struct enroll *en)
+{
+    char token[129];
+    struct err e;
+    if (!en->renewing)
+        return true; /* joining already */
+    if (config_token(en->config, token, sizeof(token), &e))
+        return false;
+    OPENSSL_cleanse(token, sizeof(token));
+    log_warn("joining again", log_i("old_node", en->id->node.node));
+    identity_forget(en->id);
+    en->renewing = false;
+    en->tries = 0;
+    if (en->call)
+        http_cancel(en->peer->http, en->call);
+    else
+        timer_start(en->timers, &en->timer, 0);
+    return true;
+}
+
+void enroll_stop(struct enroll *en)
+{
+    en->stopped = true;
+    timer_stop(en->timers, &en->timer);
+    http_cancel(en->peer->http, en->call);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenSSL is used here and nowhere else in the agent. The private key's text is wiped when it is freed.
+ */
+#include "agent/identity.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEY_BYTES_MAX 4096
+
+static int ssl_fail(struct err *e, enum err_kind kind, const char *what)
+{
+    char why[160] = "no reason given";
+    unsigned long code = ERR_get_error();
+    if (code)
+        ERR_error_string_n(code, why, sizeof(why));
+    ERR_clear_error();
+    return err_set(e, kind, "%s: %s", what, why);
+}
+
+static char *file_in(const struct identity *id, const char *name)
+{
+    return mem_printf("%s/%s", id->dir, name);
+}
+
+static int bio_text(BIO *bio, char *dst, size_t size, struct err *e)
+{
+    char *p;
+    long n = BIO_get_mem_data(bio, &p);
+    if (n <= 0 || (size_t)n >= size)
+        return err_set(e, ERR_INTERNAL, "a PEM text of %ld bytes does not fit into %zu", n, size);
+    memcpy(dst, p, (size_t)n);
+    dst[n] = '\0';
+    return 0;
+}
+
+/* ---- the key ---- */
+
+static EVP_PKEY *key_of(const struct identity *id)
+{
+    BIO *bio = BIO_new_mem_buf(id->key_pem, -1);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    BIO_free(bio);
+    return key;
+}
+
+static int make_key(struct identity *id, const char *path, struct err *e)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    BIO *bio = BIO_new(BIO_s_mem());
+    char text[KEY_BYTES_MAX];
+    int rc = 0;
+    if (!key || !PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL))
+        rc = ssl_fail(e, ERR_INTERNAL, "making the node's key");
+    if (!rc)
+        rc = bio_text(bio, text, sizeof(text), e);
+    if (!rc)
+        rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    if (!rc)
+        id->key_pem = mem_strdup(text);
+    OPENSSL_cleanse(text, sizeof(text));
+    BIO_free(bio);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+static int load_key(struct identity *id, struct err *e)
+{
+    char *path = file_in(id, "key.pem");
+    struct buf text = {0};
+    int rc = fs_read(path, KEY_BYTES_MAX, &text, e);
+    if (!rc) {
+        id->key_pem = buf_take(&text);
+        EVP_PKEY *key = id->key_pem ? key_of(id) : NULL;
+        if (!key)
+            rc = ssl_fail(e, ERR_CORRUPT, path);
+        EVP_PKEY_free(key);
+    } else if (rc == ERR_NOT_FOUND) {
+        rc = make_key(id, path, e);
+    }
+    buf_deinit(&text);
+    free(path);
+    return rc;
+}
+
+/* ---- the certificate ---- */
+
+static int wall_of(const ASN1_TIME *t, struct wall *ret_wall)
+{
+    struct tm tm;
+    if (!ASN1_TIME_to_tm(t, &tm))
+        return ERR_INVALID;
+    ret_wall->ms = (int64_t)timegm(&tm) * 1000;
+    return 0;
+}
+
+/* Checks that the certificate is for our key, and reads its life. */
+static int check_cert(
+    const struct identity *id, const char *pem, struct wall *ret_from, struct wall *ret_to, struct err *e)
+{
+    BIO *bio = BIO_new_mem_buf(pem, -1);
+    X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    EVP_PKEY *key = key_of(id);
+    int rc = 0;
+    if (!cert)
+        rc = ssl_fail(e, ERR_INVALID, "the certificate that belayd gave does not parse");
+    else if (!key || X509_check_private_key(cert, key) != 1)
+        rc = ssl_fail(e, ERR_INVALID, "the certificate is not for this node's key");
+    else if (wall_of(X509_get0_notBefore(cert), ret_from) || wall_of(X509_get0_notAfter(cert), ret_to))
+        rc = err_set(e, ERR_INVALID, "the certificate's dates do not parse");
+    EVP_PKEY_free(key);
+    X509_free(cert);
+    BIO_free(bio);
+    return rc;
+}
+
+static int load_node(struct identity *id, struct err *e)
+{
+    char *path = file_in(id, "node.json");
+    struct buf text = {0};
+    struct wire_joined joined;
+    int rc = fs_read(path, WIRE_MESSAGE_MAX, &text, e);
+    if (!rc)
+        rc = wire_joined_decode(buf_str(&text), text.len, &joined, e);
+    if (!rc)
+        rc = check_cert(id, joined.cert_pem, &id->not_before, &id->not_after, e);
+    if (!rc)
+        id->node = joined;
+    else if (rc != ERR_NOT_FOUND)
+        log_error("what the last join left is of no use, joining again", log_s("file", path), log_err(e));
+    buf_deinit(&text);
+    free(path);
+    return rc == ERR_INVALID || rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+int identity_open(const char *dir, struct identity *ret_id, struct err *e)
+{
+    struct identity id = {.dir = mem_strdup(dir)};
+    int rc = load_key(&id, e);
+    if (!rc)
+        rc = load_node(&id, e);
+    if (rc)
+        identity_deinit(&id);
+    else
+        *ret_id = id;
+    return rc;
+}
+
+void identity_deinit(struct identity *id)
+{
+    if (id->key_pem)
+        OPENSSL_cleanse(id->key_pem, strlen(id->key_pem));
+    free(id->key_pem);
+    free(id->dir);
+    *id = (struct identity){0};
+}
+
+bool identity_is_joined(const struct identity *id)
+{
+    return id->node.node != 0;
+}
+
+int identity_csr(const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e)
+{
+    EVP_PKEY *key = key_of(id);
+    X509_REQ *req = X509_REQ_new();
+    BIO *bio = BIO_new(BIO_s_mem());
+    int rc = 0;
+    X509_NAME *subject = X509_REQ_get_subject_name(req);
+    if (!key ||
+        !X509_NAME_add_entry_by_txt(
+            subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) ||
+        !X509_REQ_set_pubkey(req, key) || !X509_REQ_sign(req, key, EVP_sha256()) ||
+        !PEM_write_bio_X509_REQ(bio, req))
+        rc = ssl_fail(e, ERR_INTERNAL, "making the certificate request");
+    else
+        rc = bio_text(bio, ret_pem, size, e);
+    BIO_free(bio);
+    X509_REQ_free(req);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e)
+{
+    struct wall from, to;
+    int rc = check_cert(id, joined->cert_pem, &from, &to, e);
+    if (rc)
+        return rc;
+    char *path = file_in(id, "node.json");
+    struct buf text = {0};
+    wire_joined_encode(joined, &text);
+    rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    if (!rc) {
+        id->node = *joined;
+        id->not_before = from;
+        id->not_after = to;
+    }
+    buf_deinit(&text);
+    free(path);
+    return rc;
+}
+
+void identity_forget(struct identity *id)
+{
+    char *path = file_in(id, "node.json");
+    unlink(path);
+    free(path);
+    id->node = (struct wire_joined){0};
+}
+
+struct wall identity_renew_at(const struct identity *id)
+{
+    return (struct wall){id->not_before.ms + (id->not_after.ms - id->not_before.ms) / 3 * 2};
+}

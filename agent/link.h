@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The link to belayd (protocol: base/wire/wire.h): one parked sync brings news down; when something changes here
+ * while it is parked, an urgent sync that does not wait takes it up on another connection. Both directions tell
+ * states, so a lost or repeated message does no harm, and there is no queue: a status is made when it is sent.
+ */
+#ifndef BELAY_AGENT_LINK_H
+#define BELAY_AGENT_LINK_H
+
+#include "agent/peer.h"
+#include "base/prng.h"
+#include "base/timers.h"
+
+struct link_slot {
+    struct agent_link *owner;
+    struct http_call *call;
+    bool waits; /* the parked one */
+};
+
+struct agent_link {
+    /* to be filled by the caller */
+    struct peer *peer;
+    struct timers *timers;
+    struct prng *prng;
+    int64_t incarnation; /* wall ms of the agent's start */
+    /* Fills notice, load and attempts (a shallow array, freed by the link with free()). */
+    void (*fill)(void *ctx, struct wire_status *status);
+    /* A desired that is not older than one seen before. */
+    void (*desired)(void *ctx, const struct wire_desired *d);
+    /* belayd refuses us: ERR_DENIED the certificate, ERR_NOT_FOUND the node. False: the link goes on trying. */
+    bool (*refused)(void *ctx, const struct err *e);
+    void *ctx;
+    /* readable */
+    struct mono heard; /* the last good answer; the start before */
+    int64_t lease_ms;  /* 0: not told yet */
+    /* private */
+    int64_t seq, rev, sync_ms;
+    struct link_slot parked, urgent;
+    struct timer retry, coalesce;
+    bool running, dirty;
+    int failures;
+};
+
+void link_init(struct agent_link *l);
+void link_start(struct agent_link *l); /* harmless when running */
+/* Stops talking; the object must live until the HTTP client is destroyed. */
+void link_stop(struct agent_link *l);
+
+/* Something that belayd should know has changed: told at once, or (later) within a second with what else changes. */
+void link_changed(struct agent_link *l);
+void link_changed_later(struct agent_link *l);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/peer.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+#define CONNECT_MS 10000
+
+struct http_call *peer_post(const struct peer *p, const char *path, const void *body, size_t n,
+    int64_t timeout_ms, http_done_fn done, void *ctx)
+{
+    bool joined = identity_is_joined(p->id);
+    char *url = mem_printf("%s%s", p->config->server, path);
+    struct http_request r = {
+        .method = "POST",
+        .url = url,
+        .headers = {"Content-Type: application/json"},
+        .body = body,
+        .body_len = n,
+        .timeout_ms = timeout_ms,
+        .connect_timeout_ms = CONNECT_MS,
+        .max_reply_bytes = WIRE_MESSAGE_MAX,
+        .tls = {.ca_pem = p->config->ca_pem},
+    };
+    if (joined) {
+        r.tls.cert_pem = p->id->node.cert_pem;
+        r.tls.key_pem = p->id->key_pem;
+    }
+    struct http_call *call = http_start(p->http, &r, done, ctx);
+    free(url);
+    return call;
+}
+
+static enum err_kind kind_of_status(int status)
+{
+    if (status == 401 || status == 403)
+        return ERR_DENIED;
+    if (status == 409)
+        return ERR_CONFLICT;
+    if (status == 429)
+        return ERR_THROTTLED;
+    if (status == 507)
+        return ERR_NO_SPACE;
+    return status >= 500 ? ERR_UNAVAILABLE : ERR_INVALID;
+}
+
+/* {"error":{"kind":"...","text":"..."}}. A 404 of somebody in between (a proxy, another server) has no such body and
+ * must not be taken for belayd's word. */
+static int told_error(const struct http_reply *reply, struct err *e)
+{
+    json_t *v = NULL;
+    struct err ignored;
+    int rc = ERR_NONE;
+    if (json_parse(buf_str(&reply->body), reply->body.len, WIRE_MESSAGE_MAX, &v, &ignored) == 0) {
+        const json_t *error = json_object_get(v, "error");
+        const char *kind = json_string_value(json_object_get(error, "kind"));
+        const char *text = json_string_value(json_object_get(error, "text"));
+        enum err_kind known = kind ? err_kind_from_name(kind) : ERR_NONE;
+        if (known != ERR_NONE)
+            rc = err_set(e, known, "belayd answered %d: %s", reply->status, text ? text : kind);
+    }
+    json_decref(v);
+    return rc;
+}
+
+int peer_check(const struct err *failed, const struct http_reply *reply, struct err *e)
+{
+    if (failed) {
+        *e = *failed;
+        return failed->kind;
+    }
+    if (reply->status == 200)
+        return 0;
+    int rc = told_error(reply, e);
+    if (rc)
+        return rc;
+    return err_set(e, kind_of_status(reply->status), "belayd answered %d without saying why", reply->status);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this machine has to give.
+ */
+#ifndef BELAY_AGENT_RESOURCES_H
+#define BELAY_AGENT_RESOURCES_H
+
+#include <stdint.h>
+
+struct node_resources {
+    int64_t cpus;       /* that this process may run on */
+    int64_t memory_mib; /* MemTotal; 1 if it cannot be read */
+    int64_t gpus;       /* /dev/nvidia[0-9]* */
+};
+
+struct node_resources resources_measure(void);
+
+/* The 1-minute load average x 1000. */
+int64_t resources_load_milli(void);
+
+#endif
