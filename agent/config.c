@@ -20,6 +20,7 @@
 #define CA_BYTES_MAX (64u << 10)
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
+#define DIR_DEFAULT "/var/lib/belay-agent"
 #define METADATA_AWS "http://169.254.169.254"
 
 static const char *const provider_names[] = {"none", "aws", NULL};
@@ -55,10 +56,8 @@ static void read_places(struct yaml_reader *r, struct config *c)
     strip_slashes(c->metadata);
 
     const char *dir = getenv("BELAY_NODE_DIR");
-    given = yaml_opt_str(r, "dir", PATH_BYTES_MAX, NULL);
+    given = yaml_opt_str(r, "dir", PATH_BYTES_MAX, DIR_DEFAULT);
     c->dir = mem_strdup(dir && *dir ? dir : given);
-    if (!r->rc && !c->dir)
-        yaml_reader_fail(r, NULL, "dir is missing: where the agent keeps its key and its tasks");
     if (!r->rc && *c->dir != '/')
         yaml_reader_fail(r, yaml_opt(r, "dir"), "expected an absolute path, found \"%s\"", c->dir);
     if (c->dir)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/record.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/wire/fields.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const cause_names[] = {
+    "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", NULL};
+static_assert(sizeof(enum exit_cause) == sizeof(int), "the tables write enums through int");
+
+static const struct wire_field state_fields[] = {
+    {WIRE_FIELD_STRUCT, WIRE_AT(task_state, told), .required = true, .sub = &wire_attempt_status_table},
+    WIRE_BOOL_OPT(task_state, prepared),
+    WIRE_BOOL_OPT(task_state, saving),
+    WIRE_I64_OPT(task_state, sequence, 0, INT64_MAX),
+    WIRE_I64_OR_NONE(task_state, last_saved_at, 0, INT64_MAX),
+    WIRE_TEXT_OPT(task_state, stop),
+    WIRE_TEXT_OPT(task_state, stop_text),
+    WIRE_END,
+};
+static const struct wire_table state_table = {sizeof(struct task_state), state_fields};
+
+static const struct wire_field exit_fields[] = {
+    WIRE_ENUM_REQ(task_exit, cause, cause_names),
+    WIRE_I64_REQ(task_exit, code, 0, 255),
+    WIRE_I64_OPT(task_exit, signal, 0, 64),
+    WIRE_I64_REQ(task_exit, ended_at, 0, INT64_MAX),
+    WIRE_I64_OPT(task_exit, memory_peak, 0, INT64_MAX),
+    WIRE_TEXT_OPT(task_exit, text),
+    WIRE_END,
+};
+static const struct wire_table exit_table = {sizeof(struct task_exit), exit_fields};
+
+static const struct wire_field start_fields[] = {
+    WIRE_I64_REQ(task_start, started_at, 0, INT64_MAX),
+    WIRE_I64_REQ(task_start, init_pid, 1, INT32_MAX),
+    WIRE_I64_REQ(task_start, init_ticks, 0, INT64_MAX),
+    WIRE_END,
+};
+static const struct wire_table start_table = {sizeof(struct task_start), start_fields};
+
+static int read_table(const struct wire_table *t, const char *path, void *ret_m, struct err *e)
+{
+    struct buf text = {0};
+    int rc = fs_read(path, WIRE_MESSAGE_MAX, &text, e);
+    if (!rc) {
+        rc = wire_table_decode(t, buf_str(&text), text.len, WIRE_MESSAGE_MAX, ret_m, e);
+        if (rc)
+            err_wrap(e, "%s", path);
+    }
+    buf_deinit(&text);
+    return rc;
+}
+
+static int write_table(const struct wire_table *t, const char *path, const void *m, struct err *e)
+{
+    struct buf text = {0};
+    wire_table_encode(t, m, &text);
+    int rc = record_put(path, text.data, text.len, 0600, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+{
+    char *temp = mem_printf("%s.new", path);
+    int rc = 0;
+    unlink(temp);
+    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        rc = err_errno(e, errno, "creating %s", temp);
+    else if (fchmod(fd, mode) < 0)
+        rc = err_errno(e, errno, "chmod %03o %s", (unsigned)mode, temp);
+    else
+        rc = fs_write_all(fd, p, n, e);
+    if (fd >= 0)
+        close(fd);
+    if (!rc && rename(temp, path) < 0)
+        rc = err_errno(e, errno, "renaming %s to %s", temp, path);
+    free(temp);
+    return rc;
+}
+
+int record_read_spec(const char *path, struct wire_desired *ret_spec, struct err *e)
+{
+    struct buf text = {0};
+    struct wire_desired spec;
+    int rc = fs_read(path, WIRE_MESSAGE_MAX, &text, e);
+    if (!rc)
+        rc = wire_desired_decode(buf_str(&text), text.len, &spec, e);
+    if (!rc && spec.n_attempts != 1) {
+        rc = err_set(e, ERR_INVALID, "%s: expected one attempt, found %zu", path, spec.n_attempts);
+        wire_desired_deinit(&spec);
+    }
+    if (!rc)
+        *ret_spec = spec;
+    buf_deinit(&text);
+    return rc;
+}
+
+int record_write_spec(const char *path, const struct wire_desired_attempt *spec, struct err *e)
+{
+    struct wire_desired_attempt one = *spec;
+    struct wire_desired d = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
+    struct buf text = {0};
+    wire_desired_encode(&d, &text);
+    int rc = record_put(path, text.data, text.len, 0600, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+int record_read_state(const char *path, struct task_state *ret_state, struct err *e)
+{
+    return read_table(&state_table, path, ret_state, e);
+}
+
+int record_write_state(const char *path, const struct task_state *state, struct err *e)
+{
+    return write_table(&state_table, path, state, e);
+}
+
+void record_deinit_state(struct task_state *state)
+{
+    wire_table_deinit(&state_table, state);
+}
+
+int record_read_exit(const char *path, struct task_exit *ret_exit, struct err *e)
+{
+    return read_table(&exit_table, path, ret_exit, e);
+}
+
+int record_write_exit(const char *path, const struct task_exit *exit, struct err *e)
+{
+    struct buf text = {0};
+    wire_table_encode(&exit_table, exit, &text);
+    int rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+int record_read_start(const char *path, struct task_start *ret_start, struct err *e)
+{
+    return read_table(&start_table, path, ret_start, e);
+}
+
+int record_write_start(const char *path, const struct task_start *start, struct err *e)
+{
+    return write_table(&start_table, path, start, e);
+}
+
+void record_init_state(struct task_state *ret_state, int64_t job, int64_t attempt)
+{
+    *ret_state = (struct task_state){
+        .told = {.job = job,
+            .attempt = attempt,
+            .started_at = WIRE_NONE,
+            .restored_progress = WIRE_NONE,
+            .done = WIRE_NONE,
+            .total = WIRE_NONE},
+        .last_saved_at = WIRE_NONE,
+    };
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files of a task's directory that tell what happened to it, so that an agent that comes back knows as much as
+ * the one that went:
+ *
+ *     spec.json        struct wire_desired with this one attempt, as belayd gave it (0600: it may hold secrets)
+ *     state.json       struct task_state, the agent's
+ *     supervisor.pid   "PID TICKS": a supervisor took the task (ticks: proc_start_ticks)
+ *     start.json       struct task_start: the program was started
+ *     exit.json        struct task_exit, synced to disk: the program ended and nothing of it is left
+ *     script, output.log, control/, checkpoint/, ctl.sock, supervisor.log, supervisor.lock
+ *
+ * Files are replaced whole (rename), so a reader sees the old or the new. Only exit.json is synced: the others are of
+ * no use after a crash of the machine, which ends the attempt.
+ */
+#ifndef BELAY_AGENT_RECORD_H
+#define BELAY_AGENT_RECORD_H
+
+#include "base/wire/wire.h"
+
+#define EXIT_CHECKPOINTED 85 /* the program's "checkpointed, continue me" */
+
+struct task_state {
+    struct wire_attempt_status told; /* phase and output_bytes are not kept */
+    bool prepared;                   /* the restore is over: told.restored_... count */
+    bool saving;                     /* a save under `sequence` began and its end is not known */
+    int64_t sequence;                /* the last number that a save took */
+    int64_t last_saved_at;           /* wall ms; WIRE_NONE */
+    char stop[16];                   /* the end kind with which it was told to stop; "" */
+    char stop_text[256];
+};
+
+/* Why a program is no more. */
+enum exit_cause {
+    EXIT_BY_ITSELF,
+    EXIT_STOPPED,  /* we told it to end */
+    EXIT_TIMEOUT,  /* its time limit */
+    EXIT_NO_EXEC,  /* it could not be started; text says why */
+    EXIT_SHUTDOWN, /* the machine goes down */
+    EXIT_LOST      /* its supervisor died; the rest was killed */
+};
+
+struct task_exit {
+    enum exit_cause cause;
+    int64_t code;        /* 0 .. 255; 128 + signal */
+    int64_t signal;      /* 0: exited */
+    int64_t ended_at;    /* wall ms */
+    int64_t memory_peak; /* bytes; 0 unknown */
+    char text[256];      /* for people; "" when there is nothing to add */
+};
+
+struct task_start {
+    int64_t started_at;         /* wall ms */
+    int64_t init_pid, init_ticks; /* the process above all of the task's */
+};
+
+/* path is the file's. Reading: ERR_NOT_FOUND, ERR_INVALID when malformed. */
+int record_read_spec(const char *path, struct wire_desired *ret_spec, struct err *e); /* exactly one attempt */
+int record_write_spec(const char *path, const struct wire_desired_attempt *spec, struct err *e);
+int record_read_state(const char *path, struct task_state *ret_state, struct err *e);
+int record_write_state(const char *path, const struct task_state *state, struct err *e);
+void record_deinit_state(struct task_state *state);
+int record_read_exit(const char *path, struct task_exit *ret_exit, struct err *e);
+int record_write_exit(const char *path, const struct task_exit *exit, struct err *e);
+int record_read_start(const char *path, struct task_start *ret_start, struct err *e);
+int record_write_start(const char *path, const struct task_start *start, struct err *e);
+
+/* Replaces a file whole, without a sync. mode is exact. */
+int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
+
+/* A state in which nothing is known yet. */
+void record_init_state(struct task_state *ret_state, int64_t job, int64_t attempt);
+
+#endif
