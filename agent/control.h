@@ -16,6 +16,7 @@
 #define BELAY_AGENT_CONTROL_H
 
 #include "base/err.h"
+#include <stddef.h>
 #include <stdint.h>
 
 #define CONTROL_NONE INT64_MIN /* an absent number */

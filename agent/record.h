@@ -17,6 +17,7 @@
 #define BELAY_AGENT_RECORD_H
 
 #include "base/wire/wire.h"
+#include <sys/types.h>
 
 #define EXIT_CHECKPOINTED 85 /* the program's "checkpointed, continue me" */
 

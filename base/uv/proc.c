@@ -142,15 +142,26 @@ static void list_members(const struct proc_group *g, struct pids *out)
     proc_table_deinit(&t);
 }
 
-int proc_group_signal(struct proc_group *g, int signum)
+static int signal_members(struct proc_group *g, int signum, bool handlers_only)
 {
     struct pids members = {0};
     int n = 0;
     list_members(g, &members);
     for (size_t i = 0; i < members.n; i++)
-        n += kill(members.pids[i], signum) == 0;
+        if (!handlers_only || proc_handles(members.pids[i], signum))
+            n += kill(members.pids[i], signum) == 0;
     pids_deinit(&members);
     return n;
+}
+
+int proc_group_signal(struct proc_group *g, int signum)
+{
+    return signal_members(g, signum, false);
+}
+
+int proc_group_signal_handlers(struct proc_group *g, int signum)
+{
+    return signal_members(g, signum, true);
 }
 
 /* ---- Killing ---- */

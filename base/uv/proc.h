@@ -59,6 +59,10 @@ void proc_group_add_root(struct proc_group *g, pid_t pid);
  * threads); returns how many got it. */
 int proc_group_signal(struct proc_group *g, int signum);
 
+/* As above, but only processes that catch or block the signal: to ask programs that know it for something, without
+ * ending the others (shells) by its default action. */
+int proc_group_signal_handlers(struct proc_group *g, int signum);
+
 /* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps those
  * of the killed that are or became the caller's children, except keep_pid (0: none) and the roots, whose status the
  * caller wants to read itself. */

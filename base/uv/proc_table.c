@@ -39,6 +39,20 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
     return true;
 }
 
+bool proc_handles(pid_t pid, int signum)
+{
+    char path[40], line[256];
+    unsigned long long mask, handled = 0;
+    snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "SigBlk: %llx", &mask) == 1 || sscanf(line, "SigCgt: %llx", &mask) == 1)
+            handled |= mask;
+    if (f)
+        fclose(f);
+    return signum >= 1 && signum <= 64 && (handled >> (signum - 1) & 1);
+}
+
 static void add(struct proc_table *t, const struct proc_entry *p)
 {
     if (t->n == t->cap) {

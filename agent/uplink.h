@@ -4,20 +4,20 @@
  * while it is parked, an urgent sync that does not wait takes it up on another connection. Both directions tell
  * states, so a lost or repeated message does no harm, and there is no queue: a status is made when it is sent.
  */
-#ifndef BELAY_AGENT_LINK_H
-#define BELAY_AGENT_LINK_H
+#ifndef BELAY_AGENT_UPLINK_H
+#define BELAY_AGENT_UPLINK_H
 
 #include "agent/peer.h"
 #include "base/prng.h"
 #include "base/timers.h"
 
-struct link_slot {
-    struct agent_link *owner;
+struct uplink_slot {
+    struct uplink *owner;
     struct http_call *call;
     bool waits; /* the parked one */
 };
 
-struct agent_link {
+struct uplink {
     /* to be filled by the caller */
     struct peer *peer;
     struct timers *timers;
@@ -35,19 +35,19 @@ struct agent_link {
     int64_t lease_ms;  /* 0: not told yet */
     /* private */
     int64_t seq, rev, sync_ms;
-    struct link_slot parked, urgent;
+    struct uplink_slot parked, urgent;
     struct timer retry, coalesce;
     bool running, dirty;
     int failures;
 };
 
-void link_init(struct agent_link *l);
-void link_start(struct agent_link *l); /* harmless when running */
+void uplink_init(struct uplink *u);
+void uplink_start(struct uplink *u); /* harmless when running */
 /* Stops talking; the object must live until the HTTP client is destroyed. */
-void link_stop(struct agent_link *l);
+void uplink_stop(struct uplink *u);
 
 /* Something that belayd should know has changed: told at once, or (later) within a second with what else changes. */
-void link_changed(struct agent_link *l);
-void link_changed_later(struct agent_link *l);
+void uplink_changed(struct uplink *u);
+void uplink_changed_later(struct uplink *u);
 
 #endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/env.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct list_of_env {
+    char **items;
+    size_t n;
+};
+
+/* Replaces an entry of the same name. Takes item. */
+static void put(struct list_of_env *l, char *item)
+{
+    size_t name = (size_t)(strchr(item, '=') - item) + 1;
+    for (size_t i = 0; i < l->n; i++)
+        if (strncmp(l->items[i], item, name) == 0) {
+            free(l->items[i]);
+            l->items[i] = item;
+            return;
+        }
+    l->items = mem_resize(l->items, l->n + 2, sizeof(*l->items));
+    l->items[l->n++] = item;
+    l->items[l->n] = NULL;
+}
+
+static void put_text(struct list_of_env *l, const char *name, const char *value)
+{
+    put(l, mem_printf("%s=%s", name, value));
+}
+
+static void put_number(struct list_of_env *l, const char *name, int64_t value)
+{
+    put(l, mem_printf("%s=%lld", name, (long long)value));
+}
+
+static void put_path(struct list_of_env *l, const char *name, const char *dir, const char *file)
+{
+    put(l, mem_printf("%s=%s/%s", name, dir, file));
+}
+
+static void add_basics(struct list_of_env *l, const struct job_user *u)
+{
+    put_text(l, "PATH", DEFAULT_PATH);
+    put_text(l, "HOME", u->home);
+    put_text(l, "USER", u->name);
+    put_text(l, "LOGNAME", u->name);
+    put_text(l, "SHELL", u->shell);
+    put_text(l, "LANG", "C.UTF-8");
+    put_text(l, "TMPDIR", "/tmp");
+}
+
+static void add_belay(struct list_of_env *l, const struct task_env *t)
+{
+    put_number(l, "BELAY_JOB_ID", t->spec->job);
+    put_text(l, "BELAY_JOB_NAME", t->spec->name);
+    put_number(l, "BELAY_ATTEMPT", t->spec->attempt);
+    put_path(l, "BELAY_CHECKPOINT_DIR", t->dir, "checkpoint");
+    put_path(l, "BELAY_CONTROL_DIR", t->dir, "control");
+    put_path(l, "BELAY_NOTICE_FILE", t->dir, "control/notice");
+    put_number(l, "BELAY_RESTORED", t->restored);
+    put_number(l, "BELAY_GRACE_S", t->grace_ms / 1000);
+    put_number(l, "BELAY_NODE_RANK", 0);
+    put_number(l, "BELAY_NNODES", 1);
+    put_text(l, "BELAY_NODELIST", t->node);
+}
+
+static void add_slurm(struct list_of_env *l, const struct task_env *t)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    static const char *const ones[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"};
+    static const char *const zeros[] = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"};
+    static const char *const cpus[] = {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
+    static const char *const nodes[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"};
+    put_number(l, "SLURM_JOB_ID", s->job);
+    put_number(l, "SLURM_JOBID", s->job);
+    put_text(l, "SLURM_JOB_NAME", s->name);
+    put_text(l, "SLURM_JOB_USER", t->user->name);
+    put_text(l, "SLURM_SUBMIT_DIR", s->cwd);
+    put_number(l, "SLURM_RESTART_COUNT", s->attempt - 1);
+    for (size_t i = 0; i < sizeof(ones) / sizeof(*ones); i++)
+        put_number(l, ones[i], 1);
+    for (size_t i = 0; i < sizeof(zeros) / sizeof(*zeros); i++)
+        put_number(l, zeros[i], 0);
+    for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++)
+        put_number(l, cpus[i], s->cpus);
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
+        put_text(l, nodes[i], t->node);
+    if (s->memory_mib > 0)
+        put_number(l, "SLURM_MEM_PER_NODE", s->memory_mib);
+    if (s->gpus > 0)
+        put_number(l, "SLURM_GPUS_ON_NODE", s->gpus);
+}
+
+char **env_build(const struct task_env *t)
+{
+    struct list_of_env l = {0};
+    add_basics(&l, t->user);
+    for (size_t i = 0; i < t->spec->n_env; i++)
+        put_text(&l, t->spec->env[i].name, t->spec->env[i].value);
+    if (t->spec->slurm_env)
+        add_slurm(&l, t);
+    add_belay(&l, t);
+    return l.items;
+}
+
+void env_free(char **env)
+{
+    for (char **p = env; p && *p; p++)
+        free(*p);
+    free(env);
+}

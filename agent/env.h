@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment of a task, from scratch: the user's basics, then what the job brings, then what belay promises
+ * (docs: the job contract), each overriding what came before. Pure.
+ */
+#ifndef BELAY_AGENT_ENV_H
+#define BELAY_AGENT_ENV_H
+
+#include "agent/user.h"
+#include "base/wire/wire.h"
+
+struct task_env {
+    const struct wire_desired_attempt *spec;
+    const struct job_user *user;
+    const char *node; /* its name */
+    const char *dir;  /* the task's, absolute */
+    bool restored;
+    int64_t grace_ms; /* for the program to write its state after a notice */
+};
+
+/* "NAME=value" texts, NULL-terminated, each name once. Free with env_free. */
+char **env_build(const struct task_env *t);
+void env_free(char **env);
+
+#endif

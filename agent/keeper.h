@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's hold on a task's supervisor: starts it, or finds the one that an earlier agent started, gives it
+ * commands, and says when the task has ended. One way for all cases (a new task, an agent that came back, a
+ * supervisor that was killed), because a supervisor looks itself what there is to do:
+ *
+ *      +--> exit.json there? --yes--> ended
+ *      |        | no
+ *      |    ctl.sock answers? --yes--> up ... connection ends --+
+ *      |        | no                                            |
+ *      |    start a supervisor, wait for its hand-shake         |
+ *      +--------+<----------------------------------------------+
+ */
+#ifndef BELAY_AGENT_KEEPER_H
+#define BELAY_AGENT_KEEPER_H
+
+#include "base/timers.h"
+#include <uv.h>
+
+struct keeper {
+    /* to be filled by the caller; borrowed */
+    uv_loop_t *loop;
+    struct timers *timers;
+    const char *dir;  /* the task's */
+    const char *node; /* this node's name */
+    void (*up)(void *ctx);                  /* commands reach the supervisor; the program was or is being started */
+    void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
+    void (*ended)(void *ctx, const struct err *e); /* once. NULL: exit.json is there; else no supervisor can be had */
+    void *ctx;
+    /* private */
+    struct timer timer;
+    uv_pipe_t *ctl, *handshake;
+    int dirfd; /* of dir, for a short path to the socket */
+    int tries;
+    bool started, is_up;
+    char said[256]; /* on the hand-shake pipe */
+    size_t n_said;
+    char line[64];
+    size_t n_line;
+};
+
+/* Completions run later, never inside. */
+void keeper_start(struct keeper *k);
+
+/* Commands; lost if the supervisor is not up (its end is told then). */
+void keeper_signal(struct keeper *k, int signum);
+void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms);
+void keeper_kill(struct keeper *k);
+
+/* Lets go of the supervisor, which goes on. No callback runs after it. */
+void keeper_stop(struct keeper *k);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_TRIES 200 /* x 5 ms */
+
+static void report(int fd, enum launch_step step, int value)
+{
+    const struct launch_report r = {.step = step, .value = value};
+    ssize_t n = write(fd, &r, sizeof(r)); /* smaller than PIPE_BUF: whole or not at all */
+    (void)n;
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* ---- the script's process ---- */
+
+static int become_user(const struct job_user *u)
+{
+    if (!u->is_other)
+        return 0;
+    if (initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0)
+        return -1;
+    return 0;
+}
+
+static int set_files(int output)
+{
+    int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+        return -1;
+    return 0;
+}
+
+/* The file may still be open for writing in a process that was just forked elsewhere in the agent and has not come
+ * to its exec. */
+static void exec_script(const struct launch *l)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int i = 0; i < BUSY_TRIES; i++) {
+        execve(l->script, l->argv, l->env);
+        if (errno != ETXTBSY)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void run_script(const struct launch *l, int to_supervisor)
+{
+    int keep = fcntl(to_supervisor, F_DUPFD_CLOEXEC, 10);
+    enum launch_step step = LAUNCH_FILES;
+    setsid();
+    reset_signals();
+    umask(022);
+    if (set_files(l->output) == 0) {
+        step = LAUNCH_USER;
+        if (become_user(l->user) == 0) {
+            step = LAUNCH_CWD;
+            if (chdir(l->cwd) == 0) {
+                step = LAUNCH_EXEC;
+                exec_script(l);
+            }
+        }
+    }
+    report(keep, step, errno);
+    _exit(127);
+}
+
+/* ---- the init ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static void close_all_but(int a, int b, int c)
+{
+    int keep[] = {a, b, c};
+    int from = 0;
+    qsort(keep, 3, sizeof(*keep), by_number);
+    for (int i = 0; i < 3; i++) {
+        if (keep[i] > from)
+            close_range((unsigned)from, (unsigned)keep[i] - 1, 0);
+        from = keep[i] + 1;
+    }
+    close_range((unsigned)from, ~0U, 0);
+}
+
+static void wait_for_all(pid_t script, int to_supervisor)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid == script)
+            report(to_supervisor, LAUNCH_ENDED, status);
+        else if (pid < 0 && errno != EINTR)
+            _exit(0);
+    }
+}
+
+static void run_init(const struct launch *l, int to_supervisor, int gate)
+{
+    char go;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
+    int rc = proc_group_enter(l->group);
+    if (rc < 0) {
+        report(to_supervisor, LAUNCH_GROUP, -rc);
+        _exit(127);
+    }
+    close_all_but(to_supervisor, gate, l->output);
+    prctl(PR_SET_NAME, "belay-init", 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (read(gate, &go, 1) != 1)
+        _exit(0);
+    close(gate);
+    pid_t script = fork();
+    if (script == 0)
+        run_script(l, to_supervisor);
+    if (script < 0) {
+        report(to_supervisor, LAUNCH_FORK, errno);
+        _exit(127);
+    }
+    close(l->output);
+    wait_for_all(script, to_supervisor);
+}
+
+int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e)
+{
+    int up[2], gate[2];
+    if (pipe2(up, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "making a pipe");
+    if (pipe2(gate, O_CLOEXEC) < 0) {
+        int rc = err_errno(e, errno, "making a pipe");
+        close(up[0]);
+        close(up[1]);
+        return rc;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        run_init(l, up[1], gate[0]);
+    close(up[1]);
+    close(gate[0]);
+    if (pid < 0) {
+        int rc = err_errno(e, errno, "starting a process");
+        close(up[0]);
+        close(gate[1]);
+        return rc;
+    }
+    fcntl(up[0], F_SETFL, O_NONBLOCK);
+    *ret_launched = (struct launched){.init = pid, .report = up[0], .gate = gate[1]};
+    return 0;
+}

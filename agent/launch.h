@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the supervisor to the program, two processes:
+ *
+ *     supervisor --fork--> init --fork--> script
+ *
+ * The init is a subreaper of all that the script starts, holds no files and ignores signals, so that after a
+ * supervisor's sudden death the whole tree can still be found below it where there are no cgroups. It waits at a gate
+ * until the supervisor has written down who it is, tells the script's end, and ends with the last process below it.
+ */
+#ifndef BELAY_AGENT_LAUNCH_H
+#define BELAY_AGENT_LAUNCH_H
+
+#include "agent/user.h"
+#include "base/uv/proc.h"
+
+struct launch {
+    const struct proc_group *group;
+    const struct job_user *user;
+    const char *script; /* absolute path */
+    char *const *argv;  /* argv[0] the script */
+    char *const *env;
+    const char *cwd;
+    int output; /* becomes stdout and stderr */
+};
+
+enum launch_step { LAUNCH_ENDED, LAUNCH_GROUP, LAUNCH_FORK, LAUNCH_USER, LAUNCH_CWD, LAUNCH_FILES, LAUNCH_EXEC };
+
+/* What comes out of the report pipe, whole; its end without one: the init was killed. */
+struct launch_report {
+    enum launch_step step;
+    int value; /* LAUNCH_ENDED: wait status; else errno of what failed */
+};
+
+struct launched {
+    pid_t init;
+    int report; /* read end, non-blocking */
+    int gate;   /* write a byte to let the script start; closed without one it never does */
+};
+
+/* The caller must have a single thread. */
+int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e);
+
+#endif

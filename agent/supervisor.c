@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread, one poll loop, blocking calls only where nothing else is to be done meanwhile (killing).
+ *
+ *   locked --> started earlier? --yes--> kill the rest, exit.json "lost"
+ *                 | no
+ *                 v
+ *              prepared --> started --> waiting <--> commands, time limit, SIGTERM
+ *                                          | the script's end is reported
+ *                                          v
+ *                                  kill the rest --> exit.json --> end
+ *
+ * Invariants.
+ *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
+ *  2. One supervisor a task: supervisor.lock.
+ *  3. A script starts only after supervisor.pid and start.json say by whom and below which process.
+ */
+#include "agent/supervisor.h"
+
+#include "agent/env.h"
+#include "agent/launch.h"
+#include "agent/record.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
+#define KILL_WAIT_MS 10000
+#define CONNECTIONS_MAX 4
+#define LINE_MAX_BYTES 128
+#define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
+#define NEVER INT64_MAX
+
+struct connection {
+    int fd; /* -1: free */
+    char line[LINE_MAX_BYTES];
+    size_t n;
+};
+
+struct supervisor {
+    const char *dir, *node;
+    int handshake; /* -1: done */
+    struct wire_desired spec;
+    const struct wire_desired_attempt *task;
+    struct task_state state;
+    struct job_user user;
+    struct proc_group *group;
+    struct launched launched;
+    int listener, signals;
+    struct connection connections[CONNECTIONS_MAX];
+    int64_t limit_at, term_at, kill_at; /* mono ms */
+    struct task_exit exit;
+    bool ended;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static void tell_agent(struct supervisor *s, const char *text)
+{
+    if (s->handshake < 0)
+        return;
+    ssize_t n = write(s->handshake, text, strlen(text));
+    (void)n; /* an agent that is gone asks again through ctl.sock */
+    close(s->handshake);
+    s->handshake = -1;
+}
+
+static void describe(struct task_exit *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void describe(struct task_exit *x, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(x->text, sizeof(x->text), fmt, ap);
+    va_end(ap);
+}
+
+/* ---- the end ---- */
+
+static int write_exit(struct supervisor *s, struct err *e)
+{
+    s->exit.ended_at = clock_wall(&clock_system).ms;
+    return record_write_exit("exit.json", &s->exit, e);
+}
+
+/* A process that would not die (state D) is no reason to keep the job waiting, but has to be told. */
+static void kill_rest(struct supervisor *s)
+{
+    struct err e;
+    if (s->group && proc_group_kill_all(s->group, 0, KILL_WAIT_MS, &e)) {
+        log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
+        if (!*s->exit.text)
+            STR_COPY(s->exit.text, e.text);
+    }
+}
+
+static void note_memory(struct supervisor *s)
+{
+    int64_t peak = proc_group_memory_peak(s->group);
+    s->exit.memory_peak = peak > 0 ? peak : 0;
+    if (s->exit.signal == SIGKILL && s->exit.cause == EXIT_BY_ITSELF && s->task->memory_mib > 0 &&
+        s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98)
+        describe(&s->exit, "killed: it used all of the %lld MiB of memory that it asked for",
+            (long long)s->task->memory_mib);
+}
+
+static void note_status(struct task_exit *x, int status)
+{
+    if (WIFSIGNALED(status)) {
+        x->signal = WTERMSIG(status);
+        x->code = 128 + x->signal;
+        if (!*x->text)
+            describe(x, "killed by signal %d (%s)", (int)x->signal, strsignal((int)x->signal));
+    } else {
+        x->code = WEXITSTATUS(status);
+    }
+}
+
+static void note_no_exec(struct supervisor *s, const struct launch_report *r)
+{
+    const char *why = strerror(r->value);
+    s->exit.cause = EXIT_NO_EXEC;
+    s->exit.code = r->step == LAUNCH_EXEC && r->value == ENOENT ? 127 : 126;
+    if (r->step == LAUNCH_EXEC) {
+        size_t n = strcspn(s->task->script, "\r\n");
+        describe(&s->exit, "the script cannot be executed: %s; its first line is \"%.*s\"", why,
+            n > 80 ? 80 : (int)n, s->task->script);
+    } else if (r->step == LAUNCH_CWD) {
+        describe(&s->exit, "the working directory %.150s cannot be entered: %s", s->task->cwd, why);
+    } else if (r->step == LAUNCH_USER) {
+        describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
+    } else {
+        describe(&s->exit, "the program cannot be started (step %d): %s", (int)r->step, why);
+    }
+}
+
+static void on_report(struct supervisor *s)
+{
+    struct launch_report r;
+    ssize_t n = read(s->launched.report, &r, sizeof(r));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n == (ssize_t)sizeof(r) && r.step != LAUNCH_ENDED)
+        note_no_exec(s, &r);
+    else
+        note_status(&s->exit, n == (ssize_t)sizeof(r) ? r.value : SIGKILL); /* the init was killed with it */
+    s->ended = true;
+}
+
+/* ---- stopping ---- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void stop(struct supervisor *s, enum exit_cause cause, int64_t delay_ms, int64_t grace_ms)
+{
+    int64_t term_at = now_ms() + delay_ms;
+    if (s->exit.cause == EXIT_BY_ITSELF)
+        s->exit.cause = cause;
+    if (s->term_at != INT64_MIN)
+        s->term_at = earlier(s->term_at, term_at);
+    s->kill_at = earlier(s->kill_at, term_at + grace_ms);
+}
+
+static void check_times(struct supervisor *s)
+{
+    int64_t now = now_ms();
+    if (now >= s->limit_at) {
+        char limit[32];
+        time_format_duration(s->task->time_limit_ms, limit, sizeof(limit));
+        if (s->exit.cause == EXIT_BY_ITSELF)
+            describe(&s->exit, "it ran longer than its time limit of %s", limit);
+        s->limit_at = NEVER;
+        stop(s, EXIT_TIMEOUT, 0, s->task->kill_wait_ms);
+    }
+    if (s->term_at != INT64_MIN && now >= s->term_at) {
+        s->term_at = INT64_MIN; /* sent */
+        proc_group_signal(s->group, SIGTERM);
+        proc_group_signal(s->group, SIGCONT);
+    }
+    if (now >= s->kill_at) {
+        s->kill_at = NEVER;
+        kill_rest(s);
+    }
+}
+
+static int poll_timeout(const struct supervisor *s)
+{
+    int64_t at = earlier(s->limit_at, s->kill_at);
+    if (s->term_at != INT64_MIN)
+        at = earlier(at, s->term_at);
+    int64_t left = at == NEVER ? -1 : at - now_ms();
+    if (at != NEVER && left < 0)
+        left = 0;
+    return left > 3600000 ? 3600000 : (int)left;
+}
+
+/* ---- commands ---- */
+
+static void obey(struct supervisor *s, int fd, const char *line)
+{
+    long long a, b;
+    char answer[32] = "ok\n";
+    if (sscanf(line, "signal %lld", &a) == 1 && a >= 1 && a <= 64) {
+        snprintf(answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(s->group, (int)a));
+    } else if (sscanf(line, "terminate %lld %lld", &a, &b) == 2 && a >= 0 && b >= 0) {
+        stop(s, EXIT_STOPPED, a, b);
+    } else if (strcmp(line, "kill") == 0) {
+        stop(s, EXIT_STOPPED, 0, 0);
+    } else {
+        snprintf(answer, sizeof(answer), "unknown\n");
+    }
+    if (send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        log_debug("an answer did not reach the agent");
+}
+
+static void drop(struct connection *c)
+{
+    close(c->fd);
+    *c = (struct connection){.fd = -1};
+}
+
+static void on_input(struct supervisor *s, struct connection *c)
+{
+    ssize_t n = recv(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        drop(c);
+        return;
+    }
+    c->n += (size_t)n;
+    for (char *end; (end = memchr(c->line, '\n', c->n));) {
+        *end = '\0';
+        obey(s, c->fd, c->line);
+        size_t used = (size_t)(end - c->line) + 1;
+        memmove(c->line, end + 1, c->n - used);
+        c->n -= used;
+    }
+    if (c->n == sizeof(c->line))
+        drop(c);
+}
+
+/* The newest connection is the living agent's: an older one makes room. */
+static void on_connect(struct supervisor *s)
+{
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        if (s->connections[i].fd < 0) {
+            s->connections[i] = (struct connection){.fd = fd};
+            return;
+        }
+    drop(&s->connections[0]);
+    s->connections[0].fd = fd;
+}
+
+static void on_signal(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    if (s->exit.cause == EXIT_BY_ITSELF)
+        describe(&s->exit, "its node was shut down");
+    stop(s, EXIT_SHUTDOWN, 0, s->task->kill_wait_ms);
+}
+
+static void wait_for_end(struct supervisor *s)
+{
+    while (!s->ended) {
+        struct pollfd p[3 + CONNECTIONS_MAX] = {{.fd = s->launched.report, .events = POLLIN},
+            {.fd = s->listener, .events = POLLIN}, {.fd = s->signals, .events = POLLIN}};
+        for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+            p[3 + i] = (struct pollfd){.fd = s->connections[i].fd, .events = POLLIN};
+        if (poll(p, 3 + CONNECTIONS_MAX, poll_timeout(s)) > 0) {
+            if (p[0].revents)
+                on_report(s);
+            for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+                if (p[3 + i].revents)
+                    on_input(s, &s->connections[i]);
+            if (p[1].revents)
+                on_connect(s);
+            if (p[2].revents)
+                on_signal(s);
+        }
+        if (!s->ended)
+            check_times(s);
+    }
+}
+
+/* ---- the start ---- */
+
+static int take_lock(struct err *e)
+{
+    int fd = open("supervisor.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int64_t until = now_ms() + LOCK_WAIT_MS;
+    if (fd < 0)
+        return err_errno(e, errno, "opening supervisor.lock");
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        const struct timespec pause = {.tv_nsec = 10000000};
+        if (now_ms() > until)
+            return err_set(e, ERR_CONFLICT, "another supervisor has the task");
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static int open_listener(struct supervisor *s, struct err *e)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "ctl.sock"};
+    unlink(a.sun_path);
+    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t old = umask(0177);
+    int rc = s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+                     listen(s->listener, CONNECTIONS_MAX) < 0
+                 ? err_errno(e, errno, "listening on ctl.sock")
+                 : 0;
+    umask(old);
+    return rc;
+}
+
+static int open_signals(struct supervisor *s, struct err *e)
+{
+    sigset_t set;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
+}
+
+/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them apart. */
+static void group_name(const struct supervisor *s, char *out, size_t size)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (const char *p = s->dir; *p; p++)
+        h = (h ^ (unsigned char)*p) * 1099511628211u;
+    snprintf(out, size, "belay-%lld-%lld-%016llx", (long long)s->task->job, (long long)s->task->attempt,
+        (unsigned long long)h);
+}
+
+static int open_group(struct supervisor *s, struct err *e)
+{
+    char name[PROC_NAME_MAX + 1];
+    const struct proc_limits limits = {
+        .memory_bytes = s->task->memory_mib << 20, .cpus_milli = s->task->cpus * 1000};
+    group_name(s, name, sizeof(name));
+    return proc_group_open(name, &limits, &s->group, e);
+}
+
+static int write_pid(struct err *e)
+{
+    char text[64];
+    int n = snprintf(
+        text, sizeof(text), "%ld %llu\n", (long)getpid(), (unsigned long long)proc_start_ticks(getpid()));
+    return record_put("supervisor.pid", text, (size_t)n, 0600, e);
+}
+
+static char **build_argv(const struct supervisor *s, char *script)
+{
+    char **argv = mem_array(s->task->n_args + 2, sizeof(*argv));
+    argv[0] = script;
+    for (size_t i = 0; i < s->task->n_args; i++)
+        argv[i + 1] = s->task->args[i];
+    return argv;
+}
+
+/* What a save takes besides the program's own writing comes off the notice. */
+static int64_t grace_ms(const struct supervisor *s)
+{
+    int64_t grace = NOTICE_WINDOW_MS - s->task->save_ms;
+    return grace < 1000 ? 1000 : grace;
+}
+
+static int fork_program(struct supervisor *s, int output, struct err *e)
+{
+    char *script = mem_printf("%s/script", s->dir);
+    char **argv = build_argv(s, script);
+    const struct task_env t = {.spec = s->task,
+        .user = &s->user,
+        .node = s->node,
+        .dir = s->dir,
+        .restored = s->state.told.restored_attempt > 0,
+        .grace_ms = grace_ms(s)};
+    char **env = env_build(&t);
+    const struct launch l = {.group = s->group,
+        .user = &s->user,
+        .script = script,
+        .argv = argv,
+        .env = env,
+        .cwd = *s->task->cwd ? s->task->cwd : s->user.home,
+        .output = output};
+    int rc = launch_start(&l, &s->launched, e);
+    env_free(env);
+    free(argv);
+    free(script);
+    return rc;
+}
+
+static int start_program(struct supervisor *s, struct err *e)
+{
+    int output = open("output.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (output < 0)
+        return err_errno(e, errno, "opening output.log");
+    int rc = fork_program(s, output, e);
+    close(output);
+    if (rc)
+        return rc;
+    struct task_start start = {.started_at = clock_wall(&clock_system).ms,
+        .init_pid = s->launched.init,
+        .init_ticks = (int64_t)proc_start_ticks(s->launched.init)};
+    rc = record_write_start("start.json", &start, e);
+    if (!rc && write(s->launched.gate, "g", 1) != 1)
+        rc = err_errno(e, errno, "opening the gate for the program");
+    close(s->launched.gate);
+    if (s->task->time_limit_ms > 0)
+        s->limit_at = now_ms() + s->task->time_limit_ms;
+    return rc;
+}
+
+static int read_records(struct supervisor *s, struct err *e)
+{
+    int rc = record_read_spec("spec.json", &s->spec, e);
+    if (rc)
+        return rc;
+    s->task = &s->spec.attempts[0];
+    rc = record_read_state("state.json", &s->state, e);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* An earlier supervisor died: nothing that it started may live on. */
+static int clean_up(struct supervisor *s, struct err *e)
+{
+    struct task_start start;
+    int rc = open_group(s, e);
+    if (rc)
+        return rc;
+    s->exit.cause = EXIT_LOST;
+    s->exit.code = 137;
+    describe(&s->exit, "supervisor died");
+    if (proc_group_mode(s->group) != PROC_SUBREAPER)
+        kill_rest(s);
+    if (record_read_start("start.json", &start, e) == 0 &&
+        proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks && start.init_ticks > 0)
+        rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
+    return rc;
+}
+
+static int run(struct supervisor *s, struct err *e)
+{
+    int rc = take_lock(e);
+    if (rc || fs_exists("exit.json"))
+        return rc;
+    rc = read_records(s, e);
+    if (rc)
+        return rc;
+    if (fs_exists("supervisor.pid")) {
+        rc = clean_up(s, e);
+        return rc ? rc : write_exit(s, e);
+    }
+    rc = user_resolve(s->task->user, &s->user, e);
+    if (!rc)
+        rc = write_pid(e);
+    if (!rc)
+        rc = open_signals(s, e);
+    if (!rc)
+        rc = open_group(s, e);
+    if (!rc)
+        rc = open_listener(s, e);
+    if (!rc)
+        rc = start_program(s, e);
+    if (!rc) {
+        tell_agent(s, "ok\n");
+        wait_for_end(s);
+    } else {
+        s->exit.cause = EXIT_NO_EXEC;
+        s->exit.code = 126;
+        STR_COPY(s->exit.text, e->text);
+    }
+    kill_rest(s);
+    if (s->group)
+        note_memory(s);
+    return write_exit(s, e);
+}
+
+int supervisor_main(const char *dir, const char *node)
+{
+    struct supervisor s = {.dir = dir,
+        .node = node,
+        .handshake = SUPERVISOR_HANDSHAKE_FD,
+        .listener = -1,
+        .signals = -1,
+        .limit_at = NEVER,
+        .term_at = NEVER,
+        .kill_at = NEVER};
+    struct err e;
+    int rc = 0;
+    fcntl(s.handshake, F_SETFD, FD_CLOEXEC);
+    close_range(SUPERVISOR_HANDSHAKE_FD + 1, ~0U, 0);
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        s.connections[i].fd = -1;
+    if (chdir(dir) < 0)
+        rc = err_errno(&e, errno, "entering %s", dir);
+    else
+        rc = run(&s, &e);
+    if (rc)
+        log_error("supervising failed", log_s("dir", dir), log_err(&e));
+    tell_agent(&s, rc ? e.text : "ok\n");
+    proc_group_close(s.group, true);
+    wire_desired_deinit(&s.spec);
+    record_deinit_state(&s.state);
+    return rc ? 1 : 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *   idle --start--> parked sync <--> answered: sent again at once
+ *                      |  ^
+ *         changed:     |  | reply
+ *      urgent sync     |  |
+ *      beside it       v  |
+ *                failed: both wait a full-jitter backoff, then the parked one goes first
+ *
+ * Invariant: after a change there is a status on its way that was made later than the change, or `dirty` is set and
+ * something (a call's end, the timer) will send one.
+ */
+#include "agent/uplink.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+#define WAIT_MS 20000 /* until belayd says otherwise */
+#define CALL_MS 15000 /* beyond the wait */
+#define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
+#define RETRY_CAP_MS 60000
+#define COALESCE_MS 1000
+
+static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply);
+
+static void send_status(struct uplink *u, struct uplink_slot *slot)
+{
+    struct wire_status status = {.incarnation = u->incarnation,
+        .seq = ++u->seq,
+        .have_rev = u->rev,
+        .wait_ms = slot->waits ? u->sync_ms : 0,
+        .notice.deadline = WIRE_NONE};
+    struct buf body = {0};
+    u->fill(u->ctx, &status);
+    wire_status_encode(&status, &body);
+    free(status.attempts);
+    u->dirty = false;
+    timer_stop(u->timers, &u->coalesce);
+    slot->call = peer_post(
+        u->peer, "/agent/v1/sync", body.data, body.len, status.wait_ms + CALL_MS, on_reply, slot);
+    buf_deinit(&body);
+}
+
+static void pump(struct uplink *u)
+{
+    if (!u->running || timer_is_running(&u->retry))
+        return;
+    if (!u->parked.call)
+        send_status(u, &u->parked);
+    else if (u->dirty && !u->urgent.call)
+        send_status(u, &u->urgent);
+}
+
+static void take_desired(struct uplink *u, const struct wire_desired *d)
+{
+    u->failures = 0;
+    u->heard = clock_mono(u->timers->clock);
+    u->lease_ms = d->lease_ms;
+    u->sync_ms = d->sync_ms;
+    if (d->rev < u->rev)
+        return;
+    u->rev = d->rev;
+    u->desired(u->ctx, d);
+}
+
+static void on_failure(struct uplink *u, const struct err *e)
+{
+    u->dirty = true;
+    if (timer_is_running(&u->retry))
+        return;
+    if ((e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND) && u->refused(u->ctx, e))
+        return;
+    int64_t wait_ms = prng_backoff_ms(u->prng, u->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
+    log_warn("belayd cannot be reached", log_s("server", u->peer->config->server), log_err(e),
+        log_i("retry_in_ms", wait_ms));
+    timer_start(u->timers, &u->retry, wait_ms);
+}
+
+static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct uplink_slot *slot = ctx;
+    struct uplink *u = slot->owner;
+    struct wire_desired d;
+    struct err e;
+    slot->call = NULL;
+    if (!u->running)
+        return;
+    int rc = peer_check(failed, reply, &e);
+    if (!rc)
+        rc = wire_desired_decode(buf_str(&reply->body), reply->body.len, &d, &e);
+    if (rc) {
+        on_failure(u, &e);
+    } else {
+        take_desired(u, &d);
+        wire_desired_deinit(&d);
+    }
+    pump(u);
+}
+
+static void on_timer(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    pump(ctx);
+}
+
+static void on_coalesced(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    uplink_changed(ctx);
+}
+
+void uplink_init(struct uplink *u)
+{
+    u->parked = (struct uplink_slot){.owner = u, .waits = true};
+    u->urgent = (struct uplink_slot){.owner = u};
+    u->sync_ms = WAIT_MS;
+    u->heard = clock_mono(u->timers->clock);
+    timer_init(&u->retry, on_timer, u);
+    timer_init(&u->coalesce, on_coalesced, u);
+}
+
+void uplink_start(struct uplink *u)
+{
+    u->running = true;
+    u->rev = 0; /* another node's, or another belayd's */
+    pump(u);
+}
+
+void uplink_stop(struct uplink *u)
+{
+    u->running = false;
+    timer_stop(u->timers, &u->retry);
+    timer_stop(u->timers, &u->coalesce);
+    http_cancel(u->peer->http, u->parked.call);
+    http_cancel(u->peer->http, u->urgent.call);
+}
+
+void uplink_changed(struct uplink *u)
+{
+    u->dirty = true;
+    pump(u);
+}
+
+void uplink_changed_later(struct uplink *u)
+{
+    if (u->running && !timer_is_running(&u->coalesce))
+        timer_start(u->timers, &u->coalesce, COALESCE_MS);
+}

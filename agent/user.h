@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * As whom a task runs on this node. An agent that is root runs it as the job's user; any other agent can only run
+ * jobs of its own user.
+ */
+#ifndef BELAY_AGENT_USER_H
+#define BELAY_AGENT_USER_H
+
+#include "base/err.h"
+#include <sys/types.h>
+
+struct job_user {
+    uid_t uid;
+    gid_t gid;
+    bool is_other; /* not the agent's own: to be switched to */
+    char name[64];
+    char home[1024];
+    char shell[256];
+};
+
+/* name "": the agent's own user. ERR_CONFIG says why the job cannot run here. */
+int user_resolve(const char *name, struct job_user *ret_user, struct err *e);
+
+#endif
