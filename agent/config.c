@@ -32,9 +32,8 @@ static int check_secret_file(const char *path, struct err *e)
     if (stat(path, &st) < 0)
         return err_errno(e, errno, "reading %s", path);
     if (st.st_mode & 077)
-        return err_set(e, ERR_DENIED,
-            "%s holds a secret but others may read it (mode %03o): chmod 600 it", path,
-            (unsigned)(st.st_mode & 0777));
+        return err_set(e, ERR_DENIED, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
+            path, (unsigned)(st.st_mode & 0777));
     return 0;
 }
 

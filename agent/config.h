@@ -26,9 +26,9 @@
 struct config {
     char server[512]; /* without a slash at the end */
     char *ca_pem;
-    char token[129]; /* "": none, or not read yet from token_file */
-    char *token_file; /* NULL: none */
-    char *dir;        /* absolute */
+    char token[129];   /* "": none, or not read yet from token_file */
+    char *token_file;  /* NULL: none */
+    char *dir;         /* absolute */
     char provider[16]; /* "aws", "none" */
     char metadata[512];
     char name[64];

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define FILE_BYTES_MAX 4096
-#define RESULTS_KEPT 8   /* the program may still be reading the last ones */
+#define RESULTS_KEPT 8 /* the program may still be reading the last ones */
 #define COMMITS_SEEN_MAX 1024
 #define TEMP_NAME ".agent-new"
 
@@ -123,16 +123,19 @@ static int link_result(int dir, int64_t k, json_t *value, struct err *e)
     return rc;
 }
 
-void control_answer(int dir, int64_t k, const struct err *failed, bool stop)
+void control_answer(int dir, int64_t k, const struct control_answer *a)
 {
     struct err e;
     char name[40];
     json_t *o = json_object();
-    json_object_set_new(o, "ok", json_boolean(!failed));
-    if (failed)
-        json_object_set_new(o, "error", json_text(failed->text));
-    else
-        json_object_set_new(o, "stop", json_boolean(stop));
+    json_object_set_new(o, "ok", json_boolean(!a->failed));
+    if (a->failed) {
+        json_object_set_new(o, "error", json_text(a->failed->text));
+    } else {
+        json_object_set_new(o, "attempt", json_integer(a->attempt));
+        json_object_set_new(o, "sequence", json_integer(a->sequence));
+        json_object_set_new(o, "stop", json_boolean(a->stop));
+    }
     if (link_result(dir, k, o, &e))
         log_warn("a program's commit could not be answered", log_err(&e));
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);

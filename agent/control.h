@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's side of the file protocol with the program (docs/checkpoints.md), in the task's control directory:
+ * The agent's side of the file protocol with the program (docs/checkpoints.md), in the task's control
+ * directory:
  *
  *     request     the agent wants a checkpoint: {"id", "reason", "deadline_ms"}; there until it has one
  *     commit.K    the program has written one: {"progress", "total"}; made exclusively, K = 1, 2, ...
- *     result.K    the answer: {"ok": true, "stop": ...} or {"ok": false, "error"}; made exclusively, by the agent or
- *                 by a program that would not wait any longer
- *     progress    {"done", "total"}
+ *     result.K    the answer: {"ok": true, "attempt", "sequence", "stop"} or {"ok": false, "error"}; made
+ * exclusively, by the agent or by a program that would not wait any longer progress    {"done", "total"}
  *     notice      the provider's warning: {"kind", "deadline_ms", "deadline", "seconds_left"}
  *
- * The program owns the directory, so nothing in it is trusted: files are opened without following links, must be
- * regular and small.
+ * The program owns the directory, so nothing in it is trusted: files are opened without following links, must
+ * be regular and small.
  */
 #ifndef BELAY_AGENT_CONTROL_H
 #define BELAY_AGENT_CONTROL_H
@@ -27,22 +27,28 @@ struct control_numbers {
 
 /* All take the directory's descriptor. Blocking, small; nothing is synced. */
 
-/* reason: "periodic" "notice" "rebalance" "evict". deadline_ms: wall, or CONTROL_NONE. Replaces an older request. */
+/* reason: "periodic" "notice" "evict". deadline_ms: wall, or CONTROL_NONE. Replaces an older request. */
 int control_request(int dir, int64_t id, const char *reason, int64_t deadline_ms, struct err *e);
 void control_request_done(int dir);
 
 int control_notice(int dir, const char *kind, int64_t deadline_ms, int64_t now_ms, struct err *e);
 
-/* The smallest K with a commit that has no result. False: there is none. Commits whose program has given up are
- * cleared away, and old results. */
+/* The smallest K with a commit that has no result. False: there is none. Commits whose program has given up
+ * are cleared away, and old results. */
 bool control_next_commit(int dir, int64_t *ret_k);
 
 /* ERR_NOT_FOUND, or ERR_INVALID: what is in it. */
 int control_read_commit(int dir, int64_t k, struct control_numbers *ret_n, struct err *e);
 int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e);
 
-/* Answers commit K and clears it away. failed NULL: it is stored, and `stop` says that nothing more will be kept here. */
-void control_answer(int dir, int64_t k, const struct err *failed, bool stop);
+struct control_answer {
+    const struct err *failed; /* NULL: it is stored */
+    int64_t attempt, sequence;
+    bool stop; /* nothing more will be kept here: the program should exit with 85 */
+};
+
+/* Answers commit K and clears it away. */
+void control_answer(int dir, int64_t k, const struct control_answer *a);
 
 /* Pure: the JSON of commit and progress files (the first key is "progress" or "done"). */
 int control_parse_numbers(

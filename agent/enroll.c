@@ -100,8 +100,7 @@ static void join(struct enroll *en)
     if (join_message(en, &body, &e))
         retry(en, "joining the cluster is not possible", &e);
     else
-        en->call =
-            peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
+        en->call = peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
     if (body.data)
         OPENSSL_cleanse(body.data, body.len);
     buf_deinit(&body);

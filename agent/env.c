@@ -76,7 +76,8 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     const struct wire_desired_attempt *s = t->spec;
     static const char *const ones[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"};
     static const char *const zeros[] = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"};
-    static const char *const cpus[] = {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
+    static const char *const cpus[] = {
+        "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
     static const char *const nodes[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"};
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);

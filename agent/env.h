@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The environment of a task, from scratch: the user's basics, then what the job brings, then what belay promises
- * (docs: the job contract), each overriding what came before. Pure.
+ * The environment of a task, from scratch: the user's basics, then what the job brings, then what belay
+ * promises (docs: the job contract), each overriding what came before. Pure.
  */
 #ifndef BELAY_AGENT_ENV_H
 #define BELAY_AGENT_ENV_H

@@ -181,8 +181,7 @@ int identity_csr(const struct identity *id, const char *name, char *ret_pem, siz
     int rc = 0;
     X509_NAME *subject = X509_REQ_get_subject_name(req);
     if (!key ||
-        !X509_NAME_add_entry_by_txt(
-            subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) ||
+        !X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) ||
         !X509_REQ_set_pubkey(req, key) || !X509_REQ_sign(req, key, EVP_sha256()) ||
         !PEM_write_bio_X509_REQ(bio, req))
         rc = ssl_fail(e, ERR_INTERNAL, "making the certificate request");

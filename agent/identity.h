@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who this node is: its key, which never leaves it, and what belayd gave for it. Files in the state directory:
+ * Who this node is: its key, which never leaves it, and what belayd gave for it. Files in the state
+ * directory:
  *
  *     key.pem    EC P-256, mode 0600, made once
  *     node.json  struct wire_joined: node number, name, cluster, certificate, store; absent before the join
@@ -14,12 +15,12 @@
 struct identity {
     char *dir;
     char *key_pem;
-    struct wire_joined node; /* node.node 0: not joined */
+    struct wire_joined node;           /* node.node 0: not joined */
     struct wall not_before, not_after; /* of the certificate */
 };
 
-/* Loads the key, or makes and stores it, and what a join left. A node.json that is damaged or does not fit the key
- * counts as not joined (logged). */
+/* Loads the key, or makes and stores it, and what a join left. A node.json that is damaged or does not fit
+ * the key counts as not joined (logged). */
 int identity_open(const char *dir, struct identity *ret_id, struct err *e);
 void identity_deinit(struct identity *id);
 
@@ -31,7 +32,8 @@ int identity_csr(const struct identity *id, const char *name, char *ret_pem, siz
 /* Takes what a join or a renewal gave, durably. ERR_INVALID if the certificate is not for our key. */
 int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e);
 
-/* Forgets the certificate (it was refused): the next join makes a new node or finds the old one by its key. */
+/* Forgets the certificate (it was refused): the next join makes a new node or finds the old one by its key.
+ */
 void identity_forget(struct identity *id);
 
 /* When the certificate should be renewed: after 2/3 of its life. */

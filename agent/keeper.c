@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper has let go, so a
- * callback that comes late finds nothing to do.
+ * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper has let go,
+ * so a callback that comes late finds nothing to do.
  */
 #include "agent/keeper.h"
 
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define TRIES_MAX 12
-#define RETRY_MS 100          /* x try */
+#define RETRY_MS 100            /* x try */
 #define HANDSHAKE_WAIT_MS 30000 /* it may have to kill what an earlier one left */
 
 static void look(struct keeper *k);
@@ -180,7 +180,8 @@ static void start_supervisor(struct keeper *k)
         end(k, &e);
         return;
     }
-    int log_fd = openat(k->dirfd, "supervisor.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int log_fd =
+        openat(k->dirfd, "supervisor.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     k->handshake = mem_alloc(sizeof(*k->handshake));
     uv_pipe_init(k->loop, k->handshake, 0);
     k->handshake->data = k;

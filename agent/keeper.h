@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's hold on a task's supervisor: starts it, or finds the one that an earlier agent started, gives it
- * commands, and says when the task has ended. One way for all cases (a new task, an agent that came back, a
- * supervisor that was killed), because a supervisor looks itself what there is to do:
+ * The agent's hold on a task's supervisor: starts it, or finds the one that an earlier agent started, gives
+ * it commands, and says when the task has ended. One way for all cases (a new task, an agent that came back,
+ * a supervisor that was killed), because a supervisor looks itself what there is to do:
  *
  *      +--> exit.json there? --yes--> ended
  *      |        | no
@@ -21,11 +21,12 @@ struct keeper {
     /* to be filled by the caller; borrowed */
     uv_loop_t *loop;
     struct timers *timers;
-    const char *dir;  /* the task's */
-    const char *node; /* this node's name */
-    void (*up)(void *ctx);                  /* commands reach the supervisor; the program was or is being started */
+    const char *dir;       /* the task's */
+    const char *node;      /* this node's name */
+    void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
     void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
-    void (*ended)(void *ctx, const struct err *e); /* once. NULL: exit.json is there; else no supervisor can be had */
+    void (*ended)(
+        void *ctx, const struct err *e); /* once. NULL: exit.json is there; else no supervisor can be had */
     void *ctx;
     /* private */
     struct timer timer;

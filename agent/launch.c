@@ -49,8 +49,8 @@ static int set_files(int output)
     return 0;
 }
 
-/* The file may still be open for writing in a process that was just forked elsewhere in the agent and has not come
- * to its exec. */
+/* The file may still be open for writing in a process that was just forked elsewhere in the agent and has not
+ * come to its exec. */
 static void exec_script(const struct launch *l)
 {
     const struct timespec pause = {.tv_nsec = 5000000};

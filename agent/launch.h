@@ -5,8 +5,9 @@
  *     supervisor --fork--> init --fork--> script
  *
  * The init is a subreaper of all that the script starts, holds no files and ignores signals, so that after a
- * supervisor's sudden death the whole tree can still be found below it where there are no cgroups. It waits at a gate
- * until the supervisor has written down who it is, tells the script's end, and ends with the last process below it.
+ * supervisor's sudden death the whole tree can still be found below it where there are no cgroups. It waits
+ * at a gate until the supervisor has written down who it is, tells the script's end, and ends with the last
+ * process below it.
  */
 #ifndef BELAY_AGENT_LAUNCH_H
 #define BELAY_AGENT_LAUNCH_H
@@ -24,7 +25,15 @@ struct launch {
     int output; /* becomes stdout and stderr */
 };
 
-enum launch_step { LAUNCH_ENDED, LAUNCH_GROUP, LAUNCH_FORK, LAUNCH_USER, LAUNCH_CWD, LAUNCH_FILES, LAUNCH_EXEC };
+enum launch_step {
+    LAUNCH_ENDED,
+    LAUNCH_GROUP,
+    LAUNCH_FORK,
+    LAUNCH_USER,
+    LAUNCH_CWD,
+    LAUNCH_FILES,
+    LAUNCH_EXEC
+};
 
 /* What comes out of the report pipe, whole; its end without one: the init was killed. */
 struct launch_report {

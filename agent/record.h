@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files of a task's directory that tell what happened to it, so that an agent that comes back knows as much as
- * the one that went:
+ * The files of a task's directory that tell what happened to it, so that an agent that comes back knows as
+ * much as the one that went:
  *
- *     spec.json        struct wire_desired with this one attempt, as belayd gave it (0600: it may hold secrets)
- *     state.json       struct task_state, the agent's
- *     supervisor.pid   "PID TICKS": a supervisor took the task (ticks: proc_start_ticks)
- *     start.json       struct task_start: the program was started
- *     exit.json        struct task_exit, synced to disk: the program ended and nothing of it is left
- *     script, output.log, control/, checkpoint/, ctl.sock, supervisor.log, supervisor.lock
+ *     spec.json        struct wire_desired with this one attempt, as belayd gave it (0600: it may hold
+ * secrets) state.json       struct task_state, the agent's supervisor.pid   "PID TICKS": a supervisor took
+ * the task (ticks: proc_start_ticks) start.json       struct task_start: the program was started exit.json
+ * struct task_exit, synced to disk: the program ended and nothing of it is left script, output.log, control/,
+ * checkpoint/, ctl.sock, supervisor.log, supervisor.lock
  *
- * Files are replaced whole (rename), so a reader sees the old or the new. Only exit.json is synced: the others are of
- * no use after a crash of the machine, which ends the attempt.
+ * Files are replaced whole (rename), so a reader sees the old or the new. Only exit.json is synced: the
+ * others are of no use after a crash of the machine, which ends the attempt.
  */
 #ifndef BELAY_AGENT_RECORD_H
 #define BELAY_AGENT_RECORD_H
@@ -51,12 +50,13 @@ struct task_exit {
 };
 
 struct task_start {
-    int64_t started_at;         /* wall ms */
+    int64_t started_at;           /* wall ms */
     int64_t init_pid, init_ticks; /* the process above all of the task's */
 };
 
 /* path is the file's. Reading: ERR_NOT_FOUND, ERR_INVALID when malformed. */
-int record_read_spec(const char *path, struct wire_desired *ret_spec, struct err *e); /* exactly one attempt */
+int record_read_spec(
+    const char *path, struct wire_desired *ret_spec, struct err *e); /* exactly one attempt */
 int record_write_spec(const char *path, const struct wire_desired_attempt *spec, struct err *e);
 int record_read_state(const char *path, struct task_state *ret_state, struct err *e);
 int record_write_state(const char *path, const struct task_state *state, struct err *e);

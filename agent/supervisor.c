@@ -355,7 +355,8 @@ static int open_signals(struct supervisor *s, struct err *e)
     return s->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
 }
 
-/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them apart. */
+/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them
+ * apart. */
 static void group_name(const struct supervisor *s, char *out, size_t size)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The supervisor: a small process per task that outlives the agent. It starts the program, contains it, enforces its
- * time limit, takes the agent's commands, and when the program ends kills what it left behind and writes exit.json.
+ * The supervisor: a small process per task that outlives the agent. It starts the program, contains it,
+ * enforces its time limit, takes the agent's commands, and when the program ends kills what it left behind
+ * and writes exit.json.
  *
  *     belay-agent supervise DIR NODE      started by the agent only, with the hand-shake pipe as descriptor 3
  *
- * On the hand-shake pipe it writes "ok\n" when ctl.sock takes commands, or what went wrong, and closes it. If DIR
- * says that an earlier supervisor had the task and died, it kills what is left and writes exit.json ("lost") instead.
+ * On the hand-shake pipe it writes "ok\n" when ctl.sock takes commands, or what went wrong, and closes it. If
+ * DIR says that an earlier supervisor had the task and died, it kills what is left and writes exit.json
+ * ("lost") instead.
  *
  * ctl.sock (stream, one command a line; the end of the connection is the end of the supervisor):
  *
  *     signal N                 to every process of the task that handles N; answers "signalled COUNT\n"
- *     terminate DELAY GRACE    from now on the task counts as stopped; SIGTERM after DELAY ms unless it has ended,
- *                              SIGKILL GRACE ms later. A repeated one can only hasten it.
- *     kill                     SIGKILL to all of it
+ *     terminate DELAY GRACE    from now on the task counts as stopped; SIGTERM after DELAY ms unless it has
+ * ended, SIGKILL GRACE ms later. A repeated one can only hasten it. kill                     SIGKILL to all
+ * of it
  */
 #ifndef BELAY_AGENT_SUPERVISOR_H
 #define BELAY_AGENT_SUPERVISOR_H

@@ -7,8 +7,8 @@
  *      beside it       v  |
  *                failed: both wait a full-jitter backoff, then the parked one goes first
  *
- * Invariant: after a change there is a status on its way that was made later than the change, or `dirty` is set and
- * something (a call's end, the timer) will send one.
+ * Invariant: after a change there is a status on its way that was made later than the change, or `dirty` is
+ * set and something (a call's end, the timer) will send one.
  */
 #include "agent/uplink.h"
 
@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-#define WAIT_MS 20000 /* until belayd says otherwise */
-#define CALL_MS 15000 /* beyond the wait */
+#define WAIT_MS 20000     /* until belayd says otherwise */
+#define CALL_MS 15000     /* beyond the wait */
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
 #define RETRY_CAP_MS 60000
 #define COALESCE_MS 1000
@@ -37,8 +37,8 @@ static void send_status(struct uplink *u, struct uplink_slot *slot)
     free(status.attempts);
     u->dirty = false;
     timer_stop(u->timers, &u->coalesce);
-    slot->call = peer_post(
-        u->peer, "/agent/v1/sync", body.data, body.len, status.wait_ms + CALL_MS, on_reply, slot);
+    slot->call =
+        peer_post(u->peer, "/agent/v1/sync", body.data, body.len, status.wait_ms + CALL_MS, on_reply, slot);
     buf_deinit(&body);
 }
 

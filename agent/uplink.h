@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The link to belayd (protocol: base/wire/wire.h): one parked sync brings news down; when something changes here
- * while it is parked, an urgent sync that does not wait takes it up on another connection. Both directions tell
- * states, so a lost or repeated message does no harm, and there is no queue: a status is made when it is sent.
+ * The link to belayd (protocol: base/wire/wire.h): one parked sync brings news down; when something changes
+ * here while it is parked, an urgent sync that does not wait takes it up on another connection. Both
+ * directions tell states, so a lost or repeated message does no harm, and there is no queue: a status is made
+ * when it is sent.
  */
 #ifndef BELAY_AGENT_UPLINK_H
 #define BELAY_AGENT_UPLINK_H
@@ -27,7 +28,8 @@ struct uplink {
     void (*fill)(void *ctx, struct wire_status *status);
     /* A desired that is not older than one seen before. */
     void (*desired)(void *ctx, const struct wire_desired *d);
-    /* belayd refuses us: ERR_DENIED the certificate, ERR_NOT_FOUND the node. False: the link goes on trying. */
+    /* belayd refuses us: ERR_DENIED the certificate, ERR_NOT_FOUND the node. False: the link goes on trying.
+     */
     bool (*refused)(void *ctx, const struct err *e);
     void *ctx;
     /* readable */
@@ -46,7 +48,8 @@ void uplink_start(struct uplink *u); /* harmless when running */
 /* Stops talking; the object must live until the HTTP client is destroyed. */
 void uplink_stop(struct uplink *u);
 
-/* Something that belayd should know has changed: told at once, or (later) within a second with what else changes. */
+/* Something that belayd should know has changed: told at once, or (later) within a second with what else
+ * changes. */
 void uplink_changed(struct uplink *u);
 void uplink_changed_later(struct uplink *u);
 

@@ -19,10 +19,12 @@ static int look_up(const char *name, struct passwd *pw, char *text, struct err *
         return err_errno(e, rc, "looking up the user \"%s\"", name);
     if (!found && *name)
         return err_set(e, ERR_CONFIG,
-            "the user \"%s\" does not exist on this node: create it here, or submit as a user that does", name);
+            "the user \"%s\" does not exist on this node: create it here, or submit as a user that does",
+            name);
     if (!found) { /* a container without a passwd entry for us */
         static char home[] = "/", shell[] = "/bin/sh", self[] = "belay";
-        *pw = (struct passwd){.pw_name = self, .pw_dir = home, .pw_shell = shell, .pw_uid = geteuid(), .pw_gid = getegid()};
+        *pw = (struct passwd){
+            .pw_name = self, .pw_dir = home, .pw_shell = shell, .pw_uid = geteuid(), .pw_gid = getegid()};
     }
     return 0;
 }
@@ -36,7 +38,9 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e)
         return rc;
     if (geteuid() != 0 && pw.pw_uid != geteuid())
         return err_set(e, ERR_CONFIG,
-            "the job is of user \"%s\", but the agent of this node is not root and runs only jobs of its own user", name);
+            "the job is of user \"%s\", but the agent of this node is not root and runs only jobs of its own "
+            "user",
+            name);
     *ret_user = (struct job_user){.uid = pw.pw_uid, .gid = pw.pw_gid, .is_other = pw.pw_uid != geteuid()};
     STR_COPY(ret_user->name, pw.pw_name);
     STR_COPY(ret_user->home, pw.pw_dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As whom a task runs on this node. An agent that is root runs it as the job's user; any other agent can only run
- * jobs of its own user.
+ * As whom a task runs on this node. An agent that is root runs it as the job's user; any other agent can only
+ * run jobs of its own user.
  */
 #ifndef BELAY_AGENT_USER_H
 #define BELAY_AGENT_USER_H

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *   open state dir --> take over tasks --> (metadata: who am I) --> join --> link <--> tasks
+ *                                                                      notices --> tasks, then belayd
+ *
+ * Invariants.
+ *  1. One agent a state directory (lock).
+ *  2. A notice reaches the programs before anybody else is told of it.
+ *  3. Attempts are started and forgotten only on belayd's word.
+ */
+#include "agent/agent.h"
+
+#include "agent/enroll.h"
+#include "agent/resources.h"
+#include "agent/task.h"
+#include "agent/uplink.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include "cloud/notice.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define ORPHAN_LOOK_MS 5000
+#define IDENTITY_WAIT_MS 60000
+#define EXIT_UNWANTED 3 /* the cluster does not know this node */
+
+struct agent {
+    uv_loop_t *loop;
+    struct config *config;
+    char *tasks_dir;
+    int lock_fd;
+    struct identity id;
+    struct timers *timers;
+    struct http_client *http;
+    struct uv_signals *signals;
+    struct prng prng;
+    struct peer peer;
+    struct enroll enroll;
+    struct uplink link;
+    struct notice_reader *notices;
+    struct notice notice;
+    struct task_room room;
+    struct list tasks;
+    struct timer identity_wait, orphan, exit_check;
+    bool joining, ending, orphaned;
+    int exit_code;
+};
+
+/* ---- tasks ---- */
+
+static struct task *find(const struct agent *a, int64_t job, int64_t attempt)
+{
+    LIST_FOREACH(&a->tasks, n)
+    {
+        struct task *t = task_of_link(n);
+        if (task_job(t) == job && task_attempt(t) == attempt)
+            return t;
+    }
+    return NULL;
+}
+
+static void add(struct agent *a, struct task *t)
+{
+    list_push_back(&a->tasks, task_link(t));
+}
+
+static void on_changed(void *ctx)
+{
+    struct agent *a = ctx;
+    uplink_changed(&a->link);
+}
+
+static void on_changed_later(void *ctx)
+{
+    struct agent *a = ctx;
+    uplink_changed_later(&a->link);
+}
+
+static void on_gone(void *ctx, struct task *t)
+{
+    (void)ctx;
+    link_remove(task_link(t));
+    task_free(t);
+}
+
+static int adopt_all(struct agent *a, struct err *e)
+{
+    DIR *d = opendir(a->tasks_dir);
+    if (!d)
+        return err_errno(e, errno, "reading %s", a->tasks_dir);
+    for (struct dirent *entry; (entry = readdir(d));) {
+        struct task *t = entry->d_name[0] == '.' ? NULL : task_adopt(&a->room, entry->d_name);
+        if (t)
+            add(a, t);
+    }
+    closedir(d);
+    return 0;
+}
+
+/* ---- the link ---- */
+
+static void fill_notice(const struct agent *a, struct wire_notice *n)
+{
+    if (a->notice.kind == NOTICE_NONE)
+        return;
+    STR_COPY(n->kind, notice_kind_name(a->notice.kind));
+    n->deadline = wall_is_set(a->notice.deadline) ? a->notice.deadline.ms : WIRE_NONE;
+    n->seen = a->notice.seen.ms;
+}
+
+static void on_fill(void *ctx, struct wire_status *s)
+{
+    struct agent *a = ctx;
+    s->load_milli = resources_load_milli();
+    fill_notice(a, &s->notice);
+    s->attempts = mem_array(WIRE_ATTEMPTS_MAX, sizeof(*s->attempts));
+    LIST_FOREACH(&a->tasks, n)
+    {
+        const struct task *t = task_of_link(n);
+        if (!task_is_leaving(t) && s->n_attempts < WIRE_ATTEMPTS_MAX)
+            task_status(t, &s->attempts[s->n_attempts++]);
+    }
+}
+
+static bool is_desired(const struct wire_desired *d, const struct task *t)
+{
+    for (size_t i = 0; i < d->n_attempts; i++)
+        if (d->attempts[i].job == task_job(t) && d->attempts[i].attempt == task_attempt(t))
+            return true;
+    return false;
+}
+
+static void on_desired(void *ctx, const struct wire_desired *d)
+{
+    struct agent *a = ctx;
+    bool made = false;
+    a->orphaned = false;
+    LIST_FOREACH(&a->tasks, n)
+    {
+        if (!is_desired(d, task_of_link(n)))
+            task_forget(task_of_link(n));
+    }
+    for (size_t i = 0; i < d->n_attempts; i++) {
+        struct task *t = find(a, d->attempts[i].job, d->attempts[i].attempt);
+        if (t) {
+            task_desired(t, &d->attempts[i]);
+        } else {
+            add(a, task_create(&a->room, &d->attempts[i]));
+            made = true;
+        }
+    }
+    if (made)
+        uplink_changed(&a->link);
+}
+
+/* ---- ending ---- */
+
+static void finish(struct agent *a, int exit_code)
+{
+    if (a->ending)
+        return;
+    a->ending = true;
+    a->exit_code = exit_code;
+    uv_stop(a->loop);
+}
+
+static bool all_ended(const struct agent *a)
+{
+    LIST_FOREACH(&a->tasks, n)
+    {
+        if (!task_has_ended(task_of_link(n)))
+            return false;
+    }
+    return true;
+}
+
+static void power_off(const struct agent *a)
+{
+    if (!a->config->power_off)
+        return;
+    log_warn("powering off", log_s("command", a->config->power_off));
+    if (system(a->config->power_off) != 0)
+        log_error("the power_off command failed", log_s("command", a->config->power_off));
+}
+
+static void leave(struct agent *a)
+{
+    finish(a, EXIT_UNWANTED);
+    if (config_is_elastic(a->config))
+        power_off(a);
+}
+
+static void stop_all(struct agent *a, const char *text)
+{
+    LIST_FOREACH(&a->tasks, n)
+    {
+        task_save_and_stop(task_of_link(n), "node-lost", text);
+    }
+}
+
+/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. */
+static void on_disowned(struct agent *a)
+{
+    log_error("the cluster does not know this node any more: ending its tasks and the agent");
+    LIST_FOREACH(&a->tasks, n)
+    {
+        task_forget(task_of_link(n));
+    }
+    timer_start(a->timers, &a->exit_check, 0);
+}
+
+static void on_exit_check(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    if (list_is_empty(&a->tasks))
+        leave(a);
+    else
+        timer_start(a->timers, timer, 100);
+}
+
+static bool on_refused(void *ctx, const struct err *e)
+{
+    struct agent *a = ctx;
+    if (e->kind == ERR_NOT_FOUND) {
+        uplink_stop(&a->link);
+        on_disowned(a);
+        return true;
+    }
+    if (!enroll_refused(&a->enroll)) {
+        log_error("belayd refuses this node's certificate, and there is no token to join with again: get one "
+                  "with `belay token create --join` and restart the agent",
+            log_err(e));
+        return false;
+    }
+    uplink_stop(&a->link);
+    return true;
+}
+
+/* An elastic node that nobody answers to must not run, and cost, for ever. */
+static void on_orphan_look(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    int64_t silent_ms = clock_mono(a->timers->clock).ms - a->link.heard.ms;
+    timer_start(a->timers, timer, ORPHAN_LOOK_MS);
+    if (silent_ms < a->config->orphan_timeout_ms || silent_ms < a->link.lease_ms)
+        return;
+    if (!a->orphaned) {
+        log_error("belayd was not heard of for too long: saving and ending", log_i("silent_ms", silent_ms));
+        a->orphaned = true;
+        stop_all(a, "belayd could not be reached for too long");
+    }
+    if (all_ended(a))
+        leave(a);
+}
+
+/* ---- notices ---- */
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    struct agent *a = ctx;
+    if (n->kind == NOTICE_NONE || a->notice.kind == NOTICE_RECLAIM)
+        return;
+    a->notice = *n;
+    LIST_FOREACH(&a->tasks, l)
+    {
+        task_notice(task_of_link(l), &a->notice);
+    }
+    uplink_changed(&a->link);
+    log_warn("notice", log_s("kind", notice_kind_name(n->kind)),
+        log_i("left_ms",
+            mono_is_set(n->deadline_mono) ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms : -1));
+}
+
+/* ---- joining ---- */
+
+static void on_joined(void *ctx)
+{
+    struct agent *a = ctx;
+    uplink_start(&a->link);
+}
+
+static void begin(struct agent *a)
+{
+    if (a->joining)
+        return;
+    a->joining = true;
+    timer_stop(a->timers, &a->identity_wait);
+    enroll_start(&a->enroll);
+    if (identity_is_joined(&a->id))
+        uplink_start(&a->link);
+}
+
+static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
+{
+    struct agent *a = ctx;
+    if (e) {
+        log_error("the metadata service does not say who this machine is",
+            log_s("metadata", a->config->metadata), log_err(e));
+    } else {
+        STR_COPY(a->enroll.provider, id->provider);
+        STR_COPY(a->enroll.instance_id, id->instance_id);
+    }
+    begin(a);
+}
+
+static void on_identity_wait(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    begin(ctx);
+}
+
+/* ---- */
+
+static void on_signal(void *ctx, int signum)
+{
+    log_info("ending; tasks go on under their supervisors", log_i("signal", signum));
+    finish(ctx, 0);
+}
+
+/* Others must be able to pass through to the directories of their jobs. */
+static int open_dirs(struct agent *a, struct err *e)
+{
+    mode_t mode = geteuid() == 0 ? 0711 : 0700;
+    a->tasks_dir = mem_printf("%s/tasks", a->config->dir);
+    int rc = fs_mkdirs(a->tasks_dir, mode, e);
+    if (rc)
+        return rc;
+    char *path = mem_printf("%s/lock", a->config->dir);
+    a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (a->lock_fd < 0)
+        rc = err_errno(e, errno, "opening %s", path);
+    else if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        rc = err_set(e, ERR_CONFLICT, "another agent is running with the directory %s", a->config->dir);
+    free(path);
+    return rc;
+}
+
+static void wire_up(struct agent *a)
+{
+    uint64_t seed;
+    random_bytes(&seed, sizeof(seed));
+    prng_init(&a->prng, seed);
+    a->timers = uv_timers_create(a->loop);
+    a->http = uv_http_client_create(a->loop);
+    a->signals = uv_signals_create(a->loop, on_signal, a);
+    a->peer = (struct peer){.http = a->http, .config = a->config, .id = &a->id};
+    a->link = (struct uplink){.peer = &a->peer,
+        .timers = a->timers,
+        .prng = &a->prng,
+        .incarnation = clock_wall(a->timers->clock).ms,
+        .fill = on_fill,
+        .desired = on_desired,
+        .refused = on_refused,
+        .ctx = a};
+    uplink_init(&a->link);
+    a->room = (struct task_room){.loop = a->loop,
+        .timers = a->timers,
+        .prng = &a->prng,
+        .peer = &a->peer,
+        .dir = a->tasks_dir,
+        .notice = &a->notice,
+        .changed = on_changed,
+        .changed_later = on_changed_later,
+        .gone = on_gone,
+        .ctx = a};
+    a->enroll = (struct enroll){.peer = &a->peer,
+        .config = a->config,
+        .id = &a->id,
+        .timers = a->timers,
+        .prng = &a->prng,
+        .on_joined = on_joined,
+        .ctx = a};
+    timer_init(&a->identity_wait, on_identity_wait, a);
+    timer_init(&a->orphan, on_orphan_look, a);
+    timer_init(&a->exit_check, on_exit_check, a);
+}
+
+static void measure(struct agent *a)
+{
+    struct node_resources r = resources_measure();
+    if (a->config->cpus > 0)
+        r.cpus = a->config->cpus;
+    if (a->config->memory_mib > 0)
+        r.memory_mib = a->config->memory_mib;
+    a->enroll.resources = r;
+}
+
+static void start_notices(struct agent *a)
+{
+    const struct notice_reader_options o = {.base_url = a->config->metadata,
+        .http = a->http,
+        .timers = a->timers,
+        .on_notice = on_notice,
+        .on_identity = on_identity,
+        .ctx = a};
+    a->notices = notice_reader_start(a->config->provider, &o);
+}
+
+static int start(struct agent *a, struct err *e)
+{
+    int rc = open_dirs(a, e);
+    if (!rc)
+        rc = identity_open(a->config->dir, &a->id, e);
+    if (rc)
+        return rc;
+    wire_up(a);
+    measure(a);
+    rc = adopt_all(a, e);
+    if (rc)
+        return rc;
+    start_notices(a);
+    if (config_is_elastic(a->config))
+        timer_start(a->timers, &a->orphan, ORPHAN_LOOK_MS);
+    if (a->notices && !identity_is_joined(&a->id))
+        timer_start(a->timers, &a->identity_wait, IDENTITY_WAIT_MS);
+    else
+        begin(a);
+    return 0;
+}
+
+static bool all_idle(const struct agent *a)
+{
+    LIST_FOREACH(&a->tasks, n)
+    {
+        if (!task_is_idle(task_of_link(n)))
+            return false;
+    }
+    return true;
+}
+
+static void stop(struct agent *a)
+{
+    enroll_stop(&a->enroll);
+    uplink_stop(&a->link);
+    notice_reader_stop(a->notices);
+    timer_stop(a->timers, &a->identity_wait);
+    timer_stop(a->timers, &a->orphan);
+    timer_stop(a->timers, &a->exit_check);
+    LIST_FOREACH(&a->tasks, n)
+    {
+        task_release(task_of_link(n));
+    }
+    uv_http_client_destroy(a->http);
+    while (!all_idle(a))
+        uv_run(a->loop, UV_RUN_ONCE);
+    for (struct link *n; (n = list_pop(&a->tasks));)
+        task_free(task_of_link(n));
+    uv_signals_destroy(a->signals);
+    uv_timers_destroy(a->timers);
+}
+
+int agent_run(uv_loop_t *loop, struct config *config)
+{
+    struct agent a = {.loop = loop, .config = config, .lock_fd = -1};
+    struct err e;
+    int rc = start(&a, &e);
+    if (rc) {
+        log_error("the agent cannot start", log_err(&e));
+        a.exit_code = 1;
+    } else {
+        uv_run(loop, UV_RUN_DEFAULT);
+    }
+    if (a.timers)
+        stop(&a);
+    uv_loop_finish(loop);
+    identity_deinit(&a.id);
+    free(a.tasks_dir);
+    if (a.lock_fd >= 0)
+        close(a.lock_fd);
+    return a.exit_code;
+}

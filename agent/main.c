@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent.h"
+#include "agent/supervisor.h"
+#include "base/log.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: belay-agent --config FILE [--log-level LEVEL]\n"
+    "Runs the jobs that belayd places on this node.\n"
+    "\n"
+    "  -c, --config FILE      the configuration (YAML); it holds a secret: mode 600\n"
+    "      --log-level LEVEL  debug, info (default), warn, error\n"
+    "  -h, --help             this text\n"
+    "  -V, --version          the version\n"
+    "\n"
+    "SIGTERM ends the agent; running tasks go on and are taken over by the next one.\n";
+
+static int run_agent(const char *path)
+{
+    struct config config;
+    struct err e;
+    uv_loop_t loop;
+    if (config_read(path, &config, &e)) {
+        fprintf(stderr, "belay-agent: %s\n", e.text);
+        return 2;
+    }
+    uv_loop_init(&loop);
+    int rc = agent_run(&loop, &config);
+    config_deinit(&config);
+    return rc;
+}
+
+static int bad_usage(const char *what)
+{
+    fprintf(stderr, "belay-agent: %s\n%s", what, usage);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+        {"log-level", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
+    const char *config = NULL;
+    enum log_level level = LOG_INFO;
+    log_init("belay-agent", level);
+    if (argc == 4 && strcmp(argv[1], "supervise") == 0)
+        return supervisor_main(argv[2], argv[3]);
+    for (int c; (c = getopt_long(argc, argv, "c:hV", options, NULL)) != -1;) {
+        switch (c) {
+        case 'c':
+            config = optarg;
+            break;
+        case 'l':
+            if (log_level_from_name(optarg, &level))
+                return bad_usage("--log-level: expected debug, info, warn or error");
+            log_set_level(level);
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'V':
+            puts("belay-agent " BELAY_VERSION);
+            return 0;
+        default:
+            return bad_usage("not understood");
+        }
+    }
+    if (!config)
+        return bad_usage("--config is missing");
+    if (optind < argc)
+        return bad_usage("too many arguments");
+    return run_agent(config);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * At most one piece is on its way. Who finishes tries a limited number of times: output is worth less than a
+ * task directory that can never be cleared away.
+ */
+#include "agent/ship.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COALESCE_MS 200
+#define POLL_MS 5000
+#define CALL_MS 30000
+#define RETRY_BASE_MS 400
+#define RETRY_CAP_MS 60000
+#define FINISH_FAILURES_MAX 20
+
+static void pump(struct ship *s);
+
+int64_t ship_output_bytes(const struct ship *s)
+{
+    struct stat st;
+    return stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct err *e)
+{
+    json_t *v = NULL;
+    struct json_reader r;
+    int rc = json_parse(buf_str(&reply->body), reply->body.len, 4096, &v, e);
+    if (rc)
+        return rc;
+    json_reader_init(&r, v, "output", e);
+    int64_t size = json_req_i64(&r, "size", 0, INT64_MAX);
+    rc = json_reader_finish_lenient(&r);
+    if (!rc)
+        *ret_size = size;
+    json_decref(v);
+    return rc;
+}
+
+static void on_failure(struct ship *s, const struct err *e)
+{
+    int64_t wait_ms = prng_backoff_ms(s->prng, s->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
+    log_debug("output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
+    if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
+        log_warn("output is given up", log_i("job", s->job), log_i("attempt", s->attempt),
+            log_i("unshipped_bytes", ship_output_bytes(s) - s->offset), log_err(e));
+        s->refused = true;
+        wait_ms = 0;
+    }
+    timer_start(s->timers, &s->retry, wait_ms);
+}
+
+static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct ship *s = ctx;
+    struct err e;
+    int64_t size;
+    s->call = NULL;
+    if (!s->started)
+        return;
+    int rc = peer_check(failed, reply, &e);
+    if (!rc)
+        rc = parse_size(reply, &size, &e);
+    if (rc) {
+        on_failure(s, &e);
+        return;
+    }
+    s->known = true;
+    s->offset = size;
+    s->failures = 0;
+    pump(s);
+}
+
+static void post(struct ship *s, const void *p, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld", (long long)s->job,
+        (long long)s->attempt, (long long)s->offset);
+    s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
+}
+
+static void post_piece(struct ship *s)
+{
+    char *piece = mem_alloc(WIRE_OUTPUT_MAX);
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : pread(fd, piece, WIRE_OUTPUT_MAX, s->offset);
+    struct err e;
+    if (n > 0) {
+        post(s, piece, (size_t)n);
+    } else {
+        err_errno(&e, n < 0 ? errno : EIO, "reading %s", s->path);
+        on_failure(s, &e);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(piece);
+}
+
+static void pump(struct ship *s)
+{
+    if (!s->started || s->call || timer_is_running(&s->retry))
+        return;
+    bool complete = s->refused || (s->known && ship_output_bytes(s) <= s->offset);
+    if (complete && s->finishing) {
+        s->finishing = false;
+        s->flushed(s->ctx);
+    } else if (complete || !identity_is_joined(s->peer->id)) {
+        return;
+    } else if (!s->known) {
+        post(s, "", 0); /* asks how much belayd has */
+    } else {
+        post_piece(s);
+    }
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    pump(ctx);
+}
+
+static void on_change(void *ctx)
+{
+    pump(ctx);
+}
+
+void ship_start(struct ship *s, bool is_new)
+{
+    s->started = true;
+    s->known = is_new;
+    timer_init(&s->retry, on_retry, s);
+    s->watch = watch_start(s->loop, s->timers, s->path, COALESCE_MS, POLL_MS, on_change, s);
+    timer_start(s->timers, &s->retry, 0);
+}
+
+void ship_kick(struct ship *s)
+{
+    pump(s);
+}
+
+void ship_finish(struct ship *s)
+{
+    s->finishing = true;
+    s->failures = 0;
+    if (s->started && !s->call)
+        timer_start(s->timers, &s->retry, 0);
+}
+
+void ship_stop(struct ship *s)
+{
+    if (!s->started)
+        return;
+    s->started = false;
+    watch_stop(s->watch);
+    s->watch = NULL;
+    timer_stop(s->timers, &s->retry);
+    http_cancel(s->peer->http, s->call);
+}
+
+bool ship_is_idle(const struct ship *s)
+{
+    return s->call == NULL;
+}

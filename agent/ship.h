@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ships a task's output to belayd while it is written: pieces at offsets; belayd answers how much it has
+ * without a gap, and that is where the next piece starts. So nothing has to be remembered here, over restarts
+ * of either side.
+ */
+#ifndef BELAY_AGENT_SHIP_H
+#define BELAY_AGENT_SHIP_H
+
+#include "agent/peer.h"
+#include "agent/watch.h"
+#include "base/prng.h"
+
+struct ship {
+    /* to be filled by the caller; borrowed */
+    uv_loop_t *loop;
+    struct timers *timers;
+    struct prng *prng;
+    struct peer *peer;
+    int64_t job, attempt;
+    const char *path;           /* of the output; may not exist yet */
+    void (*flushed)(void *ctx); /* after ship_finish: all is there, or belayd does not want it */
+    void *ctx;
+    /* private */
+    struct watch *watch;
+    struct timer retry;
+    struct http_call *call;
+    int64_t offset; /* what belayd has */
+    bool known;     /* belayd has told the offset */
+    bool refused;   /* belayd does not know the attempt: no more of it */
+    bool finishing, started;
+    int failures;
+};
+
+/* known_offset: the attempt is new, so belayd has nothing of it. */
+void ship_start(struct ship *s, bool is_new);
+
+/* Looks now instead of after the next change. */
+void ship_kick(struct ship *s);
+
+/* No more will be written: flushed runs once (never inside) when nothing is left to ship. */
+void ship_finish(struct ship *s);
+
+/* No callback after it, but s must live until ship_is_idle(). */
+void ship_stop(struct ship *s);
+bool ship_is_idle(const struct ship *s);
+
+/* Bytes of output so far. */
+int64_t ship_output_bytes(const struct ship *s);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One attempt of a job on this node, from belayd's wish to being forgotten.
+ */
+#ifndef BELAY_AGENT_TASK_H
+#define BELAY_AGENT_TASK_H
+
+#include "agent/peer.h"
+#include "base/list.h"
+#include "base/prng.h"
+#include "base/sm.h"
+#include "base/timers.h"
+#include "cloud/notice.h"
+#include <uv.h>
+
+/*
+ *   STARTING --> RESTORING --> RUNNING <--> SAVING
+ *      |  |          |          |  |         |  |
+ *      |  +----------|----------+  |         |  |      (method none: nothing to restore)
+ *      |             |             v         v  |
+ *      |             |            ENDING <---+  |      told to stop
+ *      |             |             |            |
+ *      +-------------+------+------+------------+
+ *                           v
+ *                         ENDED
+ */
+extern const struct sm task_sm; /* states are enum wire_phase */
+
+struct task;
+
+/* What tasks share; filled by the agent. */
+struct task_room {
+    uv_loop_t *loop;
+    struct timers *timers;
+    struct prng *prng;
+    struct peer *peer;
+    const char *dir;                         /* where tasks' directories are */
+    const struct notice *notice;             /* kind NOTICE_NONE: none */
+    void (*changed)(void *ctx);              /* belayd should know at once */
+    void (*changed_later)(void *ctx);        /* soon */
+    void (*gone)(void *ctx, struct task *t); /* forgotten; freed right after */
+    void *ctx;
+};
+
+/* Starts a new attempt. want other than WIRE_RUN, no script, or a reclaim pending: one that has ended already
+ * is made, for belayd to know. */
+struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d);
+
+/* Takes over what an earlier agent left in the directory room->dir/name. NULL: nothing of use (cleared away).
+ */
+struct task *task_adopt(const struct task_room *room, const char *name);
+
+int64_t task_job(const struct task *t);
+int64_t task_attempt(const struct task *t);
+bool task_has_ended(const struct task *t);
+bool task_is_leaving(const struct task *t); /* not to be told any more */
+struct link *task_link(struct task *t);     /* for the agent's list */
+struct task *task_of_link(struct link *n);
+
+/* Fills s with borrowed texts, until the task's next change. */
+void task_status(const struct task *t, struct wire_attempt_status *s);
+
+/* What belayd wants of it now. */
+void task_desired(struct task *t, const struct wire_desired_attempt *d);
+
+/* belayd does not want it any more: killed if need be, cleared away; room->gone follows. */
+void task_forget(struct task *t);
+
+/* A notice came, or belayd was not heard of for too long. */
+void task_notice(struct task *t, const struct notice *n);
+void task_save_and_stop(struct task *t, const char *end, const char *text);
+
+/* Lets go without ending it (the agent ends). To be freed with task_free when task_is_idle. */
+void task_release(struct task *t);
+bool task_is_idle(const struct task *t);
+void task_free(struct task *t);
+
+#endif

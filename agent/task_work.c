@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What blocks: making a task's directory, restoring, saving, cleaning, removing. It runs on a thread of uv's
+ * pool and reads of the task only what does not change while it runs: spec, paths, `work`.
+ */
+#include "agent/task_private.h"
+
+#include "agent/user.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the directory ---- */
+
+static int own(const struct job_user *u, const char *path, struct err *e)
+{
+    if (u->is_other && lchown(path, u->uid, u->gid) < 0)
+        return err_errno(e, errno, "giving %s to %s", path, u->name);
+    return 0;
+}
+
+/* The restored tree is nobody else's yet, so it can be walked by name. */
+static int own_tree(const struct job_user *u, char *path, struct err *e)
+{
+    char *const roots[] = {path, NULL};
+    if (!u->is_other)
+        return 0;
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!walk)
+        return err_errno(e, errno, "walking %s", path);
+    int rc = 0;
+    for (FTSENT *entry; !rc && (entry = fts_read(walk));)
+        if (entry->fts_info != FTS_DP)
+            rc = own(u, entry->fts_accpath, e);
+    fts_close(walk);
+    return rc;
+}
+
+static int make_sub(const struct task *t, const struct job_user *u, const char *name, struct err *e)
+{
+    char *path = mem_printf("%s/%s", t->dir, name);
+    int rc = fs_mkdirs(path, 0700, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(path);
+    return rc;
+}
+
+static int make_script(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *path = mem_printf("%s/script", t->dir);
+    int rc = record_put(path, t->spec->script, strlen(t->spec->script), 0500, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(path);
+    return rc;
+}
+
+static int make_output(const struct task *t, struct err *e)
+{
+    int fd = open(t->output_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "creating %s", t->output_path);
+    close(fd);
+    return 0;
+}
+
+static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *spec = mem_printf("%s/spec.json", t->dir);
+    int rc = fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
+    if (!rc)
+        rc = make_script(t, u, e);
+    if (!rc)
+        rc = make_output(t, e);
+    if (!rc)
+        rc = make_sub(t, u, "control", e);
+    if (!rc)
+        rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
+    free(spec);
+    return rc;
+}
+
+/* ---- with the store ---- */
+
+static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
+{
+    struct store *store;
+    int rc = store_open(t->work.store, &store, &t->work.e);
+    if (rc)
+        return rc;
+    const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job};
+    rc = fn(t, &j);
+    store_close(store);
+    return rc;
+}
+
+static int restore(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    int rc = ckpt_fence(j, t->attempt, &w->e);
+    w->fenced = rc == ERR_CONFLICT;
+    if (!rc)
+        rc = ckpt_restore(j, t->attempt, t->checkpoint_dir, &w->cancel, &w->restored, &w->e);
+    return rc;
+}
+
+static int save(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct ckpt_id id = {t->attempt, w->sequence};
+    struct err ignored;
+    int rc = ckpt_save(j, id, t->checkpoint_dir, w->progress, &w->cancel, &w->stats, &w->e);
+    w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
+    return rc;
+}
+
+static int clean(struct task *t, const struct ckpt_job *j)
+{
+    int64_t keep = t->spec->ckpt_keep;
+    return ckpt_clean(j, t->attempt, keep < 1 ? 1 : (int)keep, &t->work.e);
+}
+
+static int note_found(void *ctx, const struct ckpt_info *info)
+{
+    struct task *t = ctx;
+    if (info->id.attempt == t->attempt && info->id.sequence == t->work.sequence)
+        t->work.found = (struct wire_checkpoint){.sequence = info->id.sequence,
+            .bytes = info->bytes,
+            .progress = info->progress < 0 ? WIRE_NONE : info->progress,
+            .saved_at = info->saved_at.ms};
+    return 1; /* only the newest can be it */
+}
+
+static int find(struct task *t, const struct ckpt_job *j)
+{
+    return ckpt_list(j, note_found, t, &t->work.e);
+}
+
+/* ---- kinds ---- */
+
+/* A restored .done was the program's word to the agent before, not to this one. */
+static int prepare(struct task *t)
+{
+    struct task_work *w = &t->work;
+    struct job_user u;
+    int rc = user_resolve(t->spec->user, &u, &w->e);
+    if (!rc)
+        rc = make_dir(t, &u, &w->e);
+    if (!rc && task_saves(t))
+        rc = with_store(t, restore);
+    if (!rc)
+        rc = make_sub(t, &u, "checkpoint", &w->e);
+    if (!rc) {
+        char *done = mem_printf("%s/.done", t->checkpoint_dir);
+        unlink(done);
+        free(done);
+        rc = own_tree(&u, t->checkpoint_dir, &w->e);
+    }
+    return rc;
+}
+
+static void on_thread(void *ctx)
+{
+    struct task *t = ctx;
+    struct task_work *w = &t->work;
+    switch (w->kind) {
+    case WORK_PREPARE:
+        w->rc = prepare(t);
+        break;
+    case WORK_SAVE:
+        w->rc = with_store(t, save);
+        break;
+    case WORK_CLEAN:
+        w->rc = with_store(t, clean);
+        break;
+    case WORK_FIND:
+        w->rc = with_store(t, find);
+        break;
+    case WORK_REMOVE:
+        w->rc = fs_remove_tree(t->dir, &w->e);
+        break;
+    case WORK_NONE:
+        break;
+    }
+}
+
+static void on_done(void *ctx)
+{
+    struct task *t = ctx;
+    t->work.kind = WORK_NONE;
+    if (!t->released)
+        t->work.done(t);
+}
+
+void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t))
+{
+    struct task_work *w = &t->work;
+    const struct wire_joined *node = &t->room->peer->id->node;
+    w->kind = kind;
+    w->done = done;
+    w->rc = 0;
+    w->e = (struct err){0};
+    w->fenced = false;
+    w->found = (struct wire_checkpoint){0};
+    w->restored = (struct ckpt_restored){.progress = -1};
+    atomic_store(&w->cancel, 0);
+    STR_COPY(w->store, node->store);
+    STR_COPY(w->cluster, node->cluster);
+    uv_run_work(t->room->loop, on_thread, on_done, t);
+}
