@@ -117,7 +117,7 @@ int config_read(const char *path, struct config *ret_config, struct err *e)
         config_deinit(&c);
     else
         *ret_config = c;
-    yaml_free(root);
+    yaml_node_free(root);
     buf_deinit(&text);
     return rc;
 }

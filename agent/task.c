@@ -152,10 +152,9 @@ static bool is_over(const struct task *t)
 
 static void end_unsaved(struct task *t)
 {
-    char text[256];
-    const char *end = t->ask.stop ? t->ask.end : "node-lost";
-    snprintf(text, sizeof(text), "exit code 85, but its checkpoint could not be stored: %s", t->work.e.text);
-    task_end(t, end, t->exit.code, text);
+    struct err e = t->work.e;
+    err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
+    task_end(t, t->ask.stop ? t->ask.end : "node-lost", t->exit.code, e.text);
 }
 
 void task_finish(struct task *t)
