@@ -6,14 +6,13 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e)
 {
     struct db_meta meta = {0};
     struct query q;
-    int rc;
 
-    if ((rc = sql_exec(d->sql, "UPDATE meta SET boots = boots + 1", e)) != 0)
-        return rc;
+    if (sql_exec(d->sql, "UPDATE meta SET boots = boots + 1", e) != 0)
+        return err_wrap(e, "the database %s", d->path);
     query_init(&q, d->sql, TABLE_META, "", e);
     bool found = query_next(&q, &meta);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
+    if (query_finish(&q) != 0)
+        return err_wrap(e, "the database %s", d->path);
     if (!found)
         return err_set(e, ERR_CORRUPT, "%s has lost its meta row: put a backup in its place", d->path);
     *ret_meta = meta;

@@ -41,9 +41,12 @@ int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
+    enum err_kind kind = kind_of(code, sqlite3_system_errno(sql));
+    if (kind == ERR_NO_SPACE)
+        return err_set(e, kind, "%s: no space left on the disk (SQLite %d)", what, code);
     /* An injected code is not what the connection last met: then only the code speaks. */
     const char *words = sqlite3_extended_errcode(sql) == code ? sqlite3_errmsg(sql) : sqlite3_errstr(code);
-    return err_set(e, kind_of(code, sqlite3_system_errno(sql)), "%s: %s (SQLite %d)", what, words, code);
+    return err_set(e, kind, "%s: %s (SQLite %d)", what, words, code);
 }
 
 int sql_exec(sqlite3 *sql, const char *text, struct err *e)

@@ -161,52 +161,66 @@ static void no_room_for_the_index_is_not_called_a_rollback(void **state)
 
 /* ---- a disk that is really full ---- */
 
-/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not permitted.
- */
-static int on_a_small_disk(const char *dir)
+/* Takes all but n bytes of what is left; to be truncated again. */
+static int fill_disk(const char *path, off_t but)
 {
-    char *path = mem_printf("%s/small/belay.db", dir), *small = mem_printf("%s/small", dir);
-    char *ballast = mem_printf("%s/ballast", small);
-    static char block[65536];
+    static char block[4096];
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    while (write(fd, block, sizeof(block)) > 0)
+        ;
+    int rc = ftruncate(fd, lseek(fd, 0, SEEK_END) - but);
+    close(fd);
+    return rc;
+}
+
+static bool says_full(int rc, const struct err *e)
+{
+    return rc == ERR_NO_SPACE && e->kind == ERR_NO_SPACE && strstr(e->text, "space");
+}
+
+/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not permitted,
+ * else where it went wrong. */
+static int on_a_small_disk(const char *small)
+{
+    char *path = mem_printf("%s/belay.db", small), *ballast = mem_printf("%s/ballast", small);
     struct err e = {0};
-    int64_t id = 1;
+    struct db *d = NULL;
+    int64_t id = 0;
     int rc = 0;
 
     if (mkdir(small, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("small", small, "tmpfs", 0, "size=4m") != 0)
         return 77;
-    int fd = open(ballast, O_WRONLY | O_CREAT, 0600);
-    for (int i = 0; i < 16; i++)
-        if (write(fd, block, sizeof(block)) < 0)
-            return 2;
-    close(fd);
-
-    struct db *d = NULL;
-    if (db_open(path, &d, &e) != 0)
-        return 3;
-    for (; rc == 0 && id < 100000; id++) {
+    if (db_open(path, &d, &e) != 0 || fill_disk(ballast, 1 << 20) != 0)
+        return 1;
+    while (rc == 0) {
         struct db_batch b = {0};
-        batch_add_submit(&b, id);
+        batch_add_submit(&b, ++id);
         rc = db_commit(d, &b, &e);
         db_batch_deinit(&b);
     }
-    id--; /* the one that did not fit */
-    if (rc != ERR_NO_SPACE || !strstr(e.text, "space") || count_rows(d, TABLE_JOBS) != id - 1)
+    if (!says_full(rc, &e) || count_rows(d, TABLE_JOBS) != id - 1)
+        return 2;
+    if (sqlite3_wal_checkpoint_v2(d->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+        return 3;
+    db_close(d);
+    if (unlink(ballast) != 0 || db_open(path, &d, &e) != 0 || count_rows(d, TABLE_JOBS) != id - 1)
         return 4;
-    if (unlink(ballast) != 0)
+    if (fill_disk(ballast, 0) != 0)
         return 5;
     struct db_batch b = {0};
-    batch_add_submit(&b, id);
-    if (db_commit(d, &b, &e) != 0 || count_rows(d, TABLE_JOBS) != id)
+    for (int64_t i = id; i < id + 100; i++)
+        batch_add_submit(&b, i);
+    if (!says_full(db_commit(d, &b, &e), &e))
         return 6;
-    db_batch_deinit(&b);
-    db_close(d);
-    if (db_open(path, &d, &e) != 0 || count_rows(d, TABLE_JOBS) != id)
+    if (unlink(ballast) != 0 || db_commit(d, &b, &e) != 0 || count_rows(d, TABLE_JOBS) != id + 99)
         return 7;
-    db_close(d);
+    db_batch_deinit(&b);
+    db_close(d); /* and moves the log into the file */
+    if (fill_disk(ballast, 0) != 0 || !says_full(db_open(path, &d, &e), &e))
+        return 8;
     free(path);
-    free(small);
     free(ballast);
     return 0;
 }
@@ -221,13 +235,12 @@ static int wait_exit(pid_t pid)
 
 static void a_full_disk_says_so_and_is_well_once_there_is_room(void **state)
 {
-    char *dir = mem_strdup(*state);
-    *strrchr(dir, '/') = '\0';
+    char *small = mem_printf("%s.small", (const char *)*state);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(on_a_small_disk(dir));
+        _exit(on_a_small_disk(small));
     int rc = wait_exit(pid);
-    free(dir);
+    free(small);
     if (rc == 77)
         printf("SKIP: only root may mount a small disk\n");
     else
