@@ -247,7 +247,7 @@ static int read_numbers(
     int dir, const char *name, const char *first_key, struct control_numbers *ret_n, struct err *e)
 {
     char text[FILE_BYTES_MAX];
-    size_t n;
+    size_t n = 0;
     int rc = read_small(dir, name, text, sizeof(text), &n, e);
     if (!rc)
         rc = control_parse_numbers(text, n, first_key, ret_n, e);

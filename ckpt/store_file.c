@@ -73,7 +73,7 @@ static int make_parents(struct store *s, const char *path, struct err *e)
 
 static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    char *path;
+    char *path = NULL;
     int rc = object_path(s, name, &path, e);
 
     if (rc)
@@ -94,7 +94,7 @@ static int file_create(struct store *s, const char *name, const void *p, size_t 
 
 static int file_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
-    char *path;
+    char *path = NULL;
     int rc = object_path(s, name, &path, e);
 
     if (rc)
@@ -107,7 +107,7 @@ static int file_read(struct store *s, const char *name, size_t max, struct buf *
 static int file_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
 {
     struct stat st;
-    char *path;
+    char *path = NULL;
     int rc = object_path(s, name, &path, e);
 
     if (rc)
@@ -254,7 +254,7 @@ static int file_remove(struct store *s, const char *const *names, size_t n, stru
     int rc = 0;
 
     for (size_t i = 0; !rc && i < n; i++) {
-        char *path;
+        char *path = NULL;
 
         rc = object_path(s, names[i], &path, e);
         if (rc)

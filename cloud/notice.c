@@ -250,7 +250,7 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
 {
     struct notice_reader *r = ctx;
     struct err bad;
-    struct wall at;
+    struct wall at = WALL_NONE;
     if (e && e->kind == ERR_NOT_FOUND) {
         r->rebalance_time = WALL_NONE;
     } else if (e) {
