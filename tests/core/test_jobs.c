@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs and attempts: what users ask for, what agents tell, what is stale, and every end's retry.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include <string.h>
+
+/* A job that runs on a node of its own. */
+struct running {
+    struct lab l;
+    int64_t node, job;
+};
+
+static void start(struct running *r)
+{
+    lab_init(&r->l);
+    r->node = lab_join(&r->l, "n1", 4);
+    r->job = lab_submit_cpus(&r->l, 4);
+    lab_plan(&r->l);
+    lab_wait(&r->l, 1000);
+    lab_started(&r->l, r->job);
+    lab_wait(&r->l, 9000);
+    lab_take(&r->l);
+}
+
+static struct job_row *row(struct running *r)
+{
+    struct job *j = model_job(r->l.m, r->job);
+    return j ? &j->row : NULL;
+}
+
+static void submit_numbers_and_resets_the_row(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row r = lab_job(2);
+    r.id = 77;
+    r.state = JOB_ENDED;
+    r.attempts = 5;
+    r.used_failed = 3;
+    r.cost_uusd = 9;
+    r.last_good = (struct ckpt_ref){4, 4};
+    assert_int_equal(lab_submit(&l, &r), 1);
+    assert_int_equal(lab_submit(&l, &r), 2);
+    lab_take(&l);
+    const struct job_row *got = lab_row(&l, 1);
+    assert_int_equal(got->state, JOB_PENDING);
+    assert_int_equal(got->attempts + got->used_failed + got->cost_uusd + got->last_good.attempt, 0);
+    assert_int_equal(got->progress, PROGRESS_NONE);
+    assert_false(
+        wall_is_set(got->started_at) || wall_is_set(got->ended_at) || wall_is_set(got->last_good_at));
+    assert_int_equal(got->submitted_at.ms, l.now.wall.ms);
+    assert_int_equal(l.c.n_specs, 2);
+    assert_string_equal(l.c.specs[0].script, "#!/bin/sh\ntrue\n");
+    assert_int_equal(l.c.next_job, 3);
+    assert_string_equal(lab_history(&l, "submitted")->text, "'train' submitted by ann");
+    lab_deinit(&l);
+}
+
+static void submit_refuses_what_no_node_could_hold(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row bad[] = {lab_job(0), lab_job(1), lab_job(1), lab_job(1), lab_job(1)};
+    bad[1].need.gpus = -1;
+    bad[2].need.memory_mib = -1;
+    bad[3].ckpt_keep = 0;
+    bad[4].time_limit_ms = -1;
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        struct event ev = {.type = EV_SUBMIT, .submit.job = &bad[k]};
+        assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
+    }
+    struct model_counts c;
+    model_counts(l.m, &c);
+    assert_int_equal(c.pending + c.shapes, 0);
+    lab_deinit(&l);
+}
+
+static void a_pending_job_is_cancelled_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t job = lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "bob"}}), job);
+    assert_null(model_job(l.m, job));
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, job)->state, JOB_ENDED);
+    assert_int_equal(lab_row(&l, job)->end, END_USER);
+    assert_string_equal(lab_history(&l, "cancel")->text, "cancelled by bob");
+    struct event again = {.type = EV_CANCEL, .cancel = {job, "bob"}};
+    assert_int_equal(lab_try(&l, &again, NULL), ERR_NOT_FOUND);
+    lab_deinit(&l);
+}
+
+static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
+    assert_int_equal(row(&r)->state, JOB_CANCELLING);
+    const struct attempt_row *a = &model_job(r.l.m, r.job)->attempt->row;
+    assert_int_equal(a->state, ATTEMPT_STOPPING);
+    assert_int_equal(a->stop_reason, END_USER);
+    assert_false(a->save_first);
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}}); /* twice is once */
+    struct event requeue = {.type = EV_REQUEUE, .requeue = {r.job, "ann"}};
+    assert_int_equal(lab_try(&r.l, &requeue, NULL), ERR_CONFLICT);
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    lab_take(&r.l);
+    assert_int_equal(lab_row(&r.l, r.job)->state, JOB_ENDED);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_USER);
+    assert_int_equal(lab_row(&r.l, r.job)->lost_ms, 0); /* nothing is computed again */
+    lab_deinit(&r.l);
+}
+
+static void a_cancelled_job_that_succeeds_first_has_succeeded(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
+    lab_ended(&r.l, r.job, END_SUCCEEDED, 0);
+    lab_take(&r.l);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_SUCCEEDED);
+    lab_deinit(&r.l);
+}
+
+static void a_cancel_overrides_a_drain(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
+    assert_int_equal(model_job(r.l.m, r.job)->attempt->row.stop_reason, END_DRAINED);
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
+    assert_int_equal(model_job(r.l.m, r.job)->attempt->row.stop_reason, END_USER);
+    assert_false(model_job(r.l.m, r.job)->attempt->row.save_first);
+    lab_ended(&r.l, r.job, END_DRAINED, 0);
+    assert_null(row(&r));
+    lab_deinit(&r.l);
+}
+
+static void a_requeue_saves_stops_and_queues_again(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
+    const struct attempt_row *a = &model_job(r.l.m, r.job)->attempt->row;
+    assert_int_equal(a->state, ATTEMPT_STOPPING);
+    assert_int_equal(a->stop_reason, END_USER);
+    assert_true(a->save_first);
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* twice is once */
+    lab_saved(&r.l, r.job, 1, 40);
+    lab_ended(&r.l, r.job, END_FAILED, 143); /* it died of the stop */
+    assert_int_equal(row(&r)->state, JOB_PENDING);
+    assert_int_equal(row(&r)->end, END_USER);
+    assert_int_equal(row(&r)->used_failed, 0);
+    lab_apply(
+        &r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* pending: nothing to do */
+    lab_take(&r.l);
+    assert_string_equal(
+        lab_history(&r.l, "requeued")->text, "queued again: resumes at step 40 from checkpoint 1.1");
+    lab_plan(&r.l);
+    assert_int_equal(row(&r)->attempts, 2);
+    lab_deinit(&r.l);
+}
+
+static void a_requeue_of_nothing_is_not_found(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct event ev = {.type = EV_REQUEUE, .requeue = {12, "ann"}};
+    assert_int_equal(lab_try(&l, &ev, NULL), ERR_NOT_FOUND);
+    lab_deinit(&l);
+}
+
+static void placing_makes_a_numbered_attempt_and_takes_the_room(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4), job = lab_submit_cpus(&l, 3);
+    lab_apply(&l, (struct event){.type = EV_PLACE, .place = {job, node}});
+    const struct attempt_row *a = &model_job(l.m, job)->attempt->row;
+    assert_int_equal(a->attempt, 1);
+    assert_int_equal(a->state, ATTEMPT_ASSIGNED);
+    assert_int_equal(a->assigned_at.ms, l.now.wall.ms);
+    assert_false(wall_is_set(a->started_at));
+    assert_int_equal(a->price_uusd_h, 500000);
+    assert_int_equal(model_node(l.m, node)->free.cpus, 1);
+    struct event twice = {.type = EV_PLACE, .place = {job, node}};
+    assert_int_equal(lab_try(&l, &twice, NULL), ERR_CONFLICT);
+    struct event full = {.type = EV_PLACE, .place = {lab_submit_cpus(&l, 2), node}};
+    assert_int_equal(lab_try(&l, &full, NULL), ERR_CONFLICT);
+    struct event nowhere = {.type = EV_PLACE, .place = {2, 99}};
+    assert_int_equal(lab_try(&l, &nowhere, NULL), ERR_CONFLICT);
+    lab_deinit(&l);
+}
+
+static void a_start_is_told_once(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct wall first = row(&r)->started_at;
+    lab_started(&r.l, r.job);
+    lab_take(&r.l);
+    assert_null(lab_history(&r.l, "started"));
+    assert_int_equal(row(&r)->started_at.ms, first.ms);
+    lab_deinit(&r.l);
+}
+
+static void the_first_start_dates_the_job(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct wall first = row(&r)->started_at;
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    lab_plan(&r.l);
+    lab_wait(&r.l, 500);
+    lab_started(&r.l, r.job);
+    assert_int_equal(row(&r)->started_at.ms, first.ms);
+    assert_true(model_job(r.l.m, r.job)->attempt->row.started_at.ms > first.ms);
+    lab_deinit(&r.l);
+}
+
+static void a_start_while_stopping_is_dated_but_does_not_run(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+    lab_started(&l, job);
+    assert_int_equal(model_job(l.m, job)->attempt->row.state, ATTEMPT_STOPPING);
+    assert_true(wall_is_set(model_job(l.m, job)->attempt->row.started_at));
+    lab_deinit(&l);
+}
+
+static void a_resume_from_the_future_is_refused(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct event ev = {.type = EV_ATTEMPT_STARTED,
+        .started = {.job = r.job, .attempt = 1, .node = r.node, .restored = {1, 3}}};
+    assert_int_equal(lab_try(&r.l, &ev, NULL), ERR_INVALID);
+    lab_deinit(&r.l);
+}
+
+/* The manifest was committed, but its node went before it could tell. */
+static void a_newer_checkpoint_found_in_the_store_counts(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 1, 100);
+    lab_ended(&r.l, r.job, END_NODE_LOST, 0);
+    lab_plan(&r.l);
+    lab_apply(&r.l,
+        (struct event){.type = EV_ATTEMPT_STARTED,
+            .started = {
+                .job = r.job, .attempt = 2, .node = r.node, .restored = {1, 2}, .restored_progress = 180}});
+    assert_int_equal(row(&r)->last_good.sequence, 2);
+    assert_int_equal(row(&r)->last_good_progress, 180);
+    lab_deinit(&r.l);
+}
+
+static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 1, 100);
+    lab_saved(&r.l, r.job, 2, 150);
+    lab_ended(&r.l, r.job, END_RECLAIMED, 85);
+    lab_plan(&r.l);
+    lab_apply(&r.l, (struct event){.type = EV_ATTEMPT_STARTED,
+                        .started = {.job = r.job,
+                            .attempt = 2,
+                            .node = r.node,
+                            .restored = {1, 1},
+                            .restored_progress = 100,
+                            .damaged = 1}});
+    assert_int_equal(row(&r)->lost_steps, 50);
+    assert_int_equal(row(&r)->last_good.sequence, 2); /* it never goes back; the next save is 2.1 */
+    lab_take(&r.l);
+    assert_string_equal(
+        lab_history(&r.l, "damaged")->text, "1 newer checkpoint did not verify and was set aside");
+    assert_int_equal(lab_history(&r.l, "damaged")->a, 1);
+    lab_deinit(&r.l);
+}
+
+static struct event ended(struct running *r, int64_t attempt, int64_t node)
+{
+    return (struct event){.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = r->job, .attempt = attempt, .node = node, .end = END_SUCCEEDED}};
+}
+
+static void stale_reports_change_nothing(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    lab_plan(&r.l); /* attempt 2 */
+    lab_take(&r.l);
+    struct event stale[] = {
+        ended(&r, 1, r.node),
+        ended(&r, 3, r.node),
+        ended(&r, 2, r.node + 1),
+        {.type = EV_ATTEMPT_ENDED, .ended = {.job = 99, .attempt = 1, .node = r.node, .end = END_FAILED}},
+        {.type = EV_ATTEMPT_STARTED, .started = {.job = r.job, .attempt = 1, .node = r.node}},
+        {.type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node, .ref = {1, 9}}},
+        {.type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node + 1, .ref = {2, 1}}},
+        {.type = EV_CHECKPOINT, .checkpoint = {.job = 99, .node = r.node, .ref = {1, 1}}},
+        {.type = EV_SAVE_FAILED, .save_failed = {.job = r.job, .attempt = 1, .node = r.node}},
+        {.type = EV_PROGRESS, .progress = {.job = r.job, .attempt = 1, .done = 5}},
+        {.type = EV_PROGRESS, .progress = {.job = 99, .attempt = 1, .done = 5}},
+    };
+    for (size_t k = 0; k < sizeof stale / sizeof stale[0]; k++)
+        lab_apply(&r.l, stale[k]);
+    lab_take(&r.l);
+    assert_true(changes_is_empty(&r.l.c));
+    assert_int_equal(row(&r)->progress, PROGRESS_NONE);
+    lab_deinit(&r.l);
+}
+
+static void an_absurd_end_is_refused(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct event none = ended(&r, 1, r.node), beyond = ended(&r, 1, r.node);
+    none.ended.end = END_NONE;
+    beyond.ended.end = (enum end_kind)(END_CHECKPOINTED + 1);
+    assert_int_equal(lab_try(&r.l, &none, NULL), ERR_INVALID);
+    assert_int_equal(lab_try(&r.l, &beyond, NULL), ERR_INVALID);
+    struct event negative = {
+        .type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node, .ref = {1, 1}, .took_ms = -1}};
+    assert_int_equal(lab_try(&r.l, &negative, NULL), ERR_INVALID);
+    assert_int_equal(row(&r)->state, JOB_RUNNING);
+    lab_deinit(&r.l);
+}
+
+static void checkpoints_only_go_forward(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 2, 100);
+    lab_saved(&r.l, r.job, 1, 50);  /* late */
+    lab_saved(&r.l, r.job, 2, 999); /* again */
+    assert_int_equal(row(&r)->last_good.sequence, 2);
+    assert_int_equal(row(&r)->last_good_progress, 100);
+    assert_int_equal(row(&r)->save_ms, 100);
+    assert_int_equal(row(&r)->ckpt_bytes, 1000);
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_checkpoints, 1);
+    const struct history_row *h = lab_history(&r.l, "saved");
+    assert_string_equal(h->text, "saved 1000 B in 100ms at step 100 (periodic)");
+    assert_int_equal(h->a, 1000);
+    assert_int_equal(h->b, 100);
+    lab_deinit(&r.l);
+}
+
+static void a_save_is_never_dated_in_the_future(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_CHECKPOINT,
+                        .checkpoint = {.job = r.job,
+                            .node = r.node,
+                            .ref = {1, 1},
+                            .progress = PROGRESS_NONE,
+                            .saved_at = {r.l.now.wall.ms + 60000},
+                            .cause = "program"}});
+    assert_int_equal(row(&r)->last_good_at.ms, r.l.now.wall.ms);
+    lab_take(&r.l);
+    assert_string_equal(lab_history(&r.l, "saved")->text, "saved 0 B in 0ms (program)");
+    lab_deinit(&r.l);
+}
+
+static void progress_is_kept_in_memory_until_something_is_stored(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_PROGRESS, .progress = {r.job, 1, 70, 1000}});
+    assert_int_equal(row(&r)->progress, 70);
+    lab_take(&r.l);
+    assert_true(changes_is_empty(&r.l.c));
+    lab_apply(
+        &r.l, (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 1, r.node, "the disk is full"}});
+    lab_take(&r.l);
+    assert_string_equal(lab_history(&r.l, "save-failed")->text, "the disk is full");
+    lab_deinit(&r.l);
+}
+
+/* ---- ends ---- */
+
+static void every_end_has_its_retry(void **state)
+{
+    (void)state;
+    static const struct {
+        enum end_kind end;
+        bool again;
+    } rules[] = {
+        {END_SUCCEEDED, false},
+        {END_FAILED, true /* one retry in lab_job */},
+        {END_USER, true},
+        {END_TIMEOUT, false},
+        {END_RECLAIMED, true},
+        {END_NODE_LOST, true},
+        {END_CAPACITY, true},
+        {END_EVICTED, true},
+        {END_BUDGET, true},
+        {END_WINDOW, true},
+        {END_DRAINED, true},
+        {END_CHECKPOINTED, true},
+    };
+    for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
+        struct running r;
+        start(&r);
+        lab_ended(&r.l, r.job, rules[k].end, 3);
+        lab_take(&r.l);
+        const struct job_row *j = lab_row(&r.l, r.job);
+        if ((j->state == JOB_PENDING) != rules[k].again)
+            fail_msg("%s", end_kind_names[rules[k].end]);
+        assert_int_equal(j->end, rules[k].end);
+        assert_int_equal(j->exit_code, 3);
+        assert_int_equal(j->used_failed, rules[k].end == END_FAILED);
+        assert_int_equal(j->used_node_lost, rules[k].end == END_NODE_LOST);
+        assert_int_equal(j->used_checkpointed, rules[k].end == END_CHECKPOINTED);
+        assert_int_equal(j->reclaims, rules[k].end == END_NODE_LOST || rules[k].end == END_RECLAIMED);
+        assert_int_equal(wall_is_set(j->ended_at), !rules[k].again);
+        assert_int_equal(r.l.c.n_attempts, 1);
+        assert_int_equal(r.l.c.attempts[0].state, ATTEMPT_ENDED);
+        lab_deinit(&r.l);
+    }
+}
+
+/* Runs and ends n times; the job must still be there before each. */
+static void run_and_end(struct running *r, int n, enum end_kind end, int exit_code)
+{
+    for (int k = 0; k < n; k++) {
+        assert_int_equal(row(r)->state, JOB_RUNNING);
+        lab_ended(&r->l, r->job, end, exit_code);
+        lab_plan(&r->l);
+    }
+}
+
+static void failures_use_up_their_retries_and_reclaims_do_not(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    run_and_end(&r, 50, END_RECLAIMED, 0);
+    run_and_end(&r, 2, END_FAILED, 7); /* the first, and its one retry */
+    assert_null(row(&r));
+    lab_take(&r.l);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_FAILED);
+    assert_int_equal(lab_row(&r.l, r.job)->reclaims, 50);
+    assert_string_equal(lab_history(&r.l, "ended")->text, "failed with exit code 7");
+    lab_deinit(&r.l);
+}
+
+static void losing_nodes_for_ever_comes_to_an_end(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    run_and_end(&r, JOB_RETRIES_NODE_LOST_DEFAULT + 1, END_NODE_LOST, 0);
+    assert_null(row(&r));
+    lab_take(&r.l);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_NODE_LOST);
+    lab_deinit(&r.l);
+}
+
+static void code_85_without_a_checkpoint_comes_to_an_end(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    run_and_end(&r, JOB_CHECKPOINTED_MAX, END_CHECKPOINTED, 85);
+    assert_null(row(&r));
+    lab_take(&r.l);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_FAILED);
+    assert_int_equal(r.l.c.attempts[r.l.c.n_attempts - 1].end, END_FAILED);
+    assert_non_null(strstr(lab_history(&r.l, "ended")->text, "without a new checkpoint"));
+    lab_deinit(&r.l);
+}
+
+static void code_85_with_checkpoints_goes_on_for_ever(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    run_and_end(&r, 2, END_CHECKPOINTED, 85);
+    for (int k = 1; k <= 10; k++) {
+        lab_saved(&r.l, r.job, 1, 10 * k);
+        run_and_end(&r, 1, END_CHECKPOINTED, 85);
+        assert_int_equal(row(&r)->used_checkpointed, 0);
+    }
+    lab_deinit(&r.l);
+}
+
+static void a_stopped_attempt_counts_as_what_it_was_stopped_for(void **state)
+{
+    (void)state;
+    static const struct {
+        enum end_kind reported, counted;
+    } rules[] = {
+        {END_FAILED, END_DRAINED},
+        {END_TIMEOUT, END_DRAINED},
+        {END_CHECKPOINTED, END_DRAINED},
+        {END_DRAINED, END_DRAINED},
+        {END_SUCCEEDED, END_SUCCEEDED},
+        {END_RECLAIMED, END_RECLAIMED},
+        {END_NODE_LOST, END_NODE_LOST},
+    };
+    for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
+        struct running r;
+        start(&r);
+        lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
+        lab_ended(&r.l, r.job, rules[k].reported, 1);
+        lab_take(&r.l);
+        assert_int_equal(lab_row(&r.l, r.job)->end, rules[k].counted);
+        lab_deinit(&r.l);
+    }
+}
+
+static void lost_work_is_counted_from_the_last_checkpoint(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r); /* it runs for 9 s already */
+    lab_apply(&r.l, (struct event){.type = EV_PROGRESS, .progress = {r.job, 1, 90, PROGRESS_NONE}});
+    lab_ended(&r.l, r.job, END_NODE_LOST, 0);
+    assert_int_equal(row(&r)->lost_ms, 9000);
+    assert_int_equal(row(&r)->lost_steps, 90);
+    assert_int_equal(row(&r)->progress, PROGRESS_NONE);
+    lab_plan(&r.l);
+    lab_started(&r.l, r.job);
+    lab_wait(&r.l, 5000);
+    lab_saved(&r.l, r.job, 1, 50);
+    lab_wait(&r.l, 2000);
+    lab_apply(&r.l, (struct event){.type = EV_PROGRESS, .progress = {r.job, 2, 70, PROGRESS_NONE}});
+    lab_ended(&r.l, r.job, END_NODE_LOST, 0);
+    assert_int_equal(row(&r)->lost_ms, 9000 + 2000);
+    assert_int_equal(row(&r)->lost_steps, 90 + 20);
+    assert_int_equal(row(&r)->progress, 50);
+    lab_plan(&r.l);
+    lab_started(&r.l, r.job);
+    lab_wait(&r.l, 3000); /* nothing saved in this one: all of it is lost */
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    assert_int_equal(row(&r)->lost_ms, 14000);
+    lab_deinit(&r.l);
+}
+
+static void a_save_covers_what_came_before_it(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 1, 90);
+    lab_wait(&r.l, 300); /* until it was told */
+    lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED);
+    assert_int_equal(row(&r)->lost_ms, 0);
+    lab_plan(&r.l);
+    lab_started(&r.l, r.job);
+    lab_saved(&r.l, r.job, 1, 95);
+    lab_wait(&r.l, 4000);
+    lab_apply(&r.l, (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 2, r.node, "no space"}});
+    lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED); /* it thought it had saved */
+    assert_int_equal(row(&r)->lost_ms, 4000);
+    lab_deinit(&r.l);
+}
+
+static void the_oldest_job_keeps_its_place_when_it_comes_back(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    int64_t younger = lab_submit_cpus(&r.l, 4);
+    lab_plan(&r.l);
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    lab_plan(&r.l);
+    assert_int_equal(lab_node_of(&r.l, r.job), r.node);
+    assert_int_equal(lab_node_of(&r.l, younger), CORE_ID_NONE);
+    lab_deinit(&r.l);
+}
+
+static void texts_from_outside_are_kept_whole_or_cut_cleanly(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct event ev = ended(&r, 1, r.node);
+    ev.ended.end = END_FAILED;
+    ev.ended.exit_code = 1;
+    for (size_t k = 0; k + 3 < CORE_TEXT_MAX; k += 3)
+        memcpy(ev.ended.text + k, "\xe2\x82\xac", 4);
+    lab_apply(&r.l, ev);
+    lab_take(&r.l);
+    const char *text = lab_history(&r.l, "ended")->text;
+    assert_true(strlen(text) > CORE_TEXT_MAX - 5);
+    assert_true(str_is_utf8(text, strlen(text)));
+    lab_deinit(&r.l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(submit_numbers_and_resets_the_row),
+        cmocka_unit_test(submit_refuses_what_no_node_could_hold),
+        cmocka_unit_test(a_pending_job_is_cancelled_at_once),
+        cmocka_unit_test(a_running_job_is_cancelled_when_its_attempt_has_ended),
+        cmocka_unit_test(a_cancelled_job_that_succeeds_first_has_succeeded),
+        cmocka_unit_test(a_cancel_overrides_a_drain),
+        cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
+        cmocka_unit_test(a_requeue_of_nothing_is_not_found),
+        cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_room),
+        cmocka_unit_test(a_start_is_told_once),
+        cmocka_unit_test(the_first_start_dates_the_job),
+        cmocka_unit_test(a_start_while_stopping_is_dated_but_does_not_run),
+        cmocka_unit_test(a_resume_from_the_future_is_refused),
+        cmocka_unit_test(a_newer_checkpoint_found_in_the_store_counts),
+        cmocka_unit_test(a_damaged_checkpoint_costs_its_steps_and_is_told),
+        cmocka_unit_test(stale_reports_change_nothing),
+        cmocka_unit_test(an_absurd_end_is_refused),
+        cmocka_unit_test(checkpoints_only_go_forward),
+        cmocka_unit_test(a_save_is_never_dated_in_the_future),
+        cmocka_unit_test(progress_is_kept_in_memory_until_something_is_stored),
+        cmocka_unit_test(every_end_has_its_retry),
+        cmocka_unit_test(failures_use_up_their_retries_and_reclaims_do_not),
+        cmocka_unit_test(losing_nodes_for_ever_comes_to_an_end),
+        cmocka_unit_test(code_85_without_a_checkpoint_comes_to_an_end),
+        cmocka_unit_test(code_85_with_checkpoints_goes_on_for_ever),
+        cmocka_unit_test(a_stopped_attempt_counts_as_what_it_was_stopped_for),
+        cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
+        cmocka_unit_test(a_save_covers_what_came_before_it),
+        cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),
+        cmocka_unit_test(texts_from_outside_are_kept_whole_or_cut_cleanly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
