@@ -130,9 +130,10 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
             continue;
         char since[32];
         time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
-        say(a, "launching", "instance %" PRId64 " (%s %s in %s) is %s since %s", i->row.id, i->row.type,
-            market_names[i->row.market], i->row.zone,
-            i->row.state == INSTANCE_INTENDED ? "being asked for" : "booting", since);
+        bool booting = i->row.state == INSTANCE_LAUNCHED;
+        say(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id, i->row.type,
+            market_names[i->row.market], i->row.zone, booting ? "has been booting for" : "was asked for",
+            since, booting ? "" : " ago");
     }
 }
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a job waits.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include <string.h>
+
+static struct reason reasons[EXPLAIN_REASONS_MAX];
+static size_t n_reasons;
+
+static void explain(const struct lab *l, int64_t job)
+{
+    n_reasons = core_explain(l->m, l->now, job, reasons, EXPLAIN_REASONS_MAX);
+}
+
+static const char *text_of(const char *code)
+{
+    for (size_t k = 0; k < n_reasons; k++)
+        if (strcmp(reasons[k].code, code) == 0)
+            return reasons[k].text;
+    fail_msg("%s is not among the reasons", code);
+    return NULL;
+}
+
+static int64_t submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.pool, pool);
+    r.market = wish;
+    return lab_submit(l, &r);
+}
+
+static void what_can_never_run_says_so_alone(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    explain(&l, submit_pool(&l, 1, "", WISH_ANY));
+    assert_int_equal(n_reasons, 1);
+    assert_string_equal(text_of("no-node-fits"), "no node has joined and none can be launched");
+    explain(&l, submit_pool(&l, 1, "base", WISH_ANY));
+    assert_string_equal(text_of("no-node-fits"), "no node has joined pool 'base' and none can be launched");
+    explain(&l, submit_pool(&l, 1, "gpus", WISH_ANY));
+    assert_string_equal(text_of("no-pool"), "there is no pool 'gpus'");
+    lab_join(&l, "n1", 4);
+    explain(&l, submit_pool(&l, 9, "", WISH_ANY));
+    assert_int_equal(n_reasons, 1);
+    assert_string_equal(text_of("too-large"),
+        "it needs 9 cpus, 0 gpus, 100 MiB; the largest machine has 4 cpus, 0 gpus, 16384 MiB");
+    lab_elastic(&l, "burst", 3, "m5", 16);
+    lab_offer(&l, "burst", "m5", MARKET_ON_DEMAND, OFFER_WITHDRAWN, (struct resources){16, 0, 9999}, 1);
+    explain(&l, submit_pool(&l, 9, "", WISH_ON_DEMAND));
+    assert_int_equal(n_reasons, 1);
+    assert_non_null(strstr(text_of("market"), "another market than on-demand"));
+    lab_deinit(&l);
+}
+
+static void a_busy_cluster_names_what_is_ahead(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_join(&l, "n2", 4);
+    int64_t drained = lab_join(&l, "n3", 4), noticed = lab_join(&l, "n4", 4), lost = lab_join(&l, "n5", 4);
+    for (int k = 0; k < 2; k++)
+        lab_submit_cpus(&l, 4);
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = drained});
+    lab_notice(&l, noticed, NOTICE_TYPE_RECLAIM, 60000);
+    lab_apply(&l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
+    lab_plan(&l);
+    lab_submit_cpus(&l, 2);
+    lab_submit_cpus(&l, 3);
+    int64_t job = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    explain(&l, job);
+    assert_string_equal(text_of("nodes-busy"), "2 nodes are large enough but busy");
+    assert_string_equal(text_of("nodes-draining"), "1 node is being emptied");
+    assert_string_equal(text_of("nodes-noticed"), "1 node is being reclaimed");
+    assert_string_equal(text_of("nodes-lost"), "1 node is not heard of");
+    assert_string_equal(text_of("queue-ahead"), "2 older jobs wait too; the oldest is job 3");
+    explain(&l, 1);
+    assert_string_equal(text_of("running"), "attempt 1 is assigned on n1");
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {1, "ann"}});
+    explain(&l, 1);
+    assert_string_equal(text_of("cancelling"), "attempt 1 on n1 is being stopped");
+    explain(&l, 99);
+    assert_int_equal(n_reasons, 0);
+    lab_deinit(&l);
+}
+
+static void launches_and_refusals_are_told(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 5000);
+    explain(&l, job);
+    assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) was asked for 5s ago");
+    assert_string_equal(text_of("pool-full"), "pool burst has 1 of at most 1 nodes");
+    lab_launched(&l, 1);
+    lab_wait(&l, 1000);
+    explain(&l, job);
+    assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) has been booting for 1s");
+    lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, true, "reclaimed"}});
+    explain(&l, job);
+    assert_string_equal(
+        text_of("offer-refused"), "m5 spot in z1 gave no machine (1 in a row); tried again in 10s");
+    lab_deinit(&l);
+}
+
+static void room_for_it_means_it_is_next(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    explain(&l, lab_submit_cpus(&l, 4));
+    assert_int_equal(n_reasons, 1);
+    assert_string_equal(text_of("ready"), "1 node has room for it: it is placed next");
+    lab_deinit(&l);
+}
+
+static void no_more_reasons_than_asked_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 40, "m5", 4);
+    int64_t job = 0;
+    for (int k = 0; k < 40; k++)
+        job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(core_explain(l.m, l.now, job, reasons, 5), 5);
+    assert_string_equal(reasons[4].code, "launching");
+    assert_int_equal(core_explain(l.m, l.now, job, reasons, 0), 0);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_can_never_run_says_so_alone),
+        cmocka_unit_test(a_busy_cluster_names_what_is_ahead),
+        cmocka_unit_test(launches_and_refusals_are_told),
+        cmocka_unit_test(room_for_it_means_it_is_next),
+        cmocka_unit_test(no_more_reasons_than_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ledger: what every second was, and that it adds up.
+ */
+#include "tests/core/lab.h"
+
+#define HOUR 3600000
+
+static struct ledger_row sum(const struct lab *l, enum ledger_kind kind)
+{
+    struct ledger_row s = {.kind = kind};
+    for (size_t k = 0; k < l->c.n_ledger; k++) {
+        const struct ledger_row *r = &l->c.ledger[k];
+        if (r->kind != kind)
+            continue;
+        s.ms += r->ms;
+        s.uusd += r->uusd;
+        s.on_demand_uusd += r->on_demand_uusd;
+    }
+    return s;
+}
+
+static int64_t all_uusd(const struct lab *l)
+{
+    int64_t s = 0;
+    for (size_t k = 0; k < l->c.n_ledger; k++)
+        s += l->c.ledger[k].uusd;
+    return s;
+}
+
+/* A spot machine ($1/h, $3/h on-demand) of 4 cpus that boots for a minute, with the given jobs placed on it.
+ */
+static void start(struct lab *l, int n_jobs, int32_t cpus)
+{
+    lab_init(l);
+    lab_elastic(l, "burst", 1, "m5", 4);
+    for (int k = 0; k < n_jobs; k++)
+        lab_submit_cpus(l, cpus);
+    lab_plan(l);
+    lab_launched(l, 1);
+    lab_wait(l, 60000);
+    lab_join_instance(l, 1, 4);
+    lab_plan(l);
+    lab_take(l);
+}
+
+static void gone(struct lab *l)
+{
+    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, false, "terminated"}});
+}
+
+static void a_success_is_useful_but_for_restore_and_saves(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = 1, .attempt = 1, .node = 1, .restore_ms = 36000}});
+    lab_wait(&l, HOUR / 2);
+    lab_saved(&l, 1, 1, 5); /* 100 ms */
+    lab_wait(&l, HOUR / 2);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 36000);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).on_demand_uusd, 0);
+    assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, 0);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, HOUR - 36100);
+    assert_int_equal(all_uusd(&l), 1000000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).on_demand_uusd, core_cost_uusd(HOUR - 36100, 3000000));
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 1000000);
+    assert_int_equal(lab_row(&l, 1)->on_demand_uusd, sum(&l, LEDGER_USEFUL).on_demand_uusd);
+    lab_deinit(&l);
+}
+
+static void what_was_not_saved_is_lost(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    lab_wait(&l, 600000);
+    lab_saved(&l, 1, 1, 5);
+    lab_wait(&l, 300000);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, 300000);
+    assert_int_equal(sum(&l, LEDGER_LOST).on_demand_uusd, 0);
+    assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 600000 - 100);
+    assert_int_equal(model_job(l.m, 1)->row.cost_uusd, 250000);
+    lab_deinit(&l);
+}
+
+static void an_attempt_that_never_started_is_all_lost(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_wait(&l, 20000);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, 20000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 0);
+    assert_int_equal(model_job(l.m, 1)->row.lost_ms, 0); /* but no work is computed again */
+    lab_deinit(&l);
+}
+
+static void boot_and_idle_are_what_attempts_leave(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 2); /* half of the machine */
+    lab_started(&l, 1);
+    lab_wait(&l, 600000);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_wait(&l, 300000);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).ms, 60000);
+    assert_int_equal(sum(&l, LEDGER_BOOT).uusd, core_cost_uusd(60000, 1000000));
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 600000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, 83333); /* half of 166667, rounded down */
+    assert_int_equal(sum(&l, LEDGER_IDLE).ms, 300000 + 300000);
+    assert_int_equal(all_uusd(&l), core_cost_uusd(960000, 1000000));
+    assert_int_equal(sum(&l, LEDGER_BOOT).on_demand_uusd + sum(&l, LEDGER_IDLE).on_demand_uusd, 0);
+    lab_deinit(&l);
+}
+
+static void a_machine_that_never_joined_was_only_boot(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_launched(&l, 1);
+    lab_wait(&l, 90000);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).ms, 90000);
+    assert_int_equal(all_uusd(&l), 25000);
+    assert_int_equal(l.c.n_ledger, 1);
+    lab_deinit(&l);
+}
+
+static void an_intent_that_came_to_nothing_costs_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 90000);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(l.c.n_ledger, 0);
+    lab_deinit(&l);
+}
+
+/* One takes all cpus but one, the other nearly all memory: by their dominant shares they are more than one
+ * machine. */
+static void jobs_together_never_pay_more_than_their_machine(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    struct job_row cpus = lab_job(3), memory = lab_job(1);
+    memory.need.memory_mib = 14000;
+    lab_submit(&l, &cpus);
+    lab_submit(&l, &memory);
+    lab_plan(&l);
+    lab_launched(&l, 1);
+    lab_join_instance(&l, 1, 4);
+    lab_plan(&l);
+    lab_take(&l);
+    lab_wait(&l, HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_ended(&l, 2, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 750000);
+    assert_int_equal(lab_row(&l, 2)->cost_uusd, 250000); /* what is left of the dollar, not 854492 */
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_IDLE).uusd, 0);
+    lab_deinit(&l);
+}
+
+static void a_clock_set_back_makes_no_negative_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    lab_wait(&l, 600000);
+    l.now.wall.ms -= 2 * HOUR;
+    lab_ended(&l, 1, END_FAILED, 1);
+    gone(&l);
+    lab_take(&l);
+    for (size_t k = 0; k < l.c.n_ledger; k++)
+        assert_true(l.c.ledger[k].ms >= 0 && l.c.ledger[k].uusd >= 0);
+    lab_deinit(&l);
+}
+
+static void an_owned_node_is_paid_by_who_uses_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_wait(&l, 4 * HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 500000); /* a quarter of $0.50/h, 4 hours */
+    assert_int_equal(lab_row(&l, 1)->on_demand_uusd, 500000);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_success_is_useful_but_for_restore_and_saves),
+        cmocka_unit_test(what_was_not_saved_is_lost),
+        cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
+        cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
+        cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
+        cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
+        cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),
+        cmocka_unit_test(a_clock_set_back_makes_no_negative_time),
+        cmocka_unit_test(an_owned_node_is_paid_by_who_uses_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

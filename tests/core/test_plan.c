@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decisions: order, packing, markets, launches, idleness, waking. lab_decision asks twice, and a planner
+ * without a memory too: all three must agree.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+
+static int64_t submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.pool, pool);
+    r.market = wish;
+    return lab_submit(l, &r);
+}
+
+/* Brings up the machine of an instance. */
+static int64_t bring_up(struct lab *l, int64_t instance, int32_t cpus)
+{
+    lab_launched(l, instance);
+    return lab_join_instance(l, instance, cpus);
+}
+
+static int64_t launches_of(const struct lab *l, int64_t offer)
+{
+    return model_offer(l->m, offer)->row.launches;
+}
+
+/* ---- placing ---- */
+
+static void the_oldest_job_is_placed_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t a = lab_submit_cpus(&l, 2), b = lab_submit_cpus(&l, 1), c = lab_submit_cpus(&l, 2);
+    lab_join(&l, "n1", 3);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c));
+    lab_deinit(&l);
+}
+
+static void what_does_not_fit_lets_others_pass(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t big = lab_submit_cpus(&l, 8), small = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_true(!lab_node_of(&l, big) && lab_node_of(&l, small));
+    lab_join(&l, "n2", 8);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, big), 2);
+    lab_deinit(&l);
+}
+
+static void jobs_are_packed_where_least_is_left(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t wide = lab_join(&l, "n1", 8), narrow = lab_join(&l, "n2", 4);
+    int64_t a = lab_submit_cpus(&l, 2), b = lab_submit_cpus(&l, 2), c = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), narrow);
+    assert_int_equal(lab_node_of(&l, b), narrow);
+    assert_int_equal(lab_node_of(&l, c), wide);
+    lab_deinit(&l);
+}
+
+static void equal_nodes_are_taken_by_id(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_join(&l, "n2", 4);
+    int64_t a = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), 1);
+    lab_deinit(&l);
+}
+
+static void jobs_without_gpus_stay_away_from_them(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct node_row gpu = {.name = "g", .key_hash = "g", .pool = "base", .total = {4, 2, 16384}};
+    int64_t with = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &gpu}});
+    int64_t without = lab_join(&l, "n", 32);
+    int64_t plain = lab_submit_cpus(&l, 4);
+    struct job_row r = lab_job(1);
+    r.need.gpus = 1;
+    int64_t wants = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, plain), without);
+    assert_int_equal(lab_node_of(&l, wants), with);
+    lab_deinit(&l);
+}
+
+/* Many nodes with cpus but no memory left, and one with both. */
+static void a_node_short_of_memory_is_passed_over(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    char name[16];
+    for (int k = 0; k < 20; k++) {
+        struct node_row r = {.pool = "base", .total = {2 + k % 4, 0, 100 + k}};
+        str_copy(name, sizeof name, "n");
+        name[1] = (char)('a' + k);
+        name[2] = 0;
+        STR_COPY(r.name, name);
+        STR_COPY(r.key_hash, name);
+        lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
+    }
+    struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 500}};
+    int64_t id = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &large}});
+    struct job_row r = lab_job(2);
+    r.need.memory_mib = 200;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), id);
+    lab_deinit(&l);
+}
+
+static void owned_nodes_come_before_spot_before_on_demand(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 2}); /* on-demand */
+    lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1}); /* spot */
+    int64_t on_demand = bring_up(&l, 1, 4), spot = bring_up(&l, 2, 4), owned = lab_join(&l, "n", 4);
+    int64_t a = lab_submit_cpus(&l, 4), b = lab_submit_cpus(&l, 4), c = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), owned);
+    assert_int_equal(lab_node_of(&l, b), spot);
+    assert_int_equal(lab_node_of(&l, c), on_demand);
+    lab_deinit(&l);
+}
+
+static void wishes_and_pools_are_kept(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 0, "m5", 4); /* may not grow: only what is put there by hand */
+    struct pool_row p = model_pool(l.m, "burst")->row;
+    p.max_nodes = 2;
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1});
+    p.max_nodes = 0;
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    int64_t spot = bring_up(&l, 1, 4), owned = lab_join(&l, "n", 4);
+    int64_t on_demand = submit_pool(&l, 1, "burst", WISH_ON_DEMAND),
+            burst = submit_pool(&l, 1, "burst", WISH_ANY);
+    int64_t base = submit_pool(&l, 1, "base", WISH_SPOT), absent = submit_pool(&l, 1, "absent", WISH_ANY);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, on_demand), CORE_ID_NONE); /* the only burst node is spot */
+    assert_int_equal(lab_node_of(&l, burst), spot);
+    assert_int_equal(lab_node_of(&l, base), owned); /* a wish is about what is paid for */
+    assert_int_equal(lab_node_of(&l, absent), CORE_ID_NONE);
+    lab_deinit(&l);
+}
+
+static void room_that_comes_back_is_seen(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    int64_t a = lab_submit_cpus(&l, 4), b = lab_submit_cpus(&l, 4), c = lab_submit_cpus(&l, 3);
+    lab_plan(&l);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_ended(&l, a, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, b) && !lab_node_of(&l, c));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {b, "ann"}});
+    lab_ended(&l, b, END_USER, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, c), 1);
+    lab_deinit(&l);
+}
+
+/* ---- launching ---- */
+
+static void one_machine_is_launched_for_what_fits_on_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    for (int k = 0; k < 9; k++)
+        lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 3); /* nine jobs, four a machine */
+    assert_int_equal(lab_plan(&l), 0);
+    lab_submit_cpus(&l, 1);
+    lab_submit_cpus(&l, 1);
+    lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 0); /* they fit on what is on its way */
+    lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_deinit(&l);
+}
+
+static void different_jobs_share_what_is_on_its_way(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    lab_submit_cpus(&l, 3);
+    lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_submit_cpus(&l, 2);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_deinit(&l);
+}
+
+static void nodes_that_are_up_are_used_before_anything_is_launched(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 4);
+    lab_submit_cpus(&l, 4);
+    assert_int_equal(lab_plan(&l), 2); /* a place and a launch */
+    assert_int_equal(launches_of(&l, 1), 1);
+    lab_deinit(&l);
+}
+
+static void no_pool_grows_beyond_its_limit(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m5", 4);
+    for (int k = 0; k < 20; k++)
+        lab_submit_cpus(&l, 4);
+    assert_int_equal(lab_plan(&l), 2);
+    bring_up(&l, 1, 4);
+    assert_int_equal(lab_plan(&l), 1); /* a place; the pool is full */
+    lab_deinit(&l);
+}
+
+static void too_large_or_unwanted_is_not_launched(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    lab_submit_cpus(&l, 5);
+    submit_pool(&l, 1, "base", WISH_ANY);
+    submit_pool(&l, 1, "absent", WISH_ANY);
+    assert_int_equal(lab_plan(&l), 0);
+    assert_false(mono_is_set(plan_wake(l.p, l.m, l.now)));
+    submit_pool(&l, 1, "burst", WISH_ON_DEMAND);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(launches_of(&l, 2), 1);
+    lab_deinit(&l);
+}
+
+static void rank_goes_before_price_and_price_before_the_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t cheap_but_second =
+        lab_offer(&l, "burst", "c1", MARKET_ON_DEMAND, 1, (struct resources){4, 0, 9999}, 1);
+    int64_t cheaper = lab_offer(&l, "burst", "c2", MARKET_SPOT, 0, (struct resources){4, 0, 9999}, 900000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launches_of(&l, cheaper), 1);
+    assert_int_equal(launches_of(&l, cheap_but_second) + launches_of(&l, 1), 0);
+    lab_deinit(&l);
+}
+
+static void the_price_of_a_job_decides_not_that_of_a_machine(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4); /* $1 for 4 */
+    int64_t big = lab_offer(&l, "burst", "m5x4", MARKET_SPOT, 0, (struct resources){16, 0, 65536}, 3000000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launches_of(&l, big), 0); /* one job: the small one is cheaper */
+    for (int k = 0; k < 5; k++)
+        lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launches_of(&l, big), 1); /* $0.75 a job instead of $1 */
+    assert_int_equal(launches_of(&l, 1), 2);
+    lab_deinit(&l);
+}
+
+static void a_withdrawn_offer_is_not_launched(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    lab_offer(&l, "burst", "m5", MARKET_SPOT, OFFER_WITHDRAWN, (struct resources){4, 0, 16384}, 1);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launches_of(&l, 1), 0);
+    assert_int_equal(launches_of(&l, 2), 1);
+    lab_deinit(&l);
+}
+
+static void a_full_pool_leaves_it_to_the_other(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "one", 1, "m5", 4);
+    lab_elastic(&l, "two", 3, "m5", 4);
+    for (int k = 0; k < 5; k++)
+        lab_submit_cpus(&l, 4);
+    assert_int_equal(lab_plan(&l), 4);
+    assert_int_equal(model_pool(l.m, "one")->n_nodes, 1);
+    assert_int_equal(model_pool(l.m, "two")->n_nodes, 3);
+    lab_deinit(&l);
+}
+
+static void a_noticed_job_is_demand_only_if_nothing_free_can_take_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), node);
+    lab_join(&l, "spare", 4);
+    lab_notice(&l, node, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(lab_plan(&l), 0); /* the spare one will do */
+    lab_submit_cpus(&l, 4);
+    assert_int_equal(lab_plan(&l), 2); /* now it is taken */
+    lab_deinit(&l);
+}
+
+static void a_cancelled_job_on_a_noticed_node_is_no_demand(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+    lab_notice(&l, node, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_deinit(&l);
+}
+
+static void many_noticed_jobs_are_replaced_machine_by_machine(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    for (int k = 0; k < 8; k++)
+        lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 2);
+    int64_t a = bring_up(&l, 1, 4), b = bring_up(&l, 2, 4);
+    lab_plan(&l);
+    lab_notice(&l, a, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_notice(&l, b, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(lab_plan(&l), 1);
+    for (int64_t job = 1; job <= 8; job++)
+        lab_ended(&l, job, END_RECLAIMED, 0);
+    assert_int_equal(lab_plan(&l), 2); /* the two empty machines are ended; nothing more is launched */
+    assert_int_equal(launches_of(&l, 1), 4);
+    lab_deinit(&l);
+}
+
+/* ---- ending ---- */
+
+static void an_idle_machine_is_ended_after_its_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_wait(&l, 1000000);
+    lab_heartbeats(&l);
+    assert_int_equal(lab_plan(&l), 0); /* busy is not idle */
+    lab_ended(&l, job, END_SUCCEEDED, 0);
+    struct mono due = {l.now.mono.ms + LAB_IDLE_MS};
+    lab_plan(&l);
+    while (l.now.mono.ms + LAB_LEASE_MS / 2 < due.ms) {
+        lab_wait(&l, LAB_LEASE_MS / 2);
+        lab_heartbeats(&l);
+        assert_int_equal(lab_plan(&l), 0);
+    }
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, due.ms);
+    lab_wait(&l, due.ms - l.now.mono.ms);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_END_INSTANCE);
+    assert_string_equal(ev.end_instance.text, "idle for 2m00s");
+    lab_apply(&l, ev);
+    assert_null(model_node(l.m, node)); /* its agent has nothing more to do here */
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_deinit(&l);
+}
+
+static void a_job_that_fits_keeps_a_machine_from_being_idle(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t first = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {first, "ann"}});
+    lab_wait(&l, LAB_IDLE_MS); /* in the very moment in which it would be ended */
+    lab_heartbeats(&l);
+    int64_t job = lab_submit_cpus(&l, 2);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(lab_node_of(&l, job), node);
+    lab_deinit(&l);
+}
+
+static void a_machine_that_just_booted_is_given_its_cooldown(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    struct pool_row p = model_pool(l.m, "burst")->row;
+    p.idle_timeout_ms = 1000;
+    p.cooldown_ms = 20000;
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+    lab_wait(&l, 1000);
+    lab_plan(&l);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + 19000);
+    lab_wait(&l, 19000);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_END_INSTANCE);
+    lab_deinit(&l);
+}
+
+static void a_drained_machine_is_ended_when_it_is_idle(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = node});
+    lab_ended(&l, job, END_DRAINED, 0);
+    assert_int_equal(lab_plan(&l), 1); /* another is launched for the job */
+    lab_wait(&l, LAB_IDLE_MS);
+    lab_heartbeats(&l);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
+    lab_deinit(&l);
+}
+
+static void a_lost_machine_is_ended_after_two_leases(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_wait(&l, LAB_LEASE_MS);
+    assert_int_equal(lab_plan(&l), 2); /* lost; a replacement */
+    lab_wait(&l, 2 * LAB_LEASE_MS - 1);
+    assert_int_equal(lab_plan(&l), 0);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + 1);
+    lab_wait(&l, 1);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
+    assert_null(model_node(l.m, node));
+    lab_deinit(&l);
+}
+
+static void owned_nodes_are_never_ended(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t idle = lab_join(&l, "n1", 4), noticed = lab_join(&l, "n2", 4);
+    lab_notice(&l, noticed, NOTICE_TYPE_RECLAIM, 1000);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_wait(&l, 100 * LAB_LEASE_MS);
+    assert_int_equal(lab_plan(&l), 2); /* both are lost, and that is all */
+    lab_wait(&l, 100 * LAB_LEASE_MS);
+    assert_int_equal(lab_plan(&l), 0);
+    assert_false(mono_is_set(plan_wake(l.p, l.m, l.now)));
+    assert_non_null(model_node(l.m, idle));
+    lab_deinit(&l);
+}
+
+static void of_many_idle_machines_each_goes_in_its_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    for (int k = 0; k < 3; k++)
+        lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    for (int64_t k = 1; k <= 3; k++)
+        bring_up(&l, k, 4);
+    lab_plan(&l);
+    int64_t first = 3 - 1; /* the second one is free first, then the third, then the first */
+    lab_wait(&l, 1000000);
+    lab_heartbeats(&l);
+    int64_t order[] = {first, 3, 1};
+    for (int k = 0; k < 3; k++) {
+        lab_ended(&l, order[k], END_SUCCEEDED, 0);
+        lab_wait(&l, 1000);
+    }
+    lab_wait(&l, LAB_IDLE_MS - 3000);
+    lab_heartbeats(&l);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(lab_plan(&l), 1);
+        int64_t instance = order[k]; /* jobs, nodes and instances have the same numbers here */
+        assert_int_equal(model_instance(l.m, instance)->row.state, INSTANCE_ENDING);
+        lab_wait(&l, 1000);
+    }
+    lab_deinit(&l);
+}
+
+static void an_empty_world_needs_no_waking(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    assert_int_equal(lab_plan(&l), 0);
+    assert_false(mono_is_set(plan_wake(l.p, l.m, l.now)));
+    planner_destroy(NULL);
+    model_destroy(NULL);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_oldest_job_is_placed_first),
+        cmocka_unit_test(what_does_not_fit_lets_others_pass),
+        cmocka_unit_test(jobs_are_packed_where_least_is_left),
+        cmocka_unit_test(equal_nodes_are_taken_by_id),
+        cmocka_unit_test(jobs_without_gpus_stay_away_from_them),
+        cmocka_unit_test(a_node_short_of_memory_is_passed_over),
+        cmocka_unit_test(owned_nodes_come_before_spot_before_on_demand),
+        cmocka_unit_test(wishes_and_pools_are_kept),
+        cmocka_unit_test(room_that_comes_back_is_seen),
+        cmocka_unit_test(one_machine_is_launched_for_what_fits_on_it),
+        cmocka_unit_test(different_jobs_share_what_is_on_its_way),
+        cmocka_unit_test(nodes_that_are_up_are_used_before_anything_is_launched),
+        cmocka_unit_test(no_pool_grows_beyond_its_limit),
+        cmocka_unit_test(too_large_or_unwanted_is_not_launched),
+        cmocka_unit_test(rank_goes_before_price_and_price_before_the_first),
+        cmocka_unit_test(the_price_of_a_job_decides_not_that_of_a_machine),
+        cmocka_unit_test(a_withdrawn_offer_is_not_launched),
+        cmocka_unit_test(a_full_pool_leaves_it_to_the_other),
+        cmocka_unit_test(a_noticed_job_is_demand_only_if_nothing_free_can_take_it),
+        cmocka_unit_test(a_cancelled_job_on_a_noticed_node_is_no_demand),
+        cmocka_unit_test(many_noticed_jobs_are_replaced_machine_by_machine),
+        cmocka_unit_test(an_idle_machine_is_ended_after_its_time),
+        cmocka_unit_test(a_job_that_fits_keeps_a_machine_from_being_idle),
+        cmocka_unit_test(a_machine_that_just_booted_is_given_its_cooldown),
+        cmocka_unit_test(a_drained_machine_is_ended_when_it_is_idle),
+        cmocka_unit_test(a_lost_machine_is_ended_after_two_leases),
+        cmocka_unit_test(owned_nodes_are_never_ended),
+        cmocka_unit_test(of_many_idle_machines_each_goes_in_its_time),
+        cmocka_unit_test(an_empty_world_needs_no_waking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
