@@ -19,6 +19,7 @@
 #include "cloud/aws/aws.h"
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
+#include "scheduler/effects.h"
 #include "scheduler/userdata.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,19 +99,10 @@ static void on_fatal(void *ctx, const struct err *e)
     _exit(70); /* EX_SOFTWARE: nothing that runs at exit may touch the state */
 }
 
-/* ---- effects: derived from what was committed ---- */
-
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct daemon *d = ctx;
-    const struct changes *c = &committed->changes;
-    for (size_t i = 0; i < c->n_attempts; i++)
-        sessions_touch(d->sessions, c->attempts[i].node);
-    for (size_t i = 0; i < c->n_nodes; i++)
-        if (c->nodes[i].state == NODE_GONE)
-            sessions_touch(d->sessions, c->nodes[i].id);
-    for (size_t i = 0; i < c->n_instances; i++)
-        provision_touch(d->provision, c->instances[i].id);
+    effects_release(committed, d->sessions, d->provision);
     api_committed(d->api, committed);
 }
 
@@ -458,9 +450,9 @@ void daemon_destroy(struct daemon *d)
     http_server_stop(d->tls_server);
     for (size_t i = 0; i < d->n_drivers; i++)
         d->drivers[i]->ops->destroy(d->drivers[i]);
-    provision_destroy(d->provision);
+    tick_destroy(d->tick); /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
-    tick_destroy(d->tick);
+    provision_destroy(d->provision);
     api_destroy(d->api);
     db_writer_destroy(d->writer);
     db_close(d->db);

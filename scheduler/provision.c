@@ -32,7 +32,6 @@ struct work {
     struct provision *p;
     int64_t instance;
     struct flow launch;
-    bool launching;    /* the driver's call is under way; its reply will come */
     bool terminating;  /* the same of a terminate */
     int misses;        /* listings in a row without it */
     int64_t listed_in; /* number of the newest listing that showed it */
@@ -146,8 +145,7 @@ static struct work *work_of(struct provision *p, int64_t instance)
 
 static void drop_if_over(struct work *w)
 {
-    if (model_instance(model_of(w->p), w->instance) || w->launching || w->terminating ||
-        flow_is_running(&w->launch))
+    if (model_instance(model_of(w->p), w->instance) || w->terminating || flow_is_running(&w->launch))
         return;
     map_remove(&w->p->works, w->instance);
     free(w);
@@ -178,17 +176,13 @@ static void post_launched(struct provision *p, int64_t instance, const char *pro
 static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
 {
     struct work *w = ctx;
-    w->launching = false;
     w->last_call = now(w->p);
     if (!e) {
         post_launched(w->p, w->instance, instance->id);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
             post_gone(w->p, w->instance, instance->reclaimed, "had ended when the provider answered");
     }
-    if (flow_is_running(&w->launch))
-        flow_step_done(&w->launch, e);
-    else
-        drop_if_over(w);
+    flow_step_done(&w->launch, e);
 }
 
 static void run_launch(struct flow *f, void *ctx)
@@ -197,8 +191,6 @@ static void run_launch(struct flow *f, void *ctx)
     struct provision *p = w->p;
     const struct instance *i = model_instance(model_of(p), w->instance);
     const struct pool_entry *pe = i ? pool_entry(p, i->row.pool) : NULL;
-    if (w->launching)
-        return; /* the call of the try before is still out: its reply is this try's */
     if (!i || i->row.state != INSTANCE_INTENDED || !pe) {
         struct err e;
         err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
@@ -220,7 +212,6 @@ static void run_launch(struct flow *f, void *ctx)
         .disk_gib = pe->pool.disk_gib,
         .cluster = p->o.cluster_uid,
     };
-    w->launching = true;
     p->stats.launches++;
     pe->pool.driver->ops->launch(pe->pool.driver, &l, on_launched, w);
     free(user_data);
@@ -264,7 +255,7 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
 
 static void start_launch(struct work *w)
 {
-    if (flow_is_running(&w->launch) || w->launching)
+    if (flow_is_running(&w->launch))
         return;
     flow_start(&w->launch, "launch", launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
 }
@@ -372,7 +363,7 @@ static void miss(struct place *pl, const struct instance *i)
 {
     struct provision *p = pl->p;
     struct work *w = work_of(p, i->row.id);
-    if (w->launching || w->terminating || flow_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
+    if (w->terminating || flow_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
         return;
     if (i->row.state == INSTANCE_INTENDED) {
         start_launch(w);
@@ -382,27 +373,48 @@ static void miss(struct place *pl, const struct instance *i)
         post_gone(p, i->row.id, false, "the provider does not list it (any more)");
 }
 
-static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+/* A listing, kept until the model holds nothing that is not on disk: what is concluded from it leaves at
+ * once. */
+struct listing {
+    struct place *place;
+    struct cloud_instance *list;
+    size_t n;
+};
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
-    struct place *pl = ctx;
+    struct listing *x = ctx;
+    struct place *pl = x->place;
     struct provision *p = pl->p;
+    (void)id;
     pl->listing = false;
     p->stats.sweeps++;
-    if (e) {
-        p->stats.list_errors++;
-        log_warn("the provider's instances could not be listed; the sweep tries again",
-            log_s("region", pl->region), log_err(e));
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        match(pl, &list[k]);
+    for (size_t k = 0; !e && k < x->n; k++)
+        match(pl, &x->list[k]);
     LIST_FOREACH(model_instances(model_of(p)), l)
     {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct pool_entry *pe = pool_entry(p, i->row.pool);
-        if (pe && pe->place == pl && work_of(p, i->row.id)->listed_in != p->stats.sweeps)
+        if (!e && pe && pe->place == pl && work_of(p, i->row.id)->listed_in != p->stats.sweeps)
             miss(pl, i);
     }
+    free(x->list);
+    free(x);
+}
+
+static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct place *pl = ctx;
+    if (e) {
+        pl->listing = false;
+        pl->p->stats.list_errors++;
+        log_warn("the provider's instances could not be listed; the sweep tries again",
+            log_s("region", pl->region), log_err(e));
+        return;
+    }
+    struct listing *x = mem_alloc(sizeof(*x));
+    *x = (struct listing){.place = pl, .list = mem_dup(list, n * sizeof(*list)), .n = n};
+    tick_when_durable(pl->p->o.tick, on_durable, x);
 }
 
 static void on_sweep(struct timer *t, void *ctx)

@@ -245,16 +245,19 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
     wire_desired_deinit(&d);
 }
 
-/* Lets the waiting status go, with what is desired now. Only after a commit and before the next turn: then
- * all that the model holds is on disk. */
-static void release(struct session *x)
+/* Lets the waiting status go: with e, or (e NULL) with what is desired now. The latter only when all that the
+ * model holds is on disk: in an effect or a reply of the tick. */
+static void release(struct session *x, const struct err *e)
 {
     sessions_reply_fn reply = x->reply;
     if (!reply)
         return;
     x->reply = NULL;
     timer_stop(x->owner->o.timers, &x->timer);
-    answer(x->owner, x, reply, x->ctx);
+    if (e)
+        reply(x->ctx, e, NULL);
+    else
+        answer(x->owner, x, reply, x->ctx);
 }
 
 static void drop_if_gone(struct sessions *s, struct session *x)
@@ -269,7 +272,7 @@ void sessions_touch(struct sessions *s, int64_t node)
 {
     struct session *x = session_of(s, node);
     x->rev++;
-    release(x);
+    release(x, NULL);
     drop_if_gone(s, x);
 }
 
@@ -279,19 +282,13 @@ struct overdue {
     int64_t node;
 };
 
-static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
-{
-    (void)ctx, (void)t, (void)ret_id, (void)e;
-    return 0;
-}
-
 static void on_overdue(void *ctx, const struct err *e, int64_t id)
 {
     struct overdue *o = ctx;
     struct session *x = map_get(&o->s->by_node, o->node);
-    (void)e, (void)id;
+    (void)id;
     if (x)
-        release(x);
+        release(x, e);
     free(o);
 }
 
@@ -301,14 +298,16 @@ static void on_wait_over(struct timer *timer, void *ctx)
     struct overdue *o = mem_alloc(sizeof(*o));
     (void)timer;
     *o = (struct overdue){x->owner, x->node};
-    tick_post_work(x->owner->o.tick, no_work, on_overdue, o);
+    tick_when_durable(x->owner->o.tick, on_overdue, o);
 }
 
 void sessions_release_all(struct sessions *s)
 {
+    struct err e;
     size_t pos = 0;
+    err_set(&e, ERR_UNAVAILABLE, "belayd is stopping");
     for (struct session *x; (x = map_next(&s->by_node, &pos, NULL));)
-        release(x);
+        release(x, &e);
 }
 
 /* ---- what is told ---- */
@@ -454,7 +453,7 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
         answer(s, x, in->reply, in->ctx);
         drop_if_gone(s, x);
     } else {
-        release(x);
+        release(x, NULL);
         x->reply = in->reply;
         x->ctx = in->ctx;
         timer_start(s->o.timers, &x->timer, in->wait_ms < s->o.sync_ms ? in->wait_ms : s->o.sync_ms);

@@ -37,7 +37,7 @@ void sessions_status(
 /* After a commit: what is desired of this node may have changed. */
 void sessions_touch(struct sessions *s, int64_t node);
 
-/* Answers all that wait (for a quick stop). */
+/* Answers all that wait with ERR_UNAVAILABLE, for a quick stop. */
 void sessions_release_all(struct sessions *s);
 
 #endif

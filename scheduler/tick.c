@@ -68,10 +68,17 @@ static void post_free(struct post *p)
     free(p);
 }
 
-static void free_list(struct list *l)
+static void abandon_list(struct list *l)
 {
-    for (struct link *n; (n = list_pop(l));)
-        post_free(LIST_ENTRY(n, struct post, in_list));
+    for (struct link *n; (n = list_pop(l));) {
+        struct post *p = LIST_ENTRY(n, struct post, in_list);
+        if (p->reply) {
+            err_set(&p->e, ERR_UNAVAILABLE,
+                "belayd is stopping: whether it was done is not known, look before you repeat it");
+            p->reply(p->ctx, &p->e, 0);
+        }
+        post_free(p);
+    }
 }
 
 /* ---- posting ---- */
@@ -106,8 +113,8 @@ void tick_destroy(struct tick *t)
     timer_stop(t->o.timers, &t->turn);
     timer_stop(t->o.timers, &t->wake);
     timer_stop(t->o.timers, &t->retry);
-    free_list(&t->inbox);
-    free_list(&t->answered);
+    abandon_list(&t->answered);
+    abandon_list(&t->inbox);
     db_batch_deinit(&t->batch);
     free(t);
 }
@@ -167,6 +174,17 @@ void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void
     p->reply = reply;
     p->ctx = ctx;
     enqueue(t, p);
+}
+
+static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    (void)ctx, (void)t, (void)ret_id, (void)e;
+    return 0;
+}
+
+void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx)
+{
+    tick_post_work(t, no_work, fn, ctx);
 }
 
 /* ---- one turn ---- */

@@ -40,7 +40,8 @@ struct tick_options {
 };
 
 struct tick *tick_create(const struct tick_options *o);
-void tick_destroy(struct tick *t); /* what waits for a reply is forgotten, not answered. NULL is fine */
+/* What waits for a reply gets ERR_UNAVAILABLE: its outcome is not known. NULL is fine */
+void tick_destroy(struct tick *t);
 
 /* e is NULL on success; then id is the outcome's. Runs after the commit, never inside tick_post. */
 typedef void (*tick_reply_fn)(void *ctx, const struct err *e, int64_t id);
@@ -55,6 +56,10 @@ int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e)
 void tick_put_token(struct tick *t, const struct token_row *token);
 /* Tokens already put in this turn (not yet visible to readers). */
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n);
+
+/* Runs fn(ctx, NULL, 0) at a moment when all that the model holds is on disk: what looks at the model to act
+ * on it outside goes through here. With ERR_NO_SPACE or ERR_UNAVAILABLE there is no such moment soon. */
+void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx);
 
 /* The commit that was started has ended. */
 void tick_committed(struct tick *t, int rc, const struct err *e);

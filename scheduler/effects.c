@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See effects.h.
+ */
+#include "scheduler/effects.h"
+
+void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision)
+{
+    const struct changes *c = &committed->changes;
+    for (size_t i = 0; i < c->n_attempts; i++)
+        sessions_touch(sessions, c->attempts[i].node);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].state == NODE_GONE)
+            sessions_touch(sessions, c->nodes[i].id);
+    for (size_t i = 0; i < c->n_instances; i++)
+        provision_touch(provision, c->instances[i].id);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Effects: what leaves after a commit, derived from what was committed and from nothing else.
+ */
+#ifndef BELAY_SCHEDULER_EFFECTS_H
+#define BELAY_SCHEDULER_EFFECTS_H
+
+#include "scheduler/provision.h"
+#include "scheduler/sessions.h"
+
+/* Wakes the sessions of nodes of which something else is desired now, and provisioning for instances that
+ * changed. */
+void effects_release(
+    const struct db_batch *committed, struct sessions *sessions, struct provision *provision);
+
+#endif

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Simulated agents: they speak the real messages (every one is encoded and decoded) over a network that
+ * loses, delays and repeats them, and play programs that make steps, save, end, and are killed with their
+ * machines. They keep the agent's side of the protocol as base/wire/wire.h says it.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_WAIT_MS 8000
+
+static void send_status(struct sim_agent *a, int64_t wait_ms);
+static void join(struct sim_agent *a);
+
+static struct timers *timers(const struct sim_agent *a)
+{
+    return &a->w->vt.timers;
+}
+
+/* ---- programs ---- */
+
+static int64_t steps_now(const struct sim_attempt *x)
+{
+    struct world *w = x->agent->w;
+    int64_t steps = x->base_steps + (world_now(w) - x->ran_from_ms) / STEP_MS;
+    int64_t total = world_job(w, x->job)->total_steps;
+    return steps < total ? steps : total;
+}
+
+static void urgent(struct sim_agent *a)
+{
+    if (a->up && !a->dead && a->node)
+        send_status(a, 0);
+}
+
+static void end_attempt(struct sim_attempt *x, const char *end, int64_t exit_code)
+{
+    struct timers *ts = timers(x->agent);
+    if (x->phase == SIM_ENDED)
+        return;
+    x->phase = SIM_ENDED;
+    STR_COPY(x->end, end);
+    x->exit_code = exit_code;
+    timer_stop(ts, &x->finish);
+    timer_stop(ts, &x->save_done);
+    timer_stop(ts, &x->periodic);
+    urgent(x->agent);
+}
+
+static void on_finish(struct timer *t, void *ctx)
+{
+    struct sim_attempt *x = ctx;
+    (void)t;
+    if (world_job(x->agent->w, x->job)->fails)
+        end_attempt(x, "failed", 3);
+    else
+        end_attempt(x, "succeeded", 0);
+}
+
+static void start_save(struct sim_attempt *x, const char *cause)
+{
+    struct world *w = x->agent->w;
+    if (x->phase != SIM_RUNNING || x->saving)
+        return;
+    x->saving = true;
+    x->saving_steps = steps_now(x);
+    STR_COPY(x->save_cause, cause);
+    timer_start(timers(x->agent), &x->save_done, world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000));
+}
+
+static void note_saved(struct sim_attempt *x)
+{
+    struct world *w = x->agent->w;
+    x->saved = mem_resize(x->saved, x->n_saved + 1, sizeof(*x->saved));
+    struct wire_checkpoint *c = &x->saved[x->n_saved++];
+    *c = (struct wire_checkpoint){.sequence = x->sequence,
+        .bytes = 1000,
+        .stored_bytes = 500,
+        .took_ms = 100,
+        .progress = x->saving_steps,
+        .saved_at = clock_wall(w->vt.timers.clock).ms};
+    STR_COPY(c->cause, x->save_cause);
+}
+
+static void on_save_done(struct timer *t, void *ctx)
+{
+    struct sim_attempt *x = ctx;
+    struct world *w = x->agent->w;
+    bool ok = !world_chance(w, w->calm ? 0 : 0.05);
+    (void)t;
+    x->saving = false;
+    if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
+        x->sequence++;
+        note_saved(x);
+    } else {
+        x->failed_saves++;
+    }
+    timer_start(timers(x->agent), &x->periodic, x->every_ms);
+    if (x->stop_after_save)
+        end_attempt(x, x->stop_reason, 85);
+    else
+        urgent(x->agent);
+}
+
+static void on_periodic(struct timer *t, void *ctx)
+{
+    (void)t;
+    start_save(ctx, "periodic");
+}
+
+/* Saves, then ends; at once if there is nothing to save. */
+static void save_and_stop(struct sim_attempt *x, const char *reason)
+{
+    if (x->phase == SIM_ENDED || x->stop_after_save)
+        return;
+    x->stop_after_save = true;
+    x->stop_reason = reason;
+    if (x->phase == SIM_RESTORING)
+        end_attempt(x, reason, 143);
+    else
+        start_save(x, "notice"); /* or the save that runs ends it */
+}
+
+/* ---- attempts ---- */
+
+static struct sim_attempt *find(struct sim_agent *a, int64_t job, int64_t attempt)
+{
+    LIST_FOREACH(&a->attempts, l)
+    {
+        struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
+        if (x->job == job && x->attempt == attempt)
+            return x;
+    }
+    return NULL;
+}
+
+static void forget(struct sim_attempt *x)
+{
+    struct timers *ts = timers(x->agent);
+    timer_stop(ts, &x->finish);
+    timer_stop(ts, &x->save_done);
+    timer_stop(ts, &x->periodic);
+    link_remove(&x->in_agent);
+    free(x->saved);
+    free(x);
+}
+
+/* The restore is over: the program runs. finish doubles as the restore's timer. */
+static void on_restored(struct timer *t, void *ctx)
+{
+    struct sim_attempt *x = ctx;
+    struct world *w = x->agent->w;
+    struct sim_job *job = world_job(w, x->job);
+    (void)t;
+    x->phase = SIM_RUNNING;
+    x->started_wall = clock_wall(w->vt.timers.clock).ms;
+    x->ran_from_ms = world_now(w);
+    timer_init(&x->finish, on_finish, x);
+    timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
+    timer_start(timers(x->agent), &x->periodic, x->every_ms);
+    if (str_eq(x->agent->notice.kind, "reclaim"))
+        save_and_stop(x, "reclaimed");
+    urgent(x->agent);
+}
+
+static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
+{
+    struct world *w = a->w;
+    check_desired(w, d->job, d->attempt, a->node);
+    if (!d->script) {
+        world_fail(w, "job %lld attempt %lld is to run, but its script was not sent", (long long)d->job,
+            (long long)d->attempt);
+        return;
+    }
+    struct sim_attempt *x = mem_alloc(sizeof(*x));
+    x->agent = a;
+    x->job = d->job;
+    x->attempt = d->attempt;
+    x->started_wall = WIRE_NONE;
+    x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
+    timer_init(&x->finish, on_restored, x);
+    timer_init(&x->save_done, on_save_done, x);
+    timer_init(&x->periodic, on_periodic, x);
+    list_push_back(&a->attempts, &x->in_agent);
+    store_fence(w, x->job, x->attempt);
+    struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
+    x->restored = m.ref;
+    x->base_steps = m.steps;
+    timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
+}
+
+static const struct wire_desired_attempt *wanted(const struct wire_desired *d, const struct sim_attempt *x)
+{
+    for (size_t i = 0; i < d->n_attempts; i++)
+        if (d->attempts[i].job == x->job && d->attempts[i].attempt == x->attempt)
+            return &d->attempts[i];
+    return NULL;
+}
+
+/* What belayd has need not be told again. */
+static void acknowledge(struct sim_attempt *x, int64_t sequence)
+{
+    size_t keep = 0;
+    for (size_t i = 0; i < x->n_saved; i++)
+        if (x->saved[i].sequence > sequence)
+            x->saved[keep++] = x->saved[i];
+    x->n_saved = keep;
+    x->acked = sequence;
+}
+
+static const char *static_reason(const char *reason)
+{
+    for (int i = 0; end_kind_names[i]; i++)
+        if (str_eq(end_kind_names[i], reason))
+            return end_kind_names[i];
+    return "user";
+}
+
+static void obey(struct sim_agent *a, const struct wire_desired *d)
+{
+    if (d->rev < a->rev)
+        return;
+    a->rev = d->rev;
+    LIST_FOREACH(&a->attempts, l)
+    {
+        struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
+        const struct wire_desired_attempt *want = wanted(d, x);
+        if (!want) {
+            forget(x); /* killed, or known durably */
+            continue;
+        }
+        acknowledge(x, want->acked_sequence);
+        if (want->want == WIRE_SAVE_STOP)
+            save_and_stop(x, static_reason(want->reason));
+        else if (want->want == WIRE_STOP)
+            end_attempt(x, static_reason(want->reason), 143);
+    }
+    for (size_t i = 0; i < d->n_attempts; i++)
+        if (d->attempts[i].want == WIRE_RUN && !find(a, d->attempts[i].job, d->attempts[i].attempt))
+            start_attempt(a, &d->attempts[i]);
+}
+
+/* ---- messages ---- */
+
+static enum wire_phase phase_of(const struct sim_attempt *x)
+{
+    if (x->phase == SIM_RESTORING)
+        return WIRE_RESTORING;
+    if (x->phase == SIM_ENDED)
+        return WIRE_ENDED;
+    return x->saving ? WIRE_SAVING : WIRE_RUNNING;
+}
+
+static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
+{
+    size_t skip = x->n_saved > WIRE_CHECKPOINTS_MAX ? x->n_saved - WIRE_CHECKPOINTS_MAX : 0;
+    *s = (struct wire_attempt_status){
+        .job = x->job,
+        .attempt = x->attempt,
+        .phase = phase_of(x),
+        .started_at = x->started_wall,
+        .restored_attempt = x->restored.attempt,
+        .restored_sequence = x->restored.sequence,
+        .restored_progress = x->restored.attempt ? x->base_steps : WIRE_NONE,
+        .restore_ms = 10,
+        .damaged = x->damaged,
+        .done = x->phase == SIM_RUNNING ? steps_now(x) : WIRE_NONE,
+        .total = x->phase == SIM_RUNNING ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
+        .checkpoints = x->saved ? x->saved + skip : NULL,
+        .n_checkpoints = x->n_saved - skip,
+        .failed_saves = x->failed_saves,
+        .exit_code = x->exit_code,
+    };
+    STR_COPY(s->end, x->end);
+}
+
+/* The status as its bytes, read again: what belayd would decode. */
+static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
+{
+    struct wire_status st = {.incarnation = a->incarnation,
+        .seq = ++a->seq,
+        .have_rev = a->rev,
+        .wait_ms = wait_ms,
+        .notice = a->notice};
+    struct buf text = {0};
+    struct err e = {0};
+    LIST_FOREACH(&a->attempts, l) st.n_attempts++;
+    st.attempts = mem_array(st.n_attempts + 1, sizeof(*st.attempts));
+    size_t i = 0;
+    LIST_FOREACH(&a->attempts, l) tell(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
+    wire_status_encode(&st, &text);
+    if (wire_status_decode(text.data, text.len, out, &e) != 0)
+        world_fail(a->w, "a status does not survive its own encoding: %s", e.text);
+    buf_deinit(&text);
+    free(st.attempts);
+}
+
+static void call_free(struct sim_call *c)
+{
+    timer_stop(&c->w->vt.timers, &c->timer);
+    link_remove(&c->in_world);
+    wire_status_deinit(&c->status);
+    if (c->desired)
+        wire_desired_deinit(c->desired);
+    free(c->desired);
+    free(c);
+}
+
+static void poll_again(struct sim_agent *a, bool failed)
+{
+    a->tries = failed ? a->tries + 1 : 0;
+    timer_start(timers(a), &a->poll, failed ? prng_backoff_ms(&a->w->prng, a->tries, 200, 10000) : 0);
+}
+
+/* The reply is back, or will never come. */
+static void on_arrived(struct timer *t, void *ctx)
+{
+    struct sim_call *c = ctx;
+    struct sim_agent *a = c->agent;
+    bool current = !a->dead && a->up && a->incarnation == c->incarnation;
+    bool polled = c->kind == 1;
+    bool ok = c->desired != NULL;
+    (void)t;
+    if (current && ok)
+        obey(a, c->desired);
+    call_free(c);
+    if (current && polled) {
+        a->polls--;
+        poll_again(a, !ok);
+    } else if (current && !ok) {
+        /* an urgent one was lost: the next poll tells it all again, but it must not wait for its turn */
+        send_status(a, 0);
+    }
+}
+
+static void on_reply(void *ctx, const struct err *e, const struct wire_desired *d)
+{
+    struct sim_call *c = ctx;
+    struct world *w = c->w;
+    if (e && e->kind == ERR_NOT_FOUND && c->agent->machine && !c->agent->dead) {
+        /* Not wanted any more: an elastic node ends itself. */
+        struct sim_machine *m = c->agent->machine;
+        call_free(c);
+        cloud_kill(m, false);
+        return;
+    }
+    if (d && !world_chance(w, w->calm ? 0 : 0.03)) {
+        struct buf text = {0};
+        struct err bad = {0};
+        c->desired = mem_alloc(sizeof(*c->desired));
+        wire_desired_encode(d, &text);
+        if (wire_desired_decode(text.data, text.len, c->desired, &bad) != 0)
+            world_fail(w, "a desired does not survive its own encoding: %s", bad.text);
+        buf_deinit(&text);
+    } else {
+        w->lost_messages++;
+    }
+    timer_init(&c->timer, on_arrived, c);
+    timer_start(&w->vt.timers, &c->timer, world_between(w, 1, world_chance(w, 0.05) ? 4000 : 40));
+}
+
+void agent_call_broken(struct sim_call *c)
+{
+    timer_init(&c->timer, on_arrived, c);
+    timer_start(&c->w->vt.timers, &c->timer, world_between(c->w, 1, 100));
+}
+
+static void on_departed(struct timer *t, void *ctx)
+{
+    struct sim_call *c = ctx;
+    struct world *w = c->w;
+    bool cut = world_now(w) < c->agent->cut_until_ms;
+    (void)t;
+    if (c->agent->dead) {
+        call_free(c);
+    } else if (!w->up || cut || world_chance(w, w->calm ? 0 : 0.03)) {
+        w->lost_messages++;
+        timer_init(&c->timer, on_arrived, c);
+        timer_start(&w->vt.timers, &c->timer, 1000);
+    } else {
+        c->sent = true;
+        sessions_status(w->sessions, c->agent->node, &c->status, on_reply, c);
+    }
+}
+
+static void send_status(struct sim_agent *a, int64_t wait_ms)
+{
+    struct sim_call *c = mem_alloc(sizeof(*c));
+    c->w = a->w;
+    c->agent = a;
+    c->incarnation = a->incarnation;
+    c->kind = wait_ms > 0;
+    a->polls += c->kind;
+    build(a, wait_ms, &c->status);
+    timer_init(&c->timer, on_departed, c);
+    list_push_back(&a->w->calls, &c->in_world);
+    timer_start(timers(a), &c->timer, world_between(a->w, 1, world_chance(a->w, 0.05) ? 4000 : 40));
+}
+
+static void on_poll(struct timer *t, void *ctx)
+{
+    struct sim_agent *a = ctx;
+    (void)t;
+    if (a->dead || !a->up)
+        return;
+    if (!a->node)
+        join(a);
+    else if (a->polls == 0)
+        send_status(a, POLL_WAIT_MS);
+}
+
+/* ---- joining ---- */
+
+struct joining {
+    struct world *w;
+    struct sim_agent *agent;
+};
+
+static void on_joined(void *ctx, const struct err *e, int64_t node)
+{
+    struct joining *j = ctx;
+    struct sim_agent *a = j->agent;
+    free(j);
+    if (a->dead || !a->up)
+        return;
+    if (e) {
+        if (a->machine && (e->kind == ERR_CONFLICT || e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND)) {
+            cloud_kill(a->machine, false); /* not wanted: powers off */
+            return;
+        }
+        poll_again(a, true);
+        return;
+    }
+    a->node = node;
+    poll_again(a, false);
+}
+
+static void join(struct sim_agent *a)
+{
+    struct world *w = a->w;
+    struct node_row node = {.total = {.cpus = 4, .memory_mib = 16384},
+        .notice_deadline = WALL_NONE,
+        .joined_at = WALL_NONE,
+        .gone_at = WALL_NONE};
+    if (!w->up || world_now(w) < a->cut_until_ms) {
+        poll_again(a, true);
+        return;
+    }
+    const struct instance *i = a->machine ? model_instance_by_token(w->model, a->machine->token) : NULL;
+    if (a->machine && !i) {
+        cloud_kill(a->machine, false);
+        return;
+    }
+    struct joining *j = mem_alloc(sizeof(*j));
+    *j = (struct joining){w, a};
+    snprintf(node.name, sizeof(node.name), "%.40s", a->key);
+    STR_COPY(node.key_hash, a->key);
+    STR_COPY(node.pool, a->machine ? "" : "base");
+    STR_COPY(node.version, "sim");
+    struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE}};
+    /* Asks again if belayd dies before it answers; the same key is the same node. */
+    timer_start(timers(a), &a->poll, 15000);
+    tick_post(w->tick, &ev, on_joined, j);
+}
+
+/* ---- life ---- */
+
+static void on_restart(struct timer *t, void *ctx)
+{
+    struct sim_agent *a = ctx;
+    (void)t;
+    if (a->dead)
+        return;
+    a->up = true;
+    a->polls = 0;
+    a->rev = 0;
+    a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
+    a->seq = 0;
+    poll_again(a, false);
+}
+
+/* kill -9 of the agent alone: the programs go on, a save under way is lost. */
+static void on_crash(struct timer *t, void *ctx)
+{
+    struct sim_agent *a = ctx;
+    struct world *w = a->w;
+    (void)t;
+    if (a->dead || w->calm)
+        return;
+    a->up = false;
+    w->kills++;
+    timer_stop(timers(a), &a->poll);
+    LIST_FOREACH(&a->attempts, l)
+    {
+        struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
+        timer_stop(timers(a), &x->save_done);
+        if (x->saving && x->stop_after_save)
+            timer_start(timers(a), &x->save_done,
+                world_between(w, 1000, 9000)); /* it begins again after the restart */
+        else
+            x->saving = false;
+    }
+    timer_start(timers(a), &a->restart, world_between(w, 500, 8000));
+    timer_start(timers(a), &a->crash, (int64_t)prng_exponential(&w->prng, 1200000));
+}
+
+void agent_boot(struct world *w, struct sim_machine *m)
+{
+    struct sim_agent *a = mem_alloc(sizeof(*a));
+    static const char reserved[] = "reserved";
+    a->w = w;
+    a->machine = m;
+    a->up = true;
+    a->incarnation = clock_wall(w->vt.timers.clock).ms;
+    a->notice.deadline = WIRE_NONE;
+    if (m) {
+        snprintf(a->key, sizeof(a->key), "key-%s", m->id);
+        m->agent = a;
+    } else {
+        int n = 0;
+        LIST_FOREACH(&w->agents, l) n++;
+        snprintf(a->key, sizeof(a->key), "key-%s-%d", reserved, n);
+    }
+    timer_init(&a->poll, on_poll, a);
+    timer_init(&a->restart, on_restart, a);
+    timer_init(&a->crash, on_crash, a);
+    list_push_back(&w->agents, &a->in_world);
+    timer_start(timers(a), &a->poll, 0);
+    timer_start(timers(a), &a->crash, (int64_t)prng_exponential(&w->prng, 1200000));
+}
+
+void agent_notice(struct sim_agent *a, const char *kind, int64_t deadline_ms)
+{
+    STR_COPY(a->notice.kind, kind);
+    a->notice.deadline = deadline_ms;
+    a->notice.seen = clock_wall(a->w->vt.timers.clock).ms;
+    LIST_FOREACH(&a->attempts, l)
+    {
+        struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
+        if (str_eq(kind, "reclaim"))
+            save_and_stop(x, "reclaimed");
+        else
+            start_save(x, "rebalance");
+    }
+    urgent(a);
+}
+
+void agent_kill(struct sim_agent *a)
+{
+    a->dead = true;
+    a->up = false;
+    a->machine = NULL;
+    timer_stop(timers(a), &a->poll);
+    timer_stop(timers(a), &a->restart);
+    timer_stop(timers(a), &a->crash);
+    for (struct link *l; (l = list_first(&a->attempts));)
+        forget(LIST_ENTRY(l, struct sim_attempt, in_agent));
+}
+
+void agent_destroy_all(struct world *w)
+{
+    for (struct link *l; (l = list_first(&w->calls));)
+        call_free(LIST_ENTRY(l, struct sim_call, in_world));
+    for (struct link *l; (l = list_pop(&w->agents));) {
+        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        agent_kill(a);
+        free(a);
+    }
+}

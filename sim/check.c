@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The promises, looked at after every event. What is committed is kept here a second time, from the change
+ * sets as they are committed, and everything that leaves belayd is held against it.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static int64_t attempt_key(int64_t job, int64_t attempt)
+{
+    return (job << 20) + attempt;
+}
+
+static int compare(struct ckpt_ref a, struct ckpt_ref b)
+{
+    if (a.attempt != b.attempt)
+        return a.attempt < b.attempt ? -1 : 1;
+    return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
+}
+
+/* ---- what is committed ---- */
+
+/* Progress only goes forward, and a job ends once. */
+static void check_job(struct world *w, const struct job_row *r)
+{
+    if (r->id < 1 || r->id > SIM_JOBS_MAX) {
+        world_fail(w, "job number %lld was given out, beyond all that were submitted", (long long)r->id);
+        return;
+    }
+    struct sim_job *j = world_job(w, r->id);
+    if (j->ends > 0)
+        world_fail(w, "job %lld changed after its end", (long long)r->id);
+    if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
+        world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
+    if (compare(r->last_good, j->last_good) < 0)
+        world_fail(w, "job %lld: last good went back from %lld.%lld to %lld.%lld", (long long)r->id,
+            (long long)j->last_good.attempt, (long long)j->last_good.sequence,
+            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+    if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
+        world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
+            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+    if (r->attempts < j->attempts)
+        world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
+    j->seen = r->state;
+    j->last_good = r->last_good;
+    j->attempts = r->attempts;
+    j->ends += r->state == JOB_ENDED;
+}
+
+static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
+{
+    const struct sim_job *j = world_job(w, r->job);
+    if (r->ref.attempt < j->attempts)
+        world_fail(w, "job %lld: a checkpoint of attempt %lld was taken although attempt %lld owns the job",
+            (long long)r->job, (long long)r->ref.attempt, (long long)j->attempts);
+    if (!store_has(w, r->job, r->ref))
+        world_fail(w, "job %lld: checkpoint %lld.%lld was taken but is not in the store", (long long)r->job,
+            (long long)r->ref.attempt, (long long)r->ref.sequence);
+}
+
+void check_committed(struct world *w, const struct db_batch *b)
+{
+    const struct changes *c = &b->changes;
+    for (size_t i = 0; i < c->n_checkpoints; i++) /* before the jobs: they belong to the attempt that was */
+        check_checkpoint(w, &c->checkpoints[i]);
+    for (size_t i = 0; i < c->n_jobs; i++)
+        check_job(w, &c->jobs[i]);
+    for (size_t i = 0; i < c->n_attempts; i++)
+        map_put(&w->attempts, attempt_key(c->attempts[i].job, c->attempts[i].attempt),
+            (void *)(uintptr_t)(c->attempts[i].node + 1));
+    for (size_t i = 0; i < c->n_instances; i++)
+        smap_put(&w->tokens, c->instances[i].token, (void *)(uintptr_t)(c->instances[i].state + 1));
+    for (size_t i = 0; i < c->n_history; i++) {
+        if (c->history[i].id <= w->last_history)
+            world_fail(w, "history number %lld was given twice", (long long)c->history[i].id);
+        w->last_history = c->history[i].id;
+    }
+}
+
+/* ---- what leaves ---- */
+
+void check_launch(struct world *w, const char *token)
+{
+    uintptr_t state = (uintptr_t)smap_get(&w->tokens, token);
+    if (state == 0)
+        world_fail(w, "a launch left under token %s before its intent was committed", token);
+    else if (state - 1 == INSTANCE_GONE)
+        world_fail(w, "a launch left under token %s although its instance is gone", token);
+}
+
+void check_terminate(struct world *w, const char *token)
+{
+    uintptr_t state = (uintptr_t)smap_get(&w->tokens, token);
+    if (state &&
+        (state - 1 == INSTANCE_LAUNCHED || state - 1 == INSTANCE_RUNNING || state - 1 == INSTANCE_INTENDED))
+        world_fail(w, "the machine of token %s was terminated before that was committed", token);
+}
+
+void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
+{
+    uintptr_t owner = (uintptr_t)map_get(&w->attempts, attempt_key(job, attempt));
+    if (owner == 0)
+        world_fail(w, "job %lld attempt %lld was sent to an agent before it was committed", (long long)job,
+            (long long)attempt);
+    else if ((int64_t)owner - 1 != node)
+        world_fail(w, "job %lld attempt %lld was sent to node %lld, which does not own it", (long long)job,
+            (long long)attempt, (long long)node);
+}
+
+void check_model(struct world *w)
+{
+    struct err e = {0};
+    if (w->up && model_check(w->model, &e) != 0)
+        world_fail(w, "the model contradicts itself: %s", e.text);
+}
+
+/* ---- the end ---- */
+
+/* After everything is over: nothing lost, nothing twice, nothing left. */
+void check_end(struct world *w)
+{
+    for (int i = 0; i < w->n_acked; i++) {
+        struct job_row row;
+        struct err e = {0};
+        int64_t id = w->acked[i];
+        const struct sim_job *j = world_job(w, id);
+        if (db_read_job(w->reader, id, &row, &e) != 0)
+            world_fail(w, "job %lld was acknowledged and is lost: %s", (long long)id, e.text);
+        else if (row.state != JOB_ENDED || j->ends != 1)
+            world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
+                sm_name(&job_sm, row.state));
+        else if (!j->cancelled && row.end == END_USER)
+            continue; /* cancelled in a request whose answer was lost */
+        else if (!j->cancelled && row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
+            world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
+                end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
+    }
+    if (cloud_alive(w) > 0)
+        world_fail(w, "%d machines were left behind", cloud_alive(w));
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated provider, behind the same driver table as a real one: idempotent by token, eventually
+ * consistent, refusing, throttling, slow, losing replies after the effect, reclaiming with and without
+ * notice.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum call_kind { CALL_LAUNCH, CALL_LIST, CALL_TERMINATE, CALL_PRICES };
+
+/* One call on its way: first its effect, then its reply. */
+struct cloud_call {
+    struct link in_world;
+    struct world *w;
+    enum call_kind kind;
+    struct timer effect, reply;
+    bool forgotten; /* belayd died */
+    struct err e;   /* what the reply says */
+    bool lost;      /* the effect took place, the reply is an error */
+    char token[65], zone[16], type[64];
+    enum cloud_market market;
+    struct sim_machine *machine;
+    char ids[8][32];
+    size_t n_ids;
+    cloud_launch_fn launched;
+    cloud_list_fn listed;
+    cloud_done_fn done;
+    cloud_prices_fn priced;
+    void *ctx;
+};
+
+static struct sim_machine *by_token(struct world *w, const char *token)
+{
+    for (int i = 0; i < w->n_machines; i++)
+        if (str_eq(w->machines[i]->token, token))
+            return w->machines[i];
+    return NULL;
+}
+
+static struct sim_machine *by_id(struct world *w, const char *id)
+{
+    for (int i = 0; i < w->n_machines; i++)
+        if (str_eq(w->machines[i]->id, id))
+            return w->machines[i];
+    return NULL;
+}
+
+/* ---- machines ---- */
+
+static void on_boot(struct timer *t, void *ctx)
+{
+    struct sim_machine *m = ctx;
+    (void)t;
+    m->state = CLOUD_RUNNING;
+    if (!world_chance(m->w, 0.03)) /* some never come up */
+        agent_boot(m->w, m);
+}
+
+void cloud_kill(struct sim_machine *m, bool reclaimed)
+{
+    struct timers *ts = &m->w->vt.timers;
+    if (m->state == CLOUD_GONE)
+        return;
+    m->state = CLOUD_GONE;
+    m->reclaimed = reclaimed;
+    m->gone_ms = world_now(m->w);
+    timer_stop(ts, &m->boot);
+    timer_stop(ts, &m->reclaim);
+    timer_stop(ts, &m->kill);
+    timer_stop(ts, &m->end);
+    if (m->agent)
+        agent_kill(m->agent);
+    m->agent = NULL;
+}
+
+static void on_kill(struct timer *t, void *ctx)
+{
+    (void)t;
+    cloud_kill(ctx, true);
+}
+
+static void on_end(struct timer *t, void *ctx)
+{
+    (void)t;
+    cloud_kill(ctx, false);
+}
+
+static void on_reclaim(struct timer *t, void *ctx)
+{
+    struct sim_machine *m = ctx;
+    struct world *w = m->w;
+    (void)t;
+    if (w->calm)
+        return;
+    w->reclaims++;
+    if (m->agent && world_chance(w, 0.15)) {
+        agent_notice(m->agent, "rebalance", WIRE_NONE); /* may come to nothing */
+        timer_start(&w->vt.timers, &m->reclaim, world_between(w, 10000, 600000));
+    } else if (world_chance(w, 0.75)) {
+        int64_t notice_ms = world_chance(w, 0.5) ? 120000 : 30000;
+        if (m->agent)
+            agent_notice(m->agent, "reclaim", clock_wall(w->vt.timers.clock).ms + notice_ms);
+        timer_start(&w->vt.timers, &m->kill, notice_ms);
+    } else {
+        cloud_kill(m, true);
+    }
+}
+
+static struct sim_machine *make_machine(struct cloud_call *c)
+{
+    struct world *w = c->w;
+    struct sim_machine *m = mem_alloc(sizeof(*m));
+    if (w->n_machines == SIM_MACHINES_MAX) {
+        world_fail(w, "more than %d machines were launched", SIM_MACHINES_MAX);
+        free(m);
+        return NULL;
+    }
+    m->w = w;
+    snprintf(m->id, sizeof(m->id), "i-%05d", w->n_machines + 1);
+    STR_COPY(m->token, c->token);
+    STR_COPY(m->zone, c->zone);
+    m->market = c->market;
+    m->launched_ms = world_now(w);
+    m->visible_from_ms = m->launched_ms + (world_chance(w, 0.5) ? world_between(w, 0, 20000) : 0);
+    timer_init(&m->boot, on_boot, m);
+    timer_init(&m->reclaim, on_reclaim, m);
+    timer_init(&m->kill, on_kill, m);
+    timer_init(&m->end, on_end, m);
+    timer_start(&w->vt.timers, &m->boot, world_between(w, 5000, 90000));
+    if (m->market == CLOUD_SPOT)
+        timer_start(&w->vt.timers, &m->reclaim, (int64_t)prng_exponential(&w->prng, 900000));
+    w->machines[w->n_machines++] = m;
+    w->launches++;
+    return m;
+}
+
+int cloud_alive(const struct world *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->n_machines; i++)
+        n += w->machines[i]->state != CLOUD_GONE;
+    return n;
+}
+
+/* ---- calls ---- */
+
+static void call_free(struct cloud_call *c)
+{
+    timer_stop(&c->w->vt.timers, &c->effect);
+    timer_stop(&c->w->vt.timers, &c->reply);
+    link_remove(&c->in_world);
+    free(c);
+}
+
+static void do_launch(struct cloud_call *c)
+{
+    c->machine = by_token(c->w, c->token);
+    if (!c->machine)
+        c->machine = make_machine(c);
+}
+
+static void do_terminate(struct cloud_call *c)
+{
+    for (size_t i = 0; i < c->n_ids; i++) {
+        struct sim_machine *m = by_id(c->w, c->ids[i]);
+        if (!m || m->visible_from_ms > world_now(c->w)) {
+            err_set(&c->e, ERR_NOT_FOUND, "no instance %s (yet)", c->ids[i]);
+            return;
+        }
+    }
+    for (size_t i = 0; i < c->n_ids; i++) {
+        struct sim_machine *m = by_id(c->w, c->ids[i]);
+        if (m->state == CLOUD_PENDING || m->state == CLOUD_RUNNING) {
+            m->state = CLOUD_STOPPING;
+            timer_stop(&c->w->vt.timers, &m->boot);
+            timer_start(&c->w->vt.timers, &m->end, world_between(c->w, 100, 20000));
+        }
+    }
+}
+
+static void on_effect(struct timer *t, void *ctx)
+{
+    struct cloud_call *c = ctx;
+    struct world *w = c->w;
+    (void)t;
+    if (c->e.kind == ERR_NONE || c->lost) {
+        if (c->kind == CALL_LAUNCH)
+            do_launch(c);
+        else if (c->kind == CALL_TERMINATE)
+            do_terminate(c);
+    }
+    if (c->forgotten)
+        call_free(c);
+    else
+        timer_start(&w->vt.timers, &c->reply, world_between(w, 0, 300));
+}
+
+static void fill(const struct sim_machine *m, struct cloud_instance *out)
+{
+    *out = (struct cloud_instance){
+        .market = m->market, .state = m->state, .reclaimed = m->reclaimed, .launched_at = WALL_NONE};
+    STR_COPY(out->id, m->id);
+    STR_COPY(out->token, m->token);
+    STR_COPY(out->cluster, m->w->cluster_uid);
+    STR_COPY(out->zone, m->zone);
+    STR_COPY(out->type, "m5.xlarge");
+}
+
+static void reply_launch(const struct cloud_call *c)
+{
+    struct cloud_instance i;
+    if (c->e.kind == ERR_NONE && c->machine) {
+        fill(c->machine, &i);
+        c->launched(c->ctx, NULL, &i);
+    } else {
+        c->launched(c->ctx, &c->e, NULL);
+    }
+}
+
+static void reply_list(const struct cloud_call *c)
+{
+    struct world *w = c->w;
+    struct cloud_instance *list = mem_array((size_t)w->n_machines + 1, sizeof(*list));
+    size_t n = 0;
+    for (int i = 0; i < w->n_machines; i++) {
+        const struct sim_machine *m = w->machines[i];
+        bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000;
+        if (m->visible_from_ms <= world_now(w) && !old)
+            fill(m, &list[n++]);
+    }
+    c->listed(c->ctx, NULL, list, n);
+    free(list);
+}
+
+static void reply_prices(struct cloud_call *c)
+{
+    struct cloud_price list[2] = {{.market = CLOUD_SPOT, .uusd_h = world_between(c->w, 50000, 150000)},
+        {.market = CLOUD_SPOT, .uusd_h = world_between(c->w, 50000, 150000)}};
+    STR_COPY(list[0].zone, "z1");
+    STR_COPY(list[1].zone, "z2");
+    STR_COPY(list[0].type, "m5.xlarge");
+    STR_COPY(list[1].type, "m5.xlarge");
+    c->priced(c->ctx, NULL, list, 2);
+}
+
+static void on_reply(struct timer *t, void *ctx)
+{
+    struct cloud_call *c = ctx;
+    (void)t;
+    link_remove(&c->in_world);
+    if (c->forgotten) {
+        ;
+    } else if (c->kind == CALL_LAUNCH) {
+        reply_launch(c);
+    } else if (c->kind == CALL_TERMINATE) {
+        c->done(c->ctx, c->e.kind ? &c->e : NULL);
+    } else if (c->e.kind) {
+        if (c->kind == CALL_LIST)
+            c->listed(c->ctx, &c->e, NULL, 0);
+        else
+            c->priced(c->ctx, &c->e, NULL, 0);
+    } else if (c->kind == CALL_LIST) {
+        reply_list(c);
+    } else {
+        reply_prices(c);
+    }
+    free(c);
+}
+
+/* What goes wrong with this call. */
+static void choose_fate(struct cloud_call *c)
+{
+    struct world *w = c->w;
+    double p = w->calm ? 0.0 : 1.0;
+    if (c->kind == CALL_LAUNCH && world_chance(w, 0.15 * p)) {
+        err_set(&c->e, ERR_NO_CAPACITY, "no capacity in %s", c->zone);
+    } else if (c->kind == CALL_LAUNCH && world_chance(w, 0.02 * p)) {
+        err_set(&c->e, ERR_CONFIG, "no such image");
+    } else if (world_chance(w, 0.05 * p)) {
+        err_set(&c->e, ERR_THROTTLED, "slow down");
+    } else if (world_chance(w, 0.05 * p)) {
+        err_set(&c->e, ERR_UNAVAILABLE, "503");
+    } else if (world_chance(w, 0.08 * p)) {
+        err_set(&c->e, world_chance(w, 0.5) ? ERR_TIMEOUT : ERR_INVALID, "the reply was lost");
+        c->lost = true;
+    }
+}
+
+static struct cloud_call *call(struct world *w, enum call_kind kind, void *ctx)
+{
+    struct cloud_call *c = mem_alloc(sizeof(*c));
+    c->w = w;
+    c->kind = kind;
+    c->ctx = ctx;
+    timer_init(&c->effect, on_effect, c);
+    timer_init(&c->reply, on_reply, c);
+    list_push_back(&w->cloud_calls, &c->in_world);
+    return c;
+}
+
+static void send(struct cloud_call *c)
+{
+    choose_fate(c);
+    timer_start(&c->w->vt.timers, &c->effect, world_between(c->w, 1, world_chance(c->w, 0.1) ? 20000 : 1000));
+}
+
+/* ---- the driver's table ---- */
+
+struct sim_driver {
+    struct cloud_driver base;
+    struct world *w;
+};
+
+static struct world *world_of(struct cloud_driver *d)
+{
+    return ((struct sim_driver *)d)->w;
+}
+
+static void sim_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+{
+    struct cloud_call *c = call(world_of(d), CALL_LAUNCH, ctx);
+    check_launch(c->w, l->token);
+    STR_COPY(c->token, l->token);
+    STR_COPY(c->zone, l->zone);
+    c->market = l->market;
+    c->launched = done;
+    send(c);
+}
+
+static void sim_list(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
+{
+    struct cloud_call *c = call(world_of(d), CALL_LIST, ctx);
+    (void)region, (void)cluster;
+    c->listed = done;
+    send(c);
+}
+
+static void sim_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n,
+    cloud_done_fn done, void *ctx)
+{
+    struct cloud_call *c = call(world_of(d), CALL_TERMINATE, ctx);
+    (void)region;
+    for (size_t i = 0; i < n && i < 8; i++) {
+        const struct sim_machine *m = by_id(c->w, ids[i]);
+        STR_COPY(c->ids[c->n_ids++], ids[i]);
+        if (m)
+            check_terminate(c->w, m->token);
+    }
+    c->done = done;
+    send(c);
+}
+
+static void sim_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n,
+    cloud_prices_fn done, void *ctx)
+{
+    struct cloud_call *c = call(world_of(d), CALL_PRICES, ctx);
+    (void)region, (void)types, (void)n;
+    c->priced = done;
+    send(c);
+}
+
+static void sim_destroy(struct cloud_driver *d)
+{
+    free(d);
+}
+
+static const struct cloud_driver_ops ops = {
+    .provider = "sim",
+    .spot_notice_ms = 120000,
+    .launch = sim_launch,
+    .list = sim_list,
+    .terminate = sim_terminate,
+    .spot_prices = sim_prices,
+    .destroy = sim_destroy,
+};
+
+struct cloud_driver *cloud_create(struct world *w)
+{
+    struct sim_driver *d = mem_alloc(sizeof(*d));
+    d->base.ops = &ops;
+    d->w = w;
+    return &d->base;
+}
+
+void cloud_forget_calls(struct world *w)
+{
+    LIST_FOREACH(&w->cloud_calls, l)
+    {
+        struct cloud_call *c = LIST_ENTRY(l, struct cloud_call, in_world);
+        c->forgotten = true;
+        if (timer_is_running(&c->reply))
+            call_free(c);
+        else if (world_chance(w, 0.3))
+            call_free(c); /* it never left */
+    }
+}
+
+void cloud_destroy(struct world *w)
+{
+    for (struct link *l; (l = list_first(&w->cloud_calls));)
+        call_free(LIST_ENTRY(l, struct cloud_call, in_world));
+    for (int i = 0; i < w->n_machines; i++) {
+        struct sim_machine *m = w->machines[i];
+        struct timers *ts = &w->vt.timers;
+        timer_stop(ts, &m->boot);
+        timer_stop(ts, &m->reclaim);
+        timer_stop(ts, &m->kill);
+        timer_stop(ts, &m->end);
+        free(m);
+    }
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Simulated users and an operator: they submit, cancel, requeue and drain, remember what they were told, and
+ * ask again when belayd died before it answered.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <signal.h>
+#include <stdlib.h>
+
+struct wish {
+    struct world *w;
+    int64_t job;
+};
+
+static const char script[] = "#!/bin/sh\ntrue\n";
+
+/* ---- submit ---- */
+
+struct submission {
+    struct world *w;
+};
+
+static void on_submitted(void *ctx, const struct err *e, int64_t id)
+{
+    struct submission *s = ctx;
+    struct world *w = s->w;
+    if (e) {
+        w->n_submits--; /* refused, or nobody knows: again later */
+    } else {
+        for (int i = 0; i < w->n_acked; i++)
+            if (w->acked[i] == id)
+                world_fail(w, "job number %lld was given out twice", (long long)id);
+        struct sim_job *j = world_job(w, id);
+        j->id = id;
+        w->acked[w->n_acked++] = id;
+    }
+    free(s);
+}
+
+/* What a job does is known to the world by its number, whether or not its user ever got an answer. */
+static void submit(struct world *w)
+{
+    struct job_row row = {
+        .need = {.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)},
+        .ckpt_keep = 3,
+        .ckpt_signal = SIGUSR1,
+        .method = CKPT_COOP,
+        .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000)};
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
+    STR_COPY(row.name, "sim");
+    STR_COPY(row.user, "ann");
+    if (world_chance(w, 0.2))
+        STR_COPY(row.pool, "burst");
+    row.market = (enum market_wish)world_between(w, 0, 2);
+    struct submission *s = mem_alloc(sizeof(*s));
+    *s = (struct submission){.w = w};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec}};
+    w->n_submits++;
+    tick_post(w->tick, &ev, on_submitted, s);
+}
+
+/* ---- changing their minds ---- */
+
+static void on_cancelled(void *ctx, const struct err *e, int64_t id)
+{
+    struct wish *x = ctx;
+    (void)id;
+    if (!e)
+        world_job(x->w, x->job)->cancelled = true;
+    free(x);
+}
+
+static void on_done(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)e, (void)id;
+}
+
+static void change_a_job(struct world *w)
+{
+    if (w->n_acked == 0)
+        return;
+    int64_t job = w->acked[world_between(w, 0, w->n_acked - 1)];
+    struct event ev = {.type = world_chance(w, 0.4) ? EV_CANCEL : EV_REQUEUE, .cancel = {.job = job}};
+    STR_COPY(ev.cancel.by, "ann");
+    if (ev.type == EV_CANCEL) {
+        struct wish *x = mem_alloc(sizeof(*x));
+        *x = (struct wish){w, job};
+        tick_post(w->tick, &ev, on_cancelled, x);
+    } else {
+        tick_post(w->tick, &ev, on_done, NULL);
+    }
+}
+
+static void drain_a_node(struct world *w)
+{
+    const struct link *l = list_first(model_nodes(w->model));
+    int64_t skip = world_between(w, 0, 3);
+    while (l && skip-- > 0)
+        l = list_next(model_nodes(w->model), l);
+    if (!l)
+        return;
+    struct event ev = {.type = world_chance(w, 0.5) ? EV_DRAIN : EV_UNDRAIN,
+        .drain = {.node = LIST_ENTRY(l, struct node, in_all)->row.id}};
+    tick_post(w->tick, &ev, on_done, NULL);
+}
+
+/* Reserved nodes must not stay drained, or the last jobs may have nowhere to run. */
+static void undrain_all(struct world *w)
+{
+    LIST_FOREACH(model_nodes(w->model), l)
+    {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        struct event ev = {.type = EV_UNDRAIN, .undrain = {.node = n->row.id}};
+        if (n->row.drain)
+            tick_post(w->tick, &ev, on_done, NULL);
+    }
+}
+
+/* ---- time ---- */
+
+static void on_user(struct timer *t, void *ctx)
+{
+    struct world *w = ctx;
+    (void)t;
+    if (w->up && w->n_submits < w->n_jobs)
+        submit(w);
+    else if (w->up && !w->calm && world_chance(w, 0.3))
+        change_a_job(w);
+    else if (w->up && !w->calm && world_chance(w, 0.2))
+        drain_a_node(w);
+    else if (w->up && w->calm)
+        undrain_all(w);
+    timer_start(
+        &w->vt.timers, &w->user_timer, world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
+}
+
+void users_start(struct world *w)
+{
+    timer_init(&w->user_timer, on_user, w);
+    timer_start(&w->vt.timers, &w->user_timer, 10);
+}
+
+void users_stop(struct world *w)
+{
+    timer_stop(&w->vt.timers, &w->user_timer);
+}
+
+/* Everything was submitted and has ended. */
+bool users_done(const struct world *w)
+{
+    struct model_counts c;
+    if (!w->up || w->committing || w->n_submits < w->n_jobs)
+        return false;
+    model_counts(w->model, &c);
+    return c.pending == 0 && c.running == 0;
+}

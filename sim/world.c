@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated world put together (see world.h): belayd's life and death, its disk, and the course of one
+ * run.
+ */
+#include "sim/world.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/effects.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_WALL_MS 1767225600000LL /* 2026-01-01 */
+#define TROUBLE_MS (3 * 3600 * 1000)  /* how long things go wrong */
+#define CALM_MS (48LL * 3600 * 1000)  /* how long it may take to end after that */
+#define EVENTS_MAX 3000000
+
+/* ---- small things ---- */
+
+int64_t world_now(const struct world *w)
+{
+    return clock_mono(w->vt.timers.clock).ms;
+}
+
+struct stamp world_stamp(const struct world *w)
+{
+    return (struct stamp){.wall = clock_wall(w->vt.timers.clock), .mono = clock_mono(w->vt.timers.clock)};
+}
+
+bool world_chance(struct world *w, double p)
+{
+    return prng_chance(&w->prng, p);
+}
+
+int64_t world_between(struct world *w, int64_t min, int64_t max)
+{
+    return prng_range(&w->prng, min, max);
+}
+
+void world_fail(struct world *w, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    if (w->failure[0])
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    snprintf(w->failure, sizeof(w->failure), "at %lld ms, event %lld: %s", (long long)world_now(w),
+        (long long)w->events, text);
+}
+
+/* A job's nature follows from its number and the seed, so that it is known even if nobody was told the
+ * number. */
+struct sim_job *world_job(struct world *w, int64_t id)
+{
+    struct sim_job *j = &w->jobs[id >= 1 && id <= SIM_JOBS_MAX ? id - 1 : 0];
+    if (j->total_steps == 0) {
+        struct prng p;
+        prng_init(&p, w->seed * 1000003u + (uint64_t)id);
+        j->total_steps = prng_range(&p, 10, prng_chance(&p, 0.2) ? 60000 : 3000);
+        j->fails = prng_chance(&p, 0.1);
+    }
+    return j;
+}
+
+/* ---- belayd's disk ---- */
+
+static void commit_now(struct world *w, bool tell)
+{
+    struct err e = {0};
+    const struct db_batch *b = w->committing;
+    int rc;
+    w->committing = NULL;
+    if (world_now(w) < w->full_until_ms) {
+        rc = err_set(&e, ERR_NO_SPACE, "no space left on the simulated disk");
+    } else {
+        rc = db_commit(w->db, b, &e);
+        if (rc == 0)
+            check_committed(w, b);
+        else
+            world_fail(w, "a commit failed: %s", e.text);
+    }
+    if (tell)
+        tick_committed(w->tick, rc, &e);
+}
+
+static void on_commit_timer(struct timer *t, void *ctx)
+{
+    (void)t;
+    commit_now(ctx, true);
+}
+
+static void start_commit(struct commit_port *port, const struct db_batch *b)
+{
+    struct world *w = (struct world *)((char *)port - offsetof(struct world, port));
+    w->committing = b;
+    if (world_chance(w, 0.3))
+        commit_now(w, true);
+    else
+        timer_start(&w->vt.timers, &w->commit_timer, world_between(w, 0, world_chance(w, 0.1) ? 500 : 10));
+}
+
+/* ---- belayd's life ---- */
+
+static void on_effects(void *ctx, const struct db_batch *committed)
+{
+    struct world *w = ctx;
+    effects_release(committed, w->sessions, w->provision);
+}
+
+static void on_fatal(void *ctx, const struct err *e)
+{
+    world_fail(ctx, "belayd gave up: %s", e->text);
+}
+
+static char *user_data(void *ctx, const struct instance_row *i, const struct provision_pool *pool)
+{
+    (void)ctx, (void)pool;
+    return mem_printf("#!/bin/sh\n# %s\n", i->token);
+}
+
+static void post_offer(struct world *w, const char *zone, enum market market, int rank)
+{
+    struct offer_row o = {.market = market,
+        .rank = rank,
+        .total = {.cpus = 4, .memory_mib = 16384},
+        .price_uusd_h = market == MARKET_SPOT ? 80000 : 192000,
+        .on_demand_uusd_h = 192000,
+        .avoid_until = MONO_NONE};
+    STR_COPY(o.pool, "burst");
+    STR_COPY(o.zone, zone);
+    STR_COPY(o.type, "m5.xlarge");
+    struct event ev = {.type = EV_OFFER, .offer = &o};
+    tick_post(w->tick, &ev, NULL, NULL);
+}
+
+static void post_pools(struct world *w)
+{
+    struct pool_row base = {.max_nodes = 100, .usd_per_hour_uusd = 50000};
+    struct pool_row burst = {.elastic = true,
+        .max_nodes = 6,
+        .idle_timeout_ms = 90000,
+        .cooldown_ms = 60000,
+        .boot_timeout_ms = 300000,
+        .refusal_backoff_ms = 20000};
+    struct event ev = {.type = EV_POOL, .pool = &base};
+    STR_COPY(base.name, "base");
+    tick_post(w->tick, &ev, NULL, NULL);
+    STR_COPY(burst.name, "burst");
+    STR_COPY(burst.provider, "sim");
+    STR_COPY(burst.region, "r1");
+    ev.pool = &burst;
+    tick_post(w->tick, &ev, NULL, NULL);
+    post_offer(w, "z1", MARKET_SPOT, 0);
+    post_offer(w, "z2", MARKET_SPOT, 0);
+    post_offer(w, "z1", MARKET_ON_DEMAND, 1);
+}
+
+static void make_parts(struct world *w)
+{
+    struct timers *ts = &w->vt.timers;
+    w->port.start = start_commit;
+    w->planner = planner_create();
+    w->tick = tick_create(&(struct tick_options){.model = w->model,
+        .planner = w->planner,
+        .timers = ts,
+        .commit = &w->port,
+        .effects = on_effects,
+        .fatal = on_fatal,
+        .ctx = w});
+    w->sessions = sessions_create(&(struct sessions_options){.tick = w->tick,
+        .timers = ts,
+        .reader = w->reader,
+        .boots = w->boots,
+        .lease_ms = 30000,
+        .sync_ms = 10000,
+        .kill_wait_ms = 5000});
+    w->provision = provision_create(&(struct provision_options){.tick = w->tick,
+        .timers = ts,
+        .prng = &w->prng,
+        .cluster_uid = w->cluster_uid,
+        .sweep_ms = 60000,
+        .busy_sweep_ms = 5000,
+        .settle_ms = 60000,
+        .price_ms = 300000,
+        .user_data = user_data,
+        .ctx = w});
+    provision_add_pool(
+        w->provision, &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1"});
+}
+
+static void start_belayd(struct world *w)
+{
+    struct db_meta meta;
+    struct err e = {0};
+    struct model_options o = {.lease_ms = 30000};
+    if (db_boot(w->db, &meta, &e) != 0) {
+        world_fail(w, "the database does not open again: %s", e.text);
+        return;
+    }
+    STR_COPY(w->cluster_uid, meta.cluster_uid);
+    STR_COPY(o.cluster_uid, meta.cluster_uid);
+    w->boots = meta.boots;
+    w->model = model_create(&o);
+    if (db_load(w->db, w->model, world_stamp(w), &e) != 0)
+        world_fail(w, "the database does not load: %s", e.text);
+    make_parts(w);
+    w->up = true;
+    post_pools(w);
+    provision_start(w->provision);
+}
+
+/* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not happened. */
+static void kill_belayd(struct world *w)
+{
+    w->crashes++;
+    w->up = false;
+    timer_stop(&w->vt.timers, &w->commit_timer);
+    if (w->committing && world_chance(w, 0.5))
+        commit_now(w, false);
+    w->committing = NULL;
+    cloud_forget_calls(w);
+    tick_destroy(w->tick); /* it answers what it had; the rest finds its connection broken below */
+    provision_destroy(w->provision);
+    sessions_destroy(w->sessions);
+    planner_destroy(w->planner);
+    model_destroy(w->model);
+    LIST_FOREACH(&w->calls, l)
+    {
+        struct sim_call *c = LIST_ENTRY(l, struct sim_call, in_world);
+        if (c->sent && !c->desired && !timer_is_running(&c->timer))
+            agent_call_broken(c);
+    }
+    w->provision = NULL;
+    w->sessions = NULL;
+    w->tick = NULL;
+    w->planner = NULL;
+    w->model = NULL;
+}
+
+static void on_restart(struct timer *t, void *ctx)
+{
+    (void)t;
+    start_belayd(ctx);
+}
+
+static void on_crash(struct timer *t, void *ctx)
+{
+    struct world *w = ctx;
+    (void)t;
+    if (w->calm)
+        return;
+    if (w->up) {
+        kill_belayd(w);
+        timer_start(
+            &w->vt.timers, &w->restart_timer, world_between(w, 100, world_chance(w, 0.2) ? 120000 : 3000));
+    }
+    timer_start(&w->vt.timers, &w->crash_timer, (int64_t)prng_exponential(&w->prng, 600000));
+}
+
+/* ---- trouble ---- */
+
+static void cut_an_agent(struct world *w)
+{
+    int64_t skip = world_between(w, 0, 5);
+    LIST_FOREACH(&w->agents, l)
+    {
+        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        if (!a->dead && skip-- <= 0) {
+            a->cut_until_ms = world_now(w) + world_between(w, 1000, 180000);
+            return;
+        }
+    }
+}
+
+static void on_trouble(struct timer *t, void *ctx)
+{
+    struct world *w = ctx;
+    (void)t;
+    if (world_now(w) >= TROUBLE_MS) {
+        w->calm = true;
+        return;
+    }
+    if (world_chance(w, 0.7))
+        cut_an_agent(w);
+    else if (world_chance(w, 0.2))
+        w->full_until_ms = world_now(w) + world_between(w, 500, 60000);
+    else if (world_chance(w, 0.3)) /* somebody sets the clock */
+        vtimers_set_wall(&w->vt, clock_wall(w->vt.timers.clock).ms + world_between(w, -5000, 5000));
+    timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
+}
+
+/* ---- one run ---- */
+
+static void begin(struct world *w, uint64_t seed)
+{
+    struct err e = {0};
+    w->seed = seed;
+    prng_init(&w->prng, seed);
+    vtimers_init(&w->vt, START_WALL_MS);
+    if (db_open(":memory:", &w->db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
+        world_fail(w, "no database: %s", e.text);
+        return;
+    }
+    w->n_jobs = (int)world_between(w, 1, 12);
+    w->driver = cloud_create(w);
+    timer_init(&w->commit_timer, on_commit_timer, w);
+    timer_init(&w->crash_timer, on_crash, w);
+    timer_init(&w->restart_timer, on_restart, w);
+    timer_init(&w->trouble_timer, on_trouble, w);
+    timer_start(&w->vt.timers, &w->crash_timer, (int64_t)prng_exponential(&w->prng, 600000));
+    timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
+    start_belayd(w);
+    users_start(w);
+    for (int64_t n = world_between(w, 0, 2); n > 0; n--)
+        agent_boot(w, NULL);
+}
+
+/* Early when all is done: then trouble would only stir an empty house. */
+static bool is_over(struct world *w)
+{
+    if (users_done(w))
+        w->calm = true;
+    return users_done(w) && cloud_alive(w) == 0;
+}
+
+static void end(struct world *w)
+{
+    if (w->up) {
+        w->crashes--;
+        kill_belayd(w);
+    }
+    users_stop(w);
+    agent_destroy_all(w);
+    cloud_destroy(w);
+    w->driver->ops->destroy(w->driver);
+    for (int i = 0; i < SIM_JOBS_MAX; i++)
+        free(w->store[i].manifests);
+    map_deinit(&w->attempts);
+    smap_deinit(&w->tokens);
+    db_reader_close(w->reader);
+    db_close(w->db);
+    vtimers_deinit(&w->vt);
+}
+
+static void report(const struct world *w, struct sim_result *r)
+{
+    *r = (struct sim_result){.events = w->events,
+        .crashes = w->crashes,
+        .reclaims = w->reclaims,
+        .kills = w->kills,
+        .launches = w->launches,
+        .saves = w->saves,
+        .jobs = w->n_acked,
+        .virtual_ms = world_now(w)};
+    STR_COPY(r->failure, w->failure);
+}
+
+void sim_run(uint64_t seed, struct sim_result *ret_result)
+{
+    struct world *w = mem_alloc(sizeof(*w));
+    begin(w, seed);
+    while (!w->failure[0] && !is_over(w)) {
+        if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
+            world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted", cloud_alive(w),
+                w->n_submits, w->n_jobs);
+            break;
+        }
+        if (!vtimers_run_next(&w->vt))
+            world_fail(w, "nothing is going to happen any more");
+        check_model(w);
+    }
+    if (!w->failure[0])
+        check_end(w);
+    report(w, ret_result);
+    end(w);
+    free(w);
+}

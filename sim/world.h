@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A simulated world: the real core, tick, sessions, provisioning and database, in virtual time, against a
+ * provider, agents, a checkpoint store and users that are played from one seed, with everything that can go
+ * wrong going wrong. A seed that fails replays exactly.
+ *
+ *   users --submit, cancel, requeue, drain--> [ belayd's own code ] --launch, list, terminate--> cloud
+ *                                                 ^  |                                             |
+ *                                                 |  v wire messages, encoded and decoded          v
+ *                                               agents <----------- machines, boots, notices, kills
+ *                                                 |
+ *                                                 v save, fence, restore
+ *                                               store
+ *
+ * belayd is "killed" between any two events and in the middle of commits, and comes back from its database.
+ * The checks (check.c) are the five promises, looked at after every event.
+ */
+#ifndef BELAY_SIM_WORLD_H
+#define BELAY_SIM_WORLD_H
+
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/vtimers.h"
+#include "base/wire/wire.h"
+#include "cloud/driver.h"
+#include "db/db.h"
+#include "scheduler/provision.h"
+#include "scheduler/sessions.h"
+#include "scheduler/tick.h"
+
+#define SIM_JOBS_MAX 64
+#define SIM_MACHINES_MAX 4096
+#define SIM_MANIFESTS_MAX 256
+#define STEP_MS 100 /* one step of a simulated program */
+
+struct world;
+
+/* ---- store.c: one job's checkpoints, with the store's own rules ---- */
+struct sim_manifest {
+    struct ckpt_ref ref;
+    int64_t steps;
+    bool damaged;
+};
+
+struct sim_store_job {
+    int64_t fence;
+    struct sim_manifest *manifests;
+    size_t n;
+};
+
+void store_fence(struct world *w, int64_t job, int64_t attempt);
+/* False: fenced. */
+bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
+/* The newest sound one of an attempt before `attempt`; ref.attempt 0: none. Sets damaged ones aside, counting
+ * them. */
+struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged);
+bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
+
+/* ---- cloud.c ---- */
+struct sim_machine {
+    struct world *w;
+    char id[32];
+    char token[65];
+    enum cloud_market market;
+    char zone[16];
+    enum cloud_state state;
+    bool reclaimed;
+    int64_t launched_ms;     /* monotonic */
+    int64_t visible_from_ms; /* listings lag */
+    int64_t gone_ms;
+    struct timer boot, reclaim, kill, end;
+    struct sim_agent *agent;
+};
+
+struct cloud_driver *cloud_create(struct world *w);
+void cloud_destroy(struct world *w);
+void cloud_forget_calls(struct world *w); /* belayd died: nobody waits for replies any more */
+void cloud_kill(struct sim_machine *m, bool reclaimed);
+int cloud_alive(const struct world *w);
+
+/* ---- agent.c ---- */
+enum sim_phase { SIM_RESTORING, SIM_RUNNING, SIM_ENDED };
+
+struct sim_attempt {
+    struct sim_agent *agent;
+    struct link in_agent;
+    int64_t job, attempt;
+    enum sim_phase phase;
+    int64_t base_steps;  /* restored */
+    int64_t ran_from_ms; /* monotonic, when running began */
+    struct ckpt_ref restored;
+    int damaged;
+    int64_t started_wall;
+    int64_t sequence, acked, saving_steps;
+    struct wire_checkpoint *saved;
+    size_t n_saved;
+    bool saving, stop_after_save;
+    const char *stop_reason;
+    char save_cause[16];
+    int64_t failed_saves;
+    char end[16];
+    int64_t exit_code;
+    struct timer finish, save_done, periodic;
+    int64_t every_ms;
+};
+
+struct sim_agent {
+    struct world *w;
+    struct link in_world;
+    struct sim_machine *machine; /* NULL: reserved */
+    char key[65];
+    int64_t node; /* 0: not joined */
+    bool dead, up;
+    int64_t cut_until_ms; /* partitioned */
+    int64_t incarnation, seq, rev;
+    struct wire_notice notice;
+    struct list attempts;
+    struct timer poll, restart, crash;
+    int polls; /* under way */
+    int tries;
+};
+
+void agent_boot(struct world *w, struct sim_machine *m);
+void agent_kill(struct sim_agent *a); /* with its machine */
+void agent_notice(struct sim_agent *a, const char *kind, int64_t deadline_ms);
+void agent_destroy_all(struct world *w);
+struct sim_call;
+void agent_call_broken(struct sim_call *c); /* belayd died while it held the request */
+
+/* ---- users.c ---- */
+void users_start(struct world *w);
+bool users_done(const struct world *w);
+void users_stop(struct world *w);
+
+/* ---- world.c ---- */
+struct sim_job {
+    int64_t id; /* 0: not acknowledged */
+    int64_t total_steps;
+    bool fails, cancelled;
+    enum job_state seen;
+    struct ckpt_ref last_good;
+    int64_t attempts, ends;
+};
+
+/* A request on the wire: dies with belayd. */
+struct sim_call {
+    struct link in_world;
+    struct world *w;
+    struct sim_agent *agent;
+    int64_t incarnation;
+    int kind;
+    struct timer timer;
+    struct wire_status status;
+    struct wire_desired *desired; /* its copy, on the way back */
+    bool sent;
+};
+
+struct world {
+    uint64_t seed;
+    struct prng prng;
+    struct vtimers vt;
+    struct db *db;
+    struct db_reader *reader;
+    /* belayd, while it is up */
+    bool up;
+    int64_t boots;
+    struct model *model;
+    struct planner *planner;
+    struct tick *tick;
+    struct sessions *sessions;
+    struct provision *provision;
+    struct commit_port port;
+    const struct db_batch *committing;
+    struct timer commit_timer, crash_timer, restart_timer;
+    struct cloud_driver *driver;
+    char cluster_uid[17];
+    int64_t full_until_ms;
+    /* the rest of the world */
+    struct list calls;
+    struct list agents;
+    struct sim_machine *machines[SIM_MACHINES_MAX];
+    int n_machines;
+    struct list cloud_calls;
+    struct sim_store_job store[SIM_JOBS_MAX];
+    struct sim_job jobs[SIM_JOBS_MAX]; /* by id - 1 */
+    int n_jobs;                        /* wanted */
+    int64_t acked[SIM_JOBS_MAX];
+    int n_acked, n_submits;
+    struct timer user_timer, trouble_timer;
+    bool calm; /* no more trouble: let it end */
+    /* what is committed, as the checks keep it */
+    struct map attempts; /* job * 2^20 + attempt -> node + 1 */
+    struct smap tokens;  /* token -> instance state + 1 */
+    int64_t last_history;
+    /* counters */
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves;
+    char failure[512]; /* the first broken promise */
+};
+
+int64_t world_now(const struct world *w);
+struct stamp world_stamp(const struct world *w);
+bool world_chance(struct world *w, double p);
+int64_t world_between(struct world *w, int64_t min, int64_t max);
+void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct sim_job *world_job(struct world *w, int64_t id);
+
+/* ---- check.c ---- */
+void check_committed(struct world *w, const struct db_batch *b);
+void check_model(struct world *w);
+void check_launch(struct world *w, const char *token);
+void check_terminate(struct world *w, const char *token);
+void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node);
+void check_end(struct world *w);
+
+struct sim_result {
+    char failure[512]; /* "": every promise held */
+    int64_t events, crashes, reclaims, kills, launches, saves, jobs;
+    int64_t virtual_ms;
+};
+
+/* One life of a world. */
+void sim_run(uint64_t seed, struct sim_result *ret_result);
+
+#endif
