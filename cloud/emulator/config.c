@@ -24,6 +24,7 @@ struct reading {
     const char *file;
     struct emulator_config *c;
     struct err *e;
+    const struct yaml_node *pool; /* that is being read */
 };
 
 /* ---- Small readers ---- */
@@ -112,7 +113,7 @@ static void read_keys(struct reading *rd)
         rd->c->n_keys = k + 1;
     }
     if (rd->c->n_keys == 0)
-        yaml_reader_fail(&rd->r, seq, "keys: at least one access key is needed to sign requests with");
+        yaml_reader_fail(&rd->r, NULL, "keys: at least one access key is needed to sign requests with");
 }
 
 static void read_metadata(struct reading *rd)
@@ -135,22 +136,22 @@ static void read_subnets(struct reading *rd)
         return;
     rd->c->subnets = mem_array(map->n_items + 1, sizeof(*rd->c->subnets));
     for (size_t k = 0; k < map->n_items; k++) {
-        const char *zone = word_at(&rd->r, map->items[k], 0);
+        const struct yaml_node *zone = map->items[k];
         struct ec2_subnet *s = &rd->c->subnets[rd->c->n_subnets];
-        if (!zone)
-            return;
-        if (!str_is_name(map->items[k]->key, NAME_TEXT_MAX)) {
-            yaml_reader_fail(&rd->r, map->items[k], "subnets: expected SUBNET: ZONE");
+        if (zone->type != YAML_SCALAR || !str_is_name(zone->key, NAME_TEXT_MAX) ||
+            !str_is_name(zone->text, NAME_TEXT_MAX)) {
+            yaml_reader_fail(&rd->r, zone, "expected SUBNET: ZONE, both names");
             return;
         }
-        STR_COPY(s->id, map->items[k]->key);
-        STR_COPY(s->zone, zone);
+        STR_COPY(s->id, zone->key);
+        STR_COPY(s->zone, zone->text);
         rd->c->n_subnets++;
     }
 }
 
 static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_follow *f)
 {
+    const struct yaml_node *node = yaml_opt(r, "trace");
     const char *name = yaml_opt_str(r, "trace", PATH_TEXT_MAX, NULL);
     f->speed = yaml_opt_i64(r, "speed", 1, 1000000, 1);
     f->offset = yaml_opt_i64(r, "offset", 0, TRACE_TICKS_MAX, 0);
@@ -160,7 +161,7 @@ static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_
     char *path = resolve(rd->file, name);
     struct err e;
     if (trace_load(path, &f->trace, &e) < 0)
-        yaml_reader_fail(r, yaml_opt(r, "trace"), "trace: %s", e.text);
+        yaml_reader_fail(r, node, "%s", e.text);
     free(path);
 }
 
@@ -179,7 +180,8 @@ static void read_side(
         read_trace(rd, &r, &p->follow);
     bool has_price = p->price_uusd_h[market] > 0 || (market == CLOUD_SPOT && p->follow.trace.prices_uusd_h);
     if (r.rc == 0 && !has_price)
-        yaml_reader_fail(&r, map, "usd_per_hour: the usual price of %s is not known; say one", p->type);
+        yaml_reader_fail(
+            &r, map ? map : rd->pool, "usd_per_hour: the usual price of %s is not known; say one", p->type);
     finish_inner(rd, &r);
 }
 
@@ -192,9 +194,9 @@ static void add_pool(struct reading *rd, const struct yaml_node *spot, const str
     STR_COPY(p.type, type);
     for (size_t k = 0; k < c->n_pools; k++)
         if (str_eq(c->pools[k].zone, zone) && str_eq(c->pools[k].type, type))
-            yaml_reader_fail(&rd->r, spot, "pools: %s %s is given twice", zone, type);
+            yaml_reader_fail(&rd->r, rd->pool, "the pool %s %s is given twice", zone, type);
     if (c->n_pools == MARKET_POOLS_MAX)
-        yaml_reader_fail(&rd->r, spot, "pools: more than %d", MARKET_POOLS_MAX);
+        yaml_reader_fail(&rd->r, rd->pool, "more than %d pools", MARKET_POOLS_MAX);
     if (rd->r.rc < 0)
         return;
     read_side(rd, on_demand, CLOUD_ON_DEMAND, &p);
@@ -207,6 +209,7 @@ static void read_pool(struct reading *rd, const struct yaml_node *map)
 {
     struct yaml_reader r;
     init_inner(rd, &r, map);
+    rd->pool = map;
     const struct yaml_node *zones = yaml_opt(&r, "zone"), *types = yaml_opt(&r, "type");
     const struct yaml_node *spot = yaml_opt_map(&r, "spot"), *on_demand = yaml_opt_map(&r, "on_demand");
     if (n_words(zones) == 0 || n_words(types) == 0)
@@ -226,7 +229,7 @@ static void read_pools(struct reading *rd)
     for (size_t k = 0; seq && k < seq->n_items && rd->r.rc == 0; k++)
         read_pool(rd, seq->items[k]);
     if (rd->c->n_pools == 0)
-        yaml_reader_fail(&rd->r, seq, "pools: at least one is needed");
+        yaml_reader_fail(&rd->r, NULL, "pools: at least one is needed");
 }
 
 /* ---- Events ---- */
@@ -257,7 +260,7 @@ static void read_script_entry(struct reading *rd, const struct yaml_node *map, s
 {
     struct err e;
     if (map->type != YAML_MAPPING) {
-        yaml_reader_fail(&rd->r, map, "events: expected a mapping: {at: 10s, reclaim: {...}}");
+        yaml_reader_fail(&rd->r, map, "expected a mapping: {at: 10s, reclaim: {...}}");
         return;
     }
     json_t *event = to_json(map);
@@ -268,10 +271,10 @@ static void read_script_entry(struct reading *rd, const struct yaml_node *map, s
         at = number;
     }
     if (!at || time_parse_duration(at, false, &s->at_ms, &e) < 0)
-        yaml_reader_fail(&rd->r, map, "events: at: expected the time after the start (10s, 2m)");
+        yaml_reader_fail(&rd->r, map, "at: expected the time after the start (10s, 2m)");
     json_object_del(event, "at");
     if (rd->r.rc == 0 && region_event_parse(event, &s->event, &e) < 0)
-        yaml_reader_fail(&rd->r, map, "events: %s", e.text);
+        yaml_reader_fail(&rd->r, map, "%s", e.text);
     json_decref(event);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     GET  /state                  every instance, pool and counter
- *     GET  /events?after=N&max=M   the journal after entry N
- *     POST /events                 makes something happen (region_event.h)
+ *     GET  /state                           every instance, pool and counter
+ *     GET  /events?after=N&max=M&wait_s=S   the journal after entry N, waiting for one up to S seconds
+ *     POST /events                          makes something happen (region_event.h)
  */
 #include "cloud/emulator/control.h"
 #include "base/mem.h"
@@ -13,6 +13,7 @@
 #define BODY_MAX (1u << 20)
 #define EVENTS_MAX 1000
 #define JOURNAL_PAGE 10000
+#define WAIT_S_MAX 60
 
 /* ---- GET /state ---- */
 
@@ -176,18 +177,71 @@ static int read_query(struct http_exchange *x, const char *name, int64_t min, in
     return text ? str_to_i64(text, min, max, name, ret_n, e) : 0;
 }
 
-static int get_events(struct emulator *em, struct http_exchange *x, json_t **ret_reply, struct err *e)
-{
+/* ---- GET /events, now or when there are some ---- */
+
+struct waiter {
+    struct link link; /* in emulator.waiters */
+    struct emulator *em;
+    struct http_exchange *x;
     int64_t after, max;
+};
+
+static void reply_events(struct emulator *em, struct http_exchange *x, int64_t after, int64_t max)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "last_seq", json_integer(em->region.journal.last_seq));
+    json_object_set_new(o, "events", journal_after(&em->region.journal, after, (size_t)max));
+    reply_json(x, o);
+}
+
+static void waiter_free(struct waiter *w)
+{
+    link_remove(&w->link);
+    free(w);
+}
+
+static void on_waited(void *ctx, struct http_exchange *x)
+{
+    struct waiter *w = ctx;
+    reply_events(w->em, x, w->after, w->max);
+    waiter_free(w);
+}
+
+static void on_waiter_gone(void *ctx, struct http_exchange *x)
+{
+    (void)x;
+    waiter_free(ctx);
+}
+
+void control_wake(struct emulator *em)
+{
+    LIST_FOREACH(&em->waiters, l)
+    {
+        struct waiter *w = LIST_ENTRY(l, struct waiter, link);
+        if (em->region.journal.last_seq > w->after)
+            on_waited(w, w->x);
+    }
+}
+
+static int get_events(struct emulator *em, struct http_exchange *x, struct err *e)
+{
+    int64_t after, max, wait_s;
     int rc = read_query(x, "after", 0, INT64_MAX, 0, &after, e);
     if (rc == 0)
         rc = read_query(x, "max", 1, JOURNAL_PAGE, JOURNAL_PAGE, &max, e);
+    if (rc == 0)
+        rc = read_query(x, "wait_s", 0, WAIT_S_MAX, 0, &wait_s, e);
     if (rc < 0)
         return rc;
     region_advance(&em->region, emulator_now(em));
-    *ret_reply = json_object();
-    json_object_set_new(*ret_reply, "last_seq", json_integer(em->region.journal.last_seq));
-    json_object_set_new(*ret_reply, "events", journal_after(&em->region.journal, after, (size_t)max));
+    if (wait_s == 0 || em->region.journal.last_seq > after) {
+        reply_events(em, x, after, max);
+        return 0;
+    }
+    struct waiter *w = mem_alloc(sizeof(*w));
+    *w = (struct waiter){.em = em, .x = x, .after = after, .max = max};
+    list_push_back(&em->waiters, &w->link);
+    http_exchange_wait(x, SECONDS_MS(wait_s), on_waited, on_waiter_gone, w);
     return 0;
 }
 
@@ -200,7 +254,7 @@ void control_handle(void *ctx, struct http_exchange *x, const struct http_server
     if (str_eq(r->path, "/state") && str_eq(r->method, "GET"))
         reply = control_state(&em->region, emulator_now(em));
     else if (str_eq(r->path, "/events") && str_eq(r->method, "GET"))
-        rc = get_events(em, x, &reply, &e);
+        rc = get_events(em, x, &e);
     else if (str_eq(r->path, "/events") && str_eq(r->method, "POST"))
         rc = control_events(&em->region, r->body, r->body_len, emulator_now(em), &reply, &e);
     else
@@ -208,7 +262,7 @@ void control_handle(void *ctx, struct http_exchange *x, const struct http_server
             r->method, r->path);
     if (rc < 0)
         http_reply_err(x, &e);
-    else
+    else if (reply)
         reply_json(x, reply);
     emulator_changed(em);
 }

@@ -65,7 +65,7 @@ static const struct {
 
 static void make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX])
 {
-    uint64_t a = prng_u64(&r->prng), b = prng_u64(&r->prng);
+    uint64_t a = prng_u64(&r->request_ids), b = prng_u64(&r->request_ids);
     snprintf(out, EC2_REQUEST_ID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
         (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
         (unsigned long long)(b & 0xffffffffffffULL));

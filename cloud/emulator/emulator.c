@@ -21,6 +21,7 @@ static void on_timer(struct timer *t, void *ctx)
 
 void emulator_changed(struct emulator *em)
 {
+    control_wake(em);
     struct wall next = region_next(&em->region);
     if (em->is_stopping || !wall_is_set(next)) {
         timer_stop(em->timers, &em->timer);

@@ -24,6 +24,7 @@ struct emulator {
     struct timers *timers;
     struct timer timer; /* at region_next */
     struct http_server *ec2, *control;
+    struct list waiters; /* of control.c: requests for events that have not happened yet */
     bool is_stopping;
 };
 
@@ -45,5 +46,6 @@ void emulator_deinit(struct emulator *em);
 /* The HTTP handlers; ctx is the emulator. */
 void ec2_server_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 void control_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+void control_wake(struct emulator *em); /* answers those who waited for what the journal now has */
 
 #endif

@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define KILL_TIMEOUT_MS 10000
 #define EXIT_NOT_FOUND 127
+#define HOLDER_NICE (-15)
 
 struct holder {
     const char *name, *dir, *console, *script;
@@ -37,6 +39,13 @@ struct holder {
 
 /* ---- The script ---- */
 
+/* A deadline is a deadline on a busy machine too. Where we may not, not. */
+static void set_priority(int nice_value)
+{
+    if (setpriority(PRIO_PROCESS, 0, nice_value) < 0)
+        log_debug("the priority stays", log_i("wanted", nice_value));
+}
+
 /* In the child. */
 static void exec_script(struct holder *h)
 {
@@ -45,6 +54,7 @@ static void exec_script(struct holder *h)
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     proc_group_enter(h->group);
+    set_priority(0);
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(h->console, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (setsid() < 0 || chdir(h->dir) < 0 || in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
@@ -181,6 +191,7 @@ static int prepare(struct holder *h, struct err *e)
 {
     fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
     int rc = block_signals(h, e);
+    set_priority(HOLDER_NICE);
     if (rc == 0)
         rc = proc_group_open(h->name, NULL, &h->group, e);
     if (rc == 0)

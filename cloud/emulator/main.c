@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
+#define STOP_MAX_MS SECONDS_MS(30)
 
 struct program {
     char *config_file, *port_file, *log_level;
@@ -26,9 +27,11 @@ struct program {
     uv_loop_t loop;
     struct uv_signals *signals;
     uv_check_t check; /* once a turn: is it over? */
+    struct timer stop_timer;
     bool is_own_dir, is_stopping;
 };
 
+/* 0: go on; 1: done; -1: told what is wrong. */
 static int parse_arguments(struct program *p, int argc, char **argv)
 {
     int wants_version = 0;
@@ -48,11 +51,13 @@ static int parse_arguments(struct program *p, int argc, char **argv)
     else if (rest)
         fprintf(stderr, "belay-emulator: unexpected argument: %s\n", rest);
     else if (wants_version)
-        code = printf("belay-emulator " BELAY_VERSION "\n") > 0 ? 1 : 1;
+        code = 1;
     else if (!p->config_file)
         fprintf(stderr, "belay-emulator: --config FILE is required; docs/emulator.md shows one\n");
     else
         code = 0;
+    if (code == 1)
+        printf("belay-emulator " BELAY_VERSION "\n");
     poptFreeContext(ctx);
     return code;
 }
@@ -100,6 +105,26 @@ static int make_dir(struct program *p, struct err *e)
     return 0;
 }
 
+static void stop_when_empty(struct program *p)
+{
+    if (p->is_stopping && emulator_is_empty(&p->emulator))
+        uv_stop(&p->loop);
+}
+
+static void on_check(uv_check_t *c)
+{
+    stop_when_empty(c->data);
+}
+
+/* Something does not die (a process in the kernel's hands). Its holder goes on trying without us. */
+static void on_stop_timer(struct timer *t, void *ctx)
+{
+    const struct program *p = ctx;
+    (void)t;
+    log_error("not all instances ended in time", log_i("left", machines_count(p->emulator.machines)));
+    _exit(EXIT_FAILURE);
+}
+
 static void on_signal(void *ctx, int signum)
 {
     struct program *p = ctx;
@@ -108,13 +133,9 @@ static void on_signal(void *ctx, int signum)
     p->is_stopping = true;
     log_info("stopping", log_i("signal", signum), log_i("instances", machines_count(p->emulator.machines)));
     emulator_stop(&p->emulator);
-}
-
-static void on_check(uv_check_t *c)
-{
-    struct program *p = c->data;
-    if (p->is_stopping && emulator_is_empty(&p->emulator))
-        uv_stop(&p->loop);
+    timer_init(&p->stop_timer, on_stop_timer, p);
+    timer_start(p->emulator.timers, &p->stop_timer, STOP_MAX_MS);
+    stop_when_empty(p);
 }
 
 static int run(struct program *p, struct err *e)
@@ -132,8 +153,8 @@ static int run(struct program *p, struct err *e)
     uv_check_start(&p->check, on_check);
     if (rc < 0)
         on_signal(p, 0);
-    else
-        uv_run(&p->loop, UV_RUN_DEFAULT);
+    uv_run(&p->loop, UV_RUN_DEFAULT);
+    timer_stop(p->emulator.timers, &p->stop_timer);
     uv_signals_destroy(p->signals);
     emulator_deinit(&p->emulator);
     uv_loop_finish(&p->loop);

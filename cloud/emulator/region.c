@@ -44,6 +44,8 @@ void region_init(struct region *r, const struct region_options *o, struct market
     *r = (struct region){.o = o, .ops = ops, .ctx = ctx, .start = now, .now = now};
     market_init(&r->market, pools, n_pools, now);
     prng_init(&r->prng, o->seed);
+    prng_init(&r->ids, o->seed + 1);
+    prng_init(&r->request_ids, o->seed + 2);
 }
 
 void region_deinit(struct region *r)
@@ -338,7 +340,7 @@ struct reservation *region_find_token(const struct region *r, const char *token,
 static void make_id(struct region *r, const char *prefix, int digits, char *out, size_t size)
 {
     snprintf(out, size, "%s0%0*llx", prefix, digits - 1,
-        (unsigned long long)(prng_u64(&r->prng) >> (64 - 4 * (digits - 1))));
+        (unsigned long long)(prng_u64(&r->ids) >> (64 - 4 * (digits - 1))));
 }
 
 static struct instance *create_instance(struct region *r, struct reservation *v, struct market_pool *p)

@@ -55,7 +55,9 @@ struct region {
     struct market market;
     struct faults faults;
     struct journal journal;
-    struct prng prng;
+    struct prng prng;        /* for decisions */
+    struct prng ids;         /* for ids of resources, and */
+    struct prng request_ids; /* of requests: so that one more call changes nothing else */
     struct wall start, now;
     size_t script_next;
     struct reservation **reservations; /* by launch */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cloud/emulator/config.h"
+#include "base/str.h"
+#include "tests/emulator/world.h"
+#include <string.h>
+
+#define KEYS "keys: [{access_key: AKID, secret_key: SECRET}]\n"
+#define POOL "pools: [{zone: us-east-1a, type: g6.xlarge}]\n"
+
+static int parse(const char *text, struct emulator_config *c, struct err *e)
+{
+    *e = (struct err){0};
+    return config_parse("dir/emulator.yaml", text, strlen(text), c, e);
+}
+
+static void the_least_is_enough(void **state)
+{
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(KEYS POOL, &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.region.name, "us-east-1");
+    assert_int_equal(c.n_pools, 1);
+    assert_int_equal(c.pools[0].capacity[CLOUD_SPOT], MARKET_UNLIMITED);
+    assert_true(c.pools[0].price_uusd_h[CLOUD_ON_DEMAND] > c.pools[0].price_uusd_h[CLOUD_SPOT]);
+    assert_true(c.pools[0].price_uusd_h[CLOUD_SPOT] > 0);
+    assert_int_equal(c.region.notice_ms, 120000);
+    assert_string_equal(c.metadata_host, "127.0.0.1");
+    assert_null(c.images);
+    config_deinit(&c);
+}
+
+static void everything_can_be_said(void **state)
+{
+    static const char text[] =
+        KEYS "region: eu-west-1\naccount: '999'\nhost: '::1'\nec2_port: 1\ncontrol_port: 2\ndir: scratch\n"
+             "agent_path: /opt/belay/bin\nseed: 5\nboot_delay_ms: 10\nshutdown_ms: 20\nnotice_s: 3\n"
+             "consistency_delay_ms: 40\nsurplus: random\nimages: [ami-1, ami-2]\nprofiles: [agent]\n"
+             "subnets: {subnet-a: eu-west-1a}\nmetadata: {host: 169.254.169.254, port: 80, role_ttl: 10m}\n"
+             "pools:\n"
+             "  - zone: [eu-west-1a, eu-west-1b]\n    type: [a.b, c.d]\n"
+             "    spot: {capacity: 4, usd_per_hour: 0.25}\n    on_demand: {capacity: 0, usd_per_hour: 1}\n"
+             "events:\n"
+             "  - {at: 2m, reclaim: {instance: random, notice_s: 5}}\n"
+             "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n";
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(text, &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.dir, "dir/scratch");
+    assert_true(str_starts(c.path, "/opt/belay/bin:/"));
+    assert_int_equal(c.n_pools, 4);
+    assert_string_equal(c.pools[3].zone, "eu-west-1b");
+    assert_string_equal(c.pools[3].type, "c.d");
+    assert_int_equal(c.pools[3].price_uusd_h[CLOUD_SPOT], 250000);
+    assert_int_equal(c.pools[3].capacity[CLOUD_ON_DEMAND], 0);
+    assert_string_equal(c.images[1], "ami-2");
+    assert_string_equal(c.subnets[0].zone, "eu-west-1a");
+    assert_int_equal(c.role_ttl_ms, 600000);
+    assert_int_equal(c.region.n_script, 2);
+    assert_int_equal(c.region.script[0].at_ms, 10000); /* sorted */
+    assert_int_equal(c.region.script[0].event.price_uusd_h, 500000);
+    assert_int_equal(c.region.script[1].event.notice_ms, 5000);
+    assert_int_equal(c.region.surplus, SURPLUS_RANDOM);
+    config_deinit(&c);
+}
+
+static void mistakes_are_named_with_file_and_line(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } bad[] = {
+        {POOL, "keys"},
+        {KEYS, "pools"},
+        {KEYS POOL "regoin: x\n", "emulator.yaml:3"},
+        {KEYS POOL "regoin: x\n", "region"},
+        {KEYS "pools: []\n", "pools"},
+        {KEYS "pools: [{zone: a}]\n", "emulator.yaml:2"},
+        {KEYS "pools: [{zone: a, type: no.such}]\n", "emulator.yaml:2: usd_per_hour"},
+        {KEYS "pools: [{zone: a, type: g6.xlarge, sopt: {}}]\n", "spot"},
+        {KEYS "pools: [{zone: a, type: g6.xlarge, spot: {capacity: -1}}]\n", "capacity"},
+        {KEYS "pools: [{zone: [a, a], type: g6.xlarge}]\n", "twice"},
+        {KEYS "pools: [{zone: {x: y}, type: g6.xlarge}]\n", "a name"},
+        {KEYS "pools: [{zone: a, type: g6.xlarge, spot: {trace: none.json}}]\n", "dir/none.json"},
+        {"keys: [{access_key: AKID}]\n" POOL, "secret_key"},
+        {KEYS POOL "surplus: oldest\n", "newest"},
+        {KEYS POOL "events: [{reclaim: {instance: random}}]\n", "at"},
+        {KEYS POOL "events: [{at: soon, reclaim: {instance: random}}]\n", "at"},
+        {KEYS POOL "events:\n  - {at: 1s, reclaim: {}}\n", "emulator.yaml:4"},
+        {KEYS POOL "events: [3]\n", "mapping"},
+        {KEYS POOL "metadata: {prot: 80}\n", "port"},
+        {KEYS POOL "metadata: 80\n", "metadata"},
+        {KEYS POOL "subnets: {a: [b]}\n", "name"},
+        {KEYS POOL "images: ami-1\n", "images"},
+        {"keys: {\n", "emulator.yaml"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct emulator_config c;
+        struct err e;
+        if (parse(bad[i].text, &c, &e) == 0)
+            fail_msg("taken: %s", bad[i].text);
+        if (!strstr(e.text, bad[i].expected))
+            fail_msg("%s: expected \"%s\" in: %s", bad[i].text, bad[i].expected, e.text);
+        if (strstr(e.text, "SECRET"))
+            fail_msg("a secret in: %s", e.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_is_enough),
+        cmocka_unit_test(everything_can_be_said),
+        cmocka_unit_test(mistakes_are_named_with_file_and_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

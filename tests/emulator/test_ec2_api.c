@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API as a function. Where the driver of this project has a builder and a parser, they meet here.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/ec2.h"
+#include "cloud/emulator/b64.h"
+#include "tests/emulator/world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
+#define SPOT "&InstanceMarketOptions.MarketType=spot"
+#define IN_A "&Placement.AvailabilityZone=us-east-1a"
+
+static void start(struct world *w)
+{
+    world_init(w);
+    world_start(w);
+}
+
+/* Calls and returns the instance's id. */
+static void run_instance(struct world *w, const char *body, char id[CLOUD_NAME_MAX])
+{
+    struct ec2_reply reply;
+    world_call(w, body, &reply);
+    if (reply.status != 200)
+        fail_msg("%s: %s", body, buf_str(&reply.body));
+    reply_text(&reply, "instanceId", id, CLOUD_NAME_MAX);
+    buf_deinit(&reply.body);
+}
+
+/* ---- With the driver's own bytes ---- */
+
+static const struct cloud_launch wish = {.token = "job17-try3",
+    .region = "us-east-1",
+    .zone = "us-east-1a",
+    .type = TYPE,
+    .market = CLOUD_SPOT,
+    .image = "ami-1",
+    .iam_profile = "agent",
+    .user_data = "#!/bin/sh\nexec belay-agent\n",
+    .disk_gib = 30,
+    .cluster = "lab & co"};
+
+static void call_built(struct world *w, struct buf *form, struct ec2_reply *reply)
+{
+    char *end = strstr(buf_str(form), "&Version=2016-11-15");
+    if (!end)
+        fail_msg("no version in: %s", buf_str(form));
+    /* world_call adds the version at the end */
+    memmove(end, end + strlen("&Version=2016-11-15"), strlen(end) - strlen("&Version=2016-11-15") + 1);
+    world_call(w, buf_str(form), reply);
+    if (reply->status != 200)
+        fail_msg("%s: %s", buf_str(form), buf_str(&reply->body));
+    buf_deinit(form);
+}
+
+static void the_driver_launches_and_finds_its_instance(void **state)
+{
+    struct world w;
+    struct buf form = {0};
+    struct ec2_reply reply;
+    struct cloud_instance i;
+    struct ec2_instances list = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct err e = {0};
+    (void)state;
+    start(&w);
+    assert_int_equal(ec2_build_run_instances(&wish, &form, &e), 0);
+    call_built(&w, &form, &reply);
+    if (ec2_parse_run_instances(buf_str(&reply.body), reply.body.len, &i, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(i.state, CLOUD_PENDING);
+    assert_string_equal(i.zone, "us-east-1a");
+    assert_int_equal(i.market, CLOUD_SPOT);
+    assert_string_equal(i.token, "job17-try3");
+    buf_deinit(&reply.body);
+    const struct launch_spec *s = &w.region.reservations[0]->spec;
+    assert_string_equal(buf_str(&s->user_data), wish.user_data);
+    assert_false(s->powers_off_to_stop);
+
+    world_advance(&w, 5000);
+    ec2_build_describe_instances("lab & co", &form);
+    call_built(&w, &form, &reply);
+    if (ec2_parse_describe_instances(buf_str(&reply.body), reply.body.len, &list, page, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.list[0].id, i.id);
+    assert_string_equal(list.list[0].cluster, "lab & co");
+    assert_int_equal(list.list[0].state, CLOUD_RUNNING);
+    assert_int_equal(list.list[0].launched_at.ms, START_MS);
+    buf_deinit(&reply.body);
+    ec2_instances_deinit(&list);
+    world_stop(&w);
+}
+
+static void the_driver_terminates_and_sees_why(void **state)
+{
+    struct world w;
+    struct buf form = {0};
+    struct ec2_reply reply;
+    struct ec2_instances list = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct err e = {0};
+    (void)state;
+    start(&w);
+    struct instance *mine = world_run(&w, "us-east-1a"), *theirs = world_run(&w, "us-east-1a");
+    tags_set(&mine->tags, EC2_TAG_CLUSTER, "lab");
+    tags_set(&theirs->tags, EC2_TAG_CLUSTER, "lab");
+    const char *ids[] = {mine->id};
+    assert_int_equal(ec2_build_terminate_instances(ids, 1, &form, &e), 0);
+    call_built(&w, &form, &reply);
+    if (ec2_parse_terminate_instances(buf_str(&reply.body), reply.body.len, ids, 1, &e) < 0)
+        fail_msg("%s", e.text);
+    buf_deinit(&reply.body);
+    world_event(&w, "{\"reclaim\":{\"instance\":\"all\",\"without_notice\":true}}");
+    region_machine_gone(&w.region, theirs, false, w.now, w.now);
+    ec2_build_describe_instances("lab", &form);
+    call_built(&w, &form, &reply);
+    if (ec2_parse_describe_instances(buf_str(&reply.body), reply.body.len, &list, page, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(list.n, 2);
+    assert_int_equal(list.list[0].state, CLOUD_STOPPING);
+    assert_false(list.list[0].reclaimed);
+    assert_int_equal(list.list[1].state, CLOUD_GONE);
+    assert_true(list.list[1].reclaimed);
+    buf_deinit(&reply.body);
+    ec2_instances_deinit(&list);
+    world_stop(&w);
+}
+
+static void the_driver_reads_the_prices_in_force(void **state)
+{
+    static const char *const types[] = {TYPE};
+    struct world w;
+    struct buf form = {0};
+    struct ec2_reply reply;
+    struct ec2_prices prices = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct err e = {0};
+    (void)state;
+    start(&w);
+    world_advance(&w, 60000);
+    world_event(&w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.41\"}}");
+    world_advance(&w, 60000);
+    assert_int_equal(ec2_build_spot_prices(types, 1, w.now, &form, &e), 0);
+    call_built(&w, &form, &reply);
+    if (ec2_parse_spot_prices(buf_str(&reply.body), reply.body.len, &prices, page, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(prices.n, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(prices.list[i].uusd_h, str_eq(prices.list[i].zone, "us-east-1a") ? 410000 : 360000);
+    assert_string_equal(page, "");
+    buf_deinit(&reply.body);
+    ec2_prices_deinit(&prices);
+    world_stop(&w);
+}
+
+static void the_driver_knows_our_refusals(void **state)
+{
+    static const struct {
+        const char *code;
+        enum err_kind kind;
+    } codes[] = {{"InsufficientInstanceCapacity", ERR_NO_CAPACITY}, {"RequestLimitExceeded", ERR_THROTTLED},
+        {"MaxSpotInstanceCountExceeded", ERR_QUOTA}, {"AuthFailure", ERR_DENIED},
+        {"InvalidInstanceID.NotFound", ERR_NOT_FOUND}, {"InternalError", ERR_UNAVAILABLE},
+        {"IdempotentParameterMismatch", ERR_CONFLICT}, {"InvalidAMIID.NotFound", ERR_CONFIG}};
+    struct world w;
+    (void)state;
+    start(&w);
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        struct ec2_reply reply = {0};
+        enum ec2_remedy remedy;
+        struct err e;
+        ec2_api_error(&w.region, codes[i].code, NULL, &reply);
+        if (ec2_parse_error(reply.status, buf_str(&reply.body), reply.body.len, &remedy, &e) !=
+            (int)codes[i].kind)
+            fail_msg("%s: %s", codes[i].code, e.text);
+        buf_deinit(&reply.body);
+    }
+    world_stop(&w);
+}
+
+/* ---- RunInstances ---- */
+
+static void a_token_launches_once(void **state)
+{
+    struct world w;
+    char first[CLOUD_NAME_MAX], again[CLOUD_NAME_MAX];
+    (void)state;
+    start(&w);
+    run_instance(&w, RUN SPOT "&ClientToken=t1", first);
+    world_advance(&w, 2000);
+    run_instance(&w, RUN SPOT "&ClientToken=t1", again);
+    assert_string_equal(first, again);
+    struct instance *i = region_find(&w.region, first);
+    region_terminate(&w.region, i, w.now);
+    region_machine_gone(&w.region, i, false, w.now, w.now);
+    world_expect(&w, RUN SPOT "&ClientToken=t1", 200, "<name>terminated</name>");
+    assert_int_equal(w.region.counts.launches, 1);
+    assert_int_equal(w.region.counts.replays, 2);
+    assert_int_equal(w.region.counts.launch_calls, 3);
+    world_expect(&w, RUN "&ClientToken=t1", 400, "IdempotentParameterMismatch");
+    world_stop(&w);
+}
+
+static void a_token_is_of_the_zone_that_is_named(void **state)
+{
+    struct world w;
+    char a[CLOUD_NAME_MAX], b[CLOUD_NAME_MAX], subnet[CLOUD_NAME_MAX];
+    (void)state;
+    start(&w);
+    run_instance(&w, RUN SPOT "&ClientToken=t1" IN_A, a);
+    run_instance(&w, RUN SPOT "&ClientToken=t1&Placement.AvailabilityZone=us-east-1b", b);
+    assert_string_not_equal(a, b);
+    world_expect(&w, RUN SPOT "&ClientToken=t1&SubnetId=subnet-a", 400, "IdempotentParameterMismatch");
+    run_instance(&w, RUN SPOT "&ClientToken=t2&Placement.AvailabilityZoneId=use1-az1", subnet);
+    assert_string_equal(region_find(&w.region, subnet)->pool->zone, "us-east-1a");
+    world_stop(&w);
+}
+
+static void a_refused_launch_leaves_its_token_free(void **state)
+{
+    struct world w;
+    char id[CLOUD_NAME_MAX];
+    (void)state;
+    start(&w);
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"n\":0}}");
+    world_expect(&w, RUN SPOT IN_A "&ClientToken=t1", 500, "InsufficientInstanceCapacity");
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"n\":1}}");
+    run_instance(&w, RUN SPOT IN_A "&ClientToken=t1", id);
+    world_stop(&w);
+}
+
+static void between_the_least_and_the_most_as_many_as_there_is_room_for(void **state)
+{
+#define MANY "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge" SPOT IN_A
+    struct world w;
+    (void)state;
+    start(&w);
+    world_expect(&w, MANY "&MinCount=3&MaxCount=5", 500, "InsufficientInstanceCapacity");
+    assert_int_equal(w.region.n_instances, 0);
+    world_expect(&w, MANY "&MinCount=1&MaxCount=5", 200, "<amiLaunchIndex>1</amiLaunchIndex>");
+    assert_int_equal(w.region.n_instances, 2);
+    world_stop(&w);
+}
+
+static void spot_is_marked_and_on_demand_is_not(void **state)
+{
+    struct world w;
+    struct ec2_reply reply;
+    (void)state;
+    start(&w);
+    world_expect(&w, RUN SPOT, 200, "<instanceLifecycle>spot</instanceLifecycle>");
+    world_call(&w, RUN, &reply);
+    assert_null(strstr(buf_str(&reply.body), "instanceLifecycle"));
+    assert_null(strstr(buf_str(&reply.body), "spotInstanceRequestId"));
+    buf_deinit(&reply.body);
+    world_stop(&w);
+}
+
+static void wrong_launches_get_ec2s_own_refusals(void **state)
+{
+#define TAG "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1."
+    static const struct {
+        const char *body;
+        int status;
+        const char *code;
+    } bad[] = {
+        {"Action=RunInstances&InstanceType=g6.xlarge&MinCount=1&MaxCount=1", 400, "MissingParameter"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MaxCount=1", 400, "MissingParameter"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=2&MaxCount=1", 400,
+            "InvalidParameterValue"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=x&MaxCount=1", 400,
+            "InvalidParameterValue"},
+        {"Action=RunInstances&ImageId=ami-9&InstanceType=g6.xlarge&MinCount=1&MaxCount=1", 400,
+            "InvalidAMIID.NotFound"},
+        {"Action=RunInstances&ImageId=img&InstanceType=g6.xlarge&MinCount=1&MaxCount=1", 400,
+            "InvalidAMIID.Malformed"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=m1.tiny&MinCount=1&MaxCount=1", 400,
+            "InvalidParameterValue"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
+         "&Placement.AvailabilityZone=us-east-1b",
+            400, "Unsupported"},
+        {RUN "&Placement.AvailabilityZone=us-east-1z", 400, "InvalidParameterValue"},
+        {RUN "&SubnetId=subnet-z", 400, "InvalidSubnetID.NotFound"},
+        {RUN "&SubnetId=subnet-a&Placement.AvailabilityZone=us-east-1b", 400, "InvalidParameterValue"},
+        {RUN "&InstanceMarketOptions.MarketType=capacity-block", 400, "InvalidParameterValue"},
+        {RUN "&InstanceMarketOptions.SpotOptions.MaxPrice=1", 400, "MissingParameter"},
+        {RUN SPOT "&InstanceMarketOptions.SpotOptions.MaxPrice=0.1", 400, "SpotMaxPriceTooLow"},
+        {RUN SPOT "&InstanceMarketOptions.SpotOptions.MaxPrice=0.001", 400, "InvalidParameterValue"},
+        {RUN SPOT "&InstanceMarketOptions.SpotOptions.SpotInstanceType=persistent", 400,
+            "InvalidParameterValue"},
+        {RUN SPOT "&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=stop", 400,
+            "InvalidParameterCombination"},
+        {RUN "&UserData=%21", 400, "InvalidUserData.Malformed"},
+        {RUN "&IamInstanceProfile.Name=nobody", 400, "InvalidParameterValue"},
+        {RUN "&IamInstanceProfile.Name=agent&IamInstanceProfile.Arn=x", 400, "InvalidParameterCombination"},
+        {RUN "&InstanceInitiatedShutdownBehavior=explode", 400, "InvalidParameterValue"},
+        {RUN "&MetadataOptions.HttpTokens=maybe", 400, "InvalidParameterValue"},
+        {RUN "&TagSpecification.1.ResourceType=castle&TagSpecification.1.Tag.1.Key=a", 400,
+            "InvalidParameterValue"},
+        {RUN TAG "Key=aws:x", 400, "InvalidParameterValue"},
+        {RUN TAG "Value=1", 400, "InvalidParameterValue"},
+        {RUN "&ClientToken=12345678901234567890123456789012345678901234567890123456789012345", 400,
+            "InvalidParameterValue"},
+        {RUN "&ClientToken=%C3%A4", 400, "InvalidParameterValue"},
+        {RUN "&LaunchTemplate.LaunchTemplateId=lt-1", 400, "UnsupportedOperation"},
+        {RUN "&Colour=red", 400, "UnknownParameter"},
+        {RUN "&DryRun=true", 412, "DryRunOperation"},
+        {RUN "&DryRun=perhaps", 400, "InvalidParameterValue"},
+        {"Action=BuyCompany", 400, "InvalidAction"},
+        {"x=1", 400, "MissingAction"},
+    };
+    struct world w;
+    (void)state;
+    start(&w);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        world_expect(&w, bad[i].body, bad[i].status, bad[i].code);
+    assert_int_equal(w.region.n_instances, 0);
+    world_stop(&w);
+}
+
+static void user_data_is_limited_before_encoding(void **state)
+{
+    struct world w;
+    (void)state;
+    start(&w);
+    for (int over = 0; over < 2; over++) {
+        struct buf raw = {0}, coded = {0}, body = {0};
+        for (int i = 0; i < CLOUD_USER_DATA_MAX + over; i++)
+            buf_addc(&raw, 'x');
+        b64_encode(&coded, buf_str(&raw), raw.len);
+        buf_adds(&body, RUN "&UserData=");
+        str_url_encode(&body, buf_str(&coded), coded.len);
+        world_expect(&w, buf_str(&body), over ? 400 : 200, over ? "16384" : "instanceId");
+        buf_deinit(&raw);
+        buf_deinit(&coded);
+        buf_deinit(&body);
+    }
+    world_stop(&w);
+}
+
+/* ---- DescribeInstances and TerminateInstances ---- */
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, word)); p++)
+        n++;
+    return n;
+}
+
+static int n_found(struct world *w, const char *query)
+{
+    struct ec2_reply reply;
+    char *body = mem_printf("Action=DescribeInstances%s", query);
+    world_call(w, body, &reply);
+    if (reply.status != 200)
+        fail_msg("%s: %s", body, buf_str(&reply.body));
+    int n = count(buf_str(&reply.body), "<instanceId>");
+    buf_deinit(&reply.body);
+    free(body);
+    return n;
+}
+
+static void filters_select(void **state)
+{
+    struct world w;
+    char id[CLOUD_NAME_MAX], query[200];
+    (void)state;
+    start(&w);
+    run_instance(&w, RUN SPOT IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=nlp", id);
+    run_instance(&w, RUN IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=vision&ClientToken=c1", id);
+    world_advance(&w, 1000);
+    run_instance(&w, RUN SPOT "&Placement.AvailabilityZone=us-east-1b", id);
+#define F(name, value) "&Filter.1.Name=" name "&Filter.1.Value.1=" value
+    assert_int_equal(n_found(&w, ""), 3);
+    assert_int_equal(n_found(&w, F("tag:team", "nlp")), 1);
+    assert_int_equal(n_found(&w, F("tag:team", "nlp") "&Filter.1.Value.2=vision"), 2);
+    assert_int_equal(n_found(&w, F("tag:team", "*i*o?")), 1);
+    assert_int_equal(n_found(&w, F("tag:team", "%5C*")), 0);
+    assert_int_equal(n_found(&w, F("tag-key", "team")), 2);
+    assert_int_equal(n_found(&w, F("instance-state-name", "pending")), 1);
+    assert_int_equal(n_found(&w, F("instance-state-code", "16")), 2);
+    assert_int_equal(n_found(&w, F("instance-lifecycle", "spot")), 2);
+    assert_int_equal(n_found(&w, F("availability-zone", "us-east-1a")), 2);
+    assert_int_equal(n_found(&w, F("client-token", "c1")), 1);
+    assert_int_equal(
+        n_found(&w, F("instance-lifecycle", "spot") "&Filter.2.Name=tag-key&Filter.2.Value.1=team"), 1);
+    assert_int_equal(n_found(&w, F("instance-id", "i-00000000000000000")), 0);
+    snprintf(query, sizeof(query), F("instance-id", "%s"), id);
+    assert_int_equal(n_found(&w, query), 1);
+    snprintf(query, sizeof(query), "&InstanceId.1=%s", id);
+    assert_int_equal(n_found(&w, query), 1);
+    world_expect(&w, "Action=DescribeInstances" F("colour", "red"), 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeInstances&Filter.1.Name=tag-key", 400, "InvalidParameterValue");
+    world_stop(&w);
+}
+
+static void pages_hold_every_instance_once(void **state)
+{
+    struct world w;
+    struct ec2_reply reply;
+    int total = 0, n_pages = 0;
+    char token[200] = "";
+    (void)state;
+    start(&w);
+    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=17&MaxCount=17", 200,
+        "instanceId");
+    do {
+        struct buf body = {0};
+        buf_adds(&body, "Action=DescribeInstances&MaxResults=5&NextToken=");
+        str_url_encode(&body, token, strlen(token));
+        world_call(&w, buf_str(&body), &reply);
+        int n = count(buf_str(&reply.body), "<instanceId>");
+        assert_true(n <= 5);
+        total += n;
+        n_pages++;
+        reply_text(&reply, "nextToken", token, sizeof(token));
+        buf_deinit(&reply.body);
+        buf_deinit(&body);
+    } while (token[0]);
+    assert_int_equal(total, 17);
+    assert_int_equal(n_pages, 4);
+    world_expect(&w, "Action=DescribeInstances&MaxResults=4", 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeInstances&MaxResults=1001", 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeInstances&NextToken=x", 400, "InvalidNextToken");
+    world_expect(&w, "Action=DescribeInstances&NextToken=Zm9v", 400, "InvalidNextToken");
+    char id_and_page[200];
+    snprintf(id_and_page, sizeof(id_and_page), "Action=DescribeInstances&MaxResults=5&InstanceId.1=%s",
+        w.region.instances[0]->id);
+    world_expect(&w, id_and_page, 400, "InvalidParameterCombination");
+    world_stop(&w);
+}
+
+static void a_new_instance_is_invisible_until_the_delay_is_over(void **state)
+{
+    struct world w;
+    char id[CLOUD_NAME_MAX], query[200], terminate[200];
+    (void)state;
+    world_init(&w);
+    w.options.consistency_delay_ms = 5000;
+    world_start(&w);
+    run_instance(&w, RUN SPOT, id);
+    snprintf(query, sizeof(query), "Action=DescribeInstances&InstanceId.1=%s", id);
+    snprintf(terminate, sizeof(terminate), "Action=TerminateInstances&InstanceId.1=%s", id);
+    world_advance(&w, 4999);
+    assert_int_equal(n_found(&w, ""), 0);
+    world_expect(&w, query, 400, "InvalidInstanceID.NotFound");
+    world_expect(&w, terminate, 400, "InvalidInstanceID.NotFound");
+    world_advance(&w, 1);
+    assert_int_equal(n_found(&w, ""), 1);
+    world_expect(&w, query, 200, id);
+    world_stop(&w);
+}
+
+static void terminated_instances_are_shown_for_an_hour(void **state)
+{
+    struct world w;
+    (void)state;
+    start(&w);
+    struct instance *i = world_launch(&w, "us-east-1a");
+    region_terminate(&w.region, i, w.now);
+    world_advance(&w, 3599999);
+    assert_int_equal(n_found(&w, ""), 1);
+    world_advance(&w, 1);
+    assert_int_equal(n_found(&w, ""), 0);
+    world_stop(&w);
+}
+
+static void one_bad_id_terminates_nothing(void **state)
+{
+    struct world w;
+    char body[200];
+    (void)state;
+    start(&w);
+    struct instance *i = world_run(&w, "us-east-1a");
+    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=i-00000000000000000",
+        i->id);
+    world_expect(&w, body, 400, "InvalidInstanceID.NotFound");
+    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=x", i->id);
+    world_expect(&w, body, 400, "InvalidInstanceID.Malformed");
+    assert_int_equal(i->state, INSTANCE_RUNNING);
+    world_expect(&w, "Action=TerminateInstances", 400, "MissingParameter");
+    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s", i->id);
+    world_expect(&w, body, 200,
+        "<currentState><code>32</code><name>shutting-down</name></currentState>"
+        "<previousState><code>16</code><name>running</name></previousState>");
+    world_expect(&w, body, 200, "<previousState><code>32</code>"); /* again */
+    world_stop(&w);
+}
+
+static void tags_can_be_added_later(void **state)
+{
+    struct world w;
+    char body[200];
+    (void)state;
+    start(&w);
+    struct instance *i = world_run(&w, "us-east-1a");
+    snprintf(
+        body, sizeof(body), "Action=CreateTags&ResourceId.1=%s&Tag.1.Key=a&Tag.1.Value=%%3C%%26%%3E", i->id);
+    world_expect(&w, body, 200, "<return>true</return>");
+    assert_string_equal(tags_get(&i->tags, "a"), "<&>");
+    world_expect(&w, "Action=DescribeInstances", 200, "<value>&lt;&amp;&gt;</value>");
+    world_expect(&w, "Action=CreateTags&Tag.1.Key=a", 400, "MissingParameter");
+    world_expect(&w, "Action=CreateTags&ResourceId.1=i-0&Tag.1.Key=a", 400, "InvalidID");
+    world_stop(&w);
+}
+
+/* ---- The market ---- */
+
+static void price_history_has_the_changes_and_what_was_in_force(void **state)
+{
+    struct world w;
+    struct ec2_reply reply;
+    (void)state;
+    start(&w);
+#define HISTORY "Action=DescribeSpotPriceHistory&InstanceType.1=" TYPE "&AvailabilityZone=us-east-1a"
+#define PRICE(usd) "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"" usd "\"}}"
+    world_advance(&w, 60000);
+    world_event(&w, PRICE("0.4"));
+    world_advance(&w, 60000);
+    world_event(&w, PRICE("0.5"));
+    world_advance(&w, 60000);
+    world_call(&w, HISTORY, &reply);
+    const char *text = buf_str(&reply.body);
+    assert_int_equal(count(text, "<item>"), 3);
+    assert_true(strstr(text, "0.500000") < strstr(text, "0.400000")); /* the newest first */
+    assert_true(strstr(text, "0.400000") < strstr(text, "0.360000"));
+    buf_deinit(&reply.body);
+    world_call(&w, HISTORY "&StartTime=2026-08-22T12:01:30Z&EndTime=2026-08-22T12:01:40Z", &reply);
+    assert_int_equal(count(buf_str(&reply.body), "<item>"), 1);
+    assert_non_null(
+        strstr(buf_str(&reply.body), "<spotPrice>0.400000</spotPrice><timestamp>2026-08-22T12:01:00.000Z"));
+    buf_deinit(&reply.body);
+    world_call(&w, "Action=DescribeSpotPriceHistory&ProductDescription.1=Windows", &reply);
+    assert_int_equal(count(buf_str(&reply.body), "<item>"), 0);
+    buf_deinit(&reply.body);
+    world_expect(&w, HISTORY "&StartTime=yesterday", 400, "InvalidParameterValue");
+    world_stop(&w);
+}
+
+static void price_history_comes_in_pages(void **state)
+{
+    struct world w;
+    struct ec2_reply reply;
+    char token[100], body[300];
+    (void)state;
+    start(&w);
+    world_call(&w, "Action=DescribeSpotPriceHistory&MaxResults=2", &reply);
+    assert_int_equal(count(buf_str(&reply.body), "<item>"), 2);
+    reply_text(&reply, "nextToken", token, sizeof(token));
+    buf_deinit(&reply.body);
+    snprintf(body, sizeof(body), "Action=DescribeSpotPriceHistory&MaxResults=2&NextToken=%.*s%s",
+        (int)strcspn(token, "="), token,
+        strstr(token, "==")  ? "%3D%3D"
+        : strchr(token, '=') ? "%3D"
+                             : "");
+    world_call(&w, body, &reply);
+    assert_int_equal(count(buf_str(&reply.body), "<item>"), 1);
+    reply_text(&reply, "nextToken", token, sizeof(token));
+    assert_string_equal(token, "");
+    buf_deinit(&reply.body);
+    world_stop(&w);
+}
+
+static void spot_requests_turn_before_their_instances(void **state)
+{
+    struct world w;
+    char body[200];
+    (void)state;
+    start(&w);
+    struct instance *i = world_run(&w, "us-east-1a");
+    snprintf(body, sizeof(body), "Action=DescribeSpotInstanceRequests&SpotInstanceRequestId.1=%s",
+        i->spot_request_id);
+    world_expect(&w, body, 200, "<state>active</state>");
+    world_event(&w, "{\"reclaim\":{\"instance\":\"all\"}}");
+    world_expect(&w, body, 200, "instance-terminated-no-capacity");
+    assert_int_equal(i->state, INSTANCE_RUNNING);
+    world_expect(&w, "Action=DescribeSpotInstanceRequests&SpotInstanceRequestId.1=sir-x", 400,
+        "InvalidSpotInstanceRequestID.NotFound");
+    world_stop(&w);
+}
+
+static void zones_and_status_are_told(void **state)
+{
+    struct world w;
+    (void)state;
+    start(&w);
+    world_run(&w, "us-east-1a");
+    world_expect(&w, "Action=DescribeAvailabilityZones", 200, "<zoneId>use1-az2</zoneId>");
+    world_expect(&w, "Action=DescribeInstanceStatus", 200, "<status>ok</status>");
+    world_stop(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_driver_launches_and_finds_its_instance),
+        cmocka_unit_test(the_driver_terminates_and_sees_why),
+        cmocka_unit_test(the_driver_reads_the_prices_in_force),
+        cmocka_unit_test(the_driver_knows_our_refusals),
+        cmocka_unit_test(a_token_launches_once),
+        cmocka_unit_test(a_token_is_of_the_zone_that_is_named),
+        cmocka_unit_test(a_refused_launch_leaves_its_token_free),
+        cmocka_unit_test(between_the_least_and_the_most_as_many_as_there_is_room_for),
+        cmocka_unit_test(spot_is_marked_and_on_demand_is_not),
+        cmocka_unit_test(wrong_launches_get_ec2s_own_refusals),
+        cmocka_unit_test(user_data_is_limited_before_encoding),
+        cmocka_unit_test(filters_select),
+        cmocka_unit_test(pages_hold_every_instance_once),
+        cmocka_unit_test(a_new_instance_is_invisible_until_the_delay_is_over),
+        cmocka_unit_test(terminated_instances_are_shown_for_an_hour),
+        cmocka_unit_test(one_bad_id_terminates_nothing),
+        cmocka_unit_test(tags_can_be_added_later),
+        cmocka_unit_test(price_history_has_the_changes_and_what_was_in_force),
+        cmocka_unit_test(price_history_comes_in_pages),
+        cmocka_unit_test(spot_requests_turn_before_their_instances),
+        cmocka_unit_test(zones_and_status_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

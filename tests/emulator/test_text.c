@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Forms, base64, XML.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/emulator/b64.h"
+#include "cloud/emulator/form.h"
+#include "cloud/emulator/xml_write.h"
+#include "tests/emulator/world.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct form parse(const char *text)
+{
+    struct form f = {0};
+    struct err e = {0};
+    if (form_parse(text, strlen(text), &f, &e) < 0)
+        fail_msg("%s: %s", text, e.text);
+    return f;
+}
+
+static void a_form_is_decoded(void **state)
+{
+    struct form f = parse("&b=1+2%263&a=&c&d=%C3%A4&&");
+    (void)state;
+    assert_int_equal(f.n, 4);
+    assert_string_equal(form_get(&f, "b"), "1 2&3");
+    assert_string_equal(form_get(&f, "%s", "a"), "");
+    assert_string_equal(form_get(&f, "c"), "");
+    assert_string_equal(form_get(&f, "d"), "\xc3\xa4");
+    assert_null(form_get(&f, "e"));
+    form_deinit(&f);
+}
+
+static void what_nobody_asked_for_is_named(void **state)
+{
+    struct form f = parse("Action=X&Block.1.Name=a&Blocks=2&Zone=3");
+    (void)state;
+    form_get(&f, "Action");
+    assert_true(form_use_all(&f, "Block"));
+    assert_false(form_use_all(&f, "Nothing"));
+    assert_string_equal(form_unused(&f), "Blocks"); /* "Block" is no prefix of that name */
+    form_get(&f, "Blocks");
+    form_get(&f, "Zone");
+    assert_null(form_unused(&f));
+    form_deinit(&f);
+}
+
+static void malformed_forms_are_refused(void **state)
+{
+    static const char *const bad[] = {"a=%", "a=%4", "a=%zz", "a=%00", "a=1&a=2", "a=%ff", "%ff=a"};
+    struct form f;
+    struct err e;
+    struct buf many = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(form_parse(bad[i], strlen(bad[i]), &f, &e), ERR_INVALID);
+    for (int i = 0; i <= FORM_PARAMS_MAX; i++)
+        buf_printf(&many, "p%d=1&", i);
+    assert_int_equal(form_parse(buf_str(&many), many.len, &f, &e), ERR_INVALID);
+    buf_clear(&many);
+    buf_adds(&many, "a=");
+    while (many.len <= FORM_BYTES_MAX)
+        buf_adds(&many, "0123456789abcdef");
+    assert_int_equal(form_parse(buf_str(&many), many.len, &f, &e), ERR_INVALID);
+    buf_deinit(&many);
+}
+
+static void fingerprints_tell_parameters_apart(void **state)
+{
+    static const char *const except[] = {"Token", NULL};
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } pairs[] = {
+        {"x=1&y=2", "y=2&x=1", true},
+        {"x=1&Token=a", "x=1&Token=b", true},
+        {"x=1", "x=2", false},
+        {"x=1&y=2", "x=1%0A1%3Ay=2", false},
+        {"x=1", "x=1&y=", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct form a = parse(pairs[i].a), b = parse(pairs[i].b);
+        char of_a[65], of_b[65];
+        form_fingerprint(&a, except, of_a);
+        form_fingerprint(&b, except, of_b);
+        assert_int_equal(str_eq(of_a, of_b), pairs[i].is_same);
+        form_deinit(&a);
+        form_deinit(&b);
+    }
+}
+
+static void base64_there_and_back(void **state)
+{
+    static const struct {
+        const char *plain, *coded;
+    } rfc[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rfc) / sizeof(rfc[0]); i++) {
+        struct buf coded = {0}, plain = {0};
+        struct err e;
+        b64_encode(&coded, rfc[i].plain, strlen(rfc[i].plain));
+        assert_string_equal(buf_str(&coded), rfc[i].coded);
+        assert_int_equal(b64_decode(&plain, buf_str(&coded), coded.len, &e), 0);
+        assert_string_equal(buf_str(&plain), rfc[i].plain);
+        buf_deinit(&coded);
+        buf_deinit(&plain);
+    }
+}
+
+static void what_is_not_base64_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zm9v!", "Zg==Zg==", "Zm 9", "=g=="};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct buf out = {0};
+        struct err e;
+        if (b64_decode(&out, bad[i], strlen(bad[i]), &e) != ERR_INVALID)
+            fail_msg("%s was taken", bad[i]);
+        buf_deinit(&out);
+    }
+}
+
+static void line_breaks_in_base64_are_skipped(void **state)
+{
+    struct buf out = {0};
+    struct err e;
+    (void)state;
+    assert_int_equal(b64_decode(&out, "Zm9v\nYmFy\r\n", 11, &e), 0);
+    assert_string_equal(buf_str(&out), "foobar");
+    buf_deinit(&out);
+}
+
+static void xml_values_cannot_break_out(void **state)
+{
+    struct buf b = {0};
+    (void)state;
+    xmlw_leaf(&b, "v", "<a href=\"x\">&\x01\n");
+    xmlw_leaf(&b, "none", NULL);
+    xmlw_printf(&b, "n", "%d", 7);
+    assert_string_equal(buf_str(&b), "<v>&lt;a href=&quot;x&quot;&gt;&amp;?\n</v><n>7</n>");
+    buf_deinit(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_form_is_decoded),
+        cmocka_unit_test(what_nobody_asked_for_is_named),
+        cmocka_unit_test(malformed_forms_are_refused),
+        cmocka_unit_test(fingerprints_tell_parameters_apart),
+        cmocka_unit_test(base64_there_and_back),
+        cmocka_unit_test(what_is_not_base64_is_refused),
+        cmocka_unit_test(line_breaks_in_base64_are_skipped),
+        cmocka_unit_test(xml_values_cannot_break_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

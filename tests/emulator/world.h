@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A region in virtual time for the tests: two zones, one machine that does as it is told.
+ */
+#ifndef BELAY_TESTS_EMULATOR_WORLD_H
+#define BELAY_TESTS_EMULATOR_WORLD_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "cloud/emulator/ec2_api.h"
+#include "cloud/emulator/region.h"
+
+#define START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
+#define TYPE "g6.xlarge"
+
+/* Pools: us-east-1a and us-east-1b of TYPE (spot capacity 2, on demand 1), us-east-1a of g5.xlarge
+ * (unlimited). */
+struct world {
+    struct region_options options;
+    struct region region;
+    struct wall now;
+    bool boot_fails;
+    int n_boots, n_dooms, n_shutdowns;
+    bool was_at_once;
+};
+
+/* options may be set between init and start. */
+void world_init(struct world *w);
+void world_start(struct world *w);
+void world_stop(struct world *w);
+void world_advance(struct world *w, int64_t ms);
+
+struct market_pool world_pool(const char *zone, const char *type, int64_t spot, int64_t on_demand);
+
+/* A spot instance of TYPE in that zone, pending. NULL: no capacity. */
+struct instance *world_launch(struct world *w, const char *zone);
+/* ... that runs. */
+struct instance *world_run(struct world *w, const char *zone);
+
+/* Applies an event given as JSON; fails the test if it is refused. */
+void world_event(struct world *w, const char *json);
+
+/* Calls the API. body: "Action=..." without the version. The reply is the caller's. */
+void world_call(struct world *w, const char *body, struct ec2_reply *ret_reply);
+/* The same, and fails the test unless the reply has that status and contains text. */
+void world_expect(struct world *w, const char *body, int status, const char *text);
+
+/* The text of the first <name>...</name> in the reply, "" if there is none. */
+void reply_text(const struct ec2_reply *reply, const char *name, char *out, size_t size);
+
+#endif
