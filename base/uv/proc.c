@@ -254,20 +254,37 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
     return 0;
 }
 
-/* Zombies that are ours to reap: those the hunt saw, and those it killed too fast to see (cgroup.kill). */
-static void reap(const struct proc_group *g, const struct hunt *h, pid_t keep_pid)
+/* One look at those of the hunted that are our children or were seen: reaps what is a zombie of ours. True if
+ * one is still dying: a cgroup forgets a process a moment before it is dead. */
+static bool reap_round(const struct hunt *h, const struct pids *spared)
 {
     struct proc_table t = {0};
+    bool is_one_dying = false;
     proc_table_read(&t);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
-        if (p->state != 'Z' || p->ppid != getpid() || p->pid == keep_pid ||
-            (g && pids_has(&g->roots, p->pid)))
+        bool is_child = p->ppid == getpid(), is_seen = pids_has(&h->seen, p->pid);
+        if (!is_child && !is_seen)
             continue;
-        if (pids_has(&h->seen, p->pid) || (g && cgroups_owns(&g->cgroups, p->pid)))
+        if (!(is_child && is_seen) && !(h->cgroups && cgroups_owns(h->cgroups, p->pid)))
+            continue;
+        if (proc_entry_is_alive(p))
+            is_one_dying = true;
+        else if (is_child && !pids_has(spared, p->pid))
             waitpid(p->pid, NULL, WNOHANG);
     }
     proc_table_deinit(&t);
+    return is_one_dying;
+}
+
+static int reap(const struct hunt *h, const struct pids *spared, const char *what, struct err *e)
+{
+    while (reap_round(h, spared)) {
+        if (clock_mono(&clock_system).ms >= h->until.ms)
+            return refused_to_die(h, what, e);
+        pause_ms(1);
+    }
+    return 0;
 }
 
 static struct mono deadline_in(int64_t timeout_ms)
@@ -280,7 +297,9 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
     assert(pid > 1 && pid != getpid());
     char what[48];
     struct hunt h = {.below = pid, .until = deadline_in(timeout_ms)};
+    struct pids spared = {0};
     snprintf(what, sizeof(what), "the tree of process %ld", (long)pid);
+    pids_add(&spared, pid);
     kill(pid, SIGSTOP);
     int rc = hunt_down(&h, what, e);
     kill(pid, SIGKILL);
@@ -291,7 +310,9 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
         else
             pause_ms(1);
     }
-    reap(NULL, &h, pid);
+    if (rc == 0)
+        rc = reap(&h, &spared, what, e);
+    pids_deinit(&spared);
     pids_deinit(&h.seen);
     return rc;
 }
@@ -324,8 +345,14 @@ int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms
     snprintf(what, sizeof(what), "group %s", g->name);
     struct hunt h = {
         .cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups, .below = getpid(), .until = until};
+    struct pids spared = {0};
+    for (size_t i = 0; i < g->roots.n; i++)
+        pids_add(&spared, g->roots.pids[i]);
+    pids_add(&spared, keep_pid);
     int rc = hunt_down(&h, what, e);
-    reap(g, &h, keep_pid);
+    if (rc == 0)
+        rc = reap(&h, &spared, what, e);
+    pids_deinit(&spared);
     pids_deinit(&h.seen);
     return rc;
 }

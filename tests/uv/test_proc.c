@@ -215,6 +215,26 @@ static void a_process_that_changes_its_pid_all_the_time_dies(void **state)
     dies_in_every_mode(hop, 1);
 }
 
+/* The same, each in a session and process group of its own. */
+static void hop_far(const struct fixture *f)
+{
+    report(f);
+    for (;;) {
+        pid_t pid = fork();
+        if (pid > 0)
+            _exit(0);
+        setsid();
+        if (pid < 0)
+            pause();
+    }
+}
+
+static void a_process_that_also_changes_its_session_dies(void **state)
+{
+    (void)state;
+    dies_in_every_mode(hop_far, 1);
+}
+
 static void breed(const struct fixture *f)
 {
     report(f);
@@ -348,24 +368,22 @@ static void a_signal_reaches_every_process(void **state)
     }
 }
 
-static void a_deadline_that_passes_names_a_pid(void **state)
+static void a_deadline_that_passes_is_an_error(void **state)
 {
     (void)state;
-    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
-        struct fixture f;
-        struct err e;
-        pid_t pid;
-        if (!open_group(&f, mode, NULL))
-            continue;
-        start(&f, report_and_wait);
-        read_pids(&f, &pid, 1);
-        assert_int_equal(proc_group_kill_all(f.g, 0, 0, &e), ERR_TIMEOUT);
-        kill_all(&f, 0);
-        assert_gone(&pid, 1);
-        waitpid(-1, NULL, WNOHANG);
-        assert_no_children();
-        close_group(&f);
-    }
+    struct fixture f;
+    struct err e;
+    pid_t pid;
+    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
+    pid_t child = start(&f, report_and_wait);
+    read_pids(&f, &pid, 1);
+    assert_int_equal(proc_group_kill_all(f.g, child, 0, &e), ERR_TIMEOUT);
+    assert_non_null(strstr(e.text, "at the deadline"));
+    kill_all(&f, child);
+    assert_gone(&pid, 1);
+    assert_int_equal(waitpid(child, NULL, WNOHANG), child);
+    assert_no_children();
+    close_group(&f);
 }
 
 static void fork_until_refused(const struct fixture *f)
@@ -450,7 +468,9 @@ static void the_best_mode_is_chosen_and_works(void **state)
     struct fixture f = {0};
     struct err e;
     pid_t pid;
-    assert_int_equal(proc_group_open("belay-test-best", NULL, &f.g, &e), 0);
+    char name[64];
+    snprintf(name, sizeof(name), "belay-test-best-%ld", (long)getpid());
+    assert_int_equal(proc_group_open(name, NULL, &f.g, &e), 0);
     f.mode = proc_group_mode(f.g);
     print_message("mode: %s\n", mode_names[f.mode]);
     assert_int_equal(pipe2(f.report, O_CLOEXEC), 0);
@@ -498,12 +518,13 @@ static void freeze_itself(const struct fixture *f)
         if (at && sscanf(at + 9, "%500s", line) == 1)
             snprintf(path, sizeof(path), "/sys/fs/cgroup/freezer%s/freezer.state", line);
     }
+    report(f); /* first: the freeze holds both */
     if (fork() == 0) {
         report(f);
-        if (path[0])
-            write_file(path, "FROZEN");
+        write_file(path, "FROZEN");
     }
-    report_and_wait(f);
+    for (;;)
+        pause();
 }
 
 static void a_task_that_froze_itself_dies(void **state)
@@ -673,12 +694,13 @@ int main(void)
         cmocka_unit_test(a_stopped_process_dies),
         cmocka_unit_test(a_wide_tree_dies),
         cmocka_unit_test(a_process_that_changes_its_pid_all_the_time_dies),
+        cmocka_unit_test(a_process_that_also_changes_its_session_dies),
         cmocka_unit_test(a_fork_bomb_dies),
         cmocka_unit_test(the_status_of_keep_pid_stays_readable),
         cmocka_unit_test(an_empty_group_is_killed_at_once),
         cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
         cmocka_unit_test(a_signal_reaches_every_process),
-        cmocka_unit_test(a_deadline_that_passes_names_a_pid),
+        cmocka_unit_test(a_deadline_that_passes_is_an_error),
         cmocka_unit_test(limits_hold_where_there_are_controllers),
         cmocka_unit_test(a_task_inherits_no_descriptor),
         cmocka_unit_test(names_are_checked),
