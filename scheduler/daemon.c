@@ -187,7 +187,32 @@ static bool is_configured(const struct config *c, const char *pool)
     return false;
 }
 
-/* The configuration as facts: every pool and offer of it, and the end of pools that it no longer has. */
+static bool is_offered(const struct config_pool *p, const struct offer_row *r)
+{
+    for (size_t k = 0; k < p->n_offers; k++)
+        if (p->offers[k].market == r->market && str_eq(p->offers[k].type, r->type) &&
+            str_eq(p->offers[k].zone, r->zone))
+            return true;
+    return false;
+}
+
+/* Offers that the pool had and the configuration no longer names: never launched again. */
+static void withdraw_offers(struct daemon *d, const struct config_pool *p)
+{
+    const struct pool *known = model_pool(d->model, p->row.name);
+    if (!known)
+        return;
+    LIST_FOREACH (&known->offers, l) {
+        struct offer_row r = LIST_ENTRY(l, struct offer, in_pool)->row;
+        struct event ev = {.type = EV_OFFER, .offer = &r};
+        if (is_offered(p, &r) || r.rank == OFFER_WITHDRAWN)
+            continue;
+        r.rank = OFFER_WITHDRAWN;
+        tick_post(d->tick, &ev, NULL, NULL);
+    }
+}
+
+/* The configuration as facts: every pool and offer of it, and the end of those that it no longer has. */
 static void post_pools(struct daemon *d)
 {
     LIST_FOREACH(model_pools(d->model), l)
@@ -202,6 +227,7 @@ static void post_pools(struct daemon *d)
         const struct config_pool *p = &d->config->pools[i];
         struct event ev = {.type = EV_POOL, .pool = &p->row};
         tick_post(d->tick, &ev, NULL, NULL);
+        withdraw_offers(d, p);
         for (size_t k = 0; k < p->n_offers; k++) {
             struct event offer = {.type = EV_OFFER, .offer = &p->offers[k]};
             tick_post(d->tick, &offer, NULL, NULL);

@@ -142,7 +142,8 @@ struct outcome {
 
 /* Applies one event; on an error nothing has changed. Facts that no longer matter (a stale attempt's report, a second notice of the same kind, a
  * launch reply for an instance that is gone) change nothing and return 0: they are safe to repeat. ERR_NOT_FOUND and
- * ERR_CONFLICT are for users' requests that name nothing or come too late. */
+ * ERR_CONFLICT are for users' requests that name nothing or come too late, and for machines that may not join
+ * (any more); ERR_DENIED for a join token used twice; ERR_INVALID for what no honest sender says. */
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
 /* Moves what has changed since the last call into *ret_changes (zeroed or deinited). */

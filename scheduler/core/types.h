@@ -202,7 +202,9 @@ struct pool_row {
     bool elastic;
     char provider[16], region[CORE_NAME_MAX]; /* elastic only */
     int32_t max_nodes;
-    int64_t idle_timeout_ms, cooldown_ms, boot_timeout_ms;
+    int64_t idle_timeout_ms; /* without attempts for so long, an elastic node is ended ... */
+    int64_t cooldown_ms;     /* ... but not before so long after it joined */
+    int64_t boot_timeout_ms; /* a launched machine that has not joined after so long is ended */
     int64_t refusal_backoff_ms; /* first avoidance of an offer that refused; doubles to 60 times this */
     int64_t usd_per_hour_uusd;  /* reserved: what an owned node-hour costs */
 };
