@@ -167,6 +167,15 @@ int64_t manifest_bytes(const struct manifest *m)
     return last ? last->offset + last->size : 0;
 }
 
+int64_t manifest_files(const struct manifest *m)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < m->n_entries; i++)
+        n += m->entries[i].type == MANIFEST_FILE;
+    return n;
+}
+
 /* The first entry that ends after offset. */
 static size_t first_entry_after(const struct manifest *m, int64_t offset)
 {

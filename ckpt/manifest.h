@@ -79,6 +79,7 @@ void manifest_cut(struct manifest *m);
 int manifest_lay_out(struct manifest *m, struct err *e);
 
 int64_t manifest_bytes(const struct manifest *m); /* of content */
+int64_t manifest_files(const struct manifest *m); /* regular ones */
 
 /* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero, which is
  * then returned. m is laid out. */

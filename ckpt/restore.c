@@ -26,6 +26,8 @@
 
 struct restore {
     const struct ckpt_job *job;
+    const char *temp, *dir; /* built here, put in place there */
+    const atomic_int *cancel;
     struct manifest manifest;
     int root_fd; /* of the directory being built; -1: verify only */
 };
@@ -101,7 +103,7 @@ static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *
         &r->manifest, c, write_piece, &(struct writing){.root_fd = r->root_fd, .content = content}, e);
 }
 
-static int build_tree(struct restore *r, const atomic_int *cancel, struct err *e)
+static int build_tree(struct restore *r, struct err *e)
 {
     const struct manifest *m = &r->manifest;
     int rc = 0;
@@ -109,7 +111,7 @@ static int build_tree(struct restore *r, const atomic_int *cancel, struct err *e
     for (size_t i = 0; !rc && i < m->n_entries; i++)
         rc = make_entry(r->root_fd, &m->entries[i], e);
     if (!rc)
-        rc = chunk_for_each(m->n_chunks, restore_chunk, r, cancel, e);
+        rc = chunk_for_each(m->n_chunks, restore_chunk, r, r->cancel, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
         rc = finish_entry(r->root_fd, &m->entries[i - 1], e);
     return rc;
@@ -148,38 +150,35 @@ static int exchange(const char *temp, const char *dir, struct err *e)
     return rc;
 }
 
-/* Builds one checkpoint (id.attempt 0: the empty one) at temp and puts it in place. */
-static int restore_one(const struct ckpt_job *j, struct ckpt_id id, const char *temp, const char *dir,
-    const atomic_int *cancel, struct ckpt_restored *res, struct err *e)
+/* Builds one checkpoint (id.attempt 0: the empty one) and puts it in place. */
+static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e)
 {
-    struct restore r = {.job = j, .manifest = {.progress = -1}, .root_fd = -1};
-    int rc = id.attempt ? layout_read_manifest(j, id, &r.manifest, e) : 0;
+    int rc = id.attempt ? layout_read_manifest(r->job, id, &r->manifest, e) : 0;
 
     if (!rc)
-        rc = make_root(temp, &r.root_fd, e);
+        rc = make_root(r->temp, &r->root_fd, e);
     if (!rc)
-        rc = build_tree(&r, cancel, e);
+        rc = build_tree(r, e);
     if (!rc)
-        rc = exchange(temp, dir, e);
+        rc = exchange(r->temp, r->dir, e);
     if (!rc) {
         res->id = id;
-        res->progress = r.manifest.progress;
-        res->stats.bytes = manifest_bytes(&r.manifest);
-        for (size_t i = 0; i < r.manifest.n_entries; i++)
-            res->stats.files += r.manifest.entries[i].type == MANIFEST_FILE;
+        res->progress = id.attempt ? r->manifest.progress : -1;
+        res->stats.bytes = manifest_bytes(&r->manifest);
+        res->stats.files = manifest_files(&r->manifest);
     }
-    if (r.root_fd >= 0)
-        close(r.root_fd);
-    manifest_deinit(&r.manifest);
+    if (r->root_fd >= 0)
+        close(r->root_fd);
+    r->root_fd = -1;
+    manifest_deinit(&r->manifest);
     return rc;
 }
 
-static int restore_newest(const struct ckpt_job *j, int64_t before_attempt, const char *temp, const char *dir,
-    const atomic_int *cancel, struct ckpt_restored *res, struct err *e)
+static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
 {
     struct ckpt_id *ids;
     size_t n;
-    int rc = layout_list_ids(j, &ids, &n, e);
+    int rc = layout_list_ids(r->job, &ids, &n, e);
 
     if (rc)
         return rc;
@@ -188,18 +187,34 @@ static int restore_newest(const struct ckpt_job *j, int64_t before_attempt, cons
 
         if (id.attempt >= before_attempt)
             continue;
-        rc = restore_one(j, id, temp, dir, cancel, res, e);
+        rc = restore_one(r, id, res, e);
         if (rc == ERR_CORRUPT) {
-            struct layout_name name = layout_manifest(j, id);
+            struct layout_name name = layout_manifest(r->job, id);
 
             if (res->damaged++ == 0)
                 STR_COPY(res->damage, e->text);
-            layout_set_aside(j, name.s, e);
+            layout_set_aside(r->job, name.s, e);
         } else if (rc != ERR_NOT_FOUND || i == n) {
             break;
         } /* not found: cleaned away since it was listed */
     }
     free(ids);
+    return rc;
+}
+
+static int make_parent(const char *dir, struct err *e)
+{
+    const char *slash = strrchr(dir, '/');
+    char *parent;
+    int rc;
+
+    if (dir[0] != '/' || slash[1] == '\0')
+        return err_set(e, ERR_INVALID, "'%.300s' must be an absolute path without a '/' at its end", dir);
+    if (slash == dir)
+        return 0;
+    parent = mem_strndup(dir, (size_t)(slash - dir));
+    rc = fs_mkdirs(parent, 0700, e);
+    free(parent);
     return rc;
 }
 
@@ -209,22 +224,16 @@ int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *d
     struct mono start = clock_mono(&clock_system);
     struct ckpt_restored res = {0};
     char *temp = mem_printf("%s.restoring", dir);
-    char *parent = mem_strdup(dir);
-    char *slash = strrchr(parent, '/');
+    struct restore r = {.job = j, .temp = temp, .dir = dir, .cancel = cancel, .root_fd = -1};
     struct err ignored;
     int rc = layout_check_job(j, e);
 
-    if (!rc && (!slash || slash[1] == '\0'))
-        rc = err_set(e, ERR_INVALID, "'%.300s' must be an absolute path without a '/' at its end", dir);
-    if (!rc && slash > parent) {
-        *slash = '\0';
-        rc = fs_mkdirs(parent, 0700, e);
-    }
+    if (!rc)
+        rc = make_parent(dir, e);
     if (!rc) {
-        rc = restore_newest(j, before_attempt, temp, dir, cancel, &res, e);
+        rc = restore_newest(&r, before_attempt, &res, e);
         fs_remove_tree(temp, &ignored); /* what was in dir before, or an unfinished tree */
     }
-    free(parent);
     free(temp);
     if (rc)
         return err_wrap(e, "restore job %" PRId64, j->job);

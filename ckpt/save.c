@@ -243,15 +243,6 @@ static int commit(struct save *s, struct err *e)
     return rc;
 }
 
-static int64_t count_files(const struct manifest *m)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < m->n_entries; i++)
-        n += m->entries[i].type == MANIFEST_FILE;
-    return n;
-}
-
 static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress, struct err *e)
 {
     if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 || id.sequence > CKPT_NUMBER_MAX ||
@@ -297,7 +288,7 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
     rc = save_tree(&s, cancel, e);
     if (!rc)
         *ret_stats = (struct ckpt_stats){
-            .files = count_files(&s.manifest),
+            .files = manifest_files(&s.manifest),
             .bytes = manifest_bytes(&s.manifest),
             .stored_bytes = atomic_load(&s.stored_bytes),
             .reused_bytes = atomic_load(&s.reused_bytes),
