@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job in C that takes part in checkpoints: it walks N steps of a linear congruential generator and prints the last
- * number, which shows whether a step was lost or done twice.
+ * A job in C that takes part in checkpoints: it walks N steps of a linear congruential generator and prints
+ * the last number, which shows whether a step was lost or done twice.
  *
  *     cc -o counter counter.c $(pkg-config --cflags --libs belay)
  *     belay submit --checkpoint coop --wrap './counter 200000000'
@@ -58,8 +58,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "counter: the restored state cannot be read\n");
             return 1;
         }
-        printf("resumed at step %lld\n", s.step);
     }
+    printf("%s step %lld\n", belay_restored() ? "resumed at" : "from", s.step);
+    fflush(stdout);
     while (s.step < total) {
         for (int i = 0; i < STEPS_PER_ROUND && s.step < total; i++, s.step++)
             s.x = s.x * 6364136223846793005u + 1442695040888963407u;

@@ -29,7 +29,7 @@ def main():
         if os.environ.get("BELAY_RESTORED") == "1":
             with open(os.path.join(directory, "state.json")) as f:
                 state = json.load(f)
-            print("resumed at step %d" % state["step"], flush=True)
+        print("%s step %d" % ("resumed at" if state["step"] else "from", state["step"]), flush=True)
     while state["step"] < total:
         state["step"] += 1
         state["power"] = state["power"] * 3 % 10**60

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belay.py against an agent that is a thread of this test."""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv.pop(1))
+import belay
+
+NAMES = ("BELAY_CONTROL_DIR", "BELAY_CHECKPOINT_DIR", "BELAY_NOTICE_FILE", "BELAY_RESTORED", "BELAY_COMMIT_TIMEOUT_S")
+
+
+class UnderBelay(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="belay-test-")
+        self.control = os.path.join(self.dir, "control")
+        self.checkpoint = os.path.join(self.dir, "checkpoint")
+        os.mkdir(self.control)
+        os.mkdir(self.checkpoint)
+        os.environ["BELAY_CONTROL_DIR"] = self.control
+        os.environ["BELAY_CHECKPOINT_DIR"] = self.checkpoint
+        os.environ["BELAY_NOTICE_FILE"] = os.path.join(self.control, "notice")
+        os.environ["BELAY_RESTORED"] = "0"
+        importlib.reload(belay)
+
+    def tearDown(self):
+        shutil.rmtree(self.dir)
+        for name in NAMES:
+            os.environ.pop(name, None)
+
+    def put(self, name, value):
+        temp = os.path.join(self.dir, "new")
+        with open(temp, "w") as f:
+            f.write(value if isinstance(value, str) else json.dumps(value))
+        os.rename(temp, os.path.join(self.control, name))
+
+    def read(self, name):
+        with open(os.path.join(self.control, name)) as f:
+            return json.load(f)
+
+    def agent(self, number, result, seen=None):
+        """Answers one commit; seen gets what the checkpoint directory held then."""
+
+        def serve():
+            while not os.path.exists(os.path.join(self.control, "commit.%d" % number)):
+                os.sched_yield()
+            if seen is not None:
+                for root, _, files in os.walk(self.checkpoint):
+                    for name in files:
+                        path = os.path.join(root, name)
+                        with open(path) as f:
+                            seen[os.path.relpath(path, self.checkpoint)] = f.read()
+            self.put("result.%d" % number, result)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_a_request_is_seen_and_a_commit_answers_it(self):
+        self.assertFalse(belay.should_checkpoint())
+        belay._asked_at = None
+        self.put("request", {"id": 1, "reason": "periodic", "deadline_ms": None})
+        self.assertTrue(belay.should_checkpoint())
+        self.agent(1, {"ok": True, "attempt": 1, "sequence": 1, "stop": False})
+        self.assertTrue(belay.commit(5, 10))
+        self.assertEqual(self.read("commit.1"), {"progress": 5, "total": 10})
+        self.assertFalse(belay.stopping())
+
+    def test_a_save_at_a_notice_stops_the_program(self):
+        self.put("request", {"id": 1, "reason": "notice", "deadline_ms": None})
+        self.agent(1, {"ok": True, "attempt": 1, "sequence": 1})
+        self.assertTrue(belay.commit())
+        self.assertTrue(belay.stopping())
+        self.agent(2, {"ok": True, "attempt": 1, "sequence": 2, "stop": False})
+        self.assertTrue(belay.commit())
+        self.assertFalse(belay.stopping())
+
+    def test_a_failed_commit_is_said_and_is_no_exception(self):
+        for number, result in enumerate(({"ok": False, "error": "full"}, "not json", "[]", {"ok": 1}), 1):
+            self.agent(number, result)
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertFalse(belay.commit())
+            self.assertIn("belay: not saved, going on: ", said.getvalue())
+            self.assertFalse(belay.stopping())
+
+    def test_a_commit_without_an_agent_is_given_up_for_good(self):
+        os.environ["BELAY_COMMIT_TIMEOUT_S"] = "0.1"
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertFalse(belay.commit())
+        self.assertIn("did not answer", said.getvalue())
+        self.assertFalse(self.read("result.1")["ok"])
+        os.environ["BELAY_CONTROL_DIR"] = os.path.join(self.dir, "none")
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertFalse(belay.commit())
+
+    def test_numbers_go_on_from_the_greatest(self):
+        self.put("result.7", {})
+        self.put("commit.3", {})
+        self.put("commit.09", {})
+        self.agent(8, {"ok": True})
+        self.assertTrue(belay.commit())
+
+    def test_a_checkpoint_block_moves_its_files_into_place_and_commits(self):
+        for path in ("old", "both"):
+            with open(os.path.join(self.checkpoint, path), "w") as f:
+                f.write("before")
+        os.makedirs(os.path.join(self.checkpoint, ".belay-stage", "of a killed process"))
+        seen = {}
+        self.agent(1, {"ok": True}, seen)
+        with belay.checkpoint(3, 9) as directory:
+            self.assertEqual(os.listdir(directory), [])
+            os.makedirs(os.path.join(directory, "sub", "deep"))
+            for path in ("both", "sub/deep/new"):
+                with open(os.path.join(directory, path), "w") as f:
+                    f.write("after")
+            os.symlink("both", os.path.join(directory, "link"))
+            with open(os.path.join(self.checkpoint, "both")) as f:
+                self.assertEqual(f.read(), "before")
+        self.assertEqual(seen, {"old": "before", "both": "after", "sub/deep/new": "after", "link": "after"})
+        self.assertEqual(self.read("commit.1"), {"progress": 3, "total": 9})
+        self.assertFalse(os.path.exists(directory))
+
+    def test_a_checkpoint_block_that_fails_changes_nothing(self):
+        with self.assertRaises(ZeroDivisionError):
+            with belay.checkpoint(3) as directory:
+                with open(os.path.join(directory, "half"), "w") as f:
+                    f.write("x")
+                raise ZeroDivisionError
+        self.assertEqual(os.listdir(self.checkpoint), [])
+        self.assertEqual(os.listdir(self.control), [])
+
+    def test_seconds_left_is_the_nearest_deadline(self):
+        now = time.time()
+        self.assertEqual(belay.seconds_left(), float("inf"))
+        self.put("notice", {"kind": "rebalance", "deadline_ms": None})
+        self.assertEqual(belay.seconds_left(), float("inf"))
+        self.put("notice", {"kind": "reclaim", "deadline_ms": int((now + 100) * 1000)})
+        self.assertTrue(80 < belay.seconds_left() <= 100)
+        self.put("request", {"reason": "notice", "deadline_ms": int((now - 5) * 1000)})
+        self.assertEqual(belay.seconds_left(), 0)
+
+    def test_progress_reaches_the_disk_now_and_then_and_at_the_end(self):
+        start = time.monotonic()
+        numbers = set()
+        for i in range(2000):
+            belay.progress(i, 2000)
+            numbers.add(self.read("progress")["done"])
+        self.assertLessEqual(len(numbers), 2 + (time.monotonic() - start) / 0.2)
+        belay.progress(2000, 2000)
+        self.assertEqual(self.read("progress"), {"done": 2000, "total": 2000})
+        os.environ["BELAY_CONTROL_DIR"] = os.path.join(self.dir, "none")
+        belay.progress(2001, 2001)
+
+    def test_restored_needs_the_directory(self):
+        self.assertFalse(belay.restored())
+        os.environ["BELAY_RESTORED"] = "1"
+        self.assertTrue(belay.restored())
+        self.assertEqual(belay.checkpoint_dir(), self.checkpoint)
+
+
+class OutsideBelay(unittest.TestCase):
+    def test_nothing_is_to_do(self):
+        importlib.reload(belay)
+        self.assertFalse(belay.restored())
+        self.assertIsNone(belay.checkpoint_dir())
+        self.assertFalse(belay.should_checkpoint())
+        self.assertEqual(belay.seconds_left(), float("inf"))
+        self.assertTrue(belay.commit(1, 2))
+        belay.progress(1, 2)
+        self.assertFalse(belay.stopping())
+        with belay.checkpoint(1) as directory:
+            with open(os.path.join(directory, "x"), "w") as f:
+                f.write("x")
+        self.assertFalse(os.path.exists(directory))
+
+
+for name in NAMES:
+    os.environ.pop(name, None)
+unittest.main(verbosity=2)
