@@ -305,7 +305,7 @@ int main(void)
 {
 #define TEST(name)                                                                                           \
     {                                                                                                        \
-#name, test_##name, run_alone, NULL, NULL                                                            \
+#name, test_##name, NULL, NULL, NULL                                                                 \
     }
     const struct CMUnitTest tests[] = {
         TEST(outside_belay_nothing_is_to_do),
