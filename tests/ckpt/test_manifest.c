@@ -199,7 +199,7 @@ static void depth_and_length_of_paths_are_limited(void **state)
 static void chunks_that_do_not_hold_the_files_are_refused(void **state)
 {
     static const char *const bad[] = {"", CHUNK_("4", "4"), CHUNK_("6", "6"), CHUNK_("5", "6"),
-        CHUNK_("5", "0"), CHUNK_("0", "0") "," CHUNK_("5", "5"), CHUNK_("5", "5") "," CHUNK_("1", "1"),
+        CHUNK_("5", "0"), (CHUNK_("0", "0") "," CHUNK_("5", "5")), (CHUNK_("5", "5") "," CHUNK_("1", "1")),
         CHUNK_("4194305", "5"),
         "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":5,"
         "\"stored\":5}",
