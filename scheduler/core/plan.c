@@ -99,20 +99,20 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     consider(n->idle_since, &ev, best, ret_event);
 }
 
-/* Idle nodes stand in the order in which they became so; one that joined lately may be passed over. */
-static void consider_idle(const struct pool *p, struct stamp now, struct mono *best, struct event *ret_event)
+/* Idle nodes stand in the order in which they became so; one that joined lately may have to wait for longer
+ * than those behind it. */
+static void consider_idle(const struct pool *p, struct mono *best, struct event *ret_event)
 {
     LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
         struct mono due = after(n->idle_since, p->row.idle_timeout_ms);
         struct mono cool = after(n->instance->since, p->row.cooldown_ms);
-        bool last = due.ms > now.mono.ms;
+        if (mono_is_set(*best) && best->ms <= due.ms)
+            return; /* none behind it can be earlier */
         if (cool.ms > due.ms)
             due = cool;
         struct event ev = end_after(n->instance, "idle", due.ms - n->idle_since.ms);
         consider(due, &ev, best, ret_event);
-        if (last)
-            return;
     }
 }
 
@@ -127,14 +127,14 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
 }
 
 /* When the next instance is to be ended, and the event; MONO_NONE: none. */
-static struct mono next_end(const struct model *m, struct stamp now, struct event *ret_event)
+static struct mono next_end(const struct model *m, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
     consider_lost(m, &best, ret_event);
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        consider_idle(p, now, &best, ret_event);
+        consider_idle(p, &best, ret_event);
         consider_booting(p, &best, ret_event);
     }
     return best;
@@ -209,8 +209,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found =
-        is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, now, &ev), now);
+    bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, &ev), now);
     if (!found && launches_next(p, m, now, &offer)) {
         ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
         found = true;
@@ -226,9 +225,11 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
 {
     struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {next_loss(m, &unused), next_end(m, now, &unused), p->valid_until};
+    const struct mono all[] = {next_loss(m, &unused), next_end(m, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];
+    if (mono_is_set(wake) && wake.ms <= now.mono.ms)
+        wake.ms = now.mono.ms + 1; /* what is due already, plan_next says; never a busy loop */
     return wake;
 }

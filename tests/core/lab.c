@@ -217,15 +217,47 @@ bool lab_decision(struct lab *l, struct event *ret_event)
     return any;
 }
 
+/* What a planner without a memory would decide at another moment. */
+static bool decides_at(const struct lab *l, int64_t mono_ms)
+{
+    struct event ev;
+    struct planner *p = planner_create();
+    struct stamp at = {l->now.wall, {mono_ms}};
+    bool any = plan_next(p, l->m, at, &ev);
+    planner_destroy(p);
+    return any;
+}
+
+static bool is_tried_again_at(const struct lab *l, int64_t mono_ms)
+{
+    for (int64_t id = 1; model_offer(l->m, id); id++)
+        if (model_offer(l->m, id)->row.avoid_until.ms == mono_ms)
+            return true;
+    return false;
+}
+
+void lab_check_wake(const struct lab *l)
+{
+    struct mono wake = plan_wake(l->p, l->m, l->now);
+    int64_t ten_years = 10LL * 365 * 86400 * 1000;
+    if (!mono_is_set(wake)) {
+        assert_false(decides_at(l, l->now.mono.ms + ten_years));
+        return;
+    }
+    assert_true(wake.ms > l->now.mono.ms);
+    if (decides_at(l, wake.ms - 1))
+        fail_msg("a decision is due before the planner would wake");
+    if (!decides_at(l, wake.ms) && !is_tried_again_at(l, wake.ms))
+        fail_msg("the planner would wake for nothing");
+}
+
 int lab_plan(struct lab *l)
 {
     struct event ev;
     int n = 0;
     for (; lab_decision(l, &ev); n++)
         lab_apply(l, ev);
-    struct mono wake = plan_wake(l->p, l->m, l->now);
-    if (mono_is_set(wake))
-        assert_true(wake.ms > l->now.mono.ms); /* no busy loop */
+    lab_check_wake(l);
     return n;
 }
 

@@ -58,8 +58,11 @@ void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_m
 void lab_heartbeats(struct lab *l); /* from every node that is not lost */
 void lab_launched(struct lab *l, int64_t instance);
 
-/* Applies decisions until there are none, asking twice for each; returns how many. */
+/* Applies decisions until there are none, asking twice for each; checks when it would wake; returns how many.
+ */
 int lab_plan(struct lab *l);
+/* Nothing is due before plan_wake, and something is then. Only right after the last decision. */
+void lab_check_wake(const struct lab *l);
 bool lab_decision(struct lab *l, struct event *ret_event); /* the next one, not applied */
 
 /* What changed since the last lab_take. */

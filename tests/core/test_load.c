@@ -92,6 +92,30 @@ static void ids_are_not_given_again_after_everything_left(void **state)
     drop(&w);
 }
 
+static void a_machines_true_size_is_known_again(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    lab_init(&w.l);
+    lab_elastic(&w.l, "burst", 4, "m5", 4);
+    int64_t job = lab_submit_cpus(&w.l, 4);
+    lab_plan(&w.l);
+    lab_launched(&w.l, 1);
+    lab_join_instance(&w.l, 1, 3); /* 4 were promised */
+    lab_apply(&w.l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+    lab_take(&w.l);
+    shelf_put(&w.s, &w.l.c);
+    model_destroy(w.l.m);
+    planner_destroy(w.l.p);
+    w.l.m = shelf_load(&w.s, w.l.now);
+    w.l.p = planner_create();
+    lab_submit_cpus(&w.l, 4);
+    lab_plan(&w.l);
+    assert_int_equal(model_offer(w.l.m, 1)->row.launches, 1); /* not again */
+    assert_int_equal(model_offer(w.l.m, 2)->row.launches, 1);
+    drop(&w);
+}
+
 /* Loads everything up to the kind of row that was spoilt; the spoilt one must be refused as corrupt, by name.
  */
 static int load(const struct shelf *s, struct err *e)
@@ -224,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reloaded_model_goes_on_where_it_was),
         cmocka_unit_test(ids_are_not_given_again_after_everything_left),
+        cmocka_unit_test(a_machines_true_size_is_known_again),
         cmocka_unit_test(contradictions_are_corrupt_not_guessed_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

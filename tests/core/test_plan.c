@@ -117,7 +117,7 @@ static void a_node_short_of_memory_is_passed_over(void **state)
         STR_COPY(r.key_hash, name);
         lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     }
-    struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 500}};
+    struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 200}}; /* just */
     int64_t id = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &large}});
     struct job_row r = lab_job(2);
     r.need.memory_mib = 200;
@@ -465,6 +465,37 @@ static void a_machine_that_just_booted_is_given_its_cooldown(void **state)
     lab_deinit(&l);
 }
 
+/* The one that is idle for longest just booted; another behind it is not protected. */
+static void a_cooldown_protects_only_its_own_machine(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    struct pool_row p = model_pool(l.m, "burst")->row;
+    p.idle_timeout_ms = 1000;
+    p.cooldown_ms = 20000;
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    int64_t busy = lab_submit_cpus(&l, 4), other = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, busy), 1);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {other, "ann"}});
+    lab_wait(&l, 20000);
+    bring_up(&l, 2, 4);
+    lab_wait(&l, 500);
+    lab_ended(&l, busy, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + 1000);
+    lab_wait(&l, 1000);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_END_INSTANCE);
+    assert_int_equal(ev.end_instance.instance, 1);
+    lab_deinit(&l);
+}
+
 static void a_drained_machine_is_ended_when_it_is_idle(void **state)
 {
     (void)state;
@@ -594,6 +625,7 @@ int main(void)
         cmocka_unit_test(an_idle_machine_is_ended_after_its_time),
         cmocka_unit_test(a_job_that_fits_keeps_a_machine_from_being_idle),
         cmocka_unit_test(a_machine_that_just_booted_is_given_its_cooldown),
+        cmocka_unit_test(a_cooldown_protects_only_its_own_machine),
         cmocka_unit_test(a_drained_machine_is_ended_when_it_is_idle),
         cmocka_unit_test(a_lost_machine_is_ended_after_two_leases),
         cmocka_unit_test(owned_nodes_are_never_ended),

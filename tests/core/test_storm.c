@@ -194,8 +194,7 @@ static void decide(struct storm *st)
             fail_msg("the planner does not come to an end: %s again", event_type_names[ev.type]);
         lab_apply(&st->l, ev);
     }
-    struct mono wake = plan_wake(st->l.p, st->l.m, st->l.now);
-    assert_true(!mono_is_set(wake) || wake.ms > st->l.now.mono.ms);
+    lab_check_wake(&st->l);
 }
 
 static void store(struct storm *st)
@@ -222,6 +221,10 @@ static void one_storm(uint64_t seed)
     lab_init(&st.l);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
+    struct pool_row p = model_pool(st.l.m, "burst")->row;
+    p.idle_timeout_ms = 1000 * (1 + below(&st, 60));
+    p.cooldown_ms = 1000 * below(&st, 120);
+    lab_apply(&st.l, (struct event){.type = EV_POOL, .pool = &p});
     for (int turn = 0; turn < TURNS; turn++) {
         for (int64_t k = below(&st, 8); k >= 0; k--)
             winds[below(&st, sizeof winds / sizeof winds[0])](&st);
