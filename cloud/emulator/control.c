@@ -104,8 +104,8 @@ json_t *control_state(struct region *r, struct wall now)
     }
     for (size_t k = 0; k < r->market.n_pools; k++)
         json_array_append_new(pools, describe_pool(&r->market.pools[k]));
-    LIST_FOREACH(&r->alive, l)
-    n_alive += l != NULL;
+    LIST_FOREACH (&r->alive, l)
+        n_alive += l != NULL;
     json_object_set_new(o, "region", json_string(r->o->name));
     json_object_set_new(o, "now_ms", json_integer(now.ms));
     json_object_set_new(o, "start_ms", json_integer(r->start.ms));
@@ -215,8 +215,7 @@ static void on_waiter_gone(void *ctx, struct http_exchange *x)
 
 void control_wake(struct emulator *em)
 {
-    LIST_FOREACH(&em->waiters, l)
-    {
+    LIST_FOREACH (&em->waiters, l) {
         struct waiter *w = LIST_ENTRY(l, struct waiter, link);
         if (em->region.journal.last_seq > w->after)
             on_waited(w, w->x);

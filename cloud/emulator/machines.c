@@ -170,11 +170,11 @@ static int start_metadata(struct machine *m, struct err *e)
 /* ---- The holder ---- */
 
 static void kill_orphans(struct machines *ms);
+static void remove_group(const char *name);
 
 static bool is_holder(const struct machines *ms, pid_t pid)
 {
-    LIST_FOREACH(&ms->list, l)
-    {
+    LIST_FOREACH (&ms->list, l) {
         const struct machine *m = LIST_ENTRY(l, struct machine, link);
         if (!m->has_exited && m->process.pid == pid)
             return true;
@@ -211,6 +211,7 @@ static void finish_if_gone(struct machine *m)
         m->died = clock_mono(&clock_system);
         link_remove(&m->link);
         kill_orphans(ms);
+        remove_group(i->id);
     }
     link_remove(&m->link);
     ms->n--;
@@ -348,6 +349,20 @@ static void kill_orphans(struct machines *ms)
         fclose(f);
 }
 
+/* What the holder would have removed. Its cgroups, if it had any, are below ours, as they were below its own.
+ */
+static void remove_group(const char *name)
+{
+    struct proc_group *g;
+    struct err e;
+    if (proc_group_open(name, NULL, &g, &e) < 0)
+        return;
+    bool has_cgroups = proc_group_mode(g) != PROC_SUBREAPER;
+    if (has_cgroups && proc_group_kill_all(g, 0, ORPHAN_KILL_MS, &e) < 0)
+        log_warn("an instance's processes will not die", log_s("instance", name), log_err(&e));
+    proc_group_close(g, has_cgroups);
+}
+
 /* ---- The region's ops ---- */
 
 static int write_file(const char *path, const struct buf *text, mode_t mode, struct err *e)
@@ -430,8 +445,8 @@ const struct region_ops machines_ops = {.boot = op_boot, .doom = op_doom, .shutd
 
 void machines_kill_all(struct machines *ms)
 {
-    LIST_FOREACH(&ms->list, l)
-    command(LIST_ENTRY(l, struct machine, link), "shutdown 0\n");
+    LIST_FOREACH (&ms->list, l)
+        command(LIST_ENTRY(l, struct machine, link), "shutdown 0\n");
 }
 
 const char *machine_metadata_url(const struct instance *i)

@@ -212,8 +212,7 @@ static struct instance *pick_victim(struct region *r, const struct market_pool *
 {
     struct instance *picked = NULL;
     uint64_t n = 0;
-    LIST_FOREACH(&r->alive, l)
-    {
+    LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (i->pool != p || !is_spot_running(i))
             continue;
@@ -235,8 +234,7 @@ static void reclaim_surplus(struct region *r, struct wall at)
 
 static void reclaim_outbid(struct region *r, struct wall at)
 {
-    LIST_FOREACH(&r->alive, l)
-    {
+    LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
         int64_t max = i->reservation->spec.max_price_uusd_h;
         if (max == 0 || !is_spot_running(i) || i->pool->price_uusd_h[CLOUD_SPOT] <= max)
@@ -260,8 +258,7 @@ static void run_script(struct region *r, struct wall at)
 
 static void run_instances(struct region *r, struct wall at)
 {
-    LIST_FOREACH(&r->alive, l)
-    {
+    LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (i->state == INSTANCE_PENDING && i->boots_at.ms <= at.ms)
             boot(r, i, at);
@@ -272,8 +269,8 @@ static void run_instances(struct region *r, struct wall at)
 
 static void bill_all(struct region *r, struct wall at)
 {
-    LIST_FOREACH(&r->alive, l)
-    instance_bill(LIST_ENTRY(l, struct instance, alive), at);
+    LIST_FOREACH (&r->alive, l)
+        instance_bill(LIST_ENTRY(l, struct instance, alive), at);
 }
 
 static void step(struct region *r, struct wall at)
@@ -300,8 +297,7 @@ struct wall region_next(const struct region *r)
     struct wall next = market_next(&r->market);
     if (r->script_next < r->o->n_script)
         earlier(&next, (struct wall){r->start.ms + r->o->script[r->script_next].at_ms});
-    LIST_FOREACH(&r->alive, l)
-    {
+    LIST_FOREACH (&r->alive, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (i->state == INSTANCE_PENDING)
             earlier(&next, i->boots_at);
@@ -471,8 +467,7 @@ static int apply_to_instances(
         json_decref(hits);
         return err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
     }
-    LIST_FOREACH(&r->alive, l)
-    {
+    LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (!is_picked(ev, i))
             continue;
