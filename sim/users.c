@@ -152,7 +152,7 @@ void users_stop(struct world *w)
 bool users_done(const struct world *w)
 {
     struct model_counts c;
-    if (!w->up || w->committing || w->n_submits < w->n_jobs)
+    if (!w->up || w->committing || tick_is_full(w->tick) || w->n_submits < w->n_jobs)
         return false;
     model_counts(w->model, &c);
     return c.pending == 0 && c.running == 0;
