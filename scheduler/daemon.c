@@ -215,8 +215,7 @@ static void withdraw_offers(struct daemon *d, const struct config_pool *p)
 /* The configuration as facts: every pool and offer of it, and the end of those that it no longer has. */
 static void post_pools(struct daemon *d)
 {
-    LIST_FOREACH(model_pools(d->model), l)
-    {
+    LIST_FOREACH (model_pools(d->model), l) {
         struct pool_row gone = LIST_ENTRY(l, struct pool, in_all)->row;
         gone.max_nodes = 0;
         struct event ev = {.type = EV_POOL, .pool = &gone};

@@ -309,8 +309,8 @@ void provision_touch(struct provision *p, int64_t instance)
 
 void provision_start(struct provision *p)
 {
-    LIST_FOREACH(model_instances(model_of(p)), l)
-    provision_touch(p, LIST_ENTRY(l, struct instance, in_all)->row.id);
+    LIST_FOREACH (model_instances(model_of(p)), l)
+        provision_touch(p, LIST_ENTRY(l, struct instance, in_all)->row.id);
     timer_start(p->o.timers, &p->sweep, 0);
     timer_start(p->o.timers, &p->price, 0);
 }
@@ -391,8 +391,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     p->stats.sweeps++;
     for (size_t k = 0; !e && k < x->n; k++)
         match(pl, &x->list[k]);
-    LIST_FOREACH(model_instances(model_of(p)), l)
-    {
+    LIST_FOREACH (model_instances(model_of(p)), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct pool_entry *pe = pool_entry(p, i->row.pool);
         if (!e && pe && pe->place == pl && work_of(p, i->row.id)->listed_in != p->stats.sweeps)
@@ -430,8 +429,7 @@ static void on_sweep(struct timer *t, void *ctx)
         pl->list_began = now(p);
         pl->driver->ops->list(pl->driver, pl->region, p->o.cluster_uid, on_listed, pl);
     }
-    LIST_FOREACH(model_instances(model_of(p)), l)
-    {
+    LIST_FOREACH (model_instances(model_of(p)), l) {
         enum instance_state s = LIST_ENTRY(l, struct instance, in_all)->row.state;
         busy = busy || s == INSTANCE_ENDING || s == INSTANCE_INTENDED;
     }
@@ -464,14 +462,12 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
 static size_t types_of(const struct place *pl, const char *out[PRICE_TYPES_MAX])
 {
     size_t n = 0;
-    LIST_FOREACH(model_pools(model_of(pl->p)), l)
-    {
+    LIST_FOREACH (model_pools(model_of(pl->p)), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         const struct pool_entry *pe = pool_entry(pl->p, pool->row.name);
         if (!pe || pe->place != pl)
             continue;
-        LIST_FOREACH(&pool->offers, ol)
-        {
+        LIST_FOREACH (&pool->offers, ol) {
             const char *type = LIST_ENTRY(ol, struct offer, in_pool)->row.type;
             size_t k = 0;
             while (k < n && !str_eq(out[k], type))

@@ -82,8 +82,7 @@ static void session_free(struct session *x)
 
 static struct seen *seen_of(struct session *x, int64_t job, int64_t attempt)
 {
-    LIST_FOREACH(&x->seen, n)
-    {
+    LIST_FOREACH (&x->seen, n) {
         struct seen *k = LIST_ENTRY(n, struct seen, in_session);
         if (k->job == job && k->attempt == attempt)
             return k;
@@ -98,8 +97,7 @@ static struct seen *seen_of(struct session *x, int64_t job, int64_t attempt)
 /* What neither the agent has nor the model wants is of no use any more. */
 static void prune_seen(struct session *x, const struct model *m)
 {
-    LIST_FOREACH(&x->seen, n)
-    {
+    LIST_FOREACH (&x->seen, n) {
         struct seen *k = LIST_ENTRY(n, struct seen, in_session);
         struct job *job = model_job(m, k->job);
         bool live = job && job->attempt && job->attempt->row.attempt == k->attempt;
@@ -231,10 +229,10 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
         return;
     }
     size_t n = 0;
-    LIST_FOREACH(&node->attempts, l) n++;
+    LIST_FOREACH (&node->attempts, l)
+        n++;
     d.attempts = mem_array(n, sizeof(*d.attempts));
-    LIST_FOREACH(&node->attempts, l)
-    {
+    LIST_FOREACH (&node->attempts, l) {
         struct wire_desired_attempt *item = &d.attempts[d.n_attempts];
         if (desire(s, x, LIST_ENTRY(l, struct attempt, on_node), item) == 0)
             d.n_attempts++;
@@ -407,8 +405,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
  */
 static void post_vanished(struct sessions *s, struct session *x, const struct node *node)
 {
-    LIST_FOREACH(&node->attempts, l)
-    {
+    LIST_FOREACH (&node->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct seen *k = seen_of(x, a->row.job, a->row.attempt);
         bool had = k->told || a->row.started_at.ms != TIME_NONE_MS;
@@ -416,7 +413,7 @@ static void post_vanished(struct sessions *s, struct session *x, const struct no
             continue;
         struct event ev = {.type = EV_ATTEMPT_ENDED,
             .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = x->node, .end = END_NODE_LOST}};
-        STR_COPY(ev.ended.text, "the agent has no trace of it any more");
+        STR_COPY(ev.ended.text, SESSIONS_VANISHED);
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
 }

@@ -12,6 +12,9 @@
 #include "base/wire/wire.h"
 #include "scheduler/tick.h"
 
+/* Why an attempt ended that its agent had told and then did not tell any more. */
+#define SESSIONS_VANISHED "the agent has no trace of it any more"
+
 struct sessions;
 
 struct sessions_options {

@@ -150,8 +150,7 @@ static void wake(struct api *a, int64_t job, bool must)
         return;
     /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after the loop.
      */
-    LIST_FOREACH(&ws->list, n)
-    {
+    LIST_FOREACH (&ws->list, n) {
         struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);
         if (answer(a, w->x, w->kind, w->job, w->after, w->max, must)) {
             link_remove(&w->in_watchers);

@@ -130,8 +130,7 @@ static void save_and_stop(struct sim_attempt *x, const char *reason)
 
 static struct sim_attempt *find(struct sim_agent *a, int64_t job, int64_t attempt)
 {
-    LIST_FOREACH(&a->attempts, l)
-    {
+    LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         if (x->job == job && x->attempt == attempt)
             return x;
@@ -226,8 +225,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d)
     if (d->rev < a->rev)
         return;
     a->rev = d->rev;
-    LIST_FOREACH(&a->attempts, l)
-    {
+    LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         const struct wire_desired_attempt *want = wanted(d, x);
         if (!want) {
@@ -289,10 +287,12 @@ static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
         .notice = a->notice};
     struct buf text = {0};
     struct err e = {0};
-    LIST_FOREACH(&a->attempts, l) st.n_attempts++;
+    LIST_FOREACH (&a->attempts, l)
+        st.n_attempts++;
     st.attempts = mem_array(st.n_attempts + 1, sizeof(*st.attempts));
     size_t i = 0;
-    LIST_FOREACH(&a->attempts, l) tell(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
+    LIST_FOREACH (&a->attempts, l)
+        tell(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
     wire_status_encode(&st, &text);
     if (wire_status_decode(text.data, text.len, out, &e) != 0)
         world_fail(a->w, "a status does not survive its own encoding: %s", e.text);
@@ -495,8 +495,7 @@ static void on_crash(struct timer *t, void *ctx)
     a->up = false;
     w->kills++;
     timer_stop(timers(a), &a->poll);
-    LIST_FOREACH(&a->attempts, l)
-    {
+    LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         timer_stop(timers(a), &x->save_done);
         if (x->saving && x->stop_after_save)
@@ -523,7 +522,8 @@ void agent_boot(struct world *w, struct sim_machine *m)
         m->agent = a;
     } else {
         int n = 0;
-        LIST_FOREACH(&w->agents, l) n++;
+        LIST_FOREACH (&w->agents, l)
+            n++;
         snprintf(a->key, sizeof(a->key), "key-%s-%d", reserved, n);
     }
     timer_init(&a->poll, on_poll, a);
@@ -539,8 +539,7 @@ void agent_notice(struct sim_agent *a, const char *kind, int64_t deadline_ms)
     STR_COPY(a->notice.kind, kind);
     a->notice.deadline = deadline_ms;
     a->notice.seen = clock_wall(a->w->vt.timers.clock).ms;
-    LIST_FOREACH(&a->attempts, l)
-    {
+    LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         if (str_eq(kind, "reclaim"))
             save_and_stop(x, "reclaimed");
@@ -560,6 +559,11 @@ void agent_kill(struct sim_agent *a)
     timer_stop(timers(a), &a->crash);
     for (struct link *l; (l = list_first(&a->attempts));)
         forget(LIST_ENTRY(l, struct sim_attempt, in_agent));
+}
+
+bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt)
+{
+    return find(a, job, attempt) != NULL;
 }
 
 void agent_destroy_all(struct world *w)

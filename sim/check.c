@@ -60,6 +60,19 @@ static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
             (long long)r->ref.attempt, (long long)r->ref.sequence);
 }
 
+/* Work that its agent still has is never given up for lost without a trace. */
+static void check_attempt(struct world *w, const struct attempt_row *r)
+{
+    if (r->state != ATTEMPT_ENDED || !str_eq(r->text, SESSIONS_VANISHED))
+        return;
+    LIST_FOREACH (&w->agents, l) {
+        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        if (a->node == r->node && !a->dead && agent_has(a, r->job, r->attempt))
+            world_fail(w, "job %lld attempt %lld was given up for lost, but its agent has it",
+                (long long)r->job, (long long)r->attempt);
+    }
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -67,6 +80,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_checkpoint(w, &c->checkpoints[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
+    for (size_t i = 0; i < c->n_attempts; i++)
+        check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         map_put(&w->attempts, attempt_key(c->attempts[i].job, c->attempts[i].attempt),
             (void *)(uintptr_t)(c->attempts[i].node + 1));

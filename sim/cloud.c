@@ -391,8 +391,7 @@ struct cloud_driver *cloud_create(struct world *w)
 
 void cloud_forget_calls(struct world *w)
 {
-    LIST_FOREACH(&w->cloud_calls, l)
-    {
+    LIST_FOREACH (&w->cloud_calls, l) {
         struct cloud_call *c = LIST_ENTRY(l, struct cloud_call, in_world);
         c->forgotten = true;
         if (timer_is_running(&c->reply))

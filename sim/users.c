@@ -110,8 +110,7 @@ static void drain_a_node(struct world *w)
 /* Reserved nodes must not stay drained, or the last jobs may have nowhere to run. */
 static void undrain_all(struct world *w)
 {
-    LIST_FOREACH(model_nodes(w->model), l)
-    {
+    LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         struct event ev = {.type = EV_UNDRAIN, .undrain = {.node = n->row.id}};
         if (n->row.drain)

@@ -230,8 +230,7 @@ static void kill_belayd(struct world *w)
     sessions_destroy(w->sessions);
     planner_destroy(w->planner);
     model_destroy(w->model);
-    LIST_FOREACH(&w->calls, l)
-    {
+    LIST_FOREACH (&w->calls, l) {
         struct sim_call *c = LIST_ENTRY(l, struct sim_call, in_world);
         if (c->sent && !c->desired && !timer_is_running(&c->timer))
             agent_call_broken(c);
@@ -268,8 +267,7 @@ static void on_crash(struct timer *t, void *ctx)
 static void cut_an_agent(struct world *w)
 {
     int64_t skip = world_between(w, 0, 5);
-    LIST_FOREACH(&w->agents, l)
-    {
+    LIST_FOREACH (&w->agents, l) {
         struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
         if (!a->dead && skip-- <= 0) {
             a->cut_until_ms = world_now(w) + world_between(w, 1000, 180000);
