@@ -7,6 +7,7 @@
  * nothing below the number of a later attempt is touched whatever the lists say.
  */
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/layout.h"
 #include <inttypes.h>
@@ -19,7 +20,7 @@ struct clean {
     int64_t attempt;
     struct smap kept; /* full names of manifests and chunks that stay */
     size_t skip;      /* bytes of the prefix being listed */
-    struct layout_names remove;
+    struct names remove;
 };
 
 static void keep_name(struct clean *c, const struct layout_name *name)
@@ -75,7 +76,7 @@ static int collect(void *ctx, const char *name, int64_t size_bytes)
     (void)size_bytes;
     if ((layout_parse_attempt(rest, '-', &attempt) || layout_parse_attempt(rest, '/', &attempt)) &&
         attempt <= c->attempt && !smap_get(&c->kept, name))
-        layout_names_add(&c->remove, name);
+        names_add(&c->remove, mem_strdup(name));
     return 0;
 }
 
@@ -86,7 +87,7 @@ static int collect_old_fence(void *ctx, const char *name, int64_t size_bytes)
 
     (void)size_bytes;
     if (layout_parse_attempt(name + c->skip, '\0', &attempt) && attempt < c->attempt)
-        layout_names_add(&c->remove, name);
+        names_add(&c->remove, mem_strdup(name));
     return 0;
 }
 
@@ -98,8 +99,8 @@ static int sweep(struct clean *c, const char *what, store_each_fn fn, struct err
     c->skip = strlen(prefix.s);
     rc = c->job->store->ops->list(c->job->store, prefix.s, fn, c, e);
     if (!rc)
-        rc = layout_names_remove(&c->remove, c->job->store, e);
-    layout_names_deinit(&c->remove);
+        rc = layout_remove(c->job, &c->remove, e);
+    names_deinit(&c->remove);
     return rc;
 }
 
@@ -129,7 +130,7 @@ static int collect_all(void *ctx, const char *name, int64_t size_bytes)
     struct clean *c = ctx;
 
     (void)size_bytes;
-    layout_names_add(&c->remove, name);
+    names_add(&c->remove, mem_strdup(name));
     return 0;
 }
 

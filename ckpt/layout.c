@@ -243,31 +243,14 @@ void layout_set_aside(const struct ckpt_job *j, const char *name, const struct e
         log_warn("damaged checkpoint data could not be set aside", log_s("object", name), log_err(&e));
 }
 
-void layout_names_add(struct layout_names *l, const char *name)
-{
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
-    }
-    l->v[l->n++] = mem_strdup(name);
-}
-
-int layout_names_remove(struct layout_names *l, struct store *s, struct err *e)
+int layout_remove(const struct ckpt_job *j, const struct names *l, struct err *e)
 {
     int rc = 0;
 
     for (size_t i = 0; !rc && i < l->n; i += STORE_REMOVE_MAX) {
         size_t n = l->n - i < STORE_REMOVE_MAX ? l->n - i : STORE_REMOVE_MAX;
 
-        rc = s->ops->remove(s, (const char *const *)l->v + i, n, e);
+        rc = j->store->ops->remove(j->store, (const char *const *)l->v + i, n, e);
     }
     return rc;
-}
-
-void layout_names_deinit(struct layout_names *l)
-{
-    for (size_t i = 0; i < l->n; i++)
-        free(l->v[i]);
-    free(l->v);
-    *l = (struct layout_names){0};
 }

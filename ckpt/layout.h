@@ -7,6 +7,7 @@
 
 #include "ckpt/ckpt.h"
 #include "ckpt/manifest.h"
+#include "ckpt/names.h"
 
 struct layout_name {
     char s[STORE_NAME_MAX + 1];
@@ -45,13 +46,7 @@ int layout_read_chunk(const struct ckpt_job *j, int64_t attempt, const struct ma
 /* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only logged. */
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why);
 
-/* A growing list of names that is removed in batches. Zeroed is valid and empty. */
-struct layout_names {
-    char **v;
-    size_t n, cap;
-};
-void layout_names_add(struct layout_names *l, const char *name);
-int layout_names_remove(struct layout_names *l, struct store *s, struct err *e); /* from the store */
-void layout_names_deinit(struct layout_names *l);
+/* Removes names from the store, in batches. */
+int layout_remove(const struct ckpt_job *j, const struct names *l, struct err *e);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/names.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,27 +121,6 @@ static int file_stat(struct store *s, const char *name, int64_t *ret_size, struc
         *ret_size = st.st_size;
     free(path);
     return rc;
-}
-
-struct names {
-    char **v;
-    size_t n, cap;
-};
-
-static void names_add(struct names *l, char *taken)
-{
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
-    }
-    l->v[l->n++] = taken;
-}
-
-static void names_deinit(struct names *l)
-{
-    for (size_t i = 0; i < l->n; i++)
-        free(l->v[i]);
-    free(l->v);
 }
 
 static int compare_names(const void *a, const void *b)
