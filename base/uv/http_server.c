@@ -32,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY (32 * 1024) /* request line and headers, and MHD's buffers */
+#define CONNECTION_MEMORY (16 * 1024) /* request line and headers, and MHD's buffers */
 #define DEFAULT_WAIT_MS SECONDS_MS(30)
 #define DEFAULT_IDLE_MS SECONDS_MS(60)
 #define DEFAULT_CONNECTIONS 1000
