@@ -31,7 +31,6 @@ struct proc_group {
     enum proc_mode mode;
     char name[PROC_NAME_MAX + 1];
     struct cgroups cgroups; /* empty in subreaper mode */
-    struct pids roots;
 };
 
 /* ---- Open, enter ---- */
@@ -77,55 +76,7 @@ int proc_group_enter(const struct proc_group *g)
     return cgroups_enter(&g->cgroups);
 }
 
-void proc_group_add_root(struct proc_group *g, pid_t pid)
-{
-    pids_add(&g->roots, pid);
-}
-
-/* Waits for all below; does not return. */
-static void be_init(pid_t first)
-{
-    for (int s = 1; s < NSIG; s++)
-        if (s != SIGCHLD)
-            signal(s, SIG_IGN);
-    close_range(0, ~0U, 0);
-    int status, code = 0;
-    for (;;) {
-        pid_t pid = waitpid(-1, &status, 0);
-        if (pid == first)
-            code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (pid < 0 && errno != EINTR)
-            _exit(code);
-    }
-}
-
-int proc_become_init(void)
-{
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-        return -errno;
-    pid_t pid = fork();
-    if (pid > 0)
-        be_init(pid);
-    return pid < 0 ? -errno : 0;
-}
-
-/* ---- Members in subreaper mode ---- */
-
-static void mark_root(struct proc_table *t, pid_t root)
-{
-    struct proc_entry *p = proc_table_find(t, root);
-    if (p)
-        p->is_marked = true;
-    proc_table_mark_below(t, root);
-}
-
-static void mark_members(const struct proc_group *g, struct proc_table *t)
-{
-    if (g->roots.n == 0)
-        proc_table_mark_below(t, getpid());
-    for (size_t i = 0; i < g->roots.n; i++)
-        mark_root(t, g->roots.pids[i]);
-}
+/* ---- Members ---- */
 
 static void list_members(const struct proc_group *g, struct pids *out)
 {
@@ -135,7 +86,7 @@ static void list_members(const struct proc_group *g, struct pids *out)
     }
     struct proc_table t = {0};
     proc_table_read(&t);
-    mark_members(g, &t);
+    proc_table_mark_below(&t, getpid());
     for (size_t i = 0; i < t.n; i++)
         if (t.entries[i].is_marked && proc_entry_is_alive(&t.entries[i]))
             pids_add(out, t.entries[i].pid);
@@ -256,7 +207,7 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
 
 /* One look at those of the hunted that are our children or were seen: reaps what is a zombie of ours. True if
  * one is still dying: a cgroup forgets a process a moment before it is dead. */
-static bool reap_round(const struct hunt *h, const struct pids *spared)
+static bool reap_round(const struct hunt *h, pid_t keep_pid)
 {
     struct proc_table t = {0};
     bool is_one_dying = false;
@@ -270,16 +221,16 @@ static bool reap_round(const struct hunt *h, const struct pids *spared)
             continue;
         if (proc_entry_is_alive(p))
             is_one_dying = true;
-        else if (is_child && !pids_has(spared, p->pid))
+        else if (is_child && p->pid != keep_pid)
             waitpid(p->pid, NULL, WNOHANG);
     }
     proc_table_deinit(&t);
     return is_one_dying;
 }
 
-static int reap(const struct hunt *h, const struct pids *spared, const char *what, struct err *e)
+static int reap(const struct hunt *h, pid_t keep_pid, const char *what, struct err *e)
 {
-    while (reap_round(h, spared)) {
+    while (reap_round(h, keep_pid)) {
         if (clock_mono(&clock_system).ms >= h->until.ms)
             return refused_to_die(h, what, e);
         pause_ms(1);
@@ -297,9 +248,7 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
     assert(pid > 1 && pid != getpid());
     char what[48];
     struct hunt h = {.below = pid, .until = deadline_in(timeout_ms)};
-    struct pids spared = {0};
     snprintf(what, sizeof(what), "the tree of process %ld", (long)pid);
-    pids_add(&spared, pid);
     kill(pid, SIGSTOP);
     int rc = hunt_down(&h, what, e);
     kill(pid, SIGKILL);
@@ -311,48 +260,21 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
             pause_ms(1);
     }
     if (rc == 0)
-        rc = reap(&h, &spared, what, e);
-    pids_deinit(&spared);
+        rc = reap(&h, pid, what, e);
     pids_deinit(&h.seen);
-    return rc;
-}
-
-/* A root may have been reaped, and its number given to a stranger: it is ours while it is our child. */
-static bool is_own_child(pid_t pid)
-{
-    struct proc_entry p;
-    return proc_read_entry(pid, &p) && p.ppid == getpid() && proc_entry_is_alive(&p);
-}
-
-static int kill_roots(struct proc_group *g, struct mono until, struct err *e)
-{
-    int rc = 0;
-    for (size_t i = 0; i < g->roots.n; i++)
-        if (is_own_child(g->roots.pids[i])) {
-            int64_t left_ms = until.ms - clock_mono(&clock_system).ms;
-            int one = proc_tree_kill(g->roots.pids[i], left_ms > 0 ? left_ms : 0, rc < 0 ? NULL : e);
-            rc = rc < 0 ? rc : one;
-        }
     return rc;
 }
 
 int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e)
 {
-    struct mono until = deadline_in(timeout_ms);
-    if (g->mode == PROC_SUBREAPER && g->roots.n > 0)
-        return kill_roots(g, until, e);
     char what[PROC_NAME_MAX + 16];
+    struct hunt h = {.cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups,
+        .below = getpid(),
+        .until = deadline_in(timeout_ms)};
     snprintf(what, sizeof(what), "group %s", g->name);
-    struct hunt h = {
-        .cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups, .below = getpid(), .until = until};
-    struct pids spared = {0};
-    for (size_t i = 0; i < g->roots.n; i++)
-        pids_add(&spared, g->roots.pids[i]);
-    pids_add(&spared, keep_pid);
     int rc = hunt_down(&h, what, e);
     if (rc == 0)
-        rc = reap(&h, &spared, what, e);
-    pids_deinit(&spared);
+        rc = reap(&h, keep_pid, what, e);
     pids_deinit(&h.seen);
     return rc;
 }
@@ -369,7 +291,6 @@ void proc_group_close(struct proc_group *g, bool remove)
     if (!g)
         return;
     cgroups_close(&g->cgroups, remove);
-    pids_deinit(&g->roots);
     free(g);
 }
 

@@ -8,9 +8,8 @@
  * the caller is a child subreaper and descendants are found by walking /proc. In every way proc_group_kill_all
  * returns only when nothing of the tree is left, or the deadline passed. Calls block for at most their deadline.
  *
- * A process that has one group and no other children (the supervisor) needs no more than open, enter and kill_all.
- * One that has several groups (the emulator) also calls proc_become_init in each group's first child and names it
- * to the group with proc_group_add_root: in subreaper mode nothing else tells whose an orphan is.
+ * In subreaper mode every descendant of the caller belongs to its group: a process that minds several trees (the
+ * emulator) starts a process of its own for each, which holds the group.
  */
 #ifndef BELAY_BASE_UV_PROC_H
 #define BELAY_BASE_UV_PROC_H
@@ -45,27 +44,17 @@ enum proc_mode proc_group_mode(const struct proc_group *g);
  * close-on-exec (libraries open some that are not). Async-signal-safe; 0 or -errno. */
 int proc_group_enter(const struct proc_group *g);
 
-/* To be called in a forked child, after proc_group_enter: forks once more, and returns 0 in the new child. The
- * process that called stays as an init: subreaper of all below, without any open file, deaf to signals, it ends
- * when the last process below it has ended, with the exit code of its first child (128 + signal if that was
- * killed). -errno if it could not fork. Async-signal-safe. */
-int proc_become_init(void);
-
-/* Tells the group that this child of the caller, which is or will be an init (proc_become_init), is its root. In
- * subreaper mode the group is then the trees of its roots instead of all descendants of the caller. */
-void proc_group_add_root(struct proc_group *g, pid_t pid);
-
 /* Signals every process in the group (subreaper mode: every descendant of the caller but none of the caller's own
  * threads); returns how many got it. */
 int proc_group_signal(struct proc_group *g, int signum);
 
-/* As above, but only processes that catch or block the signal: to ask programs that know it for something, without
+/* As above, but only processes that catch, block or wait for the signal: to ask programs that know it for something, without
  * ending the others (shells) by its default action. */
 int proc_group_signal_handlers(struct proc_group *g, int signum);
 
 /* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps those
- * of the killed that are or became the caller's children, except keep_pid (0: none) and the roots, whose status the
- * caller wants to read itself. */
+ * of the killed that are or became the caller's children, except keep_pid (0: none), whose status the caller wants
+ * to read itself. */
 int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e);
 
 /* Kills all descendants of pid and pid itself, by walking /proc; for a tree of which the caller is an ancestor or

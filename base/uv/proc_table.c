@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
@@ -39,10 +40,35 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
     return true;
 }
 
+/* Whether the process sits in sigwait for the signal. The kernel takes what is waited for out of the blocked
+ * set meanwhile, so it shows only in the arguments of the system call. */
+static bool waits_for(pid_t pid, int signum)
+{
+    char path[40];
+    long number;
+    unsigned long long address;
+    uint64_t set = 0;
+    snprintf(path, sizeof(path), "/proc/%ld/syscall", (long)pid);
+    FILE *f = fopen(path, "re");
+    bool is_waiting = f && fscanf(f, "%ld %llx", &number, &address) == 2 && number == SYS_rt_sigtimedwait;
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
+    int fd = is_waiting ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        if (pread(fd, &set, sizeof(set), (off_t)address) != sizeof(set))
+            set = 0;
+        close(fd);
+    }
+    return set >> (signum - 1) & 1;
+}
+
 bool proc_handles(pid_t pid, int signum)
 {
     char path[40], line[256];
     unsigned long long mask, handled = 0;
+    if (signum < 1 || signum > 64)
+        return false;
     snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
     FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof(line), f))
@@ -50,7 +76,7 @@ bool proc_handles(pid_t pid, int signum)
             handled |= mask;
     if (f)
         fclose(f);
-    return signum >= 1 && signum <= 64 && (handled >> (signum - 1) & 1);
+    return (handled >> (signum - 1) & 1) || waits_for(pid, signum);
 }
 
 static void add(struct proc_table *t, const struct proc_entry *p)

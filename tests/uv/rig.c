@@ -96,6 +96,8 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         http_reply_bytes(x, 204, NULL, NULL, 0);
     } else if (str_eq(q->path, "/fail")) {
         reply_fail(x);
+    } else if (str_eq(q->path, "/none")) {
+        http_reply_none(x);
     } else if (str_eq(q->path, "/big")) {
         reply_big(x);
     } else {

@@ -48,6 +48,7 @@ struct outcome {
  *   /stop          answers 200 and stops the server inside its handler
  *   /headers       200, with two headers of its own
  *   /fail          ERR_CONFLICT through http_reply_err
+ *   /none          closes the connection
  *   /big           1 MiB of 'x'
  * else 404 */
 void rig_init(struct rig *r);

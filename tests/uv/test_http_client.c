@@ -98,8 +98,7 @@ static void canned_start(struct rig *r, struct canned *s, const char *bytes)
 static void canned_stop(struct canned *s)
 {
     uv_close((uv_handle_t *)&s->listener, NULL);
-    LIST_FOREACH(&s->open, l)
-    {
+    LIST_FOREACH (&s->open, l) {
         uv_handle_t *h = (uv_handle_t *)&LIST_ENTRY(l, struct canned_conn, link)->tcp;
         if (!uv_is_closing(h))
             uv_close(h, on_conn_closed);

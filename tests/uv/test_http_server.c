@@ -99,6 +99,25 @@ static void an_error_is_json_with_its_kind(void **state)
     rig_deinit(&r);
 }
 
+static void no_reply_at_all_closes_the_connection(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o, parked;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    rig_fetch(&r, "GET", "/none", plain, &o);
+    assert_int_equal(o.kind, ERR_IO);
+    outcome_deinit(&o);
+    rig_start(&r, "GET", "/park", plain, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    http_reply_none(r.parked);
+    rig_run_until(&r, &parked.is_done);
+    assert_int_equal(parked.kind, ERR_IO);
+    outcome_deinit(&parked);
+    rig_deinit(&r);
+}
+
 static void the_target_is_told_raw_and_decoded(void **state)
 {
     (void)state;
@@ -504,6 +523,7 @@ int main(void)
         cmocka_unit_test(a_large_reply_arrives_whole),
         cmocka_unit_test(reply_headers_are_sent_and_cannot_be_split),
         cmocka_unit_test(an_error_is_json_with_its_kind),
+        cmocka_unit_test(no_reply_at_all_closes_the_connection),
         cmocka_unit_test(the_target_is_told_raw_and_decoded),
         cmocka_unit_test(a_reply_can_come_later),
         cmocka_unit_test(a_wait_ends_by_its_timeout),

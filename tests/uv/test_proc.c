@@ -368,6 +368,46 @@ static void a_signal_reaches_every_process(void **state)
     }
 }
 
+/* One process catches the signal, one waits for it, one would die of it, one ignores it. */
+static void four_kinds(const struct fixture *f)
+{
+    sigset_t set;
+    int got;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    if (fork() == 0) {
+        signal(SIGUSR1, end_on_term);
+        report_and_wait(f);
+    }
+    if (fork() == 0) {
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        report(f);
+        sigwait(&set, &got);
+        _exit(9);
+    }
+    if (fork() == 0) {
+        signal(SIGUSR1, SIG_IGN);
+        report_and_wait(f);
+    }
+    report_and_wait(f);
+}
+
+static void a_signal_for_handlers_spares_the_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t pids[4];
+    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
+    pid_t child = start(&f, four_kinds);
+    read_pids(&f, pids, 4);
+    assert_int_equal(proc_group_signal_handlers(f.g, SIGUSR1), 2);
+    assert_true(proc_start_ticks(child) != 0);
+    kill_all(&f, 0);
+    assert_gone(pids, 4);
+    assert_no_children();
+    close_group(&f);
+}
+
 static void a_deadline_that_passes_is_an_error(void **state)
 {
     (void)state;
@@ -570,75 +610,7 @@ static void a_reopened_group_finds_what_is_in_it(void **state)
     }
 }
 
-/* ---- Inits and trees ---- */
-
-static pid_t start_init(struct fixture *f, body_fn body)
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setsid();
-        if (proc_group_enter(f->g) < 0 || proc_become_init() < 0)
-            _exit(99);
-        body(f);
-        _exit(5);
-    }
-    proc_group_add_root(f->g, pid);
-    return pid;
-}
-
-static void end_with_5(const struct fixture *f)
-{
-    if (fork() == 0) {
-        report(f);
-        raise(SIGSTOP); /* the orphan holds the init */
-        _exit(6);
-    }
-}
-
-static void an_init_waits_for_all_and_tells_the_first_ones_code(void **state)
-{
-    (void)state;
-    struct fixture f;
-    pid_t orphan;
-    int status;
-    assert_true(open_group(&f, PROC_SUBREAPER, NULL));
-    pid_t init = start_init(&f, end_with_5);
-    read_pids(&f, &orphan, 1);
-    assert_int_equal(waitpid(init, &status, WNOHANG), 0);
-    kill(init, SIGTERM); /* deaf */
-    kill(orphan, SIGKILL);
-    assert_int_equal(waitpid(init, &status, 0), init);
-    assert_int_equal(WEXITSTATUS(status), 5);
-    assert_no_children();
-    close_group(&f);
-}
-
-static void groups_with_roots_do_not_touch_each_other(void **state)
-{
-    (void)state;
-    struct fixture a, b;
-    pid_t of_a[2], of_b[2];
-    int status;
-    assert_true(open_group(&a, PROC_SUBREAPER, NULL));
-    assert_true(open_group(&b, PROC_SUBREAPER, NULL));
-    pid_t init_a = start_init(&a, stop_itself), init_b = start_init(&b, daemonise);
-    read_pids(&a, of_a, 2);
-    read_pids(&b, of_b, 1);
-    kill_all(&b, 0);
-    assert_gone(of_b, 1);
-    assert_true(proc_start_ticks(of_a[0]) && proc_start_ticks(of_a[1]));
-    assert_int_equal(waitpid(init_b, &status, 0), init_b);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(waitpid(init_a, &status, WNOHANG), 0);
-    kill_all(&b, 0); /* its root is gone: nothing happens */
-    kill_all(&a, 0);
-    assert_gone(of_a, 2);
-    assert_int_equal(waitpid(init_a, &status, 0), init_a);
-    assert_no_children();
-    close_group(&a);
-    close_group(&b);
-}
+/* ---- Trees ---- */
 
 static void subreaper_with_daemons(const struct fixture *f)
 {
@@ -700,6 +672,7 @@ int main(void)
         cmocka_unit_test(an_empty_group_is_killed_at_once),
         cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
         cmocka_unit_test(a_signal_reaches_every_process),
+        cmocka_unit_test(a_signal_for_handlers_spares_the_others),
         cmocka_unit_test(a_deadline_that_passes_is_an_error),
         cmocka_unit_test(limits_hold_where_there_are_controllers),
         cmocka_unit_test(a_task_inherits_no_descriptor),
@@ -708,8 +681,6 @@ int main(void)
         cmocka_unit_test(a_group_within_a_group_dies_with_it),
         cmocka_unit_test(a_task_that_froze_itself_dies),
         cmocka_unit_test(a_reopened_group_finds_what_is_in_it),
-        cmocka_unit_test(an_init_waits_for_all_and_tells_the_first_ones_code),
-        cmocka_unit_test(groups_with_roots_do_not_touch_each_other),
         cmocka_unit_test(a_tree_dies_with_its_root_last),
         cmocka_unit_test(start_ticks_tell_the_living),
     };
