@@ -199,6 +199,8 @@ static void set_verify_name(struct http_curl *c, const struct http_request *r, C
 static int set_tls_and_url(struct http_curl *c, const struct http_request *r, CURLU *u, struct err *e)
 {
     set_blob(c, CURLOPT_CAINFO_BLOB, r->tls.ca_pem);
+    if (r->tls.ca_pem)
+        SET(c, CURLOPT_CAPATH, NULL); /* or the system's directory would be trusted as well */
     set_blob(c, CURLOPT_SSLCERT_BLOB, r->tls.cert_pem);
     set_blob(c, CURLOPT_SSLKEY_BLOB, r->tls.key_pem);
     SET(c, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);

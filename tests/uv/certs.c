@@ -5,6 +5,7 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +63,26 @@ static void fill(X509 *x, X509 *issuer, EVP_PKEY *key, const struct cert_options
         add_extension(x, issuer, NID_ext_key_usage, o->usage);
 }
 
+static X509 *read_cert(const struct cert *c)
+{
+    BIO *bio = BIO_new_mem_buf(c->cert_pem, -1);
+    X509 *x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    BIO_free(bio);
+    assert(x);
+    return x;
+}
+
 struct cert cert_make(const struct cert_options *o)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256"), *issuer_key = key;
     X509 *x = X509_new(), *issuer = x;
     assert(key && x);
     if (o->issuer) {
-        BIO *bio = BIO_new_mem_buf(o->issuer->cert_pem, -1);
-        issuer = PEM_read_bio_X509(bio, NULL, NULL, NULL);
-        BIO_free(bio);
-        bio = BIO_new_mem_buf(o->issuer->key_pem, -1);
+        issuer = read_cert(o->issuer);
+        BIO *bio = BIO_new_mem_buf(o->issuer->key_pem, -1);
         issuer_key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
         BIO_free(bio);
-        assert(issuer && issuer_key);
+        assert(issuer_key);
     }
     fill(x, issuer, key, o);
     assert(X509_sign(x, issuer_key, EVP_sha256()) > 0);
@@ -88,6 +96,18 @@ struct cert cert_make(const struct cert_options *o)
     X509_free(x);
     EVP_PKEY_free(key);
     return (struct cert){.cert_pem = take_pem(cert_bio), .key_pem = take_pem(key_bio)};
+}
+
+struct cert cert_copy(const struct cert *c)
+{
+    return (struct cert){.cert_pem = strdup(c->cert_pem), .key_pem = strdup(c->key_pem)};
+}
+
+void cert_name_hash(const struct cert *c, char *out, size_t size)
+{
+    X509 *x = read_cert(c);
+    snprintf(out, size, "%08lx", X509_subject_name_hash(x));
+    X509_free(x);
 }
 
 void cert_deinit(struct cert *c)

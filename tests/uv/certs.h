@@ -6,6 +6,7 @@
 #define BELAY_TESTS_UV_CERTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct cert {
     char *cert_pem, *key_pem; /* free with cert_deinit */
@@ -23,6 +24,9 @@ struct cert_options {
 };
 
 struct cert cert_make(const struct cert_options *o);
+struct cert cert_copy(const struct cert *c);
+/* What OpenSSL names it in a directory of trusted certificates, without the ".0". */
+void cert_name_hash(const struct cert *c, char *out, size_t size);
 void cert_deinit(struct cert *c);
 
 #endif

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "tests/uv/certs.h"
 #include "tests/uv/rig.h"
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 struct world {
     struct rig rig;
     struct cert ca, other_ca, server;
 };
 
-static void setup(struct world *w)
+/* ca NULL: one of its own. */
+static void setup(struct world *w, const struct cert *ca)
 {
     *w = (struct world){0};
-    w->ca = cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
+    w->ca = ca ? cert_copy(ca) : cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
     w->other_ca = cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
     w->server = cert_make(&(struct cert_options){
         .cn = "belayd", .san = "DNS:belayd,IP:127.0.0.1", .usage = "serverAuth", .issuer = &w->ca});
@@ -76,7 +83,7 @@ static void no_certificate_is_no_name(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     expect_cn(&w, NULL, "cn=-;error=-;unix=0;");
     teardown(&w);
 }
@@ -85,7 +92,7 @@ static void a_verified_certificate_gives_its_name(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .usage = "clientAuth", .issuer = &w.ca});
     struct cert b = cert_make(&(struct cert_options){.cn = "node-2", .issuer = &w.ca});
     expect_cn(&w, &a, "cn=node-1;error=-;");
@@ -101,7 +108,7 @@ static void certificates_that_do_not_verify_give_no_name(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     expect_refused(&w, (struct cert_options){.cn = "node-1", .is_expired = true, .issuer = &w.ca}, "expired");
     expect_refused(&w, (struct cert_options){.cn = "node-1", .issuer = &w.other_ca}, "NOT trusted");
     expect_refused(&w, (struct cert_options){.cn = "node-1"}, "NOT trusted");
@@ -119,7 +126,7 @@ static void a_name_ends_with_its_certificate(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .valid_s = 3, .issuer = &w.ca});
     struct outcome o = {0};
     whoami(&w, &a, &o);
@@ -148,7 +155,7 @@ static void a_server_of_another_ca_is_refused(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     expect_denied(&w, (struct http_request){.tls = {.ca_pem = w.other_ca.cert_pem}}); /* has the same name */
     struct cert third = cert_make(&(struct cert_options){.cn = "another CA", .is_ca = true});
     expect_denied(&w, (struct http_request){.tls = {.ca_pem = third.cert_pem}});
@@ -158,12 +165,70 @@ static void a_server_of_another_ca_is_refused(void **state)
     teardown(&w);
 }
 
+/* A directory of trusted certificates, as the system's, with one in it. */
+static char *make_ca_dir(const struct cert *ca)
+{
+    char *dir = mem_strdup("/tmp/belay-ca-XXXXXX"), hash[16];
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    cert_name_hash(ca, hash, sizeof(hash));
+    char *paths[] = {mem_printf("%s/%s.0", dir, hash), mem_printf("%s/ca-certificates.crt", dir)};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(fs_write_atomic(paths[i], ca->cert_pem, strlen(ca->cert_pem), 0644, &e), 0);
+        free(paths[i]);
+    }
+    return dir;
+}
+
+enum { OTHER_REFUSED = 10, OTHER_TRUSTED, NO_NAMESPACE, NOT_THE_SYSTEMS };
+
+/* In a child: puts dir in the place of the system's directory, for this process alone, and asks a server that
+ * only this directory vouches for: first trusting another CA alone, then the system. */
+static int ask_with_system_ca(struct world *w, const char *dir)
+{
+    struct outcome o;
+    if ((unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount(dir, "/etc/ssl/certs", NULL, MS_BIND, NULL) < 0)
+        return NO_NAMESPACE;
+    rig_fetch(&w->rig, "GET", "/hello", (struct http_request){0}, &o);
+    if (o.status != 200)
+        return NOT_THE_SYSTEMS;
+    struct cert third = cert_make(&(struct cert_options){.cn = "another CA", .is_ca = true});
+    rig_fetch(&w->rig, "GET", "/hello", (struct http_request){.tls = {.ca_pem = third.cert_pem}}, &o);
+    return o.kind == ERR_DENIED ? OTHER_REFUSED : OTHER_TRUSTED;
+}
+
+static void a_given_ca_is_trusted_instead_of_the_systems_not_besides(void **state)
+{
+    (void)state;
+    struct world w;
+    struct err e;
+    int status;
+    struct cert ca = cert_make(&(struct cert_options){.cn = "belay CA", .is_ca = true});
+    char *dir = make_ca_dir(&ca);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setup(&w, &ca);
+        _exit(ask_with_system_ca(&w, dir));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_NAMESPACE || WEXITSTATUS(status) == NOT_THE_SYSTEMS)
+        print_message("SKIP: no mount namespace, or libcurl trusts another directory than /etc/ssl/certs\n");
+    else
+        assert_int_equal(WEXITSTATUS(status), OTHER_REFUSED);
+    assert_int_equal(fs_remove_tree(dir, &e), 0);
+    free(dir);
+    cert_deinit(&ca);
+}
+
 static void the_certificate_must_carry_the_name_asked_for(void **state)
 {
     (void)state;
     struct world w;
     struct outcome o;
-    setup(&w);
+    setup(&w, NULL);
     struct http_request q = trusting(&w);
     q.tls.verify_name = "belayd";
     rig_fetch(&w.rig, "GET", "/target?x=1", q, &o);
@@ -189,7 +254,7 @@ static void an_expired_server_is_refused(void **state)
 {
     (void)state;
     struct world w;
-    setup(&w);
+    setup(&w, NULL);
     struct cert old = cert_make(
         &(struct cert_options){.cn = "belayd", .san = "IP:127.0.0.1", .is_expired = true, .issuer = &w.ca});
     http_server_stop(w.rig.server);
@@ -204,7 +269,7 @@ static void a_malformed_key_is_denied_and_not_told(void **state)
     (void)state;
     struct world w;
     struct outcome o;
-    setup(&w);
+    setup(&w, NULL);
     struct http_request q = trusting(&w);
     q.tls.cert_pem = "no certificate";
     q.tls.key_pem = "hush-hush";
@@ -221,7 +286,7 @@ static void plain_http_to_a_tls_server_is_an_error_and_the_reverse_too(void **st
     struct world w;
     struct outcome o;
     char url[64];
-    setup(&w);
+    setup(&w, NULL);
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/hello", http_server_port(w.rig.server));
     rig_fetch(&w.rig, "GET", "", (struct http_request){.url = url}, &o);
     assert_true(o.kind != ERR_NONE);
@@ -244,7 +309,7 @@ static void waits_bodies_and_stop_work_over_tls(void **state)
     struct world w;
     struct outcome big, echo, parked;
     static char body[60000];
-    setup(&w);
+    setup(&w, NULL);
     memset(body, 'b', sizeof(body));
     struct http_request q = trusting(&w);
     rig_fetch(&w.rig, "GET", "/big", q, &big);
@@ -273,6 +338,7 @@ int main(void)
         cmocka_unit_test(certificates_that_do_not_verify_give_no_name),
         cmocka_unit_test(a_name_ends_with_its_certificate),
         cmocka_unit_test(a_server_of_another_ca_is_refused),
+        cmocka_unit_test(a_given_ca_is_trusted_instead_of_the_systems_not_besides),
         cmocka_unit_test(the_certificate_must_carry_the_name_asked_for),
         cmocka_unit_test(an_expired_server_is_refused),
         cmocka_unit_test(a_malformed_key_is_denied_and_not_told),

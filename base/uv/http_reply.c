@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What handlers of the HTTP server call: looking at the request, waiting, replying.
+ */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/uv/http_exchange.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESUMES_A_MS 500 /* so many suspended ones delay a batch of answers by 1 ms */
+#define RESUME_DELAY_MAX_MS 20
+
+static void queue_resume(struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    list_push_back(&s->answered, &x->link);
+    size_t delay_ms = s->n_suspended / RESUMES_A_MS;
+    if (!timer_is_running(&s->resume_timer))
+        timer_start(s->timers, &s->resume_timer,
+            delay_ms < RESUME_DELAY_MAX_MS ? (int64_t)delay_ms : RESUME_DELAY_MAX_MS);
+}
+
+static void set_answered(struct http_exchange *x)
+{
+    x->state = ANSWERED;
+    timer_stop(x->server->timers, &x->timer);
+    link_remove(&x->link);
+    if (x->is_suspended)
+        queue_resume(x);
+}
+
+void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
+{
+    assert(x->state != ANSWERED && !x->response);
+    assert(status >= 200 && status <= 599 && (content_type || n == 0));
+    void *copy = n > 0 ? mem_dup(p, n) : NULL;
+    x->response =
+        MHD_create_response_from_buffer(n, copy, n > 0 ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    x->status = status;
+    if (content_type)
+        MHD_add_response_header(x->response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    for (size_t i = 0; i < x->n_headers; i++)
+        if (MHD_add_response_header(x->response, x->headers[i].name, x->headers[i].value) != MHD_YES)
+            log_warn("HTTP reply header left out: not a valid header", log_s("name", x->headers[i].name));
+    set_answered(x);
+}
+
+void http_reply_none(struct http_exchange *x)
+{
+    assert(x->state != ANSWERED && !x->response);
+    set_answered(x);
+}
+
+void http_reply_text(struct http_exchange *x, int status, const char *content_type, const char *text)
+{
+    http_reply_bytes(x, status, content_type, text, strlen(text));
+}
+
+void http_reply_status_err(struct http_exchange *x, int status, const struct err *e)
+{
+    json_t *body = json_object(), *error = json_object();
+    json_object_set_new(error, "kind", json_string(err_kind_name(e->kind)));
+    json_object_set_new(error, "text", json_text(e->text));
+    json_object_set_new(body, "error", error);
+    char *text = json_dump_text(body);
+    json_decref(body);
+    http_reply_text(x, status, "application/json", text);
+    free(text);
+}
+
+void http_reply_err(struct http_exchange *x, const struct err *e)
+{
+    http_reply_status_err(x, http_status_of(e->kind), e);
+}
+
+int http_status_of(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_NONE:
+        return 200;
+    case ERR_INVALID:
+        return 400;
+    case ERR_DENIED:
+        return 403;
+    case ERR_NOT_FOUND:
+        return 404;
+    case ERR_CONFLICT:
+        return 409;
+    case ERR_CONFIG:
+        return 422;
+    case ERR_THROTTLED:
+    case ERR_QUOTA:
+        return 429;
+    case ERR_UNSUPPORTED:
+        return 501;
+    case ERR_CANCELLED:
+    case ERR_NO_CAPACITY:
+    case ERR_UNAVAILABLE:
+        return 503;
+    case ERR_TIMEOUT:
+        return 504;
+    case ERR_NO_SPACE:
+        return 507;
+    case ERR_IO:
+    case ERR_CORRUPT:
+    case ERR_INTERNAL:
+        break;
+    }
+    return 500;
+}
+
+void http_reply_add_header(struct http_exchange *x, const char *name, const char *value)
+{
+    x->headers = mem_resize(x->headers, x->n_headers + 1, sizeof(*x->headers));
+    x->headers[x->n_headers++] = (struct reply_header){.name = mem_strdup(name), .value = mem_strdup(value)};
+}
+
+/* ---- Reading the request ---- */
+
+const char *http_request_header(struct http_exchange *x, const char *name)
+{
+    return MHD_lookup_connection_value(x->conn, MHD_HEADER_KIND, name);
+}
+
+const char *http_request_query(struct http_exchange *x, const char *name)
+{
+    return http_target_query(&x->target, name);
+}
+
+struct each {
+    http_each_fn fn;
+    void *ctx;
+};
+
+static enum MHD_Result on_each_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    const struct each *each = cls;
+    each->fn(each->ctx, name, value ? value : "");
+    return MHD_YES;
+}
+
+void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ctx)
+{
+    struct each each = {.fn = fn, .ctx = ctx};
+    MHD_get_connection_values(x->conn, MHD_HEADER_KIND, on_each_header, &each);
+}
+
+/* ---- Waiting ---- */
+
+static void on_wait_over(struct timer *t, void *ctx)
+{
+    (void)t;
+    struct http_exchange *x = ctx;
+    if (x->on_timeout) {
+        x->on_timeout(x->wait_ctx, x);
+        return;
+    }
+    struct err e;
+    err_set(&e, ERR_UNAVAILABLE, "the request was not answered in time; try again");
+    http_reply_err(x, &e);
+}
+
+void http_exchange_wait(
+    struct http_exchange *x, int64_t max_wait_ms, http_wait_fn on_timeout, http_wait_fn on_gone, void *ctx)
+{
+    assert(x->state == HANDED);
+    x->on_timeout = on_timeout;
+    x->on_gone = on_gone;
+    x->wait_ctx = ctx;
+    timer_stop(x->server->timers, &x->timer);
+    timer_init(&x->timer, on_wait_over, x);
+    timer_start(x->server->timers, &x->timer, max_wait_ms);
+}
+
+void http_reply_stopping(struct http_exchange *x)
+{
+    struct err e;
+    err_set(&e, ERR_UNAVAILABLE, "the server is stopping; try again");
+    http_reply_err(x, &e);
+}
