@@ -2,6 +2,7 @@
 #include "cloud/emulator/xml_write.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void xmlw_open(struct buf *b, const char *name)
 {
@@ -27,6 +28,8 @@ void xmlw_escape(struct buf *b, const char *value)
             buf_adds(b, "&quot;");
         else if (c < 0x20 && c != '\t' && c != '\n')
             buf_addc(b, '?');
+        else if (strncmp(p, "\xef\xbf\xbe", 3) == 0 || strncmp(p, "\xef\xbf\xbf", 3) == 0)
+            buf_addc(b, '?'), p += 2; /* U+FFFE and U+FFFF */
         else
             buf_addc(b, *p);
     }
