@@ -475,16 +475,15 @@ static void set_hard_deadline(struct task *t, const struct notice *n)
 
 static void reclaim(struct task *t, const struct notice *n)
 {
-    static const char text[] = "its node was reclaimed";
     if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING) {
-        task_stop(t, "reclaimed", text, 0, 0);
+        task_stop(t, "reclaimed", "", 0, 0);
         return;
     }
-    task_ask_save(t, SAVE_NOTICE, "reclaimed", text);
+    task_ask_save(t, SAVE_NOTICE, "reclaimed", "");
     if (!t->ask.stop) { /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
         t->ask.stop = true;
         STR_COPY(t->ask.end, "reclaimed");
-        STR_COPY(t->ask.text, text);
+        STR_COPY(t->ask.text, "");
     }
     if (mono_is_set(n->deadline_mono))
         set_hard_deadline(t, n);

@@ -59,17 +59,23 @@ struct job_list {
     int32_t n;
 };
 
-static const char *node_name(const struct api *a, int64_t job)
+/* The row as JSON, with what the model alone knows of a live job: where it runs, and its progress, which is
+ * stored only when something else is. */
+static json_t *live_job_json(const struct api *a, const struct job_row *row)
 {
-    const struct job *j = model_job(tick_model(a->o.tick), job);
-    return j && j->attempt ? j->attempt->node->row.name : NULL;
+    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(a->o.tick), row->id);
+    struct job_row live = *row;
+    if (j) {
+        live.progress = j->row.progress;
+        live.progress_total = j->row.progress_total;
+    }
+    return api_json_job(&live, j && j->attempt ? j->attempt->node->row.name : NULL);
 }
 
 static int add_job(void *ctx, const struct job_row *row)
 {
     struct job_list *l = ctx;
-    json_array_append_new(
-        l->jobs, api_json_job(row, row->state == JOB_ENDED ? NULL : node_name(l->api, row->id)));
+    json_array_append_new(l->jobs, live_job_json(l->api, row));
     l->last = row->id;
     l->n++;
     return 0;
@@ -152,8 +158,7 @@ void api_jobs_show(struct request *q)
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0) {
-        const char *node = row.state == JOB_ENDED ? NULL : node_name(q->api, q->id);
-        json_object_set_new(o, "job", api_json_job(&row, node));
+        json_object_set_new(o, "job", live_job_json(q->api, &row));
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
     }
     spec_change_deinit(&spec);

@@ -187,15 +187,22 @@ static int block_signals(struct holder *h, struct err *e)
     return h->signals_fd < 0 ? err_errno(e, errno, "signalfd") : 0;
 }
 
+/* Another emulator on this machine, with the same seed, gives its instances the same ids. */
+static int open_groups(struct holder *h, struct err *e)
+{
+    char name[PROC_NAME_MAX + 1];
+    snprintf(name, sizeof(name), "%s-%d", h->name, (int)getpid());
+    int rc = proc_group_open(name, NULL, &h->group, e);
+    return rc < 0 ? rc : proc_group_open_mode(name, NULL, PROC_SUBREAPER, &h->all, e);
+}
+
 static int prepare(struct holder *h, struct err *e)
 {
     fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
     int rc = block_signals(h, e);
     set_priority(HOLDER_NICE);
     if (rc == 0)
-        rc = proc_group_open(h->name, NULL, &h->group, e);
-    if (rc == 0)
-        rc = proc_group_open_mode(h->name, NULL, PROC_SUBREAPER, &h->all, e);
+        rc = open_groups(h, e);
     return rc < 0 ? rc : start_script(h, e);
 }
 
