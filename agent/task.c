@@ -181,6 +181,16 @@ void task_finish(struct task *t)
     end_as_found(t);
 }
 
+static void note_start(struct task *t)
+{
+    struct task_start start;
+    struct err e;
+    char *path = mem_printf("%s/start.json", t->dir);
+    if (record_read_start(path, &start, &e) == 0)
+        t->state.told.started_at = start.started_at;
+    free(path);
+}
+
 static void on_ended(void *ctx, const struct err *e)
 {
     struct task *t = ctx;
@@ -190,6 +200,7 @@ static void on_ended(void *ctx, const struct err *e)
     free(path);
     t->is_up = false;
     t->exited = true;
+    note_start(t);
     task_saves_end(t);
     if (rc) {
         log_problem(t, "how a task ended is not known", e ? e : &why);
@@ -223,16 +234,6 @@ void task_stop(struct task *t, const char *end, const char *text, int64_t delay_
 }
 
 /* ---- running ---- */
-
-static void note_start(struct task *t)
-{
-    struct task_start start;
-    struct err e;
-    char *path = mem_printf("%s/start.json", t->dir);
-    if (record_read_start(path, &start, &e) == 0)
-        t->state.told.started_at = start.started_at;
-    free(path);
-}
 
 static void on_up(void *ctx)
 {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What survives when the agent, a supervisor or belayd is gone.
+ */
+#include "world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Waits for a file "go" in the checkpoint directory between two lines. */
+static const char two_lines[] = "#!/bin/sh\n"
+                                "echo $$ first\n"
+                                "while ! test -e \"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n"
+                                "echo second\n"
+                                "exit 7\n";
+
+static void let_go(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "checkpoint/go");
+    world_write(path, "");
+    free(path);
+}
+
+static bool has_first_line(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "first\n") != NULL;
+}
+
+static bool has_exit_record(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "exit.json");
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static void assert_kept(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    assert_string_equal(s->end, "failed");
+    assert_int_equal(s->exit_code, 7);
+    assert_true(str_ends(world_output(w, job), "first\nsecond\n"));
+    assert_int_equal(strlen(world_output(w, job)), s->output_bytes);
+}
+
+static void a_killed_agent_does_not_harm_its_task(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, two_lines);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "the first line is shipped");
+    world_kill_agent(w, SIGKILL);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task is taken over");
+    assert_true(kill(atoi(world_output(w, 1)), 0) == 0);
+    let_go(w, 1);
+    world_until(w, has_ended, 1, "the task ended");
+    assert_kept(w, 1);
+}
+
+static void a_task_that_ends_while_there_is_no_agent_is_told_by_the_next(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, two_lines);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "the first line is shipped");
+    world_kill_agent(w, SIGKILL);
+    let_go(w, 1);
+    world_until(w, has_exit_record, 1, "the supervisor has written the end");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_kept(w, 1);
+}
+
+static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nexit 7\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told");
+    world_kill_agent(w, SIGKILL);
+    w->status.n_attempts = 0;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told again");
+    assert_int_equal(world_told(w, 1)->exit_code, 7);
+    assert_string_equal(world_told(w, 1)->text, "exit code 7");
+}
+
+static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
+    a->kill_wait_ms = 1000;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    a->want = WIRE_STOP;
+    STR_COPY(a->reason, "evicted");
+    world_go(w);
+    while (!strstr(world_output(w, 1), "TERM"))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    world_kill_agent(w, SIGKILL);
+    a->want = WIRE_RUN; /* as if belayd had not got to saying it again */
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the task ended");
+    assert_string_equal(world_told(w, 1)->end, "evicted");
+}
+
+/* ---- supervisors ---- */
+
+static const char daemons[] = "#!/bin/sh\n"
+                              "echo $$\n"
+                              "setsid sh -c 'trap \"\" TERM HUP; echo $$; sleep 1000' &\n"
+                              "(setsid sh -c 'trap \"\" TERM HUP; echo $$; sleep 1000' &)\n"
+                              "sleep 1000\n";
+
+static int count_lines(const char *s)
+{
+    int n = 0;
+    while ((s = strchr(s, '\n'))) {
+        n++;
+        s++;
+    }
+    return n;
+}
+
+static bool has_three_pids(struct world *w, int64_t job)
+{
+    return count_lines(world_output(w, job)) == 3;
+}
+
+static void kill_supervisor(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "supervisor.pid");
+    char *text = world_read(path);
+    assert_non_null(text);
+    assert_int_equal(kill(atoi(text), SIGKILL), 0);
+    free(text);
+    free(path);
+}
+
+static void assert_all_dead(const char *output)
+{
+    for (const char *p = output; *p; p = strchr(p, '\n') + 1)
+        if (proc_start_ticks(atoi(p)) != 0) /* a zombie of an init that does not reap is dead */
+            fail_msg("process %d lives on", atoi(p));
+}
+
+static void kill_a_supervisor(struct world *w)
+{
+    world_want(w, 1, 1, daemons);
+    world_start_agent(w);
+    world_until(w, has_three_pids, 1, "all processes are up");
+    kill_supervisor(w, 1);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_string_equal(world_told(w, 1)->end, "node-lost");
+    assert_string_equal(world_told(w, 1)->text, "supervisor died");
+    assert_all_dead(world_output(w, 1));
+}
+
+static void nothing_outlives_a_killed_supervisor(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    kill_a_supervisor(w);
+}
+
+/* An agent that is not root has no cgroups here. */
+static void nothing_outlives_a_killed_supervisor_without_cgroups(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char *node = mem_printf("%s/node", w->dir);
+    if (geteuid() == 0) {
+        w->uid = 65534;
+        mkdir(node, 0700);
+        assert_int_equal(chown(node, w->uid, w->uid), 0);
+        assert_int_equal(chown(w->config, w->uid, w->uid), 0);
+    }
+    free(node);
+    kill_a_supervisor(w);
+}
+
+static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, daemons);
+    world_start_agent(w);
+    world_until(w, has_three_pids, 1, "all processes are up");
+    world_kill_agent(w, SIGKILL);
+    kill_supervisor(w, 1);
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_string_equal(world_told(w, 1)->text, "supervisor died");
+    assert_all_dead(world_output(w, 1));
+}
+
+/* ---- belayd ---- */
+
+static bool has_heard_nothing(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return world_log_has(w, "belayd cannot be reached");
+}
+
+static void a_task_runs_on_while_belayd_is_gone(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, two_lines);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "the first line is shipped");
+    w->deaf = true;
+    world_go(w);
+    world_until(w, has_heard_nothing, 0, "the agent misses belayd");
+    let_go(w, 1);
+    world_until(w, has_exit_record, 1, "the task ended");
+    w->deaf = false;
+    world_until(w, has_ended, 1, "the end is told");
+    assert_kept(w, 1);
+}
+
+static void a_second_agent_in_the_same_directory_is_refused(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the agent works");
+    pid_t first = w->agent;
+    w->agent = 0;
+    world_start_agent(w);
+    assert_int_equal(world_wait_agent(w), 1);
+    assert_true(world_log_has(w, "another agent is running with the directory"));
+    w->agent = first;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_killed_agent_does_not_harm_its_task),
+        world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),
+        world_test(an_end_that_was_told_is_told_again_by_the_next_agent),
+        world_test(a_stop_that_was_wanted_is_remembered_by_the_next_agent),
+        world_test(nothing_outlives_a_killed_supervisor),
+        world_test(nothing_outlives_a_killed_supervisor_without_cgroups),
+        world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
+        world_test(a_task_runs_on_while_belayd_is_gone),
+        world_test(a_second_agent_in_the_same_directory_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

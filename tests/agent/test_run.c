@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Real tasks of a real agent: how they start, run and end.
+ */
+#include "world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void assert_end(struct world *w, int64_t job, const char *end, int exit_code, const char *text)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    assert_non_null(s);
+    assert_string_equal(s->end, end);
+    assert_int_equal(s->exit_code, exit_code);
+    if (!strstr(s->text, text))
+        fail_msg("expected \"%s\" in \"%s\"", text, s->text);
+}
+
+static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 42, 1,
+        "#!/bin/sh\n"
+        "#SBATCH -J job\n"
+        "echo \"$1,$2,$BELAY_JOB_ID,$BELAY_ATTEMPT,$BELAY_JOB_NAME,$BELAY_RESTORED,$SEED,$SLURM_JOB_ID,$(pwd)\"\n"
+        "test -d \"$BELAY_CHECKPOINT_DIR\" && test -d \"$BELAY_CONTROL_DIR\" || echo missing\n"
+        "echo oops >&2\n"
+        "env | cut -d= -f1 | sort | tr '\\n' ' '\n"
+        "exit 3\n");
+    char one[] = "a b", two[] = "", name[] = "SEED", value[] = "7";
+    char *args[] = {one, two};
+    struct wire_env env = {name, value};
+    a->args = args;
+    a->n_args = 2;
+    a->env = &env;
+    a->n_env = 1;
+    a->slurm_env = true;
+    world_start_agent(w);
+    world_until(w, has_ended, 42, "the script ended");
+    assert_end(w, 42, "failed", 3, "exit code 3");
+    assert_true(world_told(w, 42)->started_at > 0);
+    const char *out = world_output(w, 42);
+    if (!str_starts(out, "a b,,42,1,job,0,7,42,/tmp\noops\n"))
+        fail_msg("%s", out);
+    assert_null(strstr(out, "BELAY_AGENT"));
+    assert_null(strstr(out, "missing"));
+    assert_non_null(strstr(out, " HOME "));
+}
+
+static void a_joined_node_does_not_join_again(void **state)
+{
+    struct world *w = world_create(state, "token: t\nname: mynode\ncpus: 3\nmemory: 2G\n");
+    world_start_agent(w);
+    world_want(w, 1, 1, "#!/bin/sh\nexit 0\n");
+    world_until(w, has_ended, 1, "the first job ended");
+    assert_end(w, 1, "succeeded", 0, "");
+    world_kill_agent(w, SIGTERM);
+    world_want(w, 2, 1, "#!/bin/sh\nexit 0\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 2, "the second job ended");
+    assert_int_equal(w->n_joins, 1);
+    assert_string_equal(w->join.token, "t");
+    assert_string_equal(w->join.host, "mynode");
+    assert_int_equal(w->join.cpus, 3);
+    assert_int_equal(w->join.memory_mib, 2048);
+    assert_string_equal(w->join.provider, "");
+}
+
+static void what_belayd_does_not_want_any_more_is_forgotten(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nexit 0\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job ended");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the ended attempt is forgotten");
+}
+
+static void a_running_attempt_that_is_not_wanted_is_killed_at_once(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\nsleep 1000\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the job runs");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is gone");
+}
+
+static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the job runs");
+    a->want = WIRE_STOP;
+    STR_COPY(a->reason, "user");
+    world_go(w);
+    world_until(w, has_ended, 1, "the job is stopped");
+    assert_end(w, 1, "user", 0, "");
+}
+
+static void a_stop_before_the_start_is_told_as_an_end(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
+    a->want = WIRE_STOP;
+    STR_COPY(a->reason, "user");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_end(w, 1, "user", 0, "it had not started");
+}
+
+static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, NULL);
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_end(w, 1, "node-lost", 0, "no trace");
+}
+
+static void the_time_limit_ends_what_ignores_sigterm(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n");
+    a->time_limit_ms = 300;
+    a->kill_wait_ms = 200;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the time limit ends the job");
+    assert_end(w, 1, "timeout", 137, "time limit of 300ms");
+}
+
+static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nkill -SEGV $$\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job ended");
+    assert_end(w, 1, "failed", 139, "signal 11");
+}
+
+static void what_cannot_start_says_why(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/no/such/interpreter -x\necho\n");
+    STR_COPY(world_want(w, 2, 1, "#!/bin/sh\n")->cwd, "/no/such/dir");
+    STR_COPY(world_want(w, 3, 1, "#!/bin/sh\n")->user, "nobody-of-that-name");
+    world_want(w, 4, 1, "echo no first line\n");
+    world_start_agent(w);
+    for (int job = 1; job <= 4; job++)
+        world_until(w, has_ended, job, "the job ended");
+    assert_end(w, 1, "failed", 127, "/no/such/interpreter");
+    assert_end(w, 2, "failed", 126, "/no/such/dir");
+    assert_end(w, 3, "failed", 126, "nobody-of-that-name");
+    assert_end(w, 4, "failed", 126, "echo no first line");
+}
+
+static bool is_gone(struct world *w, int64_t pid)
+{
+    (void)w;
+    return proc_start_ticks((pid_t)pid) == 0;
+}
+
+static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\n"
+        "cd \"$BELAY_CHECKPOINT_DIR\"\n"
+        "mkfifo up\n"
+        "(setsid sh -c 'trap \"\" TERM HUP; echo $$; echo >up; sleep 1000' &)\n"
+        "read x <up\n"
+        "exit 4\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job ended");
+    assert_end(w, 1, "failed", 4, "");
+    int64_t pid = atoll(world_output(w, 1));
+    assert_true(pid > 1);
+    world_until(w, is_gone, pid, "the daemon is dead");
+}
+
+static bool is_large(struct world *w, int64_t job)
+{
+    return strlen(world_output(w, job)) > 900000;
+}
+
+static void much_output_is_shipped_while_the_program_runs(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nseq 1 150000\nsleep 1000\n");
+    world_start_agent(w);
+    world_until(w, is_large, 1, "the output is there");
+    assert_true(str_ends(world_output(w, 1), "\n149999\n150000\n"));
+    assert_true(is_running(w, 1));
+}
+
+static void a_job_of_another_user_runs_as_that_user(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    if (geteuid() != 0) {
+        printf("SKIP: only root can switch users\n");
+        return;
+    }
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y >\"$BELAY_CONTROL_DIR/y\" && echo $USER\n");
+    STR_COPY(a->user, "nobody");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job ended");
+    assert_end(w, 1, "succeeded", 0, "");
+    assert_string_equal(world_output(w, 1), "nobody\nnobody\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
+        world_test(a_joined_node_does_not_join_again),
+        world_test(what_belayd_does_not_want_any_more_is_forgotten),
+        world_test(a_running_attempt_that_is_not_wanted_is_killed_at_once),
+        world_test(a_stop_sends_sigterm_and_tells_its_reason),
+        world_test(a_stop_before_the_start_is_told_as_an_end),
+        world_test(an_attempt_that_left_no_trace_is_told_as_lost),
+        world_test(the_time_limit_ends_what_ignores_sigterm),
+        world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
+        world_test(what_cannot_start_says_why),
+        world_test(what_a_script_leaves_running_is_killed_when_it_ends),
+        world_test(much_output_is_shipped_while_the_program_runs),
+        world_test(a_job_of_another_user_runs_as_that_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A small world for a real belay-agent: a belayd of a few lines (TLS, the agents' routes), a metadata service, and
+ * the agent's process. Everything is waited for by running the loop until a condition holds or a deadline passes.
+ */
+#ifndef BELAY_TESTS_AGENT_WORLD_H
+#define BELAY_TESTS_AGENT_WORLD_H
+
+#include "base/buf.h"
+#include "base/uv/http_server.h"
+#include "base/uv/loop.h"
+#include "base/wire/wire.h"
+#include "scheduler/ca.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* after the three above */
+#include <cmocka.h>
+
+#define WORLD_WANTS 8
+
+/* What belayd wants of one attempt. Zeroed: nothing. */
+struct want {
+    struct wire_desired_attempt a; /* job 0: a free place */
+    bool told;                     /* the agent has told it: the script is not sent again */
+    struct buf output;
+};
+
+struct world {
+    uv_loop_t loop;
+    struct timers *timers;
+    struct http_server *belayd, *imds;
+    struct ca *ca;
+    char dir[64];      /* scratch; with ca/, store/, node/ */
+    char *server_url, *imds_url, *store_url;
+    char *config;      /* the agent's file */
+    char *log;         /* the agent's stderr */
+    pid_t agent;       /* 0: none */
+    uid_t uid;         /* as whom the agent runs */
+    /* belayd */
+    struct want wants[WORLD_WANTS];
+    int64_t rev;
+    struct http_exchange *parked; /* the sync that waits */
+    struct wire_status status; /* the newest; seq 0: none yet */
+    int n_status, n_joins, n_renews, n_refused;
+    int64_t cert_life_ms;
+    bool refuse_join, deaf, disown;
+    struct wire_join join; /* the last */
+    /* metadata service */
+    struct buf action; /* JSON; empty: 404 */
+    int64_t noticed_at; /* when belayd was told of the notice; mono ms, 0: not yet */
+    int n_imds;
+    const char *awaited; /* by world_until_said */
+};
+
+/* Each test has a world of its own, as its cmocka state. extra: more lines of configuration. */
+struct world *world_create(void **state, const char *extra_config);
+int world_teardown(void **state); /* ends every task and the agent, also after a failure */
+#define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
+
+void world_start_agent(struct world *w);
+void world_kill_agent(struct world *w, int signum); /* and waits for its end */
+int world_wait_agent(struct world *w);              /* until it ends by itself; its exit code */
+
+/* Runs the loop until cond holds; fails the test (with the agent's log) after 20 s. */
+typedef bool (*world_cond)(struct world *w, int64_t job);
+void world_until(struct world *w, world_cond cond, int64_t job, const char *what);
+void world_turn(struct world *w); /* one turn of the loop, of at most a few milliseconds */
+void world_until_said(struct world *w, const char *text); /* a line of the agent's log has text */
+
+/* Wants attempt `attempt` of `job` with this script; the rest can be changed before world_go. */
+struct wire_desired_attempt *world_want(struct world *w, int64_t job, int64_t attempt, const char *script);
+struct want *world_find(struct world *w, int64_t job);
+void world_forget(struct world *w, int64_t job);
+void world_go(struct world *w); /* what is wanted has changed */
+
+const struct wire_attempt_status *world_told(struct world *w, int64_t job); /* NULL: not in the last status */
+const char *world_output(struct world *w, int64_t job);
+
+/* Conditions */
+bool is_running(struct world *w, int64_t job);
+bool has_ended(struct world *w, int64_t job);
+bool has_checkpoint(struct world *w, int64_t job);
+bool has_failed_save(struct world *w, int64_t job);
+bool is_forgotten(struct world *w, int64_t job); /* neither told nor on disk */
+
+/* Files of a task: DIR/tasks/JOB-ATTEMPT/name. Free the text. */
+char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name);
+char *world_read(const char *path); /* NULL if it is not there */
+void world_write(const char *path, const char *text);
+bool world_log_has(struct world *w, const char *text);
+
+#endif
