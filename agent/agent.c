@@ -59,8 +59,7 @@ struct agent {
 
 static struct task *find(const struct agent *a, int64_t job, int64_t attempt)
 {
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         struct task *t = task_of_link(n);
         if (task_job(t) == job && task_attempt(t) == attempt)
             return t;
@@ -123,8 +122,7 @@ static void on_fill(void *ctx, struct wire_status *s)
     s->load_milli = resources_load_milli();
     fill_notice(a, &s->notice);
     s->attempts = mem_array(WIRE_ATTEMPTS_MAX, sizeof(*s->attempts));
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         const struct task *t = task_of_link(n);
         if (!task_is_leaving(t) && s->n_attempts < WIRE_ATTEMPTS_MAX)
             task_status(t, &s->attempts[s->n_attempts++]);
@@ -144,8 +142,7 @@ static void on_desired(void *ctx, const struct wire_desired *d)
     struct agent *a = ctx;
     bool made = false;
     a->orphaned = false;
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         if (!is_desired(d, task_of_link(n)))
             task_forget(task_of_link(n));
     }
@@ -175,8 +172,7 @@ static void finish(struct agent *a, int exit_code)
 
 static bool all_ended(const struct agent *a)
 {
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         if (!task_has_ended(task_of_link(n)))
             return false;
     }
@@ -201,8 +197,7 @@ static void leave(struct agent *a)
 
 static void stop_all(struct agent *a, const char *text)
 {
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         task_save_and_stop(task_of_link(n), "node-lost", text);
     }
 }
@@ -211,8 +206,7 @@ static void stop_all(struct agent *a, const char *text)
 static void on_disowned(struct agent *a)
 {
     log_error("the cluster does not know this node any more: ending its tasks and the agent");
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         task_forget(task_of_link(n));
     }
     timer_start(a->timers, &a->exit_check, 0);
@@ -270,8 +264,7 @@ static void on_notice(void *ctx, const struct notice *n)
     if (n->kind == NOTICE_NONE || a->notice.kind == NOTICE_RECLAIM)
         return;
     a->notice = *n;
-    LIST_FOREACH(&a->tasks, l)
-    {
+    LIST_FOREACH (&a->tasks, l) {
         task_notice(task_of_link(l), &a->notice);
     }
     uplink_changed(&a->link);
@@ -429,8 +422,7 @@ static int start(struct agent *a, struct err *e)
 
 static bool all_idle(const struct agent *a)
 {
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         if (!task_is_idle(task_of_link(n)))
             return false;
     }
@@ -445,8 +437,7 @@ static void stop(struct agent *a)
     timer_stop(a->timers, &a->identity_wait);
     timer_stop(a->timers, &a->orphan);
     timer_stop(a->timers, &a->exit_check);
-    LIST_FOREACH(&a->tasks, n)
-    {
+    LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
     uv_http_client_destroy(a->http);

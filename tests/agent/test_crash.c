@@ -97,7 +97,8 @@ static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
 static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
     a->kill_wait_ms = 1000;
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");

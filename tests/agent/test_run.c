@@ -30,7 +30,8 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     struct wire_desired_attempt *a = world_want(w, 42, 1,
         "#!/bin/sh\n"
         "#SBATCH -J job\n"
-        "echo \"$1,$2,$BELAY_JOB_ID,$BELAY_ATTEMPT,$BELAY_JOB_NAME,$BELAY_RESTORED,$SEED,$SLURM_JOB_ID,$(pwd)\"\n"
+        "echo "
+        "\"$1,$2,$BELAY_JOB_ID,$BELAY_ATTEMPT,$BELAY_JOB_NAME,$BELAY_RESTORED,$SEED,$SLURM_JOB_ID,$(pwd)\"\n"
         "test -d \"$BELAY_CHECKPOINT_DIR\" && test -d \"$BELAY_CONTROL_DIR\" || echo missing\n"
         "echo oops >&2\n"
         "env | cut -d= -f1 | sort | tr '\\n' ' '\n"
@@ -99,8 +100,8 @@ static void a_running_attempt_that_is_not_wanted_is_killed_at_once(void **state)
 static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a =
-        world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
+    struct wire_desired_attempt *a = world_want(
+        w, 1, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the job runs");
     a->want = WIRE_STOP;
@@ -133,7 +134,8 @@ static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
 static void the_time_limit_ends_what_ignores_sigterm(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n");
     a->time_limit_ms = 300;
     a->kill_wait_ms = 200;
     world_start_agent(w);
@@ -175,7 +177,8 @@ static bool is_gone(struct world *w, int64_t pid)
 static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    world_want(w, 1, 1, "#!/bin/sh\n"
+    world_want(w, 1, 1,
+        "#!/bin/sh\n"
         "cd \"$BELAY_CHECKPOINT_DIR\"\n"
         "mkfifo up\n"
         "(setsid sh -c 'trap \"\" TERM HUP; echo $$; echo >up; sleep 1000' &)\n"
@@ -212,7 +215,8 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
         return;
     }
     struct wire_desired_attempt *a = world_want(w, 1, 1,
-        "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y >\"$BELAY_CONTROL_DIR/y\" && echo $USER\n");
+        "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y >\"$BELAY_CONTROL_DIR/y\" && echo "
+        "$USER\n");
     STR_COPY(a->user, "nobody");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");

@@ -29,7 +29,7 @@ static int64_t now_ms(void)
 
 static void reply_desired(struct world *w, struct http_exchange *x)
 {
-    struct wire_desired d = {.rev = w->rev, .sync_ms = 5000, .lease_ms = 30000};
+    struct wire_desired d = {.rev = w->rev, .sync_ms = 5000, .lease_ms = w->lease_ms};
     struct wire_desired_attempt list[WORLD_WANTS];
     struct buf out = {0};
     d.attempts = list;
@@ -170,7 +170,8 @@ static void on_output(struct world *w, struct http_exchange *x, const struct htt
         size_t have = want->output.len - (size_t)offset;
         buf_add(&want->output, (const char *)r->body + have, r->body_len - have);
     }
-    snprintf(text, sizeof(text), "{\"size\":%zu}", want ? want->output.len : (size_t)(offset + (int64_t)r->body_len));
+    snprintf(text, sizeof(text), "{\"size\":%zu}",
+        want ? want->output.len : (size_t)(offset + (int64_t)r->body_len));
     http_reply_text(x, 200, "application/json", text);
 }
 
@@ -183,7 +184,8 @@ static void on_belayd(void *ctx, struct http_exchange *x, const struct http_serv
     } else if (str_eq(r->path, "/agent/v1/join")) {
         on_join(w, x, r);
     } else if (!r->peer_cn) {
-        err_set(&e, ERR_DENIED, "a node's certificate is needed: %s", r->peer_cert_error ? r->peer_cert_error : "none given");
+        err_set(&e, ERR_DENIED, "a node's certificate is needed: %s",
+            r->peer_cert_error ? r->peer_cert_error : "none given");
         w->n_refused++;
         http_reply_err(x, &e);
     } else if (str_eq(r->path, "/agent/v1/sync")) {
@@ -199,8 +201,9 @@ static void on_belayd(void *ctx, struct http_exchange *x, const struct http_serv
 
 static void on_imds(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
-    static const char document[] = "{\"instanceId\":\"i-0abc\",\"instanceType\":\"m5.large\",\"region\":\"us-east-1\","
-                                   "\"availabilityZone\":\"us-east-1a\"}";
+    static const char document[] =
+        "{\"instanceId\":\"i-0abc\",\"instanceType\":\"m5.large\",\"region\":\"us-east-1\","
+        "\"availabilityZone\":\"us-east-1a\"}";
     struct world *w = ctx;
     w->n_imds++;
     if (str_eq(r->method, "PUT")) {
@@ -255,7 +258,8 @@ static void write_config(struct world *w, const char *extra)
 {
     struct buf out = {0};
     w->config = mem_printf("%s/agent.yaml", w->dir);
-    buf_printf(&out, "server: %s\nmetadata: %s\ndir: %s/node\n%sca: |\n", w->server_url, w->imds_url, w->dir, extra);
+    buf_printf(
+        &out, "server: %s\nmetadata: %s\ndir: %s/node\n%sca: |\n", w->server_url, w->imds_url, w->dir, extra);
     for (const char *p = ca_pem(w->ca); *p;) {
         size_t n = strcspn(p, "\n");
         buf_printf(&out, "  %.*s\n", (int)n, p);
@@ -275,6 +279,7 @@ struct world *world_create(void **state, const char *extra)
     chmod(w->dir, 0755);
     w->rev = 1;
     w->cert_life_ms = 3600000;
+    w->lease_ms = 30000;
     w->uid = geteuid();
     uv_loop_init(&w->loop);
     w->timers = uv_timers_create(&w->loop);
@@ -310,6 +315,8 @@ static void end_tasks(struct world *w)
         w->wants[i].a.job = 0;
     if (has_no_tasks(w, 0))
         return;
+    if (w->deaf && w->agent) /* it would not try again soon */
+        world_kill_agent(w, SIGKILL);
     w->deaf = w->disown = w->refuse_join = false;
     if (!w->agent)
         world_start_agent(w);

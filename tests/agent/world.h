@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small world for a real belay-agent: a belayd of a few lines (TLS, the agents' routes), a metadata service, and
- * the agent's process. Everything is waited for by running the loop until a condition holds or a deadline passes.
+ * A small world for a real belay-agent: a belayd of a few lines (TLS, the agents' routes), a metadata
+ * service, and the agent's process. Everything is waited for by running the loop until a condition holds or a
+ * deadline passes.
  */
 #ifndef BELAY_TESTS_AGENT_WORLD_H
 #define BELAY_TESTS_AGENT_WORLD_H
@@ -31,23 +32,23 @@ struct world {
     struct timers *timers;
     struct http_server *belayd, *imds;
     struct ca *ca;
-    char dir[64];      /* scratch; with ca/, store/, node/ */
+    char dir[64]; /* scratch; with ca/, store/, node/ */
     char *server_url, *imds_url, *store_url;
-    char *config;      /* the agent's file */
-    char *log;         /* the agent's stderr */
-    pid_t agent;       /* 0: none */
-    uid_t uid;         /* as whom the agent runs */
+    char *config; /* the agent's file */
+    char *log;    /* the agent's stderr */
+    pid_t agent;  /* 0: none */
+    uid_t uid;    /* as whom the agent runs */
     /* belayd */
     struct want wants[WORLD_WANTS];
     int64_t rev;
     struct http_exchange *parked; /* the sync that waits */
-    struct wire_status status; /* the newest; seq 0: none yet */
+    struct wire_status status;    /* the newest; seq 0: none yet */
     int n_status, n_joins, n_renews, n_refused;
-    int64_t cert_life_ms;
+    int64_t cert_life_ms, lease_ms;
     bool refuse_join, deaf, disown;
     struct wire_join join; /* the last */
     /* metadata service */
-    struct buf action; /* JSON; empty: 404 */
+    struct buf action;  /* JSON; empty: 404 */
     int64_t noticed_at; /* when belayd was told of the notice; mono ms, 0: not yet */
     int n_imds;
     const char *awaited; /* by world_until_said */

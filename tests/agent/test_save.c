@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints of real tasks: asked for, committed, stored, restored; and notices.
+ */
+#include "world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "ckpt/ckpt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A cooperative program: on a request it writes its state, commits, and stops when it is told to. */
+static const char coop[] = "#!/bin/sh\n"
+                           "n=0\n"
+                           "[ \"$BELAY_RESTORED\" = 1 ] && n=$(cat \"$BELAY_CHECKPOINT_DIR/n\")\n"
+                           "echo start $n\n"
+                           "k=1\n"
+                           "while [ $n -lt 100000 ]; do\n"
+                           "  n=$((n + 1))\n"
+                           "  echo \"{\\\"done\\\":$n,\\\"total\\\":100000}\" >\"$BELAY_CONTROL_DIR/p\"\n"
+                           "  mv \"$BELAY_CONTROL_DIR/p\" \"$BELAY_CONTROL_DIR/progress\"\n"
+                           "  if [ -e \"$BELAY_CONTROL_DIR/request\" ]; then\n"
+                           "    cat \"$BELAY_CONTROL_DIR/request\" 2>/dev/null; echo\n"
+                           "    echo $n >\"$BELAY_CHECKPOINT_DIR/n\"\n"
+                           "    echo \"{\\\"progress\\\":$n,\\\"total\\\":null}\" >\"$BELAY_CONTROL_DIR/c\"\n"
+                           "    mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.$k\"\n"
+                           "    while [ ! -e \"$BELAY_CONTROL_DIR/result.$k\" ]; do sleep 0.02; done\n"
+                           "    cat \"$BELAY_CONTROL_DIR/result.$k\"; echo\n"
+                           "    grep -q '\"stop\":true' \"$BELAY_CONTROL_DIR/result.$k\" && exit 85\n"
+                           "    k=$((k + 1))\n"
+                           "  fi\n"
+                           "  sleep 0.02\n"
+                           "done\n";
+
+/* Commits once of its own accord, then waits. */
+static const char commit_once[] = "#!/bin/sh\n"
+                                  "echo state >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+                                  "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
+                                  "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+                                  "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+                                  "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
+                                  "sleep 1000\n";
+
+static const char resume[] = "#!/bin/sh\n"
+                             "echo \"$BELAY_RESTORED $(cat \"$BELAY_CHECKPOINT_DIR/state\")\"\n";
+
+static struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const char *script)
+{
+    struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
+    STR_COPY(a->method, "coop");
+    return a;
+}
+
+static void notice_in(struct world *w, int64_t ms)
+{
+    char iso[TIME_ISO_MAX];
+    time_format_iso((struct wall){clock_wall(&clock_system).ms + ms}, iso);
+    buf_clear(&w->action);
+    buf_printf(&w->action, "{\"action\": \"terminate\", \"time\": \"%.19sZ\"}", iso);
+}
+
+static void assert_end(struct world *w, const char *end)
+{
+    const struct wire_attempt_status *s = world_told(w, 1);
+    if (!str_eq(s->end, end))
+        fail_msg("ended as %s (%s), output: %s", s->end, s->text, world_output(w, 1));
+}
+
+static bool output_has_result(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "\"ok\":") != NULL;
+}
+
+static void a_commit_is_stored_told_and_restored(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1, commit_once);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    const struct wire_checkpoint *c = &world_told(w, 1)->checkpoints[0];
+    assert_int_equal(c->sequence, 1);
+    assert_int_equal(c->progress, 5);
+    assert_int_equal(c->bytes, 6);
+    assert_string_equal(c->cause, "program");
+    world_until(w, output_has_result, 1, "the program has its answer");
+    assert_non_null(strstr(world_output(w, 1), "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}"));
+    want_coop(w, 2, resume);
+    world_go(w);
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_end(w, "succeeded");
+    assert_string_equal(world_output(w, 1), "1 state\n");
+    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_told(w, 1)->restored_sequence, 1);
+    assert_int_equal(world_told(w, 1)->restored_progress, 5);
+}
+
+static bool has_no_checkpoint(struct world *w, int64_t job)
+{
+    return !has_checkpoint(w, job);
+}
+
+static void an_acknowledged_checkpoint_is_not_told_again(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, commit_once);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    a->acked_sequence = 1;
+    world_go(w);
+    world_until(w, has_no_checkpoint, 1, "it is told no more");
+}
+
+static void a_task_without_checkpoints_is_told_so(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, commit_once);
+    world_start_agent(w);
+    world_until(w, output_has_result, 1, "the program has its answer");
+    assert_non_null(strstr(world_output(w, 1), "--checkpoint none"));
+}
+
+static bool has_two_checkpoints(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->n_checkpoints >= 2 && s->checkpoints[s->n_checkpoints - 1].sequence >= 4;
+}
+
+static int count_one(void *ctx, const struct ckpt_info *info)
+{
+    int *n = ctx;
+    (void)info;
+    ++*n;
+    return 0;
+}
+
+static int stored(struct world *w)
+{
+    struct store *store;
+    struct err e;
+    int n = 0;
+    assert_int_equal(store_open(w->store_url, &store, &e), 0);
+    const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
+    assert_int_equal(ckpt_list(&j, count_one, &n, &e), 0);
+    store_close(store);
+    return n;
+}
+
+static bool few_are_stored(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return stored(w) <= 3;
+}
+
+static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    a->ckpt_every_ms = 100;
+    a->ckpt_keep = 2;
+    world_start_agent(w);
+    world_until(w, has_two_checkpoints, 1, "several saves are told");
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "periodic");
+    assert_true(world_told(w, 1)->done > 0);
+    assert_int_equal(world_told(w, 1)->total, 100000);
+    world_until(w, few_are_stored, 0, "old ones are cleared away");
+}
+
+static void a_save_that_fails_is_answered_and_told(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1,
+        "#!/bin/sh\n"
+        "mkfifo \"$BELAY_CHECKPOINT_DIR/pipe\"\n"
+        "echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+        "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+        "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
+        "sleep 1000\n");
+    world_start_agent(w);
+    world_until(w, has_failed_save, 1, "the failure is told");
+    assert_non_null(strstr(world_told(w, 1)->save_error, "pipe"));
+    world_until(w, output_has_result, 1, "the program has its answer");
+    assert_non_null(strstr(world_output(w, 1), "\"ok\":false"));
+}
+
+static void a_malformed_commit_is_answered(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1,
+        "#!/bin/sh\n"
+        "echo '{\"progress\":\"many\"}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" "
+        "\"$BELAY_CONTROL_DIR/commit.1\"\n"
+        "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+        "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
+        "sleep 1000\n");
+    world_start_agent(w);
+    world_until(w, output_has_result, 1, "the program has its answer");
+    assert_non_null(strstr(world_output(w, 1), "commit.1"));
+    assert_non_null(strstr(world_output(w, 1), "progress"));
+}
+
+/* ---- notices ---- */
+
+static bool is_noticed(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->noticed_at != 0;
+}
+
+static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    int64_t begun = clock_mono(&clock_system).ms;
+    notice_in(w, 60000);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    assert_true(w->noticed_at - begun < 3000); /* it looks every second */
+    char *path = world_task_path(w, 1, 1, "control/notice"), *text = world_read(path);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"kind\":\"reclaim\""));
+    assert_non_null(strstr(text, "\"seconds_left\":"));
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms - begun < 10000);
+    assert_end(w, "reclaimed");
+    assert_true(has_checkpoint(w, 1));
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
+    assert_non_null(strstr(world_output(w, 1), "\"reason\":\"notice\""));
+    assert_non_null(strstr(world_output(w, 1), "\"stop\":true"));
+    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    free(text);
+    free(path);
+}
+
+static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 5000);
+    int64_t deadline = clock_mono(&clock_system).ms + 5000;
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms < deadline);
+    assert_end(w, "reclaimed");
+    assert_int_equal(world_told(w, 1)->exit_code, 137);
+}
+
+static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_want(w, 1, 1, "#!/bin/sh\nwhile [ ! -e \"$BELAY_NOTICE_FILE\" ]; do sleep 0.02; done\necho bye\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "succeeded");
+}
+
+static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    notice_in(w, 60000);
+    world_start_agent(w);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    world_want(w, 1, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "reclaimed");
+}
+
+/* ---- signals ---- */
+
+/* sh does not handle SIGUSR1 and would die of it. */
+static const char on_signal[] = "#!/bin/sh\n"
+                                "cat >\"$BELAY_CHECKPOINT_DIR/../control/p.py\" <<'END'\n"
+                                "import os, signal, sys, time\n"
+                                "d = os.environ['BELAY_CHECKPOINT_DIR']\n"
+                                "def on(n, f):\n"
+                                "    open(d + '/state', 'w').write('saved')\n"
+                                "    if MODE == 'exit':\n"
+                                "        sys.exit(85)\n"
+                                "    open(d + '/.done', 'w').close()\n"
+                                "MODE = sys.argv[1]\n"
+                                "signal.signal(signal.SIGUSR1, on)\n"
+                                "print('up', flush=True)\n"
+                                "while True:\n"
+                                "    time.sleep(0.02)\n"
+                                "END\n"
+                                "python3 \"$BELAY_CONTROL_DIR/p.py\" $1\n";
+
+static struct wire_desired_attempt *want_signal(struct world *w, char **mode)
+{
+    struct wire_desired_attempt *a = world_want(w, 1, 1, on_signal);
+    STR_COPY(a->method, "signal");
+    a->ckpt_signal = SIGUSR1;
+    a->args = mode;
+    a->n_args = 1;
+    return a;
+}
+
+static void a_signal_asks_and_done_commits(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char mode[] = "done", *modes[] = {mode};
+    want_signal(w, modes)->ckpt_every_ms = 300;
+    world_start_agent(w);
+    world_until(w, has_two_checkpoints, 1, "several saves are told");
+    assert_true(is_running(w, 1) || world_told(w, 1)->phase == WIRE_SAVING);
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "periodic");
+}
+
+static void exit_85_outside_a_stop_saves_and_ends_checkpointed(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char mode[] = "exit", *modes[] = {mode};
+    want_signal(w, modes)->ckpt_every_ms = 300;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "checkpointed");
+    assert_true(has_checkpoint(w, 1));
+    world_want(w, 1, 2, resume);
+    STR_COPY(world_find(w, 1)->a.method, "signal");
+    world_go(w);
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_string_equal(world_output(w, 1), "1 saved\n");
+}
+
+static void exit_85_during_a_notice_saves_and_ends_reclaimed(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    char mode[] = "exit", *modes[] = {mode};
+    want_signal(w, modes);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "reclaimed");
+    assert_true(has_checkpoint(w, 1));
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
+}
+
+static void done_during_a_notice_saves_and_ends_reclaimed(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    char mode[] = "done", *modes[] = {mode};
+    want_signal(w, modes);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "reclaimed");
+    assert_true(has_checkpoint(w, 1));
+}
+
+/* ---- stops, crashes ---- */
+
+static void a_drain_saves_and_ends_drained(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    a->want = WIRE_SAVE_STOP;
+    STR_COPY(a->reason, "drained");
+    world_go(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "drained");
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "drain");
+    assert_non_null(strstr(world_output(w, 1), "\"reason\":\"evict\""));
+}
+
+static bool has_commit_file(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "control/commit.1");
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1,
+        "#!/bin/sh\n"
+        "echo up\n"
+        "while [ ! -e \"$BELAY_CONTROL_DIR/go\" ]; do sleep 0.02; done\n"
+        "echo state >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+        "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" "
+        "\"$BELAY_CONTROL_DIR/commit.1\"\n"
+        "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+        "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    world_kill_agent(w, SIGKILL);
+    char *path = world_task_path(w, 1, 1, "control/go");
+    world_write(path, "");
+    free(path);
+    world_until(w, has_commit_file, 1, "the program has committed");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the program had its answer");
+    assert_end(w, "succeeded");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
+}
+
+static void an_older_attempt_cannot_save_over_a_later_one(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    struct store *store; /* a later attempt starts somewhere else */
+    struct err e;
+    assert_int_equal(store_open(w->store_url, &store, &e), 0);
+    const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
+    assert_int_equal(ckpt_fence(&j, 2, &e), 0);
+    store_close(store);
+    char *path = world_task_path(w, 1, 1, "control/request");
+    world_write(path, "{}"); /* makes it commit */
+    free(path);
+    world_until(w, has_ended, 1, "the stale attempt ended");
+    assert_end(w, "node-lost");
+    assert_non_null(strstr(world_told(w, 1)->text, "fenced"));
+    assert_int_equal(stored(w), 0);
+}
+
+static void a_node_that_is_left_alone_saves_and_ends(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\norphan_timeout: 1s\n");
+    char *mark = mem_printf("%s/powered-off", w->dir);
+    char *old = world_read(w->config);
+    char *text = mem_printf("%spower_off: touch %s\n", old, mark);
+    world_write(w->config, text);
+    w->lease_ms = 500;
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    w->deaf = true;
+    world_go(w);
+    assert_int_equal(world_wait_agent(w), 3);
+    assert_int_equal(stored(w), 1);
+    assert_true(access(mark, F_OK) == 0);
+    free(mark);
+    free(old);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_commit_is_stored_told_and_restored),
+        world_test(an_acknowledged_checkpoint_is_not_told_again),
+        world_test(a_task_without_checkpoints_is_told_so),
+        world_test(saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away),
+        world_test(a_save_that_fails_is_answered_and_told),
+        world_test(a_malformed_commit_is_answered),
+        world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
+        world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
+        world_test(a_task_without_checkpoints_may_finish_during_a_notice),
+        world_test(a_task_that_is_wanted_after_a_notice_is_not_started),
+        world_test(a_signal_asks_and_done_commits),
+        world_test(exit_85_outside_a_stop_saves_and_ends_checkpointed),
+        world_test(exit_85_during_a_notice_saves_and_ends_reclaimed),
+        world_test(done_during_a_notice_saves_and_ends_reclaimed),
+        world_test(a_drain_saves_and_ends_drained),
+        world_test(a_commit_made_while_there_is_no_agent_is_served_by_the_next),
+        world_test(an_older_attempt_cannot_save_over_a_later_one),
+        world_test(a_node_that_is_left_alone_saves_and_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
