@@ -18,11 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
 #define DEPTH_MAX 64               /* of groups that a task makes below its own */
+
+/* Where a process goes that stands in the way of its children's controllers. No group can have this name. */
+#define SELF ".self"
 
 static const char *const controllers[CGROUP_KINDS] = {NULL, "freezer", "memory", "cpu", "pids"};
 
@@ -177,6 +181,8 @@ static char *dir_for(enum cgroup_kind kind, const char *name, char **ret_place)
     char *own = place_of("/proc/self/cgroup", kind), *dir = NULL;
     if (!own || str_starts(own, "/..") || !find_mount(kind, &m))
         goto out;
+    if (str_ends(own, "/" SELF))
+        own[strlen(own) - strlen("/" SELF)] = '\0';
     size_t skip = str_eq(m.root, "/") ? 0 : strlen(m.root);
     if (strncmp(own, m.root, skip) == 0 && (own[skip] == '/' || own[skip] == '\0')) {
         const char *below = str_eq(own + skip, "/") ? "" : own + skip;
@@ -189,15 +195,63 @@ out:
     return dir;
 }
 
+static void add_procs(const char *dir, void *ctx)
+{
+    char *path = mem_printf("%s/cgroup.procs", dir), *save = NULL;
+    struct buf text = {0};
+    if (read_text(path, &text) && text.len > 0)
+        for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            if (atol(line) > 0) /* 0: a process of another pid namespace */
+                pids_add(ctx, (pid_t)atol(line));
+    buf_deinit(&text);
+    free(path);
+}
+
 /* ---- Making them ---- */
 
-/* A child of a v2 group has a controller's files only if the parent hands the controller down. */
+/* systemd marks what it has handed over to a service (Delegate=), and we what we hand over to a task. */
+static bool is_delegated(const char *dir)
+{
+    char c = 0;
+    return (getxattr(dir, "user.delegate", &c, 1) == 1 || getxattr(dir, "trusted.delegate", &c, 1) == 1) &&
+           c == '1';
+}
+
+/* Moves all that is directly in a group into a child of it: the group may then hand controllers down. */
+static void step_aside(const char *dir)
+{
+    struct pids found = {0};
+    char *self = mem_printf("%s/" SELF, dir);
+    mkdir(self, 0755);
+    add_procs(dir, &found);
+    for (size_t i = 0; i < found.n; i++) {
+        char pid[24];
+        snprintf(pid, sizeof(pid), "%ld", (long)found.pids[i]);
+        write_text(self, "cgroup.procs", pid);
+    }
+    pids_deinit(&found);
+    free(self);
+}
+
+/* A child of a v2 group has a controller's files only if the parent hands the controller down, which it
+ * cannot while processes are directly in it (EBUSY; the root of all is exempt). All that there are: what runs
+ * in the child may make groups itself. */
 static void hand_down_controllers(const char *dir)
 {
-    char *parent = mem_strndup(dir, (size_t)(strrchr(dir, '/') - dir));
-    write_text(parent, "cgroup.subtree_control", "+memory");
-    write_text(parent, "cgroup.subtree_control", "+cpu");
-    write_text(parent, "cgroup.subtree_control", "+pids");
+    char *parent = mem_strndup(dir, (size_t)(strrchr(dir, '/') - dir)), *save = NULL;
+    char *list = mem_printf("%s/cgroup.controllers", parent);
+    struct buf names = {0};
+    if (read_text(list, &names) && names.len > 0)
+        for (char *name = strtok_r(names.data, " \n", &save); name; name = strtok_r(NULL, " \n", &save)) {
+            char *order = mem_printf("+%s", name);
+            if (write_text(parent, "cgroup.subtree_control", order) == -EBUSY && is_delegated(parent)) {
+                step_aside(parent);
+                write_text(parent, "cgroup.subtree_control", order);
+            }
+            free(order);
+        }
+    buf_deinit(&names);
+    free(list);
     free(parent);
 }
 
@@ -217,6 +271,7 @@ static void open_dir(struct cgroups *c, enum cgroup_kind kind, const char *name)
     c->dirs[kind].path = mem_strdup(dir);
     c->dirs[kind].procs_fd = fd;
     if (kind == CGROUP_V2) {
+        setxattr(dir, "user.delegate", "1", 1, 0);
         hand_down_controllers(dir);
         c->v2_name = mem_strdup(place);
     }
@@ -288,7 +343,7 @@ static void walk(const char *dir, int depth, dir_fn fn, void *ctx)
     if (!d)
         return;
     for (struct dirent *entry; (entry = readdir(d));) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+        if (entry->d_type != DT_DIR || str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
             continue;
         char *below = mem_printf("%s/%s", dir, entry->d_name);
         walk(below, depth + 1, fn, ctx);
@@ -302,18 +357,6 @@ static void walk_kind(const struct cgroups *c, enum cgroup_kind kind, dir_fn fn,
 {
     if (c->dirs[kind].path)
         walk(c->dirs[kind].path, 0, fn, ctx);
-}
-
-static void add_procs(const char *dir, void *ctx)
-{
-    char *path = mem_printf("%s/cgroup.procs", dir), *save = NULL;
-    struct buf text = {0};
-    if (read_text(path, &text) && text.len > 0)
-        for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-            if (atol(line) > 0) /* 0: a process of another pid namespace */
-                pids_add(ctx, (pid_t)atol(line));
-    buf_deinit(&text);
-    free(path);
 }
 
 void cgroups_list(const struct cgroups *c, struct pids *out)

@@ -230,6 +230,9 @@ static bool reap_round(const struct hunt *h, pid_t keep_pid)
 
 static int reap(const struct hunt *h, pid_t keep_pid, const char *what, struct err *e)
 {
+    siginfo_t info;
+    if (h->seen.n == 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return 0; /* nothing was killed and no child is left */
     while (reap_round(h, keep_pid)) {
         if (clock_mono(&clock_system).ms >= h->until.ms)
             return refused_to_die(h, what, e);

@@ -32,7 +32,8 @@ struct proc_group;
 
 /* Makes (or re-opens, after the caller's restart) the group `name` (str_is_name, at most PROC_NAME_MAX bytes;
  * ERR_INVALID), below the caller's own cgroups. The calling process becomes a child subreaper in every mode. Falls
- * to the next mode silently; proc_group_mode tells. Limits that the machine does not let us set are left out.
+ * to the next mode silently; proc_group_mode tells. Limits that the machine does not let us set are left out. Where
+ * cgroup v2 needs it and systemd has delegated the caller's own cgroup, what is in that moves into a child of it.
  * limits may be NULL. */
 int proc_group_open(const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e);
 /* As above in this mode or not at all (ERR_UNSUPPORTED): for tests. */
@@ -41,7 +42,8 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
 enum proc_mode proc_group_mode(const struct proc_group *g);
 
 /* To be called in a forked child before exec: puts the caller into the group, and marks every descriptor above 2
- * close-on-exec (libraries open some that are not). Async-signal-safe; 0 or -errno. */
+ * close-on-exec (libraries open some that are not). Async-signal-safe; 0 or -errno (-EBUSY: on cgroup v2, after
+ * something in the group has made groups of its own). */
 int proc_group_enter(const struct proc_group *g);
 
 /* Signals every process in the group (subreaper mode: every descendant of the caller but none of the caller's own

@@ -426,6 +426,21 @@ static void a_deadline_that_passes_is_an_error(void **state)
     close_group(&f);
 }
 
+static void read_controllers(const char *group, const char *below, char list[256])
+{
+    char path[800];
+    snprintf(path, sizeof(path), "/sys/fs/cgroup/unified%s%s/cgroup.controllers", group, below);
+    FILE *f = fopen(path, "re");
+    if (!f) {
+        snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/cgroup.controllers", group, below);
+        f = fopen(path, "re");
+    }
+    if (f && !fgets(list, 256, f))
+        list[0] = '\0';
+    if (f)
+        fclose(f);
+}
+
 static void fork_until_refused(const struct fixture *f)
 {
     int n = 0;
@@ -472,6 +487,45 @@ static void say_what_is_inherited(const struct fixture *f)
     }
     if (write(f->report[1], &n, sizeof(n)) == sizeof(n))
         _exit(0);
+}
+
+/* Reports whether the group's directory and the one of a group within it have the same controllers. */
+static void compare_controllers(const struct fixture *f)
+{
+    struct fixture inner = *f;
+    char line[512], path[600], outer_list[256] = "", inner_list[256] = "";
+    struct err e;
+    FILE *in = fopen("/proc/self/cgroup", "re");
+    while (in && fgets(line, sizeof(line), in))
+        if (sscanf(line, "0::%500s", path) == 1)
+            break;
+    if (!in || proc_group_open_mode("inner", NULL, PROC_CGROUP2, &inner.g, &e) < 0)
+        _exit(1);
+    read_controllers(path, "", outer_list);
+    read_controllers(path, "/inner", inner_list);
+    pid_t answer = outer_list[0] ? str_eq(outer_list, inner_list) : 2;
+    start(&inner, report_and_wait);
+    if (write(f->report[1], &answer, sizeof(answer)) == sizeof(answer))
+        pause();
+}
+
+/* By the rule of cgroup v2 a group with processes in it cannot hand controllers down: they have to step
+ * aside. */
+static void a_group_within_a_group_has_its_controllers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t got[2];
+    if (!open_group(&f, PROC_CGROUP2, NULL))
+        return;
+    start(&f, compare_controllers);
+    read_pids(&f, got, 2);
+    kill_all(&f, 0);
+    if (got[0] == 2 || got[1] == 2)
+        print_message("SKIP: no controller in the v2 hierarchy\n");
+    else
+        assert_true(got[0] == 1 || got[1] == 1);
+    close_group(&f);
 }
 
 static void a_task_inherits_no_descriptor(void **state)
@@ -675,6 +729,7 @@ int main(void)
         cmocka_unit_test(a_signal_for_handlers_spares_the_others),
         cmocka_unit_test(a_deadline_that_passes_is_an_error),
         cmocka_unit_test(limits_hold_where_there_are_controllers),
+        cmocka_unit_test(a_group_within_a_group_has_its_controllers),
         cmocka_unit_test(a_task_inherits_no_descriptor),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(the_best_mode_is_chosen_and_works),
