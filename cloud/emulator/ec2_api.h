@@ -95,8 +95,8 @@ bool ec2_filter_matches(const struct ec2_filter *f, const char *value);
 void ec2_iso(struct buf *b, const char *name, struct wall w); /* <name>2026-08-22T12:02:00.000Z</name> */
 void ec2_zone_id(const char *zone, char *out, size_t size);   /* "us-east-1a" -> "use1-az1" */
 /* <item>...</item> of an instancesSet, without the reservation around it. */
-void ec2_instance_xml(
-    struct buf *b, const struct region *r, const struct instance *i, const char *account_id);
+void ec2_instance_xml(struct buf *b, const struct instance *i, const char *account_id);
+void ec2_state_xml(struct buf *b, const char *name, int state);
 void ec2_tags_xml(struct buf *b, const struct tags *tags);
 
 /* The actions: 0, or -1 with an error reply. They write what stands between <requestId/> and the end. */

@@ -325,21 +325,23 @@ static void write_reservation(struct ec2_call *c, const struct reservation *v)
     xmlw_leaf(b, "ownerId", account);
     buf_adds(b, "<groupSet/><instancesSet>");
     for (size_t i = 0; i < v->n_instances; i++)
-        ec2_instance_xml(b, c->region, v->instances[i], account);
+        ec2_instance_xml(b, v->instances[i], account);
     xmlw_close(b, "instancesSet");
 }
 
-static int refuse_capacity(struct ec2_call *c, const struct wish *w)
+static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
 {
-    const char *zone = w->spec.zone;
-    if (w->spec.market == CLOUD_SPOT)
+    bool is_spot = w->spec.market == CLOUD_SPOT;
+    if (e->kind == ERR_QUOTA)
+        return ec2_fail(c, is_spot ? "MaxSpotInstanceCountExceeded" : "InstanceLimitExceeded", "%s", e->text);
+    if (is_spot)
         return ec2_fail(c, "InsufficientInstanceCapacity",
             "There is no Spot capacity available that matches your request.");
     return ec2_fail(c, "InsufficientInstanceCapacity",
         "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our "
-        "system will be "
-        "working on provisioning additional capacity.",
-        w->spec.type, zone[0] ? zone : "any");
+        "system "
+        "will be working on provisioning additional capacity.",
+        w->spec.type, w->spec.zone[0] ? w->spec.zone : "any");
 }
 
 static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_reservation)
@@ -355,7 +357,7 @@ static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_r
     struct err e;
     int rc = region_launch(
         c->region, &w->spec, w->named_zone, w->fingerprint, w->min, w->max, c->now, ret_reservation, &e);
-    return rc < 0 ? refuse_capacity(c, w) : 0;
+    return rc < 0 ? refuse(c, w, &e) : 0;
 }
 
 int ec2_run_instances(struct ec2_call *c)

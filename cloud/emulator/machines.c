@@ -9,10 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/http_server.h"
 #include "base/uv/proc.h"
 #include "cloud/emulator/holder.h"
-#include "cloud/emulator/metadata.h"
+#include "cloud/emulator/metadata_server.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,16 +24,13 @@
 #include <unistd.h>
 
 #define ORPHAN_KILL_MS 5000
-#define METADATA_CONNECTIONS 100
 #define CONSOLE_MAX (1024 * 1024)
 
 struct machine {
     struct link link; /* in machines.list */
     struct machines *machines;
     struct instance *instance; /* NULL once the region was told that it is gone */
-    struct metadata metadata;
-    struct http_server *server;
-    char url[128];
+    struct metadata_server *metadata;
     char *dir, *console, *script;
     uv_process_t process;
     uv_pipe_t commands, reports;
@@ -76,97 +72,6 @@ size_t machines_count(const struct machines *ms)
     return ms->n;
 }
 
-/* ---- The metadata service ---- */
-
-struct late_reply {
-    struct metadata_reply reply;
-};
-
-static void send_reply(struct http_exchange *x, struct metadata_reply *reply)
-{
-    char ttl[24];
-    if (reply->ttl_s > 0) {
-        snprintf(ttl, sizeof(ttl), "%lld", (long long)reply->ttl_s);
-        http_reply_add_header(x, METADATA_TTL_HEADER, ttl);
-    }
-    http_reply_bytes(x, reply->status, reply->content_type, buf_str(&reply->body), reply->body.len);
-    buf_deinit(&reply->body);
-}
-
-static void on_late(void *ctx, struct http_exchange *x)
-{
-    struct late_reply *late = ctx;
-    send_reply(x, &late->reply);
-    free(late);
-}
-
-static void on_late_gone(void *ctx, struct http_exchange *x)
-{
-    struct late_reply *late = ctx;
-    (void)x;
-    buf_deinit(&late->reply.body);
-    free(late);
-}
-
-static bool take_refusal(struct faults *faults, struct metadata_reply *reply)
-{
-    struct fault fault;
-    int64_t status = 503;
-    if (faults_take(faults, FAULT_REFUSE, FAULT_ACTION_METADATA, &fault)) {
-        if (str_to_i64(fault.code, 400, 599, "status", &status, NULL) < 0)
-            status = 500;
-    } else if (!faults_take(faults, FAULT_THROTTLE, FAULT_ACTION_METADATA, &fault)) {
-        return false;
-    }
-    *reply = (struct metadata_reply){0};
-    metadata_error((int)status, reply);
-    return true;
-}
-
-static void on_metadata(void *ctx, struct http_exchange *x, const struct http_server_request *r)
-{
-    struct machine *m = ctx;
-    struct machines *ms = m->machines;
-    struct faults *faults = &ms->region->faults;
-    struct wall now = ms->host->now(ms->host->ctx);
-    struct metadata_reply reply;
-    struct fault fault;
-    const struct metadata_request request = {.method = r->method,
-        .path = r->path,
-        .token = http_request_header(x, METADATA_TOKEN_HEADER),
-        .ttl = http_request_header(x, METADATA_TTL_HEADER),
-        .forwarded_for = http_request_header(x, "X-Forwarded-For")};
-    if (!take_refusal(faults, &reply))
-        metadata_answer(&m->metadata, &request, now, &reply);
-    if (!faults_take(faults, FAULT_SLOW, FAULT_ACTION_METADATA, &fault)) {
-        send_reply(x, &reply);
-        return;
-    }
-    struct late_reply *late = mem_alloc(sizeof(*late));
-    late->reply = reply;
-    http_exchange_wait(x, fault.ms, on_late, on_late_gone, late);
-}
-
-static int start_metadata(struct machine *m, struct err *e)
-{
-    const struct machines_options *o = m->machines->o;
-    const struct http_server_options so = {.host = o->metadata_host,
-        .port = o->metadata_port,
-        .max_body_bytes = 1024,
-        .max_connections = METADATA_CONNECTIONS,
-        .handler = on_metadata,
-        .ctx = m};
-    int rc = http_server_start(m->machines->loop, &so, &m->server, e);
-    if (rc < 0)
-        return err_wrap(e, "the metadata service of %s", m->instance->id);
-    int port = http_server_port(m->server);
-    if (port == 80)
-        snprintf(m->url, sizeof(m->url), "http://%s", o->metadata_host);
-    else
-        snprintf(m->url, sizeof(m->url), "http://%s:%d", o->metadata_host, port);
-    return 0;
-}
-
 /* ---- The holder ---- */
 
 static void kill_orphans(struct machines *ms);
@@ -187,7 +92,6 @@ static void machine_free(struct machine *m)
     free(m->dir);
     free(m->console);
     free(m->script);
-    explicit_bzero(m->metadata.secret, sizeof(m->metadata.secret));
     free(m);
 }
 
@@ -205,7 +109,7 @@ static void finish_if_gone(struct machine *m)
         return;
     struct machines *ms = m->machines;
     struct instance *i = m->instance;
-    http_server_stop(m->server);
+    metadata_server_stop(m->metadata);
     if (!mono_is_set(m->died)) {
         log_warn("an instance's holder was killed", log_s("instance", i->id));
         m->died = clock_mono(&clock_system);
@@ -299,7 +203,7 @@ static int spawn(struct machine *m, struct err *e)
     size_t n = sizeof(self);
     char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s", ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
-         *url = mem_printf("BELAY_METADATA=%s", m->url);
+         *url = mem_printf("BELAY_METADATA=%s", metadata_server_url(m->metadata));
     char *env[] = {path, home, node, url, NULL};
     char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir, m->console,
         m->script ? m->script : (char *)"", NULL};
@@ -395,6 +299,21 @@ static int make_files(struct machine *m, struct err *e)
     return rc;
 }
 
+static int start_metadata(struct machine *m, struct err *e)
+{
+    const struct machines *ms = m->machines;
+    const struct metadata_server_options o = {.metadata = {.region = ms->region,
+                                                  .instance = m->instance,
+                                                  .keyring = ms->keyring,
+                                                  .role_ttl_ms = ms->o->role_ttl_ms},
+        .faults = &ms->region->faults,
+        .host = ms->o->metadata_host,
+        .port = ms->o->metadata_port,
+        .now = ms->host->now,
+        .ctx = ms->host->ctx};
+    return metadata_server_start(ms->loop, &o, &m->metadata, e);
+}
+
 static int op_boot(void *ctx, struct instance *i, struct err *e)
 {
     struct machines *ms = ctx;
@@ -402,9 +321,6 @@ static int op_boot(void *ctx, struct instance *i, struct err *e)
     m->machines = ms;
     m->instance = i;
     m->died = MONO_NONE;
-    m->metadata = (struct metadata){
-        .region = ms->region, .instance = i, .keyring = ms->keyring, .role_ttl_ms = ms->o->role_ttl_ms};
-    random_bytes(m->metadata.secret, sizeof(m->metadata.secret));
     int rc = make_files(m, e);
     if (rc == 0)
         rc = start_metadata(m, e);
@@ -416,7 +332,7 @@ static int op_boot(void *ctx, struct instance *i, struct err *e)
         i->machine = m;
         return 0;
     }
-    http_server_stop(m->server);
+    metadata_server_stop(m->metadata);
     if (m->n_open == 0) {
         machine_free(m);
         return rc;
@@ -452,7 +368,7 @@ void machines_kill_all(struct machines *ms)
 const char *machine_metadata_url(const struct instance *i)
 {
     const struct machine *m = i->machine;
-    return m ? m->url : "";
+    return m ? metadata_server_url(m->metadata) : "";
 }
 
 pid_t machine_pid(const struct instance *i)

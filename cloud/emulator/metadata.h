@@ -34,7 +34,7 @@ struct metadata_reply {
     struct buf body;
 };
 
-/* The caller has advanced the region to now. ret_reply->body is the caller's. */
+/* ret_reply->body is the caller's. */
 void metadata_answer(const struct metadata *m, const struct metadata_request *r, struct wall now,
     struct metadata_reply *ret_reply);
 

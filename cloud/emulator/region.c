@@ -10,25 +10,26 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cloud/emulator/region_parts.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEADLINE_SLACK_MS 100 /* a machine gone so shortly before its deadline was killed by it */
 
-static const char *market_name(enum cloud_market m)
+const char *region_market_name(enum cloud_market m)
 {
     return m == CLOUD_SPOT ? "spot" : "on-demand";
 }
 
-static void note(
+void region_note(
     struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason)
 {
     json_t *d = json_object();
     json_object_set_new(d, "instance", json_string(i->id));
     json_object_set_new(d, "zone", json_string(i->pool->zone));
     json_object_set_new(d, "type", json_string(i->pool->type));
-    json_object_set_new(d, "market", json_string(market_name(i->reservation->spec.market)));
+    json_object_set_new(d, "market", json_string(region_market_name(i->reservation->spec.market)));
     if (reason)
         json_object_set_new(d, "reason", json_text(reason));
     if (wall_is_set(i->deadline))
@@ -92,7 +93,7 @@ static void finish(struct region *r, struct instance *i, struct wall at)
     i->gone_at = at;
     uncount(i);
     link_remove(&i->alive);
-    note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
+    region_note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
 }
 
 /* Out of PENDING or RUNNING because somebody ends it. */
@@ -109,25 +110,25 @@ static void end(struct region *r, struct instance *i, bool at_once, struct wall 
     r->ops->shutdown(r->ctx, i, at_once);
 }
 
-static void end_reclaimed(struct region *r, struct instance *i, struct wall at)
+void region_reclaim_now(struct region *r, struct instance *i, struct wall at)
 {
     r->counts.reclaims++;
     set_reason(i, "Server.SpotInstanceTermination",
         i->is_by_price ? "Spot instance termination (the price rose above your maximum)"
                        : "Spot instance termination");
-    note(r, at, "reclaimed", i, i->reason_code);
+    region_note(r, at, "reclaimed", i, i->reason_code);
     end(r, i, true, at);
 }
 
 /* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
-static void mark_for_reclaim(struct region *r, struct instance *i, int64_t notice_ms, struct wall at)
+void region_mark(struct region *r, struct instance *i, int64_t notice_ms, struct wall at)
 {
     i->is_reclaimed = true;
     i->noticed_at = at;
     i->deadline.ms = (at.ms + notice_ms + 999) / 1000 * 1000;
     uncount(i);
     r->counts.notices++;
-    note(r, at, "notice", i, NULL);
+    region_note(r, at, "notice", i, NULL);
     if (r->ops && i->state == INSTANCE_RUNNING)
         r->ops->doom(r->ctx, i);
 }
@@ -143,7 +144,7 @@ static void boot(struct region *r, struct instance *i, struct wall at)
     }
     instance_move(i, INSTANCE_RUNNING);
     i->running_at = i->billed_until = at;
-    note(r, at, "running", i, NULL);
+    region_note(r, at, "running", i, NULL);
     if (r->ops && wall_is_set(i->deadline))
         r->ops->doom(r->ctx, i);
 }
@@ -155,7 +156,7 @@ void region_terminate(struct region *r, struct instance *i, struct wall now)
         return;
     r->counts.terminations++;
     set_reason(i, "Client.UserInitiatedShutdown", "User initiated shutdown");
-    note(r, now, "terminate", i, NULL);
+    region_note(r, now, "terminate", i, NULL);
     if (i->state == INSTANCE_STOPPED)
         instance_move(i, INSTANCE_TERMINATED);
     else
@@ -169,7 +170,7 @@ static void power_off(struct region *r, struct instance *i, struct wall at)
     i->ended_at = at;
     r->counts.power_offs++;
     set_reason(i, "Client.InstanceInitiatedShutdown", "Instance initiated shutdown");
-    note(r, at, "power-off", i, NULL);
+    region_note(r, at, "power-off", i, NULL);
     /* A one-time spot instance cannot be stopped. */
     if (spec->powers_off_to_stop && spec->market == CLOUD_ON_DEMAND)
         instance_move(i, INSTANCE_STOPPING);
@@ -184,7 +185,7 @@ void region_machine_gone(
     if (i->state == INSTANCE_RUNNING && i->is_reclaimed && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS) {
         r->counts.reclaims++;
         set_reason(i, "Server.SpotInstanceTermination", "Spot instance termination");
-        note(r, died_at, "reclaimed", i, i->reason_code);
+        region_note(r, died_at, "reclaimed", i, i->reason_code);
         instance_bill(i, died_at);
         i->ended_at = died_at;
         finish(r, i, died_at);
@@ -228,7 +229,7 @@ static void reclaim_surplus(struct region *r, struct wall at)
     for (size_t k = 0; k < r->market.n_pools; k++) {
         struct market_pool *p = &r->market.pools[k];
         for (int64_t n = market_surplus(p, CLOUD_SPOT); n > 0; n--)
-            mark_for_reclaim(r, pick_victim(r, p), r->o->notice_ms, at);
+            region_mark(r, pick_victim(r, p), r->o->notice_ms, at);
     }
 }
 
@@ -240,7 +241,7 @@ static void reclaim_outbid(struct region *r, struct wall at)
         if (max == 0 || !is_spot_running(i) || i->pool->price_uusd_h[CLOUD_SPOT] <= max)
             continue;
         i->is_by_price = true;
-        mark_for_reclaim(r, i, r->o->notice_ms, at);
+        region_mark(r, i, r->o->notice_ms, at);
     }
 }
 
@@ -263,11 +264,11 @@ static void run_instances(struct region *r, struct wall at)
         if (i->state == INSTANCE_PENDING && i->boots_at.ms <= at.ms)
             boot(r, i, at);
         if (instance_is_alive(i) && wall_is_set(i->deadline) && i->deadline.ms <= at.ms)
-            end_reclaimed(r, i, at);
+            region_reclaim_now(r, i, at);
     }
 }
 
-static void bill_all(struct region *r, struct wall at)
+void region_bill_all(struct region *r, struct wall at)
 {
     LIST_FOREACH (&r->alive, l)
         instance_bill(LIST_ENTRY(l, struct instance, alive), at);
@@ -278,7 +279,7 @@ static void step(struct region *r, struct wall at)
     if (at.ms < r->now.ms)
         at = r->now;
     r->now = at;
-    bill_all(r, at);
+    region_bill_all(r, at);
     market_advance(&r->market, at);
     run_script(r, at);
     run_instances(r, at);
@@ -369,8 +370,20 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
     r->instances[r->n_instances++] = i;
     list_push_back(&r->alive, &i->alive);
     r->counts.launches++;
-    note(r, v->launched_at, "launch", i, NULL);
+    region_note(r, v->launched_at, "launch", i, NULL);
     return i;
+}
+
+static int check_quota(const struct region *r, int64_t n, struct err *e)
+{
+    int64_t n_alive = 0;
+    LIST_FOREACH (&r->alive, l)
+        n_alive += l != NULL;
+    if (n_alive + n > REGION_ALIVE_MAX || (int64_t)r->n_instances + n > REGION_INSTANCES_MAX)
+        return err_set(e, ERR_QUOTA,
+            "%lld instances and %lld more are over the quota of %d at a time, %d in all", (long long)n_alive,
+            (long long)n, REGION_ALIVE_MAX, REGION_INSTANCES_MAX);
+    return 0;
 }
 
 int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone, const char *fingerprint,
@@ -380,11 +393,15 @@ int region_launch(struct region *r, struct launch_spec *spec, const char *named_
     struct market_pool *p =
         market_find(&r->market, spec->zone[0] ? spec->zone : NULL, spec->type, spec->market);
     assert(p && min >= 1 && max >= min);
-    int64_t room = market_room(p, spec->market);
+    int64_t room = market_room(p, spec->market), n = room < max ? room : max;
+    if (room >= min && check_quota(r, n, e) < 0) {
+        r->counts.refusals++;
+        return ERR_QUOTA;
+    }
     if (room < min) {
         r->counts.refusals++;
-        return err_set(e, ERR_NO_CAPACITY, "%s %s in %s: room for %lld of %lld", market_name(spec->market),
-            p->type, p->zone, (long long)room, (long long)min);
+        return err_set(e, ERR_NO_CAPACITY, "%s %s in %s: room for %lld of %lld",
+            region_market_name(spec->market), p->type, p->zone, (long long)room, (long long)min);
     }
     struct reservation *v = mem_alloc(sizeof(*v));
     v->spec = *spec;
@@ -394,7 +411,6 @@ int region_launch(struct region *r, struct launch_spec *spec, const char *named_
     STR_COPY(v->fingerprint, fingerprint);
     v->launched_at = now;
     make_id(r, "r-", 17, v->id, sizeof(v->id));
-    int64_t n = room < max ? room : max;
     v->instances = mem_array((size_t)n, sizeof(struct instance *));
     while (n-- > 0)
         create_instance(r, v, p);
@@ -416,134 +432,4 @@ struct instance *region_find(const struct region *r, const char *id)
 bool region_is_visible(const struct region *r, const struct instance *i, struct wall now)
 {
     return now.ms >= i->launched_at.ms + r->o->consistency_delay_ms;
-}
-
-/* ---- Events ---- */
-
-static bool is_picked(const struct region_event *ev, const struct instance *i)
-{
-    if (!instance_is_alive(i) || i->is_reclaimed)
-        return false;
-    if (ev->pick == PICK_ONE)
-        return str_eq(i->id, ev->instance);
-    return i->reservation->spec.market == CLOUD_SPOT && (!ev->zone[0] || str_eq(i->pool->zone, ev->zone)) &&
-           (!ev->type[0] || str_eq(i->pool->type, ev->type));
-}
-
-static void hit(struct region *r, const struct region_event *ev, struct instance *i, struct wall now)
-{
-    if (ev->kind == EVENT_REBALANCE) {
-        i->rebalance_at = now;
-        r->counts.rebalances++;
-        note(r, now, "rebalance", i, NULL);
-    } else if (ev->is_without_notice) {
-        i->is_reclaimed = true;
-        end_reclaimed(r, i, now);
-    } else {
-        mark_for_reclaim(r, i, ev->has_notice ? ev->notice_ms : r->o->notice_ms, now);
-    }
-}
-
-static json_t *describe_hit(const struct instance *i)
-{
-    json_t *o = json_object();
-    json_object_set_new(o, "instance", json_string(i->id));
-    if (wall_is_set(i->deadline)) {
-        char iso[TIME_ISO_MAX];
-        time_format_iso(i->deadline, iso);
-        json_object_set_new(o, "deadline", json_string(iso));
-        json_object_set_new(o, "deadline_ms", json_integer(i->deadline.ms));
-    }
-    return o;
-}
-
-static int apply_to_instances(
-    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
-{
-    struct instance *chosen = NULL;
-    uint64_t n = 0;
-    json_t *hits = json_array();
-    if (ev->pick == PICK_ONE && !region_find(r, ev->instance)) {
-        json_decref(hits);
-        return err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
-    }
-    LIST_FOREACH (&r->alive, l) {
-        struct instance *i = LIST_ENTRY(l, struct instance, alive);
-        if (!is_picked(ev, i))
-            continue;
-        if (ev->pick == PICK_RANDOM) {
-            if (prng_below(&r->prng, ++n) == 0)
-                chosen = i;
-            continue;
-        }
-        hit(r, ev, i, now);
-        json_array_append_new(hits, describe_hit(i));
-    }
-    if (chosen) {
-        hit(r, ev, chosen, now);
-        json_array_append_new(hits, describe_hit(chosen));
-    }
-    *ret_reply = json_object();
-    json_object_set_new(*ret_reply, "instances", hits);
-    return 0;
-}
-
-static int apply_to_pool(struct region *r, const struct region_event *ev, struct wall now, struct err *e)
-{
-    struct market_pool *p = market_find(&r->market, ev->zone, ev->type, ev->market);
-    if (!p)
-        return err_set(e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
-    bill_all(r, now);
-    if (ev->kind == EVENT_PRICE)
-        market_set_price(p, ev->market, ev->price_uusd_h, now);
-    else if (ev->is_release)
-        market_release_capacity(&r->market, p, now);
-    else
-        market_set_capacity(p, ev->market, ev->n);
-    json_t *d = json_object();
-    json_object_set_new(d, "zone", json_string(p->zone));
-    json_object_set_new(d, "type", json_string(p->type));
-    json_object_set_new(d, "market", json_string(market_name(ev->market)));
-    if (ev->kind == EVENT_PRICE)
-        json_object_set_new(d, "uusd_h", json_integer(ev->price_uusd_h));
-    else
-        json_object_set_new(d, "n", json_integer(p->capacity[ev->market]));
-    journal_add(&r->journal, now, ev->kind == EVENT_PRICE ? "price" : "capacity", d);
-    return 0;
-}
-
-static int apply_fault(struct region *r, const struct region_event *ev, struct err *e)
-{
-    if (ev->kind == EVENT_CLEAR) {
-        faults_deinit(&r->faults);
-        return 0;
-    }
-    if (!faults_add(&r->faults, &ev->fault))
-        return err_set(
-            e, ERR_CONFLICT, "%d faults are waiting already; send {\"clear\": {}} first", FAULTS_MAX);
-    return 0;
-}
-
-int region_apply(
-    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
-{
-    int rc = 0;
-    json_t *reply = NULL;
-    switch (ev->kind) {
-    case EVENT_RECLAIM:
-    case EVENT_REBALANCE:
-        rc = apply_to_instances(r, ev, now, &reply, e);
-        break;
-    case EVENT_CAPACITY:
-    case EVENT_PRICE:
-        rc = apply_to_pool(r, ev, now, e);
-        break;
-    case EVENT_FAULT:
-    case EVENT_CLEAR:
-        rc = apply_fault(r, ev, e);
-        break;
-    }
-    if (rc == 0)
-        *ret_reply = reply ? reply : json_object();
-    return rc;
 }

@@ -12,6 +12,9 @@
 #include "cloud/emulator/journal.h"
 #include "cloud/emulator/region_event.h"
 
+#define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
+#define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
+
 enum region_surplus { SURPLUS_NEWEST, SURPLUS_RANDOM };
 
 struct region_script {
@@ -26,7 +29,10 @@ struct region_options {
     int64_t boot_delay_ms;
     int64_t notice_ms;            /* of a reclaim by the market, and of one that does not say */
     int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
-    enum region_surplus surplus;  /* who goes first when capacity shrinks */
+    #define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
+#define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
+
+enum region_surplus surplus;  /* who goes first when capacity shrinks */
     struct region_script *script; /* borrowed; sorted by at_ms */
     size_t n_script;
 };
@@ -83,7 +89,7 @@ struct wall region_next(const struct region *r); /* WALL_NONE: nothing is due ev
 struct reservation *region_find_token(const struct region *r, const char *token, const char *zone);
 
 /* Launches min .. max instances, as many as there is room for. spec is taken on success. spec->zone "" lets
- * the region choose. ERR_NO_CAPACITY: fewer than min. named_zone: the token's scope. */
+ * the region choose. ERR_NO_CAPACITY: fewer than min. ERR_QUOTA. named_zone: the token's scope. */
 int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone, const char *fingerprint,
     int64_t min, int64_t max, struct wall now, struct reservation **ret_reservation, struct err *e);
 

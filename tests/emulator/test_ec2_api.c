@@ -248,6 +248,18 @@ static void between_the_least_and_the_most_as_many_as_there_is_room_for(void **s
     world_stop(&w);
 }
 
+static void the_account_has_a_quota(void **state)
+{
+#define G5 "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge" SPOT
+    struct world w;
+    (void)state;
+    start(&w);
+    world_expect(&w, G5 "&MinCount=999&MaxCount=999", 200, "instanceId");
+    world_expect(&w, G5 "&MinCount=2&MaxCount=2", 400, "MaxSpotInstanceCountExceeded");
+    world_expect(&w, G5 "&MinCount=1&MaxCount=1", 200, "instanceId");
+    world_stop(&w);
+}
+
 static void spot_is_marked_and_on_demand_is_not(void **state)
 {
     struct world w;
@@ -608,6 +620,7 @@ int main(void)
         cmocka_unit_test(a_token_is_of_the_zone_that_is_named),
         cmocka_unit_test(a_refused_launch_leaves_its_token_free),
         cmocka_unit_test(between_the_least_and_the_most_as_many_as_there_is_room_for),
+        cmocka_unit_test(the_account_has_a_quota),
         cmocka_unit_test(spot_is_marked_and_on_demand_is_not),
         cmocka_unit_test(wrong_launches_get_ec2s_own_refusals),
         cmocka_unit_test(user_data_is_limited_before_encoding),
