@@ -37,6 +37,11 @@ struct holder {
     size_t n_line;
 };
 
+void holder_group_name(const char *id, pid_t holder, char out[HOLDER_GROUP_MAX])
+{
+    snprintf(out, HOLDER_GROUP_MAX, "%s-%ld", id, (long)holder);
+}
+
 /* ---- The script ---- */
 
 /* A deadline is a deadline on a busy machine too. Where we may not, not. */
@@ -187,11 +192,10 @@ static int block_signals(struct holder *h, struct err *e)
     return h->signals_fd < 0 ? err_errno(e, errno, "signalfd") : 0;
 }
 
-/* Another emulator on this machine, with the same seed, gives its instances the same ids. */
 static int open_groups(struct holder *h, struct err *e)
 {
-    char name[PROC_NAME_MAX + 1];
-    snprintf(name, sizeof(name), "%s-%d", h->name, (int)getpid());
+    char name[HOLDER_GROUP_MAX];
+    holder_group_name(h->name, getpid(), name);
     int rc = proc_group_open(name, NULL, &h->group, e);
     return rc < 0 ? rc : proc_group_open_mode(name, NULL, PROC_SUBREAPER, &h->all, e);
 }

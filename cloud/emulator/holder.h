@@ -14,10 +14,17 @@
 #ifndef BELAY_CLOUD_EMULATOR_HOLDER_H
 #define BELAY_CLOUD_EMULATOR_HOLDER_H
 
+#include <sys/types.h>
+
 #define HOLDER_FLAG "--holder"
 #define HOLDER_LINE_MAX 128
+#define HOLDER_GROUP_MAX 64
 
-/* argv after HOLDER_FLAG: the name of the group of processes, the instance's directory (removed in the end),
+/* The name of the group of processes of an instance: another emulator on this machine, with the same seed,
+ * gives its instances the same ids. */
+void holder_group_name(const char *id, pid_t holder, char out[HOLDER_GROUP_MAX]);
+
+/* argv after HOLDER_FLAG: the instance's id, its directory (removed in the end),
  * where its output goes, and the script to run, "" for none. The environment is the script's. Returns the
  * exit code. */
 int holder_main(int argc, char **argv);

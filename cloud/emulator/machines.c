@@ -75,7 +75,7 @@ size_t machines_count(const struct machines *ms)
 /* ---- The holder ---- */
 
 static void kill_orphans(struct machines *ms);
-static void remove_group(const char *name);
+static void remove_group(const struct machine *m);
 
 static bool is_holder(const struct machines *ms, pid_t pid)
 {
@@ -115,7 +115,7 @@ static void finish_if_gone(struct machine *m)
         m->died = clock_mono(&clock_system);
         link_remove(&m->link);
         kill_orphans(ms);
-        remove_group(i->id);
+        remove_group(m);
     }
     link_remove(&m->link);
     ms->n--;
@@ -255,10 +255,12 @@ static void kill_orphans(struct machines *ms)
 
 /* What the holder would have removed. Its cgroups, if it had any, are below ours, as they were below its own.
  */
-static void remove_group(const char *name)
+static void remove_group(const struct machine *m)
 {
+    char name[HOLDER_GROUP_MAX];
     struct proc_group *g;
     struct err e;
+    holder_group_name(m->instance->id, m->process.pid, name);
     if (proc_group_open(name, NULL, &g, &e) < 0)
         return;
     bool has_cgroups = proc_group_mode(g) != PROC_SUBREAPER;

@@ -27,12 +27,12 @@ struct region_options {
     char account[13];
     uint64_t seed;
     int64_t boot_delay_ms;
-    int64_t notice_ms;            /* of a reclaim by the market, and of one that does not say */
-    int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
-    #define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
+    int64_t notice_ms;              /* of a reclaim by the market, and of one that does not say */
+    int64_t consistency_delay_ms;   /* a new instance cannot be seen so long */
+#define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
 #define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
 
-enum region_surplus surplus;  /* who goes first when capacity shrinks */
+    enum region_surplus surplus;  /* who goes first when capacity shrinks */
     struct region_script *script; /* borrowed; sorted by at_ms */
     size_t n_script;
 };
