@@ -212,6 +212,15 @@ static void withdraw_offers(struct daemon *d, const struct config_pool *p)
     }
 }
 
+/* What the model refuses of the configuration (a pool that changed its kind while it has nodes) stays as it
+ * was. */
+static void on_configured(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)id;
+    if (e)
+        log_error("a part of the configuration did not take effect", log_err(e));
+}
+
 /* The configuration as facts: every pool and offer of it, and the end of those that it no longer has. */
 static void post_pools(struct daemon *d)
 {
@@ -220,16 +229,16 @@ static void post_pools(struct daemon *d)
         gone.max_nodes = 0;
         struct event ev = {.type = EV_POOL, .pool = &gone};
         if (!is_configured(d->config, gone.name))
-            tick_post(d->tick, &ev, NULL, NULL);
+            tick_post(d->tick, &ev, on_configured, NULL);
     }
     for (size_t i = 0; i < d->config->n_pools; i++) {
         const struct config_pool *p = &d->config->pools[i];
         struct event ev = {.type = EV_POOL, .pool = &p->row};
-        tick_post(d->tick, &ev, NULL, NULL);
+        tick_post(d->tick, &ev, on_configured, NULL);
         withdraw_offers(d, p);
         for (size_t k = 0; k < p->n_offers; k++) {
             struct event offer = {.type = EV_OFFER, .offer = &p->offers[k]};
-            tick_post(d->tick, &offer, NULL, NULL);
+            tick_post(d->tick, &offer, on_configured, NULL);
         }
     }
 }

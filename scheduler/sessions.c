@@ -164,7 +164,7 @@ static void parse_env(const char *json, struct wire_desired_attempt *d)
 }
 
 /* The texts were checked when they came in and are read from our own database: if they do not load, the file
- * is damaged and the attempt cannot start; the agent is not told of it and the log says why. */
+ * is damaged. */
 static int add_spec(struct sessions *s, struct wire_desired_attempt *d, struct err *e)
 {
     struct spec_change spec = {0};
@@ -179,6 +179,17 @@ static int add_spec(struct sessions *s, struct wire_desired_attempt *d, struct e
     d->slurm_env = strstr(d->script, "\n#SBATCH") != NULL;
     spec_change_deinit(&spec);
     return 0;
+}
+
+/* Nobody could start it, ever: the job fails with the reason instead of waiting. */
+static void give_up(struct sessions *s, const struct attempt *a, const struct err *why)
+{
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_FAILED}};
+    log_error(
+        "an attempt cannot be started: its script cannot be read", log_i("job", a->row.job), log_err(why));
+    STR_COPY(ev.ended.text, why->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
 static int desire(
@@ -197,8 +208,7 @@ static int desire(
         return 0;
     struct err e = {0};
     if (add_spec(s, d, &e) != 0) {
-        log_error(
-            "an attempt cannot be started: its script cannot be read", log_i("job", d->job), log_err(&e));
+        give_up(s, a, &e);
         return -1;
     }
     STR_COPY(d->name, j->name);
