@@ -132,45 +132,40 @@ int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
     return 0;
 }
 
-/* Reads digits; false if there are none or the number exceeds any number of seconds that is a legal duration.
- */
+/* Reads digits; false if there are none or it is more than a legal duration has milliseconds. */
 static bool read_count(const char **at, int64_t *ret_value)
 {
     const char *start = *at;
     *ret_value = 0;
     for (; is_digit(**at); (*at)++) {
         *ret_value = *ret_value * 10 + (**at - '0');
-        if (*ret_value > TIME_DURATION_MAX_MS / 1000)
+        if (*ret_value > TIME_DURATION_MAX_MS)
             return false;
     }
     return *at > start;
 }
 
-/* "90" and "10m". bare_s: what a number without a unit counts. */
-static bool read_with_unit(const char *at, int64_t bare_s, int64_t *ret_s)
+/* "90" and "10m". bare_ms: what a number without a unit counts. */
+static bool read_with_unit(const char *at, int64_t bare_ms, int64_t *ret_ms)
 {
     static const struct {
-        char unit;
-        int64_t s;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    if (!read_count(&at, ret_s))
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", DAY_MS}};
+    int64_t n;
+    if (!read_count(&at, &n))
         return false;
-    if (*at == 0) {
-        *ret_s *= bare_s;
-        return true;
-    }
+    int64_t unit_ms = *at == 0 ? bare_ms : 0;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (*at == units[i].unit && at[1] == 0) {
-            *ret_s *= units[i].s;
-            return true;
-        }
-    return false;
+        if (strcmp(at, units[i].unit) == 0)
+            unit_ms = units[i].ms;
+    return unit_ms > 0 && !__builtin_mul_overflow(n, unit_ms, ret_ms);
 }
 
 /* "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". The parts are added up, whatever their size. */
-static bool read_slurm(const char *at, int64_t *ret_s)
+static bool read_slurm(const char *at, int64_t *ret_ms)
 {
-    int64_t days = 0, v[3] = {0};
+    int64_t days = 0, v[3] = {0}, s;
     size_t n = 0;
     bool has_days = strchr(at, '-') != NULL;
     if (has_days && (!read_count(&at, &days) || *at++ != '-'))
@@ -183,23 +178,23 @@ static bool read_slurm(const char *at, int64_t *ret_s)
     if (at[-1] != 0 || (!has_days && n < 2))
         return false;
     if (has_days || n == 3)
-        *ret_s = days * 86400 + v[0] * 3600 + v[1] * 60 + v[2];
+        s = days * 86400 + v[0] * 3600 + v[1] * 60 + v[2];
     else
-        *ret_s = v[0] * 60 + v[1];
-    return true;
+        s = v[0] * 60 + v[1];
+    return !__builtin_mul_overflow(s, (int64_t)1000, ret_ms);
 }
 
 int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e)
 {
-    int64_t s;
+    int64_t ms;
     char shown[STR_SHOW_MAX];
-    bool ok = read_with_unit(text, slurm ? 60 : 1, &s) || (slurm && read_slurm(text, &s));
-    if (!ok || s > TIME_DURATION_MAX_MS / 1000)
+    bool ok = read_with_unit(text, slurm ? 60000 : 1000, &ms) || (slurm && read_slurm(text, &ms));
+    if (!ok || ms > TIME_DURATION_MAX_MS)
         return err_set(e, ERR_INVALID, "expected a duration such as %s, at most 10 years, found %s",
             slurm ? "30, 90:00, 12:00:00, 2-12 or 10m (a bare number is minutes)"
-                  : "90s, 10m, 2h or 1d (a bare number is seconds)",
+                  : "500ms, 90s, 10m, 2h or 1d (a bare number is seconds)",
             str_show(text, shown));
-    *ret_ms = SECONDS_MS(s);
+    *ret_ms = ms;
     return 0;
 }
 

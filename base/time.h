@@ -65,9 +65,10 @@ int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e);
 
 #define TIME_DURATION_MAX_MS (3650 * 24 * 3600 * (int64_t)1000) /* 10 years */
 
-/* Reads a duration: "90", "90s", "10m", "2h", "1d" (bare number = seconds). When slurm is true, a bare number
- * is minutes and Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS" are read too; as in Slurm the
- * parts are added up, whatever their size ("0-36" is "1-12"). Range 0 .. TIME_DURATION_MAX_MS. ERR_INVALID.
+/* Reads a duration: "90", "500ms", "90s", "10m", "2h", "1d" (bare number = seconds). When slurm is true, a
+ * bare number is minutes and Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS" are read too; as in
+ * Slurm the parts are added up, whatever their size ("0-36" is "1-12"). Range 0 .. TIME_DURATION_MAX_MS.
+ * ERR_INVALID.
  */
 int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e);
 

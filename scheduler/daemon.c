@@ -257,7 +257,7 @@ static char *build_user_data(void *ctx, const struct instance_row *i, const stru
         .token = token,
         .provider = p->row.provider,
         .metadata = p->metadata,
-        .orphan_s = d->config->orphan_ms / 1000,
+        .orphan_s = (d->config->orphan_ms + 999) / 1000,
     };
     return userdata_build(&u);
 }
