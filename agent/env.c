@@ -56,6 +56,19 @@ static void add_basics(struct list_of_env *l, const struct job_user *u)
     put_text(l, "TMPDIR", "/tmp");
 }
 
+/* Behind what is there: the job's own programs and modules come first. */
+static void add_dir(struct list_of_env *l, const char *name, const char *dir)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; dir && i < l->n; i++)
+        if (strncmp(l->items[i], name, n) == 0 && l->items[i][n] == '=' && l->items[i][n + 1]) {
+            put(l, mem_printf("%s:%s", l->items[i], dir));
+            return;
+        }
+    if (dir)
+        put_text(l, name, dir);
+}
+
 static void add_belay(struct list_of_env *l, const struct task_env *t)
 {
     put_number(l, "BELAY_JOB_ID", t->spec->job);
@@ -69,6 +82,8 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_number(l, "BELAY_NODE_RANK", 0);
     put_number(l, "BELAY_NNODES", 1);
     put_text(l, "BELAY_NODELIST", t->node);
+    add_dir(l, "PATH", t->bin);
+    add_dir(l, "PYTHONPATH", t->python);
 }
 
 static void add_slurm(struct list_of_env *l, const struct task_env *t)

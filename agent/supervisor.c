@@ -20,6 +20,7 @@
 #include "agent/env.h"
 #include "agent/launch.h"
 #include "agent/record.h"
+#include "agent/tools.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -403,10 +404,14 @@ static int fork_program(struct supervisor *s, int output, struct err *e)
 {
     char *script = mem_printf("%s/script", s->dir);
     char **argv = build_argv(s, script);
+    struct tools tools;
+    tools_find(&tools);
     const struct task_env t = {.spec = s->task,
         .user = &s->user,
         .node = s->node,
         .dir = s->dir,
+        .bin = tools.bin,
+        .python = tools.python,
         .restored = s->state.told.restored_attempt > 0,
         .grace_ms = grace_ms(s)};
     char **env = env_build(&t);
@@ -419,6 +424,7 @@ static int fork_program(struct supervisor *s, int output, struct err *e)
         .output = output};
     int rc = launch_start(&l, &s->launched, e);
     env_free(env);
+    tools_deinit(&tools);
     free(argv);
     free(script);
     return rc;
