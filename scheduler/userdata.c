@@ -39,7 +39,15 @@ char *userdata_build(const struct userdata *u)
         buf_printf(&out, "metadata: \"%s\"\n", u->metadata);
     buf_printf(&out, "orphan_timeout: %llds\n", (long long)u->orphan_s);
     add_ca(&out, u->ca_pem);
-    buf_adds(&out, "END_OF_CONFIGURATION\n"
-                   "exec belay-agent --config \"$dir/agent.yaml\"\n");
+    buf_adds(&out,
+        "END_OF_CONFIGURATION\n"
+        "# An agent that is killed or replaced is started again and takes its tasks over; one that\n"
+        "# ends by itself (0: told to; 3: the cluster does not want it any more) is not.\n"
+        "while :; do\n"
+        "    code=0\n"
+        "    belay-agent --config \"$dir/agent.yaml\" || code=$?\n"
+        "    case $code in 0|3) exit 0 ;; esac\n"
+        "    sleep 1\n"
+        "done\n");
     return buf_take(&out);
 }
