@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud and a belayd for a test: real processes, in a directory of their own, on loopback.
+
+    with Lab() as lab:
+        job = lab.submit("chain.py", "100", method="coop")
+        lab.wait_log(job, r"^step 20 ")
+        lab.cloud({"reclaim": {"instance": "all", "notice_s": 5}})
+        lab.wait_ended(job)
+
+Waiting is for events (long polls of belayd and of the emulator, ends of processes), always with a deadline. Leaving
+the block checks that nothing is left: no instance at the emulator, no process, no sanitizer's report.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("BELAY_BUILD") or os.path.join(HERE, "..", "..", "build")
+BUILD = os.path.abspath(BUILD)
+JOBS = os.path.join(HERE, "jobs")
+PYTHON = "/usr/bin/python3"
+
+WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+POLL_MS = 1000  # the longest long poll: what is waited for may not be an event of the one that is asked
+END_S = 30  # for everything to go when the test is over
+
+ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+
+# The least times that still leave a loaded machine some room.
+CLOUD = {
+    "keys": [{"access_key": ACCESS_KEY, "secret_key": SECRET_KEY}],
+    "boot_delay_ms": 300,
+    "pools": [{"zone": ["us-east-1a", "us-east-1b"], "type": "m6i.xlarge",
+               "spot": {"capacity": 8, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 8}}],
+}
+POOL = {
+    "provider": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"], "types": ["m6i.xlarge"],
+    "markets": ["spot", "on-demand"], "image": "ami-1", "max_nodes": 8, "idle_timeout": "1s", "cooldown": "1s",
+    "refusal_backoff": "500ms",
+}
+BELAYD = {
+    "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
+    "settle": "2s",
+}
+
+# An agent under the sanitizers, wherever its words go; user data finds it on its PATH.
+AGENT = """\
+#!/bin/sh
+export ASAN_OPTIONS=log_path=%(dir)s/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=%(dir)s/sanitizer
+exec %(build)s/agent/belay-agent "$@"
+"""
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Refused(Exception):
+    """belayd answered, and the answer is no."""
+
+
+class Lab:
+    def __init__(self, cloud=None, pool=None, belayd=None, cloud_prefix=()):
+        self.cloud_config = {**CLOUD, **(cloud or {})}
+        self.belayd_config = {**BELAYD, **(belayd or {})}
+        self.pool = {**POOL, **(pool or {})}
+        self.cloud_prefix = list(cloud_prefix)
+        self.emulator = None
+        self.seen = 0  # the last of belayd's events that was looked at
+
+    # ---- start and end ----
+
+    def __enter__(self):
+        self.dir = tempfile.mkdtemp(prefix="belay-e2e.")
+        self.home = os.path.join(self.dir, "home")
+        sanitizer = "log_path=%s/sanitizer" % self.dir
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_"))}
+        self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        try:
+            self.start()
+        except BaseException:
+            self.tell(self.end())
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        problems = self.end()
+        if error or problems:
+            self.tell(problems)
+        else:
+            shutil.rmtree(self.dir)
+        if not error and problems:
+            raise AssertionError("; ".join(problems))
+
+    def write(self, name, text, mode=0o600):
+        path = os.path.join(self.dir, name)
+        with open(path, "w") as f:
+            f.write(text if isinstance(text, str) else json.dumps(text, indent=1) + "\n")
+        os.chmod(path, mode)
+        return path
+
+    def start(self):
+        os.mkdir(os.path.join(self.dir, "bin"))
+        self.write("bin/belay-agent", AGENT % {"dir": self.dir, "build": BUILD}, 0o755)
+        self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
+                   % (ACCESS_KEY, SECRET_KEY))
+        self.start_emulator()
+        pool = {"endpoint": self.ec2, "credentials": os.path.join(self.dir, "credentials"), **self.pool}
+        self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"cloud": pool}})
+        self.up()
+
+    def start_emulator(self):
+        machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
+        config = self.write("emulator.yaml", {
+            **self.cloud_config, "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
+        with open(os.path.join(self.dir, "emulator.log"), "w") as log:
+            self.emulator = subprocess.Popen(
+                [*self.cloud_prefix, BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
+        end = time.monotonic() + WAIT_S
+        while not os.path.exists(ports):
+            if self.emulator.poll() is not None or time.monotonic() > end:
+                raise AssertionError("the emulator did not start")
+            time.sleep(0.02)
+        with open(ports) as f:
+            said = json.load(f)
+        self.ec2, self.control = said["ec2"], said["control"]
+
+    def up(self):
+        """Starts belayd if it does not run."""
+        self.belay("up", "--no-agent", "--config", self.config)
+
+    def end(self):
+        """Ends everything, gently first. What was not as it should be."""
+        problems = []
+        if os.path.exists(os.path.join(self.home, "belayd.json")) and self.belayd_pid():
+            problems += self.wait_for_no_instances()
+            problems += self.stop_belayd()
+        if self.emulator:
+            problems += self.stop_emulator()
+        left = self.processes()
+        if not all_gone(left, 5):
+            problems.append("processes are left: %s" % [command_line(pid) for pid in left])
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        reports = [name for name in os.listdir(self.dir) if name.startswith("sanitizer")]
+        if reports:
+            problems.append("a sanitizer has reported: %s" % ", ".join(reports))
+        return problems
+
+    def wait_for_no_instances(self):
+        """Jobs that a failed test left behind are cancelled, then belayd gives its machines back."""
+        try:
+            for job in self.get("/jobs?state=active&limit=200")["jobs"]:
+                with contextlib.suppress(Refused):
+                    self.post("/jobs/%d/cancel" % job["id"])
+            self.wait_cloud(lambda state: state["alive"] == 0, "no instance is left at the cloud", END_S)
+        except (AssertionError, Refused, OSError) as error:
+            return [str(error)]
+        return []
+
+    def stop_belayd(self):
+        pid = self.belayd_pid()
+        os.kill(pid, signal.SIGTERM)
+        return [] if all_gone([pid], END_S) else ["belayd does not end"]
+
+    def stop_emulator(self):
+        if self.emulator.poll() is None:
+            self.emulator.terminate()
+        try:
+            code = self.emulator.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.emulator.kill()
+            code = self.emulator.wait()
+        return ["the emulator's exit code is %d" % code] if code else []
+
+    def tell(self, problems):
+        """Everything that helps to see what went wrong; the directory stays."""
+        for problem in problems:
+            print("PROBLEM: " + problem, file=sys.stderr)
+        for root, _, names in os.walk(self.dir):
+            for name in sorted(names):
+                if name.endswith((".log", ".console")) or name.startswith("sanitizer"):
+                    with open(os.path.join(root, name), errors="replace") as f:
+                        print("==== %s\n%s" % (os.path.join(root, name), f.read()[-8000:]), file=sys.stderr)
+        print("everything is in %s" % self.dir, file=sys.stderr)
+
+    # ---- processes ----
+
+    def processes(self):
+        """Every process that has to do with this lab."""
+        mark, found = self.dir.encode(), []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                if any(mark in read_bytes("/proc/%s/%s" % (entry, what)) for what in ("cmdline", "environ")):
+                    found.append(int(entry))
+        return found
+
+    def agents(self):
+        """The agents' pids."""
+        return [p for p in self.processes() if re.search(r"belay-agent\0--config\0", command_line(p, "\0"))]
+
+    def supervisors(self):
+        return [p for p in self.processes() if command_line(p, "\0").startswith("belay-agent\0supervise\0")]
+
+    def belayd_pid(self):
+        """0: it does not run."""
+        with contextlib.suppress(OSError, ValueError):
+            with open(os.path.join(self.home, "belayd.json")) as f:
+                pid = json.load(f)["pid"]
+            if "belayd" in command_line(pid):
+                return pid
+        return 0
+
+    def kill_belayd(self):
+        pid = self.belayd_pid()
+        os.kill(pid, signal.SIGKILL)
+        if not all_gone([pid], WAIT_S):
+            raise AssertionError("belayd survives SIGKILL")
+
+    # ---- belayd ----
+
+    def belay(self, *arguments, check=True, **more):
+        """Runs a verb and gives what it prints."""
+        done = subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env, timeout=2 * WAIT_S,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, **more)
+        if check and done.returncode != 0:
+            raise AssertionError("belay %s: exit code %d" % (" ".join(arguments), done.returncode))
+        return done.stdout
+
+    def start_belay(self, *arguments):
+        """A verb that goes on beside the test, with its output to read."""
+        return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+
+    def call(self, method, path, body=None):
+        """One call of the API; status, headers, body."""
+        c = Unix(os.path.join(self.home, "belayd.sock"), WAIT_S)
+        with contextlib.closing(c):
+            c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None,
+                      {"Content-Type": "application/json"})
+            reply = c.getresponse()
+            data = reply.read()
+        if not 200 <= reply.status <= 299:
+            raise Refused("%s %s: %d %s" % (method, path, reply.status, data.decode(errors="replace")))
+        return reply, data
+
+    def get(self, path):
+        return json.loads(self.call("GET", path)[1])
+
+    def post(self, path, body=None):
+        return json.loads(self.call("POST", path, body or {})[1])
+
+    def submit(self, program, *args, method="none", every_ms=0, **spec):
+        """A job that runs one of the programs in jobs/, or any other by its path. Its number."""
+        path = os.path.join(JOBS, program)
+        if program.endswith(".py"):
+            script = "#!/bin/sh\nexec %s %s \"$@\"\n" % (PYTHON, path)
+        else:
+            script = "#!/bin/sh\nexec %s \"$@\"\n" % path
+        return self.post("/jobs", {
+            "name": os.path.basename(program), "script": script, "args": [str(a) for a in args], "cwd": "/",
+            "checkpoint": {"method": method, "every_ms": every_ms}, **spec})["id"]
+
+    def show(self, job):
+        return self.get("/jobs/%d" % job)
+
+    def job(self, job):
+        return self.show(job)["job"]
+
+    def events(self, job):
+        return self.get("/jobs/%d/events" % job)["events"]
+
+    def kinds(self, job):
+        return [e["kind"] for e in self.events(job)]
+
+    def instance_of(self, job):
+        """The provider's id of the machine that the job's newest attempt is or was on."""
+        node = self.show(job)["attempts"][-1]["node"]
+        return [i["provider_id"] for i in self.get("/instances?state=all")["instances"] if i["node"] == node][0]
+
+    def log(self, job):
+        return self.belay("logs", str(job))
+
+    # ---- waiting ----
+
+    def wait(self, is_there, what, timeout_s=WAIT_S):
+        """Asks again after every event of belayd's; gives what is_there gave."""
+        end = time.monotonic() + timeout_s
+        while True:
+            answer = is_there()
+            if answer:
+                return answer
+            if time.monotonic() > end:
+                raise AssertionError("not within %d s: %s" % (timeout_s, what))
+            page = self.get("/events?after=%d&wait_ms=%d" % (self.seen, POLL_MS))
+            self.seen = page["last"]
+
+    def wait_event(self, job, kind, n=1, timeout_s=WAIT_S):
+        """The nth event of that kind."""
+        def look():
+            found = [e for e in self.events(job) if e["kind"] == kind]
+            return found[n - 1] if len(found) >= n else None
+        return self.wait(look, "event %s of job %d (%d.)" % (kind, job, n), timeout_s)
+
+    def wait_ended(self, job, timeout_s=WAIT_S):
+        self.wait(lambda: self.job(job)["state"] == "ended", "the end of job %d" % job, timeout_s)
+        return self.show(job)
+
+    def wait_log(self, job, pattern, timeout_s=WAIT_S):
+        """Until the job's output has a line like this; the match."""
+        text, offset, end = "", 0, time.monotonic() + timeout_s
+        while True:
+            found = re.search(pattern, text, re.M)
+            if found:
+                return found
+            if time.monotonic() > end:
+                raise AssertionError("not within %d s: a line %r in job %d's log:\n%s" % (timeout_s, pattern, job, text))
+            reply, data = self.call("GET", "/jobs/%d/logs?offset=%d&wait_ms=%d" % (job, offset, POLL_MS))
+            text, offset = text + data.decode(), int(reply.headers["Belay-Log-Next"])
+
+    # ---- the cloud ----
+
+    def cloud(self, event):
+        """Makes something happen there."""
+        return self.ask_cloud("/events", event)["results"]
+
+    def ask_cloud(self, path, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        with urllib.request.urlopen(self.control + path, data, timeout=WAIT_S) as reply:
+            return json.load(reply)
+
+    def state(self):
+        return self.ask_cloud("/state")
+
+    def wait_cloud(self, is_there, what, timeout_s=WAIT_S):
+        """Asks again after every event of the emulator's."""
+        end = time.monotonic() + timeout_s
+        while True:
+            state = self.state()
+            if is_there(state):
+                return state
+            if time.monotonic() > end:
+                raise AssertionError("not within %d s: %s" % (timeout_s, what))
+            self.ask_cloud("/events?after=%d&wait_s=1" % state["last_seq"])
+
+    # ---- the store ----
+
+    def manifests(self, job):
+        """(attempt, sequence) of the checkpoints that the store holds, oldest first."""
+        path = os.path.join(self.store_of(job), "manifests")
+        names = os.listdir(path) if os.path.isdir(path) else []
+        return sorted(tuple(int(n) for n in name.split(".")[0].split("-")) for name in names)
+
+    def store_of(self, job):
+        return os.path.join(self.home, "store", self.belayd_config["cluster"], "jobs", str(job))
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def command_line(pid, separator=" "):
+    with contextlib.suppress(OSError):
+        return read_bytes("/proc/%d/cmdline" % pid).decode(errors="replace").replace("\0", separator)
+    return ""
+
+
+def all_gone(pids, timeout_s):
+    """Waits for processes that need not be ours."""
+    end = time.monotonic() + timeout_s
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        gone = poll.poll(max(0, end - time.monotonic()) * 1000)
+        os.close(fd)
+        if not gone:
+            return False
+    return True
+
+
+def undisturbed(program, *args):
+    """What the program prints when it runs by itself, without belay."""
+    path = os.path.join(JOBS, program)
+    command = [PYTHON, path] if program.endswith(".py") else [path]
+    env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
+    env["PYTHONPATH"] = BUILD + "/ckpt/lib"
+    done = subprocess.run([*command, *(str(a) for a in args)], env=env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, universal_newlines=True, check=True, timeout=2 * WAIT_S)
+    return done.stdout
+
+

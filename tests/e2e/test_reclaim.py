@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A spot machine that is announced to go: the job is saved inside the notice and goes on elsewhere."""
+
+import re
+import unittest
+
+import lab
+from lab import Lab, undisturbed
+
+STEPS = 250  # of 20 ms
+
+
+class Reclaim(unittest.TestCase):
+    def test_spot_job_survives_reclaim(self):
+        with Lab() as l:
+            job = int(re.search(r"batch job (\d+)$", l.belay(
+                "submit", "--checkpoint", "coop", "--checkpoint-every", "1h", "--market", "spot",
+                self.script(l), str(STEPS))).group(1))
+            follower = l.start_belay("logs", "-f", str(job))
+            l.wait_log(job, r"^step 60 ")
+            first = l.instance_of(job)
+            l.cloud({"reclaim": {"instance": first, "notice_s": 5}})
+            shown = l.wait_ended(job)
+            followed = follower.communicate(timeout=lab.WAIT_S)[0]
+            self.assertEqual(follower.returncode, 0)
+
+            self.check_attempts(shown, job)
+            self.check_log(l.log(job), shown)
+            self.assertEqual(followed, l.log(job))
+            self.check_history(l, job)
+            self.check_money(l, shown, job)
+            l.wait_cloud(lambda s: s["alive"] == 0, "the machines are given back")
+            reclaimed = [i for i in l.state()["instances"] if i["instance"] == first][0]
+            self.assertTrue(reclaimed["reclaimed"])
+
+    def script(self, l):
+        return l.write("train.sh", "#!/bin/sh\nexec %s %s/chain.py \"$@\"\n" % (lab.PYTHON, lab.JOBS), 0o755)
+
+    def check_attempts(self, shown, job):
+        attempts = shown["attempts"]
+        self.assertEqual(shown["job"]["end"], "succeeded")
+        self.assertEqual([a["end"] for a in attempts], ["reclaimed", "succeeded"])
+        self.assertEqual(shown["job"]["reclaims"], 1)
+        saved = [c for c in shown["checkpoints"] if c["attempt"] == 1][-1]
+        self.assertEqual(saved["cause"], "notice")
+        self.assertGreaterEqual(saved["progress"], 60)
+        self.assertEqual(attempts[1]["restored"], {"attempt": 1, "sequence": saved["sequence"]})
+        self.assertEqual(attempts[1]["restored_progress"], saved["progress"])
+        self.assertEqual(shown["job"]["lost_steps"], 0)
+
+    def check_log(self, log, shown):
+        """Every step once, in order, as if nothing had been; one seam."""
+        seams = re.findall(r"^---- belay: .* ----$", log, re.M)
+        self.assertEqual(len(seams), 1, log)
+        self.assertIn("attempt 2", seams[0])
+        self.assertIn("(step %d)" % shown["attempts"][1]["restored_progress"], seams[0])
+        self.assertEqual(log.replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0))
+
+    def check_history(self, l, job):
+        kinds = [k for k in l.kinds(job) if k not in ("submitted",)]
+        self.assertEqual(kinds, ["placed", "started", "notice", "saved", "ended", "requeued",
+                                 "placed", "started", "ended"])
+
+    def check_money(self, l, shown, job):
+        j = shown["job"]
+        self.assertGreater(j["cost_uusd"], 0)
+        self.assertGreater(j["on_demand_uusd"], j["cost_uusd"])
+        self.assertEqual(sum(x["uusd"] for x in shown["ledger"]), j["cost_uusd"])
+        self.assertIn("cost", l.belay("show", str(job)))
+        by_job = l.get("/cost?by=job")["lines"]
+        self.assertEqual([x["uusd"] for x in by_job if x["key"] == str(job)], [j["cost_uusd"]])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
