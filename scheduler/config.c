@@ -13,6 +13,8 @@
 
 #define TYPES_MAX 64
 #define ZONES_MAX 32
+#define HOST_MAX 253
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:"
 
 static const char *const provider_names[] = {"aws", NULL};
 static const char *const kind_names[] = {"reserved", "elastic", NULL};
@@ -25,18 +27,67 @@ static char *opt_text(struct yaml_reader *r, const char *key, size_t max)
     return mem_strdup(yaml_opt_str(r, key, max, NULL));
 }
 
+/* A duration of at least min_ms. */
+static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms)
+{
+    char least[32];
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = yaml_opt_duration_ms(r, key, fallback_ms);
+    time_format_duration(min_ms, least, sizeof(least));
+    if (node && ms < min_ms)
+        yaml_reader_fail(r, node, "expected at least %s, found \"%s\"", least, node->text);
+    return ms;
+}
+
+/* Text that goes into other programs' configuration and into certificates as it is. */
+static bool is_plain(const char *s)
+{
+    for (; *s; s++)
+        if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\'' || *s == '\\')
+            return false;
+    return true;
+}
+
+static bool is_url(const char *text, const char *scheme)
+{
+    return str_starts(text, scheme) && text[strlen(scheme)] && is_plain(text);
+}
+
+/* A URL that begins with scheme ("https://") or, unless it is NULL, other_scheme. */
+static const char *opt_url(struct yaml_reader *r, const char *key, size_t max, const char *scheme,
+    const char *other_scheme, const char *fallback)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *url = yaml_opt_str(r, key, max, fallback);
+    char shown[STR_SHOW_MAX];
+    if (node && r->rc == 0 && !is_url(url, scheme) && !(other_scheme && is_url(url, other_scheme)))
+        yaml_reader_fail(r, node, "expected %s...%s%s%s, found %s", scheme, other_scheme ? " or " : "",
+            other_scheme ? other_scheme : "", other_scheme ? "..." : "", str_show(url, shown));
+    return url;
+}
+
+/* HOST:PORT, where an IPv6 address stands in brackets. */
 static void read_listen(struct yaml_reader *r, struct config *c)
 {
+    const struct yaml_node *node = yaml_opt(r, "listen");
     const char *listen = yaml_opt_str(r, "listen", 80, "127.0.0.1:7443");
     const char *colon = strrchr(listen, ':');
+    size_t n = colon ? (size_t)(colon - listen) : 0;
     int64_t port = 0;
-    if (!colon || str_to_i64(colon + 1, 0, 65535, "port", &port, NULL) != 0 ||
-        (size_t)(colon - listen) >= sizeof(c->listen_host)) {
-        yaml_reader_fail(r, yaml_opt(r, "listen"),
-            "listen: expected HOST:PORT with a port in 0 .. 65535, found \"%s\"", listen);
+    char shown[STR_SHOW_MAX];
+    if (n >= 2 && listen[0] == '[' && listen[n - 1] == ']') {
+        listen++;
+        n -= 2;
+    } else if (n > 0 && memchr(listen, ':', n)) {
+        n = 0;
+    }
+    if (n == 0 || n >= sizeof(c->listen_host) || !is_plain(listen) ||
+        str_to_i64(colon + 1, 0, 65535, "port", &port, NULL) != 0) {
+        yaml_reader_fail(r, node, "expected HOST:PORT or [ADDRESS]:PORT with a port in 0 .. 65535, found %s",
+            str_show(node ? node->text : listen, shown));
         return;
     }
-    memcpy(c->listen_host, listen, (size_t)(colon - listen));
+    memcpy(c->listen_host, listen, n);
     c->listen_port = (int)port;
 }
 
@@ -44,15 +95,39 @@ static void read_names(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, "names", CONFIG_NAMES_MAX);
     for (size_t i = 0; seq && i < seq->n_items; i++) {
-        if (seq->items[i]->type != YAML_SCALAR) {
-            yaml_reader_fail(r, seq->items[i], "names: expected a host name or address");
+        const struct yaml_node *item = seq->items[i];
+        const char *name = item->type == YAML_SCALAR ? item->text : "";
+        if (!name[0] || strlen(name) > HOST_MAX || name[strspn(name, HOST_CHARACTERS)]) {
+            char shown[STR_SHOW_MAX];
+            yaml_reader_fail(r, item, "names: expected a host name or address, found %s",
+                str_show(item->type == YAML_SCALAR ? name : "(not a text)", shown));
             return;
         }
-        c->names[c->n_names++] = mem_strdup(seq->items[i]->text);
+        c->names[c->n_names++] = mem_strdup(name);
     }
 }
 
-/* A sequence of words, each one of known (or any name when known is NULL). Returns how many. */
+static bool is_in(const char *const *names, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n && names[i]; i++)
+        if (str_eq(names[i], word))
+            return true;
+    return false;
+}
+
+static void fail_word(
+    struct yaml_reader *r, const char *key, const struct yaml_node *item, const char *const *known)
+{
+    char shown[STR_SHOW_MAX];
+    const char *near = item->type == YAML_SCALAR && known ? str_nearest(item->text, known) : NULL;
+    if (item->type != YAML_SCALAR)
+        yaml_reader_fail(r, item, "%s: expected a word", key);
+    else
+        yaml_reader_fail(r, item, "%s: %s is not %s%s%s%s", key, str_show(item->text, shown),
+            known ? "known" : "a name", near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+/* A sequence of different words, each one of known (or any name when known is NULL). Returns how many. */
 static size_t read_words(
     struct yaml_reader *r, const char *key, size_t max, const char *const *known, const char **out)
 {
@@ -60,21 +135,13 @@ static size_t read_words(
     size_t n = 0;
     for (size_t i = 0; seq && i < seq->n_items; i++) {
         const struct yaml_node *item = seq->items[i];
-        bool ok = item->type == YAML_SCALAR && str_is_name(item->text, CORE_NAME_MAX - 1);
-        const char *near = NULL;
-        for (size_t k = 0; ok && known; k++) {
-            if (!known[k]) {
-                ok = false;
-                near = str_nearest(item->text, known);
-                break;
-            }
-            if (str_eq(known[k], item->text))
-                break;
+        if (item->type != YAML_SCALAR || !str_is_name(item->text, CORE_NAME_MAX - 1) ||
+            (known && !is_in(known, SIZE_MAX, item->text))) {
+            fail_word(r, key, item, known);
+            return 0;
         }
-        if (!ok) {
-            yaml_reader_fail(r, item, "%s: \"%s\" is not known%s%s%s", key,
-                item->type == YAML_SCALAR ? item->text : "(not a word)", near ? "; did you mean \"" : "",
-                near ? near : "", near ? "\"?" : "");
+        if (is_in(out, n, item->text)) {
+            yaml_reader_fail(r, item, "%s: \"%s\" is listed twice", key, item->text);
             return 0;
         }
         out[n++] = item->text;
@@ -125,17 +192,17 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     const char *region = yaml_req_str(r, "region", CORE_NAME_MAX - 1);
     STR_COPY(p->row.region, region);
-    p->row.max_nodes = (int32_t)yaml_opt_i64(r, "max_nodes", 1, 10000, 8);
-    p->row.idle_timeout_ms = yaml_opt_duration_ms(r, "idle_timeout", SECONDS_MS(120));
-    p->row.cooldown_ms = yaml_opt_duration_ms(r, "cooldown", SECONDS_MS(120));
-    p->row.boot_timeout_ms = yaml_opt_duration_ms(r, "boot_timeout", SECONDS_MS(600));
-    p->row.refusal_backoff_ms = yaml_opt_duration_ms(r, "refusal_backoff", SECONDS_MS(30));
+    p->row.max_nodes = (int32_t)yaml_opt_i64(r, "max_nodes", 0, 10000, 8);
+    p->row.idle_timeout_ms = opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
+    p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
+    p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
+    p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(30));
     p->image = opt_text(r, "image", CORE_NAME_MAX);
     p->subnet = opt_text(r, "subnet", CORE_NAME_MAX);
     p->security_group = opt_text(r, "security_group", CORE_NAME_MAX);
     p->iam_profile = opt_text(r, "iam_profile", 256);
-    p->endpoint = opt_text(r, "endpoint", 512);
-    p->metadata = opt_text(r, "metadata", 512);
+    p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
+    p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));
     p->credentials = opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     if (r->rc == 0 && !p->image)
@@ -161,6 +228,8 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
         if (r.rc == 0)
             read_elastic(&r, p);
     } else {
+        if (provider)
+            yaml_reader_fail(&r, provider, "a reserved pool has none: its machines join by themselves");
         p->row.max_nodes = (int32_t)yaml_opt_i64(&r, "max_nodes", 1, 100000, 100000);
         p->row.usd_per_hour_uusd = yaml_opt_uusd(&r, "usd_per_hour", 0);
     }
@@ -169,6 +238,7 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
 
 static int read_pools(const char *file, const struct yaml_node *map, struct config *c, struct err *e)
 {
+    size_t n_offers = 0;
     if (map->n_items > CONFIG_POOLS_MAX)
         return err_set(e, ERR_INVALID, "%s:%d: pools: at most %d pools, found %zu", file, map->line,
             CONFIG_POOLS_MAX, map->n_items);
@@ -177,6 +247,11 @@ static int read_pools(const char *file, const struct yaml_node *map, struct conf
         int rc = read_pool(file, map->items[i], &c->pools[c->n_pools++], e);
         if (rc != 0)
             return rc;
+        n_offers += c->pools[i].n_offers;
+        if (n_offers > CONFIG_OFFERS_MAX)
+            return err_set(e, ERR_INVALID,
+                "%s:%d: pools: more than %d offers (zones x types x markets) with pool %s: name fewer", file,
+                map->items[i]->line, CONFIG_OFFERS_MAX, c->pools[i].row.name);
     }
     return 0;
 }
@@ -194,40 +269,56 @@ static void default_pools(struct config *c)
 
 static void read_times(struct yaml_reader *r, struct config *c)
 {
-    c->lease_ms = yaml_opt_duration_ms(r, "lease", SECONDS_MS(30));
-    c->kill_wait_ms = yaml_opt_duration_ms(r, "kill_wait", SECONDS_MS(30));
-    c->sweep_ms = yaml_opt_duration_ms(r, "sweep", SECONDS_MS(60));
-    c->busy_sweep_ms = yaml_opt_duration_ms(r, "busy_sweep", SECONDS_MS(5));
-    c->settle_ms = yaml_opt_duration_ms(r, "settle", SECONDS_MS(60));
-    c->price_ms = yaml_opt_duration_ms(r, "price_every", SECONDS_MS(300));
-    c->node_cert_ms = yaml_opt_duration_ms(r, "node_certificate", SECONDS_MS(30 * 86400));
-    c->orphan_ms = yaml_opt_duration_ms(r, "orphan_timeout", SECONDS_MS(3600));
-    if (c->lease_ms < 1000 || c->sweep_ms < 100 || c->busy_sweep_ms < 100 || c->price_ms < 100)
-        yaml_reader_fail(
-            r, NULL, "lease must be at least 1s, sweep, busy_sweep and price_every at least 100ms");
+    c->lease_ms = opt_time(r, "lease", SECONDS_MS(1), SECONDS_MS(30));
+    c->kill_wait_ms = opt_time(r, "kill_wait", 0, SECONDS_MS(30));
+    c->sweep_ms = opt_time(r, "sweep", 100, SECONDS_MS(60));
+    c->busy_sweep_ms = opt_time(r, "busy_sweep", 100, SECONDS_MS(5));
+    c->settle_ms = opt_time(r, "settle", 0, SECONDS_MS(60));
+    c->price_ms = opt_time(r, "price_every", 100, SECONDS_MS(300));
+    c->node_cert_ms = opt_time(r, "node_certificate", SECONDS_MS(60), SECONDS_MS(30 * 86400));
+    c->orphan_ms = opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
+}
+
+/* value, or else STATE + own, into dst. */
+static void copy_place(struct yaml_reader *r, const char *key, const char *value, const char *before,
+    const char *state_dir, const char *after, char *dst, size_t size)
+{
+    char *own = mem_printf("%s%s%s", before, state_dir, after);
+    if (!str_copy(dst, size, value ? value : own))
+        yaml_reader_fail(r, NULL,
+            "%s: \"%s\" is longer than the %zu bytes it may have; set a shorter one with %s:", key, own,
+            size - 1, key);
+    free(own);
 }
 
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
+    const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
     const char *dir = yaml_opt_str(r, "state", sizeof(c->state_dir) - 1, "/var/lib/belay");
-    STR_COPY(c->state_dir, state_dir ? state_dir : dir);
     const char *socket = yaml_opt_str(r, "socket", sizeof(c->socket) - 1, NULL);
-    const char *store = yaml_opt_str(r, "store", sizeof(c->store) - 1, NULL);
-    char *own_socket = mem_printf("%s/belayd.sock", c->state_dir);
-    char *own_store = mem_printf("file://%s/store", c->state_dir);
-    if (c->state_dir[0] != '/')
+    const char *store = opt_url(r, "store", sizeof(c->store) - 1, "file:///", NULL, NULL);
+    if (!STR_COPY(c->state_dir, state_dir ? state_dir : dir))
         yaml_reader_fail(
-            r, yaml_opt(r, "state"), "state: expected an absolute path, found \"%s\"", c->state_dir);
-    if (!STR_COPY(c->socket, socket ? socket : own_socket))
-        yaml_reader_fail(r, NULL,
-            "socket: the path \"%s\" is longer than the %zu bytes a UNIX socket may have; set a "
-            "shorter one with socket:",
-            own_socket, sizeof(c->socket) - 1);
-    if (!STR_COPY(c->store, store ? store : own_store))
-        yaml_reader_fail(r, NULL, "store: longer than %zu bytes", sizeof(c->store) - 1);
-    free(own_socket);
-    free(own_store);
+            r, NULL, "the state directory's path is longer than %zu bytes", sizeof(c->state_dir) - 1);
+    if (c->state_dir[0] != '/')
+        yaml_reader_fail(r, state_dir ? NULL : dir_node,
+            "expected an absolute path for the state, found \"%s\"", c->state_dir);
+    if (socket && socket[0] != '/')
+        yaml_reader_fail(r, socket_node, "expected an absolute path, found \"%s\"", socket);
+    copy_place(r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
+    copy_place(r, "store", store, "file://", c->state_dir, "/store", c->store, sizeof(c->store));
+}
+
+static void read_cluster(struct yaml_reader *r, struct config *c)
+{
+    const struct yaml_node *node = yaml_opt(r, "cluster");
+    const char *name = yaml_opt_str(r, "cluster", CORE_NAME_MAX - 1, "belay");
+    char shown[STR_SHOW_MAX];
+    if (!str_is_name(name, CORE_NAME_MAX - 1))
+        yaml_reader_fail(
+            r, node, "expected a name of letters, digits, '.', '_', '-', found %s", str_show(name, shown));
+    STR_COPY(c->cluster, name);
 }
 
 int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
@@ -240,15 +331,11 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     if (rc != 0)
         return rc;
     yaml_reader_init(&r, file, root, e);
-    const char *cluster = yaml_opt_str(&r, "cluster", CORE_NAME_MAX - 1, "belay");
-    if (!str_is_name(cluster, CORE_NAME_MAX - 1))
-        yaml_reader_fail(
-            &r, yaml_opt(&r, "cluster"), "cluster: expected a name of letters, digits, '.', '_', '-'");
-    STR_COPY(c.cluster, cluster);
+    read_cluster(&r, &c);
     read_places(&r, &c, state_dir);
     read_listen(&r, &c);
     read_names(&r, &c);
-    STR_COPY(c.server_url, yaml_opt_str(&r, "server", sizeof(c.server_url) - 1, ""));
+    STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools");
     rc = yaml_reader_finish(&r);

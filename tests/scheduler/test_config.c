@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration: every key with its value and its default, and every malformed form with the line and the
+ * nearest name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "scheduler/config.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct config parse(const char *text)
+{
+    struct config c;
+    struct err e = {0};
+    if (config_parse("lab.yaml", text, strlen(text), NULL, &c, &e) != 0)
+        fail_msg("%s", e.text);
+    return c;
+}
+
+static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(void **state)
+{
+    (void)state;
+    struct config c = parse("");
+    assert_string_equal(c.cluster, "belay");
+    assert_string_equal(c.state_dir, "/var/lib/belay");
+    assert_string_equal(c.socket, "/var/lib/belay/belayd.sock");
+    assert_string_equal(c.store, "file:///var/lib/belay/store");
+    assert_string_equal(c.listen_host, "127.0.0.1");
+    assert_int_equal(c.listen_port, 7443);
+    assert_string_equal(c.server_url, "");
+    assert_int_equal(c.n_names, 0);
+    assert_int_equal(c.lease_ms, 30000);
+    assert_int_equal(c.sync_ms, 10000);
+    assert_int_equal(c.kill_wait_ms, 30000);
+    assert_int_equal(c.sweep_ms, 60000);
+    assert_int_equal(c.busy_sweep_ms, 5000);
+    assert_int_equal(c.settle_ms, 60000);
+    assert_int_equal(c.price_ms, 300000);
+    assert_int_equal(c.node_cert_ms, 30LL * 86400 * 1000);
+    assert_int_equal(c.orphan_ms, 3600000);
+    assert_int_equal(c.n_pools, 1);
+    assert_string_equal(c.pools[0].row.name, "local");
+    assert_false(c.pools[0].row.elastic);
+    config_deinit(&c);
+}
+
+static const char everything[] = "cluster: lab\n"
+                                 "state: /srv/belay\n"
+                                 "socket: /run/belay.sock\n"
+                                 "store: file:///data/store%20one\n"
+                                 "listen: 0.0.0.0:7000\n"
+                                 "server: https://belay.lab:7000\n"
+                                 "names: [belay.lab, 10.0.0.7, \"fd00::7\"]\n"
+                                 "lease: 90s\n"
+                                 "kill_wait: 5s\n"
+                                 "sweep: 2m\n"
+                                 "busy_sweep: 3s\n"
+                                 "settle: 40s\n"
+                                 "price_every: 1h\n"
+                                 "node_certificate: 7d\n"
+                                 "orphan_timeout: 2h\n"
+                                 "pools:\n"
+                                 "  base:\n"
+                                 "    kind: reserved\n"
+                                 "    usd_per_hour: 3.56\n"
+                                 "    max_nodes: 4\n"
+                                 "  burst:\n"
+                                 "    provider: aws\n"
+                                 "    region: us-east-1\n"
+                                 "    zones: [us-east-1a, us-east-1b]\n"
+                                 "    types: [g5.xlarge, g6.xlarge]\n"
+                                 "    markets: [on-demand, spot]\n"
+                                 "    max_nodes: 16\n"
+                                 "    idle_timeout: 1m\n"
+                                 "    cooldown: 2m\n"
+                                 "    boot_timeout: 3m\n"
+                                 "    refusal_backoff: 4m\n"
+                                 "    image: ami-0abc\n"
+                                 "    subnet: subnet-1\n"
+                                 "    security_group: sg-1\n"
+                                 "    iam_profile: arn:aws:iam::1:instance-profile/x\n"
+                                 "    endpoint: http://127.0.0.1:4566\n"
+                                 "    metadata: http://127.0.0.1:1338\n"
+                                 "    credentials: /etc/belay/aws\n"
+                                 "    disk_gib: 100\n";
+
+static void every_key_is_read(void **state)
+{
+    (void)state;
+    struct config c = parse(everything);
+    assert_string_equal(c.cluster, "lab");
+    assert_string_equal(c.state_dir, "/srv/belay");
+    assert_string_equal(c.socket, "/run/belay.sock");
+    assert_string_equal(c.store, "file:///data/store%20one");
+    assert_string_equal(c.listen_host, "0.0.0.0");
+    assert_int_equal(c.listen_port, 7000);
+    assert_string_equal(c.server_url, "https://belay.lab:7000");
+    assert_int_equal(c.n_names, 3);
+    assert_string_equal(c.names[2], "fd00::7");
+    assert_int_equal(c.lease_ms, 90000);
+    assert_int_equal(c.sync_ms, 20000); /* never above what the wire allows */
+    assert_int_equal(c.kill_wait_ms, 5000);
+    assert_int_equal(c.sweep_ms, 120000);
+    assert_int_equal(c.busy_sweep_ms, 3000);
+    assert_int_equal(c.settle_ms, 40000);
+    assert_int_equal(c.price_ms, 3600000);
+    assert_int_equal(c.node_cert_ms, 7LL * 86400 * 1000);
+    assert_int_equal(c.orphan_ms, 7200000);
+    config_deinit(&c);
+}
+
+static void every_key_of_a_pool_is_read(void **state)
+{
+    (void)state;
+    struct config c = parse(everything);
+    assert_int_equal(c.n_pools, 2);
+    const struct config_pool *base = &c.pools[0], *burst = &c.pools[1];
+    assert_false(base->row.elastic);
+    assert_int_equal(base->row.usd_per_hour_uusd, 3560000);
+    assert_int_equal(base->row.max_nodes, 4);
+    assert_int_equal(base->n_offers, 0);
+    assert_true(burst->row.elastic);
+    assert_string_equal(burst->row.name, "burst");
+    assert_string_equal(burst->row.provider, "aws");
+    assert_string_equal(burst->row.region, "us-east-1");
+    assert_int_equal(burst->row.max_nodes, 16);
+    assert_int_equal(burst->row.idle_timeout_ms, 60000);
+    assert_int_equal(burst->row.cooldown_ms, 120000);
+    assert_int_equal(burst->row.boot_timeout_ms, 180000);
+    assert_int_equal(burst->row.refusal_backoff_ms, 240000);
+    assert_string_equal(burst->image, "ami-0abc");
+    assert_string_equal(burst->subnet, "subnet-1");
+    assert_string_equal(burst->security_group, "sg-1");
+    assert_string_equal(burst->iam_profile, "arn:aws:iam::1:instance-profile/x");
+    assert_string_equal(burst->endpoint, "http://127.0.0.1:4566");
+    assert_string_equal(burst->metadata, "http://127.0.0.1:1338");
+    assert_string_equal(burst->credentials, "/etc/belay/aws");
+    assert_int_equal(burst->disk_gib, 100);
+    config_deinit(&c);
+}
+
+static void offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0(void **state)
+{
+    (void)state;
+    struct config c = parse(everything);
+    const struct config_pool *p = &c.pools[1];
+    assert_int_equal(p->n_offers, 8);
+    for (size_t i = 0; i < p->n_offers; i++) {
+        const struct offer_row *o = &p->offers[i];
+        assert_int_equal(o->rank, i < 4 ? 0 : 1);
+        assert_int_equal(o->market, i < 4 ? MARKET_ON_DEMAND : MARKET_SPOT);
+        assert_string_equal(o->pool, "burst");
+        assert_int_equal(o->total.cpus, 4);
+        assert_true(o->price_uusd_h > 0 && o->price_uusd_h <= o->on_demand_uusd_h);
+        for (size_t k = 0; k < i; k++)
+            assert_false(str_eq(o->zone, p->offers[k].zone) && str_eq(o->type, p->offers[k].type) &&
+                         o->market == p->offers[k].market);
+    }
+    config_deinit(&c);
+}
+
+static void the_state_directory_of_the_command_line_wins(void **state)
+{
+    (void)state;
+    struct config c;
+    struct err e;
+    const char *text = "state: /srv/belay\n";
+    assert_int_equal(config_parse("f", text, strlen(text), "/home/ann/b", &c, &e), 0);
+    assert_string_equal(c.state_dir, "/home/ann/b");
+    assert_string_equal(c.socket, "/home/ann/b/belayd.sock");
+    assert_string_equal(c.store, "file:///home/ann/b/store");
+    config_deinit(&c);
+    assert_int_equal(config_parse("f", "", 0, "not/absolute", &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "absolute path"));
+}
+
+static void listen_takes_ipv6_in_brackets(void **state)
+{
+    (void)state;
+    struct config c = parse("listen: \"[::1]:0\"\n");
+    assert_string_equal(c.listen_host, "::1");
+    assert_int_equal(c.listen_port, 0);
+    config_deinit(&c);
+}
+
+#define POOL                                                                                                 \
+    "pools:\n  b:\n    provider: aws\n    region: r\n    image: ami-1\n    zones: [z]\n    types: "          \
+    "[g5.xlarge]\n"
+
+static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **state)
+{
+    (void)state;
+    struct config c = parse(POOL);
+    assert_int_equal(c.pools[0].n_offers, 2);
+    assert_int_equal(c.pools[0].offers[0].market, MARKET_SPOT);
+    assert_int_equal(c.pools[0].offers[1].rank, 1);
+    assert_int_equal(c.pools[0].row.max_nodes, 8);
+    config_deinit(&c);
+    c = parse(POOL "    max_nodes: 0\n"); /* lets a pool run empty */
+    assert_int_equal(c.pools[0].row.max_nodes, 0);
+    config_deinit(&c);
+}
+
+static const struct refused {
+    const char *text;
+    const char *expected[3]; /* all of them stand in the error */
+} refused[] = {
+    {"clustr: lab\n", {"lab.yaml:1", "unknown key", "did you mean \"cluster\"?"}},
+    {"\ncluster: a b\n", {"lab.yaml:2: cluster:", "\"a b\""}},
+    {"cluster: [a]\n", {"lab.yaml:1: cluster:", "a list"}},
+    {"cluster: a\ncluster: b\n", {"lab.yaml:2"}},
+    {"- a\n", {"lab.yaml:1", "mapping"}},
+    {"a: &x 1\nb: *x\n", {"lab.yaml:"}},
+    {"cluster: \"unterminated\n", {"lab.yaml:"}},
+    {"lease: 3 fortnights\n", {"lab.yaml:1: lease:", "3 fortnights"}},
+    {"lease: 1ms\n", {"lab.yaml:1: lease:"}},
+    {"lease: 0s\n", {"lab.yaml:1: lease:", "at least 1s"}},
+    {"sweep: 0\n", {"lab.yaml:1: sweep:", "at least 100ms"}},
+    {"busy_sweep: 0\n", {"busy_sweep:"}},
+    {"price_every: 0\n", {"price_every:"}},
+    {"node_certificate: 5s\n", {"node_certificate:", "at least 1m"}},
+    {"orphan_timeout: 0\n", {"orphan_timeout:"}},
+    {"listen: 7443\n", {"lab.yaml:1: listen: expected HOST:PORT", "\"7443\""}},
+    {"listen: :7443\n", {"listen:"}},
+    {"listen: a:70000\n", {"listen:", "65535"}},
+    {"listen: \"::1:7443\"\n", {"listen:", "[ADDRESS]:PORT"}},
+    {"listen: \"a b:1\"\n", {"listen:"}},
+    {"listen: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1\n", {"listen:"}},
+    {"names: belay.lab\n", {"lab.yaml:1: names:", "a list"}},
+    {"names:\n  - ok\n  - \"a,DNS:b\"\n", {"lab.yaml:3: names:", "a,DNS:b"}},
+    {"names: [{a: b}]\n", {"names:", "not a text"}},
+    {"names: [\"\"]\n", {"names:"}},
+    {"names: [a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a]\n", {"names:", "17 items", "16"}},
+    {"server: http://plain\n", {"server:", "https://"}},
+    {"server: https://\n", {"server:"}},
+    {"server: 'https://a\"b'\n", {"server:"}},
+    {"store: s3://bucket\n", {"store:", "file:///", "s3://bucket"}},
+    {"store: file://relative\n", {"store:"}},
+    {"state: relative\n", {"state:", "absolute", "relative"}},
+    {"socket: relative\n", {"socket:", "absolute"}},
+    {"state: /0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
+     "0123456789/0123456789\n",
+        {"socket:", "longer than the 103 bytes"}},
+    {"pools: [a]\n", {"pools:", "a mapping"}},
+    {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},
+    {"pools:\n  \"b ad\": {}\n", {"lab.yaml:2", "not a pool's name"}},
+    {"pools:\n  b: {kind: elastik}\n", {"kind:", "elastik", "nearest: elastic"}},
+    {"pools:\n  b: {kind: elastic}\n", {"lab.yaml:2: b:", "needs a provider"}},
+    {"pools:\n  b: {provider: awz}\n", {"provider:", "aws"}},
+    {"pools:\n  b: {kind: reserved, provider: aws}\n", {"provider:", "a reserved pool has none"}},
+    {"pools:\n  b: {usd_per_hour: cheap}\n", {"usd_per_hour:", "cheap"}},
+    {"pools:\n  b: {usd_per_hour: -1}\n", {"usd_per_hour:"}},
+    {"pools:\n  b: {max_nodes: 0}\n", {"max_nodes:", "1 .. 100000"}},
+    {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
+    {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
+    {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
+    {POOL "    max_nodes: 10001\n", {"lab.yaml:8: max_nodes:", "10000"}},
+    {POOL "    markets: [spott]\n", {"markets:", "did you mean \"spot\"?"}},
+    {POOL "    markets: [spot, spot]\n", {"lab.yaml:8: markets:", "\"spot\" is listed twice"}},
+    {POOL "    endpoint: ftp://x\n", {"endpoint:", "http"}},
+    {POOL "    metadata: https://x\n", {"metadata:", "http://"}},
+    {POOL "    boot_timeout: 0\n", {"boot_timeout:"}},
+    {POOL "    disk_gib: 65537\n", {"disk_gib:"}},
+    {POOL "    regoin: x\n", {"lab.yaml:8", "did you mean \"region\"?"}},
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z]\n    types: [g5.xlargo]\n",
+        {"lab.yaml:7: types:", "\"g5.xlargo\" is not known", "did you mean \"g5.xlarge\"?"}},
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z, z]\n    types: "
+     "[g5.xlarge]\n",
+        {"lab.yaml:6: zones:", "listed twice"}},
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [\"z z\"]\n    types: "
+     "[g5.xlarge]\n",
+        {"zones:", "not a name"}},
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [[z]]\n    types: "
+     "[g5.xlarge]\n",
+        {"zones:", "expected a word"}},
+};
+
+static void what_is_malformed_is_refused_with_its_line_and_the_nearest_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        const struct refused *r = &refused[i];
+        struct config c;
+        struct err e = {0};
+        int rc = config_parse("lab.yaml", r->text, strlen(r->text), NULL, &c, &e);
+        if (rc != ERR_INVALID)
+            fail_msg("taken, or refused as %d: %s", rc, r->text);
+        for (size_t k = 0; k < 3 && r->expected[k]; k++)
+            if (!strstr(e.text, r->expected[k]))
+                fail_msg("\"%s\" is not in \"%s\", for\n%s", r->expected[k], e.text, r->text);
+    }
+}
+
+static void too_many_pools_and_offers_are_refused(void **state)
+{
+    (void)state;
+    struct buf text = {0};
+    struct config c;
+    struct err e;
+    buf_adds(&text, "pools:\n");
+    for (int i = 0; i <= CONFIG_POOLS_MAX; i++)
+        buf_printf(&text, "  p%d: {}\n", i);
+    assert_int_equal(config_parse("f", text.data, text.len, NULL, &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "at most 64 pools, found 65"));
+
+    buf_clear(&text);
+    buf_adds(&text, "pools:\n");
+    for (int i = 0; i < CONFIG_POOLS_MAX; i++) {
+        buf_printf(
+            &text, "  p%d: {provider: aws, region: r, image: i, types: [g5.xlarge, g6.xlarge], zones: [", i);
+        for (int z = 0; z < 32; z++)
+            buf_printf(&text, "z%d,", z);
+        buf_adds(&text, "]}\n");
+    }
+    assert_int_equal(config_parse("f", text.data, text.len, NULL, &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "more than 4096 offers"));
+    assert_non_null(strstr(e.text, "f:34:")); /* 32 pools of 128 fit */
+    buf_deinit(&text);
+}
+
+/* Cut anywhere, a file gives a configuration or an error, and nothing else. */
+static void any_prefix_of_a_file_is_read_or_refused(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n <= strlen(everything); n++) {
+        struct config c;
+        struct err e = {0};
+        int rc = config_parse("f", everything, n, NULL, &c, &e);
+        if (rc == 0)
+            config_deinit(&c);
+        else
+            assert_true(rc == ERR_INVALID && e.kind == ERR_INVALID && e.text[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(every_key_of_a_pool_is_read),
+        cmocka_unit_test(offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0),
+        cmocka_unit_test(the_state_directory_of_the_command_line_wins),
+        cmocka_unit_test(listen_takes_ipv6_in_brackets),
+        cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
+        cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
+        cmocka_unit_test(too_many_pools_and_offers_are_refused),
+        cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

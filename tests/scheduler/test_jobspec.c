@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Job specifications: what is required, what defaults, every limit, every malformed form.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "scheduler/jobspec.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int parse(const char *text, struct jobspec *s, struct err *e)
+{
+    json_t *v = NULL;
+    *s = (struct jobspec){0};
+    *e = (struct err){0};
+    int rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, &v, e);
+    if (rc != 0)
+        fail_msg("not JSON: %s in %.200s", e->text, text);
+    rc = jobspec_parse(v, s, e);
+    json_decref(v);
+    return rc;
+}
+
+static struct jobspec parsed(const char *text)
+{
+    struct jobspec s;
+    struct err e;
+    if (parse(text, &s, &e) != 0)
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static void only_script_and_cwd_are_required(void **state)
+{
+    (void)state;
+    struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\"}");
+    assert_string_equal(s.row.name, "job");
+    assert_string_equal(s.row.user, "");
+    assert_string_equal(s.row.pool, "");
+    assert_int_equal(s.row.need.cpus, 1);
+    assert_int_equal(s.row.need.gpus, 0);
+    assert_int_equal(s.row.need.memory_mib, 0);
+    assert_int_equal(s.row.time_limit_ms, 0);
+    assert_int_equal(s.row.market, WISH_ANY);
+    assert_int_equal(s.row.method, CKPT_NONE);
+    assert_int_equal(s.row.ckpt_every_ms, CKPT_EVERY_AUTO);
+    assert_int_equal(s.row.ckpt_keep, 3);
+    assert_int_equal(s.row.ckpt_signal, SIGUSR1);
+    assert_int_equal(s.row.retries_failed, 0);
+    assert_string_equal(s.spec.args_json, "[]");
+    assert_string_equal(s.spec.env_json, "{}");
+    assert_string_equal(s.spec.labels_json, "{}");
+    jobspec_deinit(&s);
+    assert_null(s.spec.script);
+}
+
+static void everything_of_the_manual_is_read(void **state)
+{
+    (void)state;
+    struct jobspec s = parsed(
+        "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", \"0.1\", \"\"],"
+        " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
+        " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
+        " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
+        " \"keep\": 5, \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"}}");
+    assert_string_equal(s.row.name, "train");
+    assert_string_equal(s.row.pool, "burst");
+    assert_int_equal(s.row.need.cpus, 8);
+    assert_int_equal(s.row.need.gpus, 2);
+    assert_int_equal(s.row.need.memory_mib, 1024);
+    assert_int_equal(s.row.time_limit_ms, 3600000);
+    assert_int_equal(s.row.market, WISH_SPOT);
+    assert_int_equal(s.row.method, CKPT_COOP);
+    assert_int_equal(s.row.ckpt_every_ms, 60000);
+    assert_int_equal(s.row.ckpt_keep, 5);
+    assert_int_equal(s.row.ckpt_signal, 12);
+    assert_int_equal(s.row.retries_failed, 4);
+    assert_string_equal(s.spec.script, "#!/bin/sh\necho hi\n");
+    assert_string_equal(s.spec.cwd, "/home/ann/exp");
+    assert_string_equal(s.spec.args_json, "[\"--lr\",\"0.1\",\"\"]");
+    assert_string_equal(s.spec.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
+    assert_string_equal(s.spec.labels_json, "{\"team\":\"nlp\"}");
+    jobspec_deinit(&s);
+}
+
+#define WITH(member) "{\"script\": \"#!/bin/sh\", \"cwd\": \"/\", " member "}"
+
+static const struct refused {
+    const char *text, *expected;
+} refused[] = {
+    {"[]", "spec: "},
+    {"\"x\"", "spec: "},
+    {"{}", "script"},
+    {"{\"script\": \"#!/bin/sh\"}", "cwd"},
+    {"{\"cwd\": \"/\"}", "script"},
+    {"{\"script\": null, \"cwd\": \"/\"}", "script"},
+    {"{\"script\": \"echo\", \"cwd\": \"/\"}", "spec.script: must begin with \"#!\""},
+    {"{\"script\": \"\", \"cwd\": \"/\"}", "spec.script"},
+    {"{\"script\": 4, \"cwd\": \"/\"}", "spec.script"},
+    {"{\"script\": \"#!/bin/sh\", \"cwd\": \"exp\"}", "spec.cwd: expected an absolute path, found \"exp\""},
+    {"{\"script\": \"#!/bin/sh\", \"cwd\": \"\"}", "spec.cwd"},
+    {WITH("\"cpu\": 1"), "did you mean \"cpus\"?"},
+    {WITH("\"cpus\": \"four\""), "spec.cpus: expected an integer in 1 .. 4096, found \"four\""},
+    {WITH("\"cpus\": 0"), "spec.cpus"},
+    {WITH("\"cpus\": 4097"), "spec.cpus"},
+    {WITH("\"cpus\": 1.0"), "spec.cpus"},
+    {WITH("\"cpus\": 9223372036854775807"), "spec.cpus"},
+    {WITH("\"gpus\": -1"), "spec.gpus"},
+    {WITH("\"gpus\": 65"), "spec.gpus"},
+    {WITH("\"memory_mib\": -1"), "spec.memory_mib"},
+    {WITH("\"memory_mib\": 1073741825"), "spec.memory_mib"},
+    {WITH("\"time_limit_ms\": -1"), "spec.time_limit_ms"},
+    {WITH("\"retries\": 1001"), "spec.retries"},
+    {WITH("\"market\": \"reserved\""), "spec.market"},
+    {WITH("\"market\": \"spott\""), "spot"},
+    {WITH("\"name\": \"\""), "spec.name: must not be empty"},
+    {WITH("\"name\": \"a\\nb\""), "spec.name: must not contain control characters"},
+    {WITH("\"name\": \"a\\u007fb\""), "spec.name"},
+    {WITH("\"pool\": \"../x\""), "spec.pool: \"../x\" is not a pool's name"},
+    {WITH("\"args\": \"x\""), "spec.args"},
+    {WITH("\"args\": [1]"), "spec.args: expected texts"},
+    {WITH("\"args\": [[\"x\"]]"), "spec.args"},
+    {WITH("\"env\": []"), "spec.env"},
+    {WITH("\"env\": {\"A\": 1}"), "spec.env: A: expected a text"},
+    {WITH("\"env\": {\"\": \"1\"}"), "spec.env"},
+    {WITH("\"env\": {\"1A\": \"1\"}"), "spec.env: \"1A\" is not a variable's name"},
+    {WITH("\"env\": {\"A=B\": \"1\"}"), "spec.env"},
+    {WITH("\"labels\": {\"a b\": \"1\"}"), "spec.labels: \"a b\" is not a label's name"},
+    {WITH("\"labels\": {\"a\": null}"), "spec.labels"},
+    {WITH("\"checkpoint\": \"coop\""), "spec.checkpoint"},
+    {WITH("\"checkpoint\": {\"method\": \"criu\"}"), "spec.checkpoint.method"},
+    {WITH("\"checkpoint\": {\"methd\": \"coop\"}"), "did you mean \"method\"?"},
+    {WITH("\"checkpoint\": {\"every_ms\": 999}"), "expected 0 (auto) or at least 1000, found 999"},
+    {WITH("\"checkpoint\": {\"every_ms\": -1}"), "spec.checkpoint.every_ms"},
+    {WITH("\"checkpoint\": {\"keep\": 0}"), "spec.checkpoint.keep"},
+    {WITH("\"checkpoint\": {\"keep\": 1001}"), "spec.checkpoint.keep"},
+    {WITH("\"checkpoint\": {\"signal\": 9}"), "SIGKILL"},
+    {WITH("\"checkpoint\": {\"signal\": 19}"), "SIGSTOP"},
+    {WITH("\"checkpoint\": {\"signal\": 65}"), "spec.checkpoint.signal"},
+};
+
+static void what_is_malformed_is_refused_with_its_path(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct jobspec s;
+        struct err e;
+        int rc = parse(refused[i].text, &s, &e);
+        if (rc != ERR_INVALID || e.kind != ERR_INVALID)
+            fail_msg("taken, or refused as %d: %s", rc, refused[i].text);
+        if (!strstr(e.text, refused[i].expected))
+            fail_msg("\"%s\" is not in \"%s\", for %s", refused[i].expected, e.text, refused[i].text);
+        assert_null(s.spec.script);
+    }
+}
+
+/* ---- limits ---- */
+
+static json_t *minimal(void)
+{
+    return json_pack("{s:s,s:s}", "script", "#!/bin/sh", "cwd", "/");
+}
+
+static char *repeat(char c, size_t n)
+{
+    char *s = mem_alloc(n + 1);
+    memset(s, c, n);
+    return s;
+}
+
+/* Takes spec. */
+static void check(json_t *spec, bool taken, const char *expected)
+{
+    struct jobspec s = {0};
+    struct err e = {0};
+    int rc = jobspec_parse(spec, &s, &e);
+    if (taken && rc != 0)
+        fail_msg("refused: %s", e.text);
+    if (!taken && (rc != ERR_INVALID || !strstr(e.text, expected)))
+        fail_msg("%d: \"%s\" is not in \"%s\"", rc, expected, e.text);
+    jobspec_deinit(&s);
+    json_decref(spec);
+}
+
+static json_t *with_text(const char *key, const char *before, char fill, size_t n)
+{
+    json_t *o = minimal();
+    char *tail = repeat(fill, n);
+    char *text = mem_printf("%s%s", before, tail);
+    json_object_set_new(o, key, json_string(text));
+    free(text);
+    free(tail);
+    return o;
+}
+
+static void texts_are_taken_up_to_their_limit(void **state)
+{
+    (void)state;
+    check(with_text("script", "#!", 'x', JOBSPEC_SCRIPT_MAX - 2), true, NULL);
+    check(with_text("script", "#!", 'x', JOBSPEC_SCRIPT_MAX - 1), false, "spec.script");
+    check(with_text("cwd", "/", 'x', 4094), true, NULL);
+    check(with_text("cwd", "/", 'x', 4095), false, "spec.cwd");
+    check(with_text("name", "", 'x', 63), true, NULL);
+    check(with_text("name", "", 'x', 64), false, "spec.name");
+    check(with_text("pool", "", 'x', 63), true, NULL);
+    check(with_text("pool", "", 'x', 64), false, "spec.pool");
+}
+
+static json_t *with_entries(const char *key, size_t n, const char *prefix)
+{
+    json_t *o = minimal(), *entries = json_object();
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s%zu", prefix, i);
+        json_object_set_new(entries, name, json_string("v"));
+    }
+    json_object_set_new(o, key, entries);
+    return o;
+}
+
+static json_t *with_args(size_t n, size_t bytes)
+{
+    json_t *o = minimal(), *args = json_array();
+    char *text = repeat('x', bytes);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(args, json_string(text));
+    json_object_set_new(o, "args", args);
+    free(text);
+    return o;
+}
+
+static json_t *with_entry(const char *key, size_t name_bytes, size_t value_bytes)
+{
+    json_t *o = minimal();
+    char *name = repeat('A', name_bytes), *value = repeat('x', value_bytes);
+    json_object_set_new(o, key, json_pack("{s:s}", name, value));
+    free(name);
+    free(value);
+    return o;
+}
+
+static void lists_are_taken_up_to_their_limit(void **state)
+{
+    (void)state;
+    check(with_args(JOBSPEC_ARGS_MAX, 1), true, NULL);
+    check(with_args(JOBSPEC_ARGS_MAX + 1, 1), false, "spec.args");
+    check(with_args(1, 65536), true, NULL);
+    check(with_args(1, 65537), false, "spec.args");
+    check(with_entries("env", JOBSPEC_ENV_MAX, "E"), true, NULL);
+    check(with_entries("env", JOBSPEC_ENV_MAX + 1, "E"), false, "at most 256 entries, found 257");
+    check(with_entry("env", 256, 65536), true, NULL);
+    check(with_entry("env", 257, 1), false, "spec.env");
+    check(with_entry("env", 1, 65537), false, "spec.env");
+    check(with_entries("labels", JOBSPEC_LABELS_MAX, "l"), true, NULL);
+    check(with_entries("labels", JOBSPEC_LABELS_MAX + 1, "l"), false, "at most 64 entries, found 65");
+    check(with_entry("labels", 63, 1), true, NULL);
+    check(with_entry("labels", 64, 1), false, "spec.labels");
+}
+
+static void numbers_are_taken_up_to_their_limit(void **state)
+{
+    (void)state;
+    struct jobspec s =
+        parsed(WITH("\"cpus\": 4096, \"gpus\": 64, \"memory_mib\": 1073741824, \"retries\": 1000,"
+                    "\"checkpoint\": {\"every_ms\": 1000, \"keep\": 1000, \"signal\": 64}"));
+    assert_int_equal(s.row.need.cpus, 4096);
+    assert_int_equal(s.row.need.memory_mib, 1073741824);
+    jobspec_deinit(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_script_and_cwd_are_required),
+        cmocka_unit_test(everything_of_the_manual_is_read),
+        cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
+        cmocka_unit_test(texts_are_taken_up_to_their_limit),
+        cmocka_unit_test(lists_are_taken_up_to_their_limit),
+        cmocka_unit_test(numbers_are_taken_up_to_their_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

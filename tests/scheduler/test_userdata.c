@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * User data: a script that any sh reads, that writes the configuration an agent reads, and that is the same
+ * whenever it is made again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/yaml.h"
+#include "cloud/driver.h"
+#include "scheduler/userdata.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char ca[] =
+    "-----BEGIN CERTIFICATE-----\nMIIB$(touch /tmp/x)`id`\n'\"\\END\n-----END CERTIFICATE-----\n";
+
+static struct userdata example(void)
+{
+    return (struct userdata){.server_url = "https://belay.lab:7443",
+        .ca_pem = ca,
+        .token = "i17.0123456789abcdef",
+        .provider = "aws",
+        .metadata = "http://127.0.0.1:1338",
+        .orphan_s = 3600};
+}
+
+static void the_same_arguments_give_the_same_bytes(void **state)
+{
+    struct userdata u = example();
+    (void)state;
+    char *a = userdata_build(&u), *b = userdata_build(&u);
+    assert_string_equal(a, b);
+    assert_true(strlen(a) < CLOUD_USER_DATA_MAX / 2);
+    free(a);
+    free(b);
+}
+
+/* Runs `sh OPTION FILE` in dir with PATH = dir, so that "belay-agent" is ours. */
+static int run_sh(const char *dir, const char *option)
+{
+    char *command = mem_printf(
+        "cd %s && BELAY_NODE_DIR=%s/node PATH=%s:/usr/bin:/bin sh %s ./boot", dir, dir, dir, option);
+    int status = system(command);
+    free(command);
+    return status;
+}
+
+static void write_file(const char *dir, const char *name, const char *text, mode_t mode)
+{
+    char *path = mem_printf("%s/%s", dir, name);
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), mode, &e), 0);
+    free(path);
+}
+
+static void check_configuration(const char *dir)
+{
+    char *path = mem_printf("%s/node/agent.yaml", dir);
+    struct buf text = {0};
+    struct yaml_node *root;
+    struct yaml_reader r;
+    struct stat st;
+    struct err e = {0};
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600); /* it holds the token */
+    assert_int_equal(fs_read(path, 65536, &text, &e), 0);
+    assert_int_equal(yaml_parse(path, buf_str(&text), text.len, &root, &e), 0);
+    yaml_reader_init(&r, path, root, &e);
+    assert_string_equal(yaml_req_str(&r, "server", 100), "https://belay.lab:7443");
+    assert_string_equal(yaml_req_str(&r, "token", 100), "i17.0123456789abcdef");
+    assert_string_equal(yaml_req_str(&r, "provider", 100), "aws");
+    assert_string_equal(yaml_req_str(&r, "metadata", 100), "http://127.0.0.1:1338");
+    assert_string_equal(yaml_req_str(&r, "ca", 1000), ca);
+    assert_int_equal(yaml_opt_duration_ms(&r, "orphan_timeout", 0), 3600000);
+    if (yaml_reader_finish(&r) != 0)
+        fail_msg("%s", e.text);
+    yaml_node_free(root);
+    buf_deinit(&text);
+    free(path);
+}
+
+static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/belay-userdata-XXXXXX";
+    struct userdata u = example();
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    char *text = userdata_build(&u);
+    write_file(dir, "boot", text, 0600);
+    write_file(dir, "belay-agent", "#!/bin/sh\necho \"$@\" >started\n", 0700);
+    assert_int_equal(run_sh(dir, "-n"), 0);
+    assert_int_equal(run_sh(dir, ""), 0);
+    check_configuration(dir);
+    char *path = mem_printf("%s/started", dir), *expected = mem_printf("--config %s/node/agent.yaml\n", dir);
+    struct buf started = {0};
+    assert_int_equal(fs_read(path, 1000, &started, &e), 0);
+    assert_string_equal(buf_str(&started), expected);
+    buf_deinit(&started);
+    free(path);
+    free(expected);
+    free(text);
+    assert_int_equal(fs_remove_tree(dir, &e), 0);
+}
+
+static void without_a_metadata_address_the_agent_takes_the_real_one(void **state)
+{
+    struct userdata u = example();
+    (void)state;
+    u.metadata = NULL;
+    char *text = userdata_build(&u);
+    assert_null(strstr(text, "metadata"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_arguments_give_the_same_bytes),
+        cmocka_unit_test(sh_reads_it_and_it_starts_the_agent_with_its_configuration),
+        cmocka_unit_test(without_a_metadata_address_the_agent_takes_the_real_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
