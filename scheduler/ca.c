@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -64,6 +65,13 @@ static char *key_to_pem(EVP_PKEY *key)
     return bio_text(bio);
 }
 
+static bool is_p256(const EVP_PKEY *key)
+{
+    char group[32] = "";
+    return EVP_PKEY_get_group_name(key, group, sizeof(group), NULL) == 1 &&
+           str_eq(group, SN_X9_62_prime256v1);
+}
+
 static X509_REQ *read_csr(const char *pem, struct err *e)
 {
     BIO *bio = BIO_new_mem_buf(pem, -1);
@@ -74,8 +82,7 @@ static X509_REQ *read_csr(const char *pem, struct err *e)
         return NULL;
     }
     EVP_PKEY *key = X509_REQ_get0_pubkey(req);
-    if (!key || EVP_PKEY_get_base_id(key) != EVP_PKEY_EC || EVP_PKEY_get_bits(key) != 256 ||
-        X509_REQ_verify(req, key) != 1) {
+    if (!key || !is_p256(key) || X509_REQ_verify(req, key) != 1) {
         fail(e, ERR_INVALID, "the certificate request must carry an EC P-256 key and be signed with it");
         X509_REQ_free(req);
         return NULL;
@@ -221,8 +228,18 @@ const char *ca_pem(const struct ca *c)
 
 static void add_san(struct buf *san, const char *name)
 {
-    bool ip = strspn(name, "0123456789.") == strlen(name) || strchr(name, ':');
+    unsigned char address[16];
+    bool ip = inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
     buf_printf(san, "%s%s:%s", san->len ? "," : "", ip ? "IP" : "DNS", name);
+}
+
+static int fail_san(const char *san, struct err *e)
+{
+    char shown[STR_SHOW_MAX];
+    ERR_clear_error();
+    return err_set(e, ERR_CONFIG,
+        "one of these names cannot stand in the server's certificate; mend names: or the host's name: %s",
+        str_show(san, shown));
 }
 
 int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
@@ -244,7 +261,7 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
         !add_extension(cert, c->cert, NID_ext_key_usage, "serverAuth"))
         rc = fail(e, ERR_INTERNAL, "cannot make the server's certificate");
     else if (!add_extension(cert, c->cert, NID_subject_alt_name, buf_str(&san)))
-        rc = fail(e, ERR_CONFIG, "a name in names: cannot stand in a certificate");
+        rc = fail_san(buf_str(&san), e);
     if (rc == 0)
         rc = sign(c, cert, e);
     if (rc == 0) {

@@ -25,10 +25,10 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     char **ret_key_pem, struct err *e);
 
 /* Checks a PEM request's own signature and that its key is EC P-256, and signs it with CN = cn (whatever the
- * request says), for client use, valid for life_ms. *ret_key_hash (65 bytes) is the SHA-256 of its public
- * key, hex. */
+ * request says), for client use, valid for life_ms. */
 int ca_issue_node(
     struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e);
+/* The SHA-256 of the public key in a request, hex, after the same checks. */
 int ca_csr_key_hash(const char *csr_pem, char ret_key_hash[65], struct err *e);
 
 /* Hex SHA-256, and hex HMAC-SHA-256 of text under key, for tokens. out: 65 bytes. */
