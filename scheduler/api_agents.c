@@ -221,6 +221,18 @@ static void on_desired(void *ctx, const struct err *e, const struct wire_desired
     buf_deinit(&out);
 }
 
+/* The end of an attempt comes here before the last of its output does. */
+static void await_output(struct api *a, int64_t node, const struct wire_status *st)
+{
+    for (size_t i = 0; i < st->n_attempts; i++) {
+        const struct wire_attempt_status *s = &st->attempts[i];
+        const struct job *job = model_job(tick_model(a->o.tick), s->job);
+        const struct attempt *live = job ? job->attempt : NULL;
+        if (s->phase == WIRE_ENDED && live && live->row.attempt == s->attempt && live->row.node == node)
+            logs_await(a->o.logs, s->job, s->attempt, s->output_bytes);
+    }
+}
+
 void api_agent_sync(struct request *q)
 {
     struct wire_status st = {0};
@@ -229,8 +241,10 @@ void api_agent_sync(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
+    int64_t node = api_node_of_cn(q->r->peer_cn);
     struct later *l = later_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
-    sessions_status(q->api->o.sessions, api_node_of_cn(q->r->peer_cn), &st, on_desired, l);
+    await_output(q->api, node, &st);
+    sessions_status(q->api->o.sessions, node, &st, on_desired, l);
     wire_status_deinit(&st);
 }
 
@@ -254,14 +268,17 @@ void api_agent_output(struct request *q)
     struct attempt_query f = {.attempt = q->id2};
     int64_t offset, size = 0;
     struct err e;
-    if (!api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset))
+    if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset))
         return;
     int rc = db_read_attempts(q->api->o.reader, q->id, find_attempt, &f, &e);
+    if (rc == 0 && q->r->body_len > WIRE_OUTPUT_MAX)
+        rc = err_set(&e, ERR_INVALID, "a piece of output is at most %u bytes", WIRE_OUTPUT_MAX);
     if (rc == 0 && f.node != api_node_of_cn(q->r->peer_cn))
         rc = err_set(&e, ERR_DENIED, "attempt %lld of job %lld does not run on this node", (long long)q->id2,
             (long long)q->id);
     if (rc == 0)
-        rc = logs_append(q->api->o.logs, q->id, q->id2, offset, q->r->body, q->r->body_len, &size, &e);
+        rc = logs_append(
+            q->api->o.logs, q->api->o.reader, q->id, q->id2, offset, q->r->body, q->r->body_len, &size, &e);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;

@@ -120,7 +120,7 @@ static int open_state(struct daemon *d, struct err *e)
     if (rc == 0)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)
-        rc = logs_open(&d->logs, logs, e);
+        rc = logs_open(&d->logs, logs, &clock_system, e);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     free(path);
@@ -488,6 +488,7 @@ void daemon_destroy(struct daemon *d)
     sessions_destroy(d->sessions);
     provision_destroy(d->provision);
     api_destroy(d->api);
+    logs_close(&d->logs);
     db_writer_destroy(d->writer);
     db_close(d->db);
     db_reader_close(d->reader);

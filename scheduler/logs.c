@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs (see logs.h). The continuous log is a view: seam line, file, seam line, file. A seam is
- * shown only when its text can no longer change: once the attempt has started or ended.
+ * Output of jobs (see logs.h). The continuous log is a view: file, seam line, file, seam line, file. A seam
+ * is shown only when its text can no longer change, once the attempt has started or ended, and when the
+ * output before it is closed.
  */
 #include "scheduler/logs.h"
 
@@ -18,11 +19,54 @@
 #define JOBS_A_DIR 1000
 #define SEAM_MAX 512
 
-int logs_open(struct logs *l, const char *dir, struct err *e)
+static const char cut_line[] =
+    "\n---- belay: this attempt wrote more than 4 GiB: the rest is not kept ----\n";
+
+/* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is awaited. */
+struct awaited {
+    struct link in_logs;
+    int64_t job, attempt, bytes;
+    struct mono until;
+};
+
+int logs_open(struct logs *l, const char *dir, const struct clock *clock, struct err *e)
 {
+    *l = (struct logs){.clock = clock};
     if (!STR_COPY(l->dir, dir))
         return err_set(e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
     return fs_mkdirs(dir, 0700, e);
+}
+
+void logs_close(struct logs *l)
+{
+    for (struct link *n; (n = list_pop(&l->awaited));)
+        free(LIST_ENTRY(n, struct awaited, in_logs));
+}
+
+/* ---- what is awaited ---- */
+
+/* NULL: all that was written is here, or will not come any more. */
+static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt)
+{
+    LIST_FOREACH (&l->awaited, n) {
+        struct awaited *a = LIST_ENTRY(n, struct awaited, in_logs);
+        if (a->until.ms <= clock_mono(l->clock).ms) {
+            link_remove(n);
+            free(a);
+        } else if (a->job == job && a->attempt == attempt) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static void arrived(struct logs *l, int64_t job, int64_t attempt, int64_t size)
+{
+    struct awaited *a = awaited_of(l, job, attempt);
+    if (a && size >= a->bytes) {
+        link_remove(&a->in_logs);
+        free(a);
+    }
 }
 
 static char *path_of(const struct logs *l, int64_t job, int64_t attempt)
@@ -31,48 +75,109 @@ static char *path_of(const struct logs *l, int64_t job, int64_t attempt)
         "%s/%lld/%lld/%lld.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job, (long long)attempt);
 }
 
+static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt)
+{
+    struct stat st;
+    char *path = path_of(l, job, attempt);
+    int64_t size = stat(path, &st) == 0 ? st.st_size : 0;
+    free(path);
+    return size;
+}
+
+void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes)
+{
+    if (size_of(l, job, attempt) >= bytes || awaited_of(l, job, attempt))
+        return;
+    struct awaited *a = mem_alloc(sizeof(*a));
+    *a = (struct awaited){.job = job, .attempt = attempt, .bytes = bytes};
+    a->until.ms = clock_mono(l->clock).ms + LOGS_AWAIT_MS;
+    list_push_back(&l->awaited, &a->in_logs);
+}
+
+/* ---- writing ---- */
+
+/* True when all that a seam line says of it is decided. */
+static bool is_settled(const struct attempt_row *a)
+{
+    return wall_is_set(a->started_at) || a->state == ATTEMPT_ENDED;
+}
+
+struct later {
+    int64_t than;
+    bool settled;
+};
+
+static int find_later(void *ctx, const struct attempt_row *a)
+{
+    struct later *f = ctx;
+    f->settled = a->attempt > f->than && is_settled(a);
+    return f->settled;
+}
+
+/* A later attempt's seam can be read (or the database cannot). */
+static int is_closed(
+    struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, bool *ret_closed, struct err *e)
+{
+    struct later f = {.than = attempt};
+    int rc = db_read_attempts(r, job, find_later, &f, e);
+    *ret_closed = f.settled && !awaited_of(l, job, attempt);
+    return rc;
+}
+
 static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, struct err *e)
 {
     char *path = path_of(l, job, attempt);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), rc = 0;
     if (fd < 0 && errno == ENOENT) {
         char *dir = mem_strndup(path, (size_t)(strrchr(path, '/') - path));
-        if (fs_mkdirs(dir, 0700, e) == 0)
+        rc = fs_mkdirs(dir, 0700, e);
+        if (rc == 0)
             fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         free(dir);
     }
-    if (fd < 0)
-        err_errno(e, errno, "cannot write the output of job %lld to %s", (long long)job, path);
+    if (fd < 0 && rc == 0)
+        rc = err_errno(e, errno, "cannot write the output of job %lld to %s", (long long)job, path);
     free(path);
-    return fd;
+    return fd >= 0 ? fd : rc;
 }
 
-int logs_append(struct logs *l, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n,
-    int64_t *ret_size, struct err *e)
+/* Writes what is kept of a piece that begins at or before size and ends behind it. */
+static int write_piece(int fd, int64_t offset, const void *p, size_t n, struct err *e)
 {
+    size_t kept =
+        offset + (int64_t)n < LOGS_ATTEMPT_BYTES_MAX ? n : (size_t)(LOGS_ATTEMPT_BYTES_MAX - offset);
+    if (lseek(fd, offset, SEEK_SET) < 0)
+        return err_errno(e, errno, "cannot write a job's output");
+    int rc = fs_write_all(fd, p, kept, e);
+    if (rc == 0 && offset + (int64_t)kept == LOGS_ATTEMPT_BYTES_MAX)
+        rc = fs_write_all(fd, cut_line, sizeof(cut_line) - 1, e);
+    return rc;
+}
+
+int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int64_t offset,
+    const void *p, size_t n, int64_t *ret_size, struct err *e)
+{
+    int64_t end = offset + (int64_t)n;
     struct stat st;
-    int rc = 0;
-    int fd = open_for_append(l, job, attempt, e);
+    bool closed;
+    int rc = is_closed(l, r, job, attempt, &closed, e);
+    int fd = rc == 0 ? open_for_append(l, job, attempt, e) : rc;
     if (fd < 0)
-        return e ? (int)e->kind : ERR_IO;
+        return fd;
     if (fstat(fd, &st) != 0) {
         rc = err_errno(e, errno, "cannot look at the output of job %lld", (long long)job);
-        goto out;
+    } else if (closed || st.st_size >= LOGS_ATTEMPT_BYTES_MAX) {
+        int64_t have = closed ? st.st_size : LOGS_ATTEMPT_BYTES_MAX;
+        *ret_size = end > have ? end : have;
+    } else if (offset > st.st_size || end <= st.st_size) {
+        *ret_size = st.st_size; /* a gap or a repetition */
+    } else {
+        rc = write_piece(fd, offset, p, n, e);
+        if (rc == 0)
+            *ret_size = end;
     }
-    int64_t end = offset + (int64_t)n;
-    if (offset > st.st_size || end <= st.st_size || st.st_size >= LOGS_ATTEMPT_BYTES_MAX) {
-        /* A gap, a repetition, or more than we keep: the agent is told where we are (in the last case: at its
-         * end). */
-        *ret_size = st.st_size >= LOGS_ATTEMPT_BYTES_MAX && end > st.st_size ? end : st.st_size;
-        goto out;
-    }
-    if (lseek(fd, offset, SEEK_SET) < 0)
-        rc = err_errno(e, errno, "cannot write the output of job %lld", (long long)job);
-    else
-        rc = fs_write_all(fd, p, n, e);
     if (rc == 0)
-        *ret_size = end;
-out:
+        arrived(l, job, attempt, *ret_size);
     close(fd);
     return rc;
 }
@@ -81,97 +186,104 @@ out:
 
 struct view {
     struct logs *l;
-    struct db_reader *reader;
     int64_t start; /* of the piece being looked at */
-    int64_t from;  /* what the caller wants */
+    int64_t from;  /* the next byte that the caller wants */
     size_t max;
     struct buf *out; /* NULL: only measure */
+    bool mid_line;   /* what was looked at last did not end with a newline */
+    bool awaited;
     int rc;
     struct err *e;
 };
 
-static void seam_text(const struct view *v, const struct attempt_row *a, char out[SEAM_MAX])
+/* How many bytes of a piece of this length go out now, and from where in it. */
+static size_t take(struct view *v, int64_t length, int64_t *ret_skip)
 {
-    char where[64];
-    (void)v;
-    snprintf(where, sizeof(where), "node %lld", (long long)a->node);
-    if (!wall_is_set(a->started_at))
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s did not start: %s ----\n",
-            (long long)a->attempt, where, a->text);
-    else if (a->restored.attempt == 0)
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, from the beginning ----\n",
-            (long long)a->attempt, where);
-    else if (a->restored_progress == PROGRESS_NONE)
-        snprintf(out, SEAM_MAX, "---- belay: attempt %lld on %s, resumed from checkpoint %lld.%lld ----\n",
-            (long long)a->attempt, where, (long long)a->restored.attempt, (long long)a->restored.sequence);
-    else
-        snprintf(out, SEAM_MAX,
-            "---- belay: attempt %lld on %s, resumed from checkpoint %lld.%lld (step %lld) ----\n",
-            (long long)a->attempt, where, (long long)a->restored.attempt, (long long)a->restored.sequence,
-            (long long)a->restored_progress);
+    int64_t skip = v->from > v->start ? v->from - v->start : 0;
+    int64_t room = v->out ? (int64_t)(v->max - v->out->len) : 0;
+    int64_t left = length > skip ? length - skip : 0;
+    int64_t n = left < room ? left : room;
+    v->start += length;
+    v->from += n;
+    *ret_skip = skip;
+    return (size_t)n;
 }
 
-static bool wants(const struct view *v, int64_t length)
+static void seam_text(const struct attempt_row *a, char out[SEAM_MAX])
 {
-    return v->out && v->start + length > v->from && v->out->len < v->max;
+    char how[SEAM_MAX - 100];
+    long long attempt = a->attempt, node = a->node;
+    if (!wall_is_set(a->started_at))
+        snprintf(how, sizeof(how), "did not start: %s", a->text);
+    else if (a->restored.attempt == 0)
+        snprintf(how, sizeof(how), "from the beginning");
+    else if (a->restored_progress == PROGRESS_NONE)
+        snprintf(how, sizeof(how), "resumed from checkpoint %lld.%lld", (long long)a->restored.attempt,
+            (long long)a->restored.sequence);
+    else
+        snprintf(how, sizeof(how), "resumed from checkpoint %lld.%lld (step %lld)",
+            (long long)a->restored.attempt, (long long)a->restored.sequence, (long long)a->restored_progress);
+    snprintf(out, SEAM_MAX, "---- belay: attempt %lld on node %lld, %s ----\n", attempt, node, how);
 }
 
 static void add_seam(struct view *v, const struct attempt_row *a)
 {
-    char text[SEAM_MAX];
-    seam_text(v, a, text);
-    int64_t length = (int64_t)strlen(text);
-    if (wants(v, length)) {
-        int64_t skip = v->from > v->start ? v->from - v->start : 0;
-        buf_add(v->out, text + skip, (size_t)(length - skip));
-        v->from = v->start + length;
-    }
-    v->start += length;
+    char text[SEAM_MAX] = "\n";
+    char *line = text + v->mid_line;
+    int64_t skip;
+    seam_text(a, line);
+    size_t n = take(v, (int64_t)strlen(text), &skip);
+    if (n > 0)
+        buf_add(v->out, text + skip, n);
+    v->mid_line = false;
+}
+
+static int read_piece(struct view *v, int fd, int64_t job, size_t n, int64_t skip)
+{
+    ssize_t got = pread(fd, buf_reserve(v->out, n), n, skip);
+    if (got < 0)
+        return err_errno(v->e, errno, "cannot read the output of job %lld", (long long)job);
+    buf_commit(v->out, (size_t)got);
+    v->from -= (int64_t)n - got; /* only if somebody cut the file */
+    return 0;
 }
 
 static void add_file(struct view *v, const struct attempt_row *a)
 {
     struct stat st;
-    char *path = path_of(v->l, a->job, a->attempt);
+    char *path = path_of(v->l, a->job, a->attempt), last = '\n';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int64_t skip;
     free(path);
     if (fd < 0)
         return; /* no output (yet) */
     int64_t length = fstat(fd, &st) == 0 ? st.st_size : 0;
-    if (wants(v, length)) {
-        int64_t skip = v->from - v->start;
-        size_t room = v->max - v->out->len;
-        size_t n = (size_t)(length - skip) < room ? (size_t)(length - skip) : room;
-        char *piece = mem_alloc(n + 1);
-        ssize_t got = pread(fd, piece, n, skip);
-        if (got < 0)
-            v->rc = err_errno(v->e, errno, "cannot read the output of job %lld", (long long)a->job);
-        else
-            buf_add(v->out, piece, (size_t)got);
-        v->from += got > 0 ? got : 0;
-        free(piece);
-    }
-    v->start += length;
+    size_t n = take(v, length, &skip);
+    if (n > 0)
+        v->rc = read_piece(v, fd, a->job, n, skip);
+    if (length > 0 && pread(fd, &last, 1, length - 1) == 1)
+        v->mid_line = last != '\n';
     close(fd);
 }
 
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
     struct view *v = ctx;
-    if (a->state == ATTEMPT_ASSIGNED)
-        return 1; /* its seam is not settled */
+    if (a->attempt > 1 && !is_settled(a))
+        return 1;
     if (a->attempt > 1)
         add_seam(v, a);
     add_file(v, a);
-    return v->rc != 0;
+    v->awaited = awaited_of(v->l, a->job, a->attempt) != NULL;
+    return v->rc != 0 || v->awaited;
 }
 
 int logs_read(struct logs *l, struct db_reader *r, int64_t job, int64_t offset, size_t max, struct buf *out,
-    int64_t *ret_next, bool *ret_at_end, struct err *e)
+    int64_t *ret_next, bool *ret_complete, struct err *e)
 {
-    struct view v = {.l = l, .reader = r, .max = max, .from = offset, .e = e};
+    struct view v = {.l = l, .max = max, .from = offset, .e = e};
     if (offset < 0) {
-        struct view measure = {.l = l, .reader = r, .e = e};
+        struct view measure = {.l = l, .e = e};
         int rc = db_read_attempts(r, job, add_attempt, &measure, e);
         if (rc != 0)
             return rc;
@@ -183,7 +295,7 @@ int logs_read(struct logs *l, struct db_reader *r, int64_t job, int64_t offset, 
         rc = v.rc;
     if (rc == 0) {
         *ret_next = v.from;
-        *ret_at_end = v.from >= v.start;
+        *ret_complete = v.from >= v.start && !v.awaited;
     }
     return rc;
 }

@@ -2,31 +2,45 @@
  *
  * The output of jobs: one file an attempt under DIR/<job / 1000>/<job>/<attempt>.log, written at offsets that
  * the agent names (a repeated piece changes nothing), read as one continuous log with a line at each seam.
+ *
+ * What a reader has been shown never changes: an attempt's output is closed, and what still comes of it is
+ * dropped, once the seam of a later attempt can be read.
  */
 #ifndef BELAY_SCHEDULER_LOGS_H
 #define BELAY_SCHEDULER_LOGS_H
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "db/db.h"
 
 #define LOGS_ATTEMPT_BYTES_MAX                                                                               \
     (4LL << 30) /* further output of an attempt is dropped, with a line that says so */
+#define LOGS_OFFSET_MAX (1LL << 50)
+#define LOGS_AWAIT_MS 10000 /* how long the rest of an ended attempt's output is awaited */
 
 struct logs {
     char dir[1024];
+    const struct clock *clock;
+    struct list awaited; /* oldest first */
 };
 
-int logs_open(struct logs *l, const char *dir, struct err *e);
+/* clock is borrowed. */
+int logs_open(struct logs *l, const char *dir, const struct clock *clock, struct err *e);
+void logs_close(struct logs *l); /* harmless when zeroed */
 
-/* Stores n bytes of an attempt's output at offset. *ret_size is how much belayd has without a gap: the agent
- * goes on from there. A piece beyond that is refused (nothing written) by telling the size. ERR_NO_SPACE,
- * ERR_IO. */
-int logs_append(struct logs *l, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n,
-    int64_t *ret_size, struct err *e);
+/* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has
+ * without a gap: the agent goes on from there. A piece beyond that is refused (nothing written) by telling
+ * the size; one that is dropped by telling its end. ERR_NO_SPACE, ERR_IO. */
+int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int64_t offset,
+    const void *p, size_t n, int64_t *ret_size, struct err *e);
+
+/* A live attempt was told to have ended after writing this many bytes: until they are here, or LOGS_AWAIT_MS
+ * have passed, the log is not complete and shows nothing that came later. Safe to repeat. */
+void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes);
 
 /* Bytes of the job's continuous log from offset (negative: that far before the end), at most max. *ret_next
- * is the offset after them, *ret_at_end true when nothing more is there now. */
+ * is the offset after them, *ret_complete true when nothing more is there and nothing is awaited. */
 int logs_read(struct logs *l, struct db_reader *r, int64_t job, int64_t offset, size_t max, struct buf *out,
-    int64_t *ret_next, bool *ret_at_end, struct err *e);
+    int64_t *ret_next, bool *ret_complete, struct err *e);
 
 #endif

@@ -69,12 +69,12 @@ static bool answer_logs(
     struct job_row row;
     struct err e;
     int64_t next = 0;
-    bool at_end = false, answered = true;
+    bool complete = false, answered = true;
     char number[24];
     int rc = db_read_job(a->o.reader, job, &row, &e);
     if (rc == 0)
-        rc = logs_read(a->o.logs, a->o.reader, job, after, (size_t)max, &out, &next, &at_end, &e);
-    bool ended = rc == 0 && row.state == JOB_ENDED && at_end;
+        rc = logs_read(a->o.logs, a->o.reader, job, after, (size_t)max, &out, &next, &complete, &e);
+    bool ended = rc == 0 && row.state == JOB_ENDED && complete;
     if (rc != 0) {
         http_reply_err(x, &e);
     } else if (out.len == 0 && !ended && !must) {

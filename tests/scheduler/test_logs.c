@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Output of jobs: pieces at offsets, and the one continuous log that readers see, of which nothing that was
+ * shown ever changes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vtimers.h"
+#include "scheduler/logs.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOB 1042
+
+struct world {
+    char dir[64];
+    struct vtimers vt;
+    struct db *db;
+    struct db_reader *reader;
+    struct logs logs;
+};
+
+static int setup(void **state)
+{
+    struct world *w = mem_alloc(sizeof(*w));
+    struct err e;
+    strcpy(w->dir, "/tmp/belay-logs-XXXXXX");
+    *state = w;
+    vtimers_init(&w->vt, 0);
+    if (!mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
+        db_reader_of(w->db, &w->reader, &e) != 0 || logs_open(&w->logs, w->dir, &w->vt.clock, &e) != 0)
+        return -1;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    logs_close(&w->logs);
+    db_reader_close(w->reader);
+    db_close(w->db);
+    vtimers_deinit(&w->vt);
+    int rc = fs_remove_tree(w->dir, &e);
+    free(w);
+    return rc;
+}
+
+/* ---- the database's side ---- */
+
+static struct attempt_row row(int64_t attempt, enum attempt_state state)
+{
+    return (struct attempt_row){.job = JOB,
+        .attempt = attempt,
+        .node = attempt + 10,
+        .state = state,
+        .assigned_at = {1000},
+        .started_at = state == ATTEMPT_ASSIGNED ? WALL_NONE : (struct wall){2000},
+        .ended_at = state == ATTEMPT_ENDED ? (struct wall){3000} : WALL_NONE,
+        .end = state == ATTEMPT_ENDED ? END_FAILED : END_NONE,
+        .restored_progress = PROGRESS_NONE};
+}
+
+static void put_row(struct world *w, struct attempt_row a)
+{
+    struct db_batch b = {0};
+    struct err e;
+    b.changes.attempts = mem_dup(&a, sizeof(a));
+    b.changes.n_attempts = 1;
+    if (db_commit(w->db, &b, &e) != 0)
+        fail_msg("%s", e.text);
+    db_batch_deinit(&b);
+}
+
+static void put(struct world *w, int64_t attempt, enum attempt_state state)
+{
+    put_row(w, row(attempt, state));
+}
+
+/* ---- what agents and readers do ---- */
+
+static int64_t append(struct world *w, int64_t attempt, int64_t offset, const char *text)
+{
+    int64_t size = -1;
+    struct err e;
+    if (logs_append(&w->logs, w->reader, JOB, attempt, offset, text, strlen(text), &size, &e) != 0)
+        fail_msg("%s", e.text);
+    return size;
+}
+
+struct piece {
+    char text[2048];
+    int64_t next;
+    bool complete;
+};
+
+static struct piece read_at(struct world *w, int64_t offset, size_t max)
+{
+    struct piece p = {0};
+    struct buf out = {0};
+    struct err e;
+    if (logs_read(&w->logs, w->reader, JOB, offset, max, &out, &p.next, &p.complete, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_true(out.len <= max && STR_COPY(p.text, buf_str(&out)));
+    buf_deinit(&out);
+    return p;
+}
+
+static void check_log(struct world *w, const char *expected, bool complete)
+{
+    struct piece p = read_at(w, 0, 2000);
+    assert_string_equal(p.text, expected);
+    assert_int_equal(p.next, strlen(expected));
+    assert_int_equal(p.complete, complete);
+}
+
+/* ---- pieces ---- */
+
+static void pieces_join_and_a_repeated_one_changes_nothing(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    assert_int_equal(append(w, 1, 0, ""), 0); /* how much have you? */
+    assert_int_equal(append(w, 1, 0, "one "), 4);
+    assert_int_equal(append(w, 1, 4, "two "), 8);
+    assert_int_equal(append(w, 1, 0, "one "), 8);
+    assert_int_equal(append(w, 1, 4, "two "), 8);
+    assert_int_equal(append(w, 1, 6, "o three"), 13); /* half old, half new */
+    check_log(w, "one two three", true);
+}
+
+static void a_gap_is_refused_by_telling_the_size(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    assert_int_equal(append(w, 1, 0, "abc"), 3);
+    assert_int_equal(append(w, 1, 5, "xyz"), 3);
+    assert_int_equal(append(w, 1, LOGS_OFFSET_MAX, "xyz"), 3);
+    check_log(w, "abc", true);
+}
+
+static void output_of_other_attempts_and_jobs_is_apart(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    int64_t size, next;
+    bool complete;
+    struct buf out = {0};
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "mine");
+    assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, "theirs", 6, &size, &e), 0);
+    check_log(w, "mine", true);
+    assert_int_equal(logs_read(&w->logs, w->reader, JOB + 2, 0, 100, &out, &next, &complete, &e), 0);
+    assert_true(out.len == 0 && next == 0 && complete);
+}
+
+static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void **state)
+{
+    struct world *w = *state;
+    char *path = mem_printf("%s/1/%d/1.log", w->dir, JOB);
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "x");
+    assert_int_equal(truncate(path, LOGS_ATTEMPT_BYTES_MAX - 3), 0); /* sparse */
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "abcdef"), LOGS_ATTEMPT_BYTES_MAX + 3);
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX + 3, "ghi"), LOGS_ATTEMPT_BYTES_MAX + 6);
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "ab"), LOGS_ATTEMPT_BYTES_MAX);
+    struct piece p = read_at(w, LOGS_ATTEMPT_BYTES_MAX - 3, 2000);
+    assert_string_equal(
+        p.text, "abc\n---- belay: this attempt wrote more than 4 GiB: the rest is not kept ----\n");
+    assert_true(p.complete);
+    free(path);
+}
+
+static void a_disk_error_is_told(void **state)
+{
+    struct world *w = *state;
+    struct err e = {0};
+    int64_t size = -1;
+    char *path = mem_printf("%s/1", w->dir);
+    assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0); /* where the directory should be */
+    put(w, 1, ATTEMPT_RUNNING);
+    assert_true(logs_append(&w->logs, w->reader, JOB, 1, 0, "x", 1, &size, &e) < 0);
+    assert_true(e.text[0] && size == -1);
+    free(path);
+}
+
+/* ---- the continuous log ---- */
+
+static void before_each_attempt_but_the_first_stands_one_line(void **state)
+{
+    struct world *w = *state;
+    struct attempt_row second = row(2, ATTEMPT_ENDED), third = row(3, ATTEMPT_ENDED),
+                       fourth = row(4, ATTEMPT_ENDED);
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "first\n");
+    second.restored = (struct ckpt_ref){1, 3};
+    second.restored_progress = 1200;
+    put_row(w, second);
+    append(w, 2, 0, "no newline at its end");
+    third.started_at = WALL_NONE;
+    STR_COPY(third.text, "its node was lost");
+    put_row(w, third);
+    fourth.restored = (struct ckpt_ref){2, 1};
+    put_row(w, fourth);
+    append(w, 4, 0, "\nfourth");
+    put(w, 5, ATTEMPT_RUNNING);
+    append(w, 5, 0, "fifth\n");
+    check_log(w,
+        "first\n"
+        "---- belay: attempt 2 on node 12, resumed from checkpoint 1.3 (step 1200) ----\n"
+        "no newline at its end\n"
+        "---- belay: attempt 3 on node 13, did not start: its node was lost ----\n"
+        "---- belay: attempt 4 on node 14, resumed from checkpoint 2.1 ----\n"
+        "\nfourth\n"
+        "---- belay: attempt 5 on node 15, from the beginning ----\n"
+        "fifth\n",
+        true);
+}
+
+static void pieces_of_any_size_from_any_offset_make_the_same_log(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "first");
+    put(w, 2, ATTEMPT_ENDED);
+    put(w, 3, ATTEMPT_RUNNING);
+    append(w, 3, 0, "third\n");
+    struct piece whole = read_at(w, 0, 2000);
+    int64_t length = (int64_t)strlen(whole.text);
+    for (size_t max = 1; max < 20; max++) {
+        struct buf all = {0};
+        for (int64_t offset = 0; offset < length;) {
+            struct piece p = read_at(w, offset, max);
+            assert_int_equal(p.next, offset + (int64_t)strlen(p.text));
+            assert_int_equal(p.complete, p.next == length);
+            assert_true(p.next > offset);
+            buf_adds(&all, p.text);
+            offset = p.next;
+        }
+        assert_string_equal(buf_str(&all), whole.text);
+        buf_deinit(&all);
+    }
+    for (int64_t back = 1; back <= length; back++)
+        assert_string_equal(read_at(w, -back, 2000).text, whole.text + length - back);
+    assert_string_equal(read_at(w, -length - 1, 2000).text, whole.text);
+    assert_string_equal(read_at(w, -(1LL << 40), 2000).text, whole.text);
+    struct piece beyond = read_at(w, length + 5, 2000);
+    assert_string_equal(beyond.text, "");
+    assert_int_equal(beyond.next, length + 5);
+}
+
+static void a_seam_waits_until_what_it_says_is_decided(void **state)
+{
+    struct world *w = *state;
+    struct attempt_row second = row(2, ATTEMPT_STOPPING);
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "first\n");
+    put(w, 2, ATTEMPT_ASSIGNED);
+    append(w, 2, 0, "early\n");
+    check_log(w, "first\n", true);
+    second.started_at = WALL_NONE; /* its stop was wanted before its start was told */
+    put_row(w, second);
+    check_log(w, "first\n", true);
+    put(w, 2, ATTEMPT_RUNNING);
+    check_log(w, "first\n---- belay: attempt 2 on node 12, from the beginning ----\nearly\n", true);
+}
+
+static void output_of_a_first_attempt_shows_before_its_start_was_told(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ASSIGNED);
+    append(w, 1, 0, "early\n");
+    check_log(w, "early\n", true);
+}
+
+/* A node that comes back long after its attempt was given up. */
+static void late_output_never_changes_what_was_shown(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "first\n");
+    put(w, 2, ATTEMPT_ASSIGNED);
+    assert_int_equal(append(w, 1, 6, "late\n"), 11); /* nothing behind it is shown yet */
+    put(w, 2, ATTEMPT_RUNNING);
+    append(w, 2, 0, "second\n");
+    struct piece before = read_at(w, 0, 2000);
+    assert_int_equal(append(w, 1, 11, "too late\n"), 20); /* taken off the agent's hands */
+    assert_int_equal(append(w, 1, 0, ""), 11);
+    check_log(w, before.text, true);
+}
+
+static void the_last_attempts_output_is_taken_however_late(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ENDED);
+    put(w, 2, ATTEMPT_ENDED);
+    append(w, 2, 0, "second\n");
+    vtimers_advance(&w->vt, 3600000);
+    assert_int_equal(append(w, 2, 7, "late\n"), 12);
+    assert_string_equal(read_at(w, -5, 2000).text, "late\n");
+}
+
+/* ---- the end comes before the last output ---- */
+
+static void a_log_is_not_complete_while_output_is_awaited(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc");
+    logs_await(&w->logs, JOB, 1, 6);
+    logs_await(&w->logs, JOB, 1, 6);
+    put(w, 1, ATTEMPT_ENDED);
+    check_log(w, "abc", false);
+    append(w, 1, 3, "de");
+    check_log(w, "abcde", false);
+    append(w, 1, 5, "f");
+    check_log(w, "abcdef", true);
+}
+
+static void nothing_is_awaited_of_who_wrote_nothing_or_shipped_all(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ENDED);
+    logs_await(&w->logs, JOB, 1, 0);
+    check_log(w, "", true);
+    append(w, 1, 0, "abc");
+    logs_await(&w->logs, JOB, 1, 3);
+    check_log(w, "abc", true);
+}
+
+static void what_is_awaited_comes_before_the_next_attempts_seam(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc");
+    logs_await(&w->logs, JOB, 1, 6);
+    put(w, 1, ATTEMPT_ENDED);
+    put(w, 2, ATTEMPT_RUNNING);
+    append(w, 2, 0, "second\n");
+    check_log(w, "abc", false);
+    assert_int_equal(append(w, 1, 3, "de\n"), 6);
+    check_log(w, "abcde\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n", true);
+}
+
+static void it_is_awaited_for_a_while_only(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc\n");
+    logs_await(&w->logs, JOB, 1, 1000);
+    put(w, 1, ATTEMPT_ENDED);
+    put(w, 2, ATTEMPT_RUNNING);
+    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
+    check_log(w, "abc\n", false);
+    vtimers_advance(&w->vt, 1);
+    check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
+    assert_int_equal(append(w, 1, 4, "late\n"), 9); /* closed now */
+    check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(pieces_join_and_a_repeated_one_changes_nothing),
+        TEST(a_gap_is_refused_by_telling_the_size),
+        TEST(output_of_other_attempts_and_jobs_is_apart),
+        TEST(beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so),
+        TEST(a_disk_error_is_told),
+        TEST(before_each_attempt_but_the_first_stands_one_line),
+        TEST(pieces_of_any_size_from_any_offset_make_the_same_log),
+        TEST(a_seam_waits_until_what_it_says_is_decided),
+        TEST(output_of_a_first_attempt_shows_before_its_start_was_told),
+        TEST(late_output_never_changes_what_was_shown),
+        TEST(the_last_attempts_output_is_taken_however_late),
+        TEST(a_log_is_not_complete_while_output_is_awaited),
+        TEST(nothing_is_awaited_of_who_wrote_nothing_or_shipped_all),
+        TEST(what_is_awaited_comes_before_the_next_attempts_seam),
+        TEST(it_is_awaited_for_a_while_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
