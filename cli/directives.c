@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Outside text for an error or a warning. */
+#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
+
 struct context {
     const char *where; /* "train.sh:4" or "command line" */
     bool sbatch;
@@ -78,7 +81,7 @@ static int apply_name(const struct context *c, const char *value, struct err *e)
 static int apply_pool(const struct context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
-        return err_set(e, ERR_INVALID, "\"%.64s\" is not a pool's name", value);
+        return err_set(e, ERR_INVALID, "%s is not a pool's name", SHOWN(value));
     json_object_set_new(c->spec, "pool", json_string(value));
     return 0;
 }
@@ -92,23 +95,37 @@ static int apply_one(const struct context *c, const char *value, struct err *e)
 {
     (void)c;
     if (!str_eq(value, "1"))
-        return err_set(e, ERR_UNSUPPORTED,
-            "jobs of more than one node or task are not supported: found \"%.32s\"", value);
+        return err_set(e, ERR_UNSUPPORTED, "jobs of more than one node or task are not supported: found %s",
+            SHOWN(value));
     return 0;
 }
 
-/* --gpus 2, --gres gpu:2, --gres gpu:a100:2 */
+/* 2, a100:2, a100 */
 static int apply_gpus(const struct context *c, const char *value, struct err *e)
 {
-    const char *last = strrchr(value, ':');
-    if (str_starts(value, "gpu:") || strchr(value, ':')) {
-        if (last != strchr(value, ':'))
-            warn(c, "the GPU model in \"%s\" is not looked at: choose it by the pool's types", value);
-        value = last + 1;
-    } else if (str_eq(value, "gpu")) {
-        value = "1";
+    const char *colon = strchr(value, ':');
+    char *model = mem_strndup(value, strcspn(value, ":"));
+    int rc;
+    if (!colon && isdigit((unsigned char)value[0])) {
+        rc = set_number(c, "gpus", value, 0, 64, e);
+    } else if (!str_is_name(model, 63)) {
+        rc = err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
+    } else {
+        warn(c, "the GPU model in %s is not looked at: choose it by the pool's types", SHOWN(value));
+        rc = set_number(c, "gpus", colon ? colon + 1 : "1", 0, 64, e);
     }
-    return set_number(c, "gpus", value, 0, 64, e);
+    free(model);
+    return rc;
+}
+
+/* gpu, gpu:2, gpu:a100, gpu:a100:2 */
+static int apply_gres(const struct context *c, const char *value, struct err *e)
+{
+    if (str_eq(value, "gpu"))
+        return apply_gpus(c, "1", e);
+    if (str_starts(value, "gpu:"))
+        return apply_gpus(c, value + 4, e);
+    return err_set(e, ERR_UNSUPPORTED, "only GPUs are known here: expected gpu:N, found %s", SHOWN(value));
 }
 
 static int apply_memory(const struct context *c, const char *value, struct err *e)
@@ -141,14 +158,11 @@ static int apply_time(const struct context *c, const char *value, struct err *e)
 static int one_of(const char *value, const char *const *names, struct err *e)
 {
     struct buf list = {0};
-    for (size_t i = 0; names[i]; i++) {
-        if (str_eq(names[i], value)) {
-            buf_deinit(&list);
+    for (size_t i = 0; names[i]; i++)
+        if (str_eq(names[i], value))
             return 0;
-        }
-        buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    }
-    int rc = err_set(e, ERR_INVALID, "expected one of %s; found \"%.64s\"", buf_str(&list), value);
+    str_list_names(&list, value, names);
+    int rc = err_set(e, ERR_INVALID, "expected %s, found %s", buf_str(&list), SHOWN(value));
     buf_deinit(&list);
     return rc;
 }
@@ -176,7 +190,7 @@ static int apply_every(const struct context *c, const char *value, struct err *e
     int64_t ms = 0;
     int rc = str_eq(value, "auto") ? 0 : time_parse_duration(value, false, &ms, e);
     if (rc == 0 && ms != 0 && ms < 1000)
-        rc = err_set(e, ERR_INVALID, "expected auto or at least 1s, found \"%.32s\"", value);
+        rc = err_set(e, ERR_INVALID, "expected auto or at least 1s, found %s", SHOWN(value));
     if (rc == 0)
         json_object_set_new(sub_object(c->spec, "checkpoint"), "every_ms", json_integer(ms));
     return rc;
@@ -223,11 +237,10 @@ static int apply_signal(const struct context *c, const char *value, struct err *
     }
     if (number == 0 || number == SIGKILL || number == SIGSTOP)
         return err_set(
-            e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found \"%.32s\"", value);
+            e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found %s", SHOWN(value));
     if (start[n])
-        warn(c,
-            "\"@%s\" is passed over: belay sends the signal when a save is wanted, not before the time limit",
-            start + n + 1);
+        warn(c, "%s is passed over: belay sends the signal when a save is wanted, not before the time limit",
+            SHOWN(start + n));
     json_object_set_new(sub_object(c->spec, "checkpoint"), "signal", json_integer(number));
     return 0;
 }
@@ -243,7 +256,7 @@ static int apply_label(const struct context *c, const char *value, struct err *e
     char *name = eq ? mem_strndup(value, (size_t)(eq - value)) : NULL;
     int rc = 0;
     if (!name || !str_is_name(name, 63))
-        rc = err_set(e, ERR_INVALID, "expected NAME=VALUE, found \"%.64s\"", value);
+        rc = err_set(e, ERR_INVALID, "expected NAME=VALUE, found %s", SHOWN(value));
     else
         json_object_set_new(sub_object(c->spec, "labels"), name, json_text(eq + 1));
     free(name);
@@ -260,9 +273,15 @@ static int apply_account(const struct context *c, const char *value, struct err 
 static int apply_chdir(const struct context *c, const char *value, struct err *e)
 {
     if (value[0] != '/')
-        return err_set(e, ERR_INVALID, "expected an absolute path, found \"%.100s\"", value);
+        return err_set(e, ERR_INVALID, "expected an absolute path, found %s", SHOWN(value));
     json_object_set_new(c->spec, "cwd", json_text(value));
     return 0;
+}
+
+static bool is_env_name(const char *s)
+{
+    size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return n > 0 && !s[n] && !isdigit((unsigned char)s[0]);
 }
 
 static int set_variable(const struct context *c, const char *item, struct err *e)
@@ -271,8 +290,8 @@ static int set_variable(const struct context *c, const char *item, struct err *e
     char *name = mem_strndup(item, eq ? (size_t)(eq - item) : strlen(item));
     const char *value = eq ? eq + 1 : getenv(name);
     int rc = 0;
-    if (!name[0])
-        rc = err_set(e, ERR_INVALID, "expected NAME or NAME=VALUE, found \"%.64s\"", item);
+    if (!is_env_name(name))
+        rc = err_set(e, ERR_INVALID, "expected NAME or NAME=VALUE, found %s", SHOWN(item));
     else if (!value)
         warn(c, "%s is not set here: the job will not have it", name);
     else
@@ -307,7 +326,7 @@ static int apply_nothing(const struct context *c, const char *value, struct err 
 static int apply_output(const struct context *c, const char *value, struct err *e)
 {
     (void)e;
-    warn(c, "the output goes to belay logs, not to \"%.100s\"", value);
+    warn(c, "the output goes to belay logs, not to %s", SHOWN(value));
     return 0;
 }
 
@@ -326,7 +345,7 @@ static const struct flag flags[] = {
     {{"pool", 0, "POOL", "the same"}, apply_pool},
     {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, apply_cpus},
     {{"gpus", 'G', "N", "GPUs (default 0)"}, apply_gpus},
-    {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gpus},
+    {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gres},
     {{"gpus-per-node", 0, "N", "the same"}, apply_gpus},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00"}, apply_time},
@@ -395,7 +414,9 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
         names[i] = flags[i].shown.name;
     names[N_FLAGS] = NULL;
     const char *near = str_nearest(name, names);
-    return err_set(e, ERR_INVALID, "%s: --%s is not supported%s%s%s", c->where, name,
+    char flag[80];
+    snprintf(flag, sizeof(flag), "--%s", name);
+    return err_set(e, ERR_INVALID, "%s: %s is not supported%s%s%s", c->where, SHOWN(flag),
         near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
@@ -409,7 +430,7 @@ static int apply(const struct context *c, const char *name, const char *value, s
             e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
     if (!f->shown.value && value)
         return err_set(
-            e, ERR_INVALID, "%s: --%s takes no value, found \"%.64s\"", c->where, f->shown.name, value);
+            e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, f->shown.name, SHOWN(value));
     int rc = f->apply(c, value, e);
     return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, f->shown.name);
 }
@@ -424,8 +445,8 @@ int directives_apply_flag(const char *where, const char *name, const char *value
 
 /* ---- lines ---- */
 
-/* The next word of *p, with shell quotes, into out. False at the end; *ret_bad when a quote is not closed. */
-static bool next_word(const char **p, struct buf *out, bool *ret_bad)
+/* The next word of *p, with shell quotes, into out. False at the end. */
+static bool next_word(const char **p, struct buf *out, bool *ret_open_quote)
 {
     const char *s = *p;
     char quote = 0;
@@ -441,41 +462,60 @@ static bool next_word(const char **p, struct buf *out, bool *ret_bad)
         else
             buf_addc(out, *s);
     }
-    *ret_bad = quote != 0;
+    *ret_open_quote = quote != 0;
     *p = s;
     return true;
 }
 
-/* "--name", "--name=value", "-x", "-xvalue" and the value in the next word. */
+/* "--name", "--name=value", "-x", "-xvalue". */
+static void split_flag(const char *word, char *name, size_t size, const char **ret_value)
+{
+    size_t dashes = word[1] == '-' ? 2 : 1;
+    size_t n = dashes == 2 ? strcspn(word + 2, "=") : 1;
+    const char *rest = word + dashes + n;
+    snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), word + dashes);
+    *ret_value = *rest == '=' ? rest + 1 : *rest ? rest : NULL;
+}
+
+/* The flags of one line; a value may also be the next word. */
 static int apply_line(const struct context *c, const char *line, struct err *e)
 {
     struct buf word = {0}, next = {0};
-    bool bad = false;
+    char name[64];
+    const char *value;
+    bool open_quote = false;
     int rc = 0;
-    while (rc == 0 && next_word(&line, &word, &bad)) {
+    while (rc == 0 && next_word(&line, &word, &open_quote)) {
         const char *w = buf_str(&word);
-        char name[64] = "";
-        const char *value = NULL;
-        if (bad || w[0] != '-' || !w[1]) {
-            rc = err_set(e, ERR_INVALID, "%s: expected flags like --time 2h, found \"%.64s\"%s", c->where, w,
-                bad ? " with an open quote" : "");
+        if (w[0] != '-' || !w[1]) {
+            rc = err_set(e, ERR_INVALID, "%s: expected flags like --time 2h, found %s", c->where, SHOWN(w));
             break;
         }
-        if (w[1] == '-') {
-            size_t n = strcspn(w + 2, "=");
-            snprintf(name, sizeof(name), "%.*s", (int)(n < 63 ? n : 63), w + 2);
-            value = w[2 + n] ? w + 2 + n + 1 : NULL;
-        } else {
-            name[0] = w[1];
-            value = w[2] == '=' ? w + 3 : w[2] ? w + 2 : NULL;
-        }
-        if (!value && directives_takes_value(name) && next_word(&line, &next, &bad) && !bad)
+        split_flag(w, name, sizeof(name), &value);
+        if (!value && directives_takes_value(name) && next_word(&line, &next, &open_quote))
             value = buf_str(&next);
-        rc = apply(c, name, value, e);
+        if (open_quote)
+            rc = err_set(e, ERR_INVALID, "%s: the quote after %s is not closed", c->where, SHOWN(w));
+        else
+            rc = apply(c, name, value, e);
     }
     buf_deinit(&word);
     buf_deinit(&next);
     return rc;
+}
+
+static bool begins(const char *line, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+    return len >= n && memcmp(line, word, n) == 0;
+}
+
+static bool is_command(const char *line, size_t len)
+{
+    size_t i = 0;
+    while (i < len && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r'))
+        i++;
+    return i < len && line[0] != '#';
 }
 
 int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,
@@ -483,25 +523,23 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
 {
     char line[DIRECTIVE_LINE_MAX], where[600];
     int number = 0, found = 0, rc = 0;
-    for (const char *p = script, *end = script + n; p < end && rc == 0;) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p));
-        size_t len = (size_t)((eol ? eol : end) - p);
-        const char *text = p;
-        bool sbatch = len >= 7 && memcmp(text, "#SBATCH", 7) == 0;
-        bool own = len >= 6 && memcmp(text, "#BELAY", 6) == 0;
-        p = eol ? eol + 1 : end;
+    for (const char *p = script, *end = script + n, *eol; p < end && rc == 0; p = eol + 1) {
+        eol = memchr(p, '\n', (size_t)(end - p));
+        eol = eol ? eol : end;
+        size_t len = (size_t)(eol - p);
+        bool sbatch = begins(p, len, "#SBATCH");
+        size_t skip = sbatch ? 7 : 6;
         number++;
-        if (len > 0 && text[0] != '#' && strspn(text, " \t\r") < len)
+        if (is_command(p, len))
             break; /* the first command ends them, as in Slurm */
-        if (!sbatch && !own)
+        if (!sbatch && !begins(p, len, "#BELAY"))
             continue;
         snprintf(where, sizeof(where), "%s:%d", file, number);
         if (len >= sizeof(line) || ++found > DIRECTIVES_MAX)
             return err_set(e, ERR_INVALID,
                 "%s: a directive is at most %d bytes, and a script has at most %d of them", where,
                 DIRECTIVE_LINE_MAX - 1, DIRECTIVES_MAX);
-        size_t skip = sbatch ? 7 : 6;
-        snprintf(line, sizeof(line), "%.*s", (int)(len - skip), text + skip);
+        snprintf(line, sizeof(line), "%.*s", (int)(len - skip), p + skip);
         line[strcspn(line, "\r")] = '\0';
         struct context c = {
             .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};

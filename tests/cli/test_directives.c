@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directives: what each flag means, how lines are taken apart, what is refused by name, what is warned of.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/directives.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct result {
+    int rc;
+    struct err e;
+    char *spec; /* JSON */
+    struct buf warnings;
+};
+
+static void on_warning(void *ctx, const char *text)
+{
+    struct buf *all = ctx;
+    buf_printf(all, "%s\n", text);
+}
+
+/* The script is given without a NUL behind it, so that reading too far shows. */
+static struct result apply_bytes(const char *script, size_t n)
+{
+    struct result r = {0};
+    json_t *spec = json_object();
+    char *exact = malloc(n ? n : 1);
+    memcpy(exact, script, n);
+    r.rc = directives_apply_script("train.sh", exact, n, spec, on_warning, &r.warnings, &r.e);
+    r.spec = json_dump_text(spec);
+    json_decref(spec);
+    free(exact);
+    return r;
+}
+
+static void result_deinit(struct result *r)
+{
+    buf_deinit(&r->warnings);
+    free(r->spec);
+}
+
+static void check_spec(const char *script, const char *expected)
+{
+    struct result r = apply_bytes(script, strlen(script));
+    if (r.rc != 0)
+        fail_msg("%s", r.e.text);
+    assert_string_equal(r.spec, expected);
+    assert_string_equal(buf_str(&r.warnings), "");
+    result_deinit(&r);
+}
+
+static void check_warned(const char *script, const char *expected, const char *warning)
+{
+    struct result r = apply_bytes(script, strlen(script));
+    if (r.rc != 0)
+        fail_msg("%s", r.e.text);
+    assert_string_equal(r.spec, expected);
+    if (!strstr(buf_str(&r.warnings), warning))
+        fail_msg("\"%s\" is not in \"%s\"", warning, buf_str(&r.warnings));
+    result_deinit(&r);
+}
+
+static void check_refused(const char *script, const char *expected)
+{
+    struct result r = apply_bytes(script, strlen(script));
+    if (r.rc >= 0 || r.rc != (int)r.e.kind || !strstr(r.e.text, expected))
+        fail_msg("%d: \"%s\" is not in \"%s\", for %s", r.rc, expected, r.e.text, script);
+    result_deinit(&r);
+}
+
+/* ---- what flags mean ---- */
+
+static void every_flag_sets_what_it_says(void **state)
+{
+    (void)state;
+    check_spec("#BELAY --job-name train\n", "{\"name\":\"train\"}");
+    check_spec("#BELAY --partition burst\n", "{\"pool\":\"burst\"}");
+    check_spec("#BELAY --pool burst\n", "{\"pool\":\"burst\"}");
+    check_spec("#BELAY --cpus-per-task 8\n", "{\"cpus\":8}");
+    check_spec("#BELAY --gpus 2\n", "{\"gpus\":2}");
+    check_spec("#BELAY --gpus-per-node 2\n", "{\"gpus\":2}");
+    check_spec("#BELAY --mem 4G\n", "{\"memory_mib\":4096}");
+    check_spec("#BELAY --mem 512\n", "{\"memory_mib\":512}");
+    check_spec("#BELAY --market spot\n", "{\"market\":\"spot\"}");
+    check_spec("#BELAY --checkpoint coop\n", "{\"checkpoint\":{\"method\":\"coop\"}}");
+    check_spec("#BELAY --checkpoint-every 90\n", "{\"checkpoint\":{\"every_ms\":90000}}");
+    check_spec("#BELAY --checkpoint-every auto\n", "{\"checkpoint\":{\"every_ms\":0}}");
+    check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
+    check_spec("#BELAY --retries 3\n", "{\"retries\":3}");
+    check_spec("#BELAY --label team=nlp --label a=b=c\n", "{\"labels\":{\"team\":\"nlp\",\"a\":\"b=c\"}}");
+    check_spec("#BELAY --account nlp\n", "{\"labels\":{\"account\":\"nlp\"}}");
+    check_spec("#BELAY --chdir /data\n", "{\"cwd\":\"/data\"}");
+    check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{}");
+    check_spec("#BELAY --requeue --parsable --open-mode append --comment 'to be kept'\n", "{}");
+    check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
+        "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
+}
+
+static void gpus_are_read_as_slurm_writes_them(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH --gres=gpu\n", "{\"gpus\":1}");
+    check_spec("#SBATCH --gres=gpu:2\n", "{\"gpus\":2}");
+    check_warned("#SBATCH --gres=gpu:a100\n", "{\"gpus\":1}", "train.sh:1: the GPU model in \"a100\"");
+    check_warned("#SBATCH --gres=gpu:a100:4\n", "{\"gpus\":4}", "the GPU model");
+    check_warned("#SBATCH -G a100:4\n", "{\"gpus\":4}", "the GPU model");
+    check_refused("#SBATCH --gres=licence:3\n", "--gres: only GPUs are known here");
+    check_refused("#SBATCH --gres=gpu:2,tmp:1\n", "train.sh:1: --gres");
+    check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
+    check_refused("#SBATCH --gpus 65\n", "0 .. 64");
+}
+
+static void a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH --time=90\n", "{\"time_limit_ms\":5400000}");
+    check_spec("#BELAY --time=90\n", "{\"time_limit_ms\":90000}");
+    check_spec("#SBATCH -t 1:30:00\n", "{\"time_limit_ms\":5400000}");
+    check_spec("#BELAY -t 1:30:00\n", "{\"time_limit_ms\":5400000}");
+    check_spec("#SBATCH -t 1-00\n", "{\"time_limit_ms\":86400000}");
+    check_spec("#BELAY -t 2h\n", "{\"time_limit_ms\":7200000}");
+    check_spec("#SBATCH -t UNLIMITED\n", "{}");
+    check_refused("#SBATCH -t soon\n", "train.sh:1: --time:");
+    check_refused("#BELAY -t UNLIMITED\n", "--time:");
+    check_refused("#BELAY -t -5\n", "--time:");
+}
+
+static void signals_have_names_and_numbers(void **state)
+{
+    (void)state;
+    check_spec("#BELAY --signal USR2\n", "{\"checkpoint\":{\"signal\":12}}");
+    check_spec("#BELAY --signal SIGTERM\n", "{\"checkpoint\":{\"signal\":15}}");
+    check_spec("#BELAY --signal 10\n", "{\"checkpoint\":{\"signal\":10}}");
+    check_warned(
+        "#SBATCH --signal=B:USR1@120\n", "{\"checkpoint\":{\"signal\":10}}", "\"@120\" is passed over");
+    check_refused("#BELAY --signal KILL\n", "can handle");
+    check_refused("#BELAY --signal 9\n", "can handle");
+    check_refused("#BELAY --signal 19\n", "can handle");
+    check_refused("#BELAY --signal 65\n", "can handle");
+    check_refused("#BELAY --signal B:@9\n", "can handle");
+    check_refused("#BELAY --signal AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n", "can handle");
+}
+
+static void only_named_variables_travel(void **state)
+{
+    (void)state;
+    setenv("BELAY_TEST_HERE", "yes", 1);
+    unsetenv("BELAY_TEST_GONE");
+    check_spec("#BELAY --export A=1,B=x=y,BELAY_TEST_HERE\n",
+        "{\"env\":{\"A\":\"1\",\"B\":\"x=y\",\"BELAY_TEST_HERE\":\"yes\"}}");
+    check_spec("#BELAY --export NONE\n", "{}");
+    check_warned("#BELAY --export ALL,A=1\n", "{\"env\":{\"A\":\"1\"}}", "name what it needs");
+    check_warned("#BELAY --export BELAY_TEST_GONE\n", "{}", "BELAY_TEST_GONE is not set here");
+    check_refused("#BELAY --export =1\n", "expected NAME or NAME=VALUE");
+    check_refused("#BELAY --export 'A B=1'\n", "expected NAME or NAME=VALUE, found \"A B=1\"");
+    check_refused("#BELAY --export 1A=1\n", "expected NAME or NAME=VALUE");
+}
+
+static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **state)
+{
+    (void)state;
+    check_warned(
+        "#SBATCH -o out-%j.txt\n", "{}", "train.sh:1: the output goes to belay logs, not to \"out-%j.txt\"");
+    check_warned("#SBATCH --error=e\n", "{}", "belay logs");
+    check_warned("#SBATCH --mail-type=END\n", "{}", "no effect");
+    check_warned("#SBATCH --mem=0\n", "{}", "no limit");
+    check_warned("#SBATCH --nice=-5 -q high\n", "{}", "no effect");
+}
+
+/* ---- lines ---- */
+
+static void words_are_split_and_quoted_as_in_a_shell(void **state)
+{
+    (void)state;
+    check_spec("#BELAY --job-name 'a b' --keep 1\n", "{\"name\":\"a b\",\"checkpoint\":{\"keep\":1}}");
+    check_spec("#BELAY --job-name=\"a b\"\n", "{\"name\":\"a b\"}");
+    check_spec("#BELAY --label=x='a \"b\"'\n", "{\"labels\":{\"x\":\"a \\\"b\\\"\"}}");
+    check_spec("#BELAY -Jtrain -c4 -p=burst\n", "{\"name\":\"train\",\"cpus\":4,\"pool\":\"burst\"}");
+    check_spec("#BELAY\t-J\ttrain  # a remark --keep 9\n", "{\"name\":\"train\"}");
+    check_spec("#BELAY --job-name a#b\n", "{\"name\":\"a#b\"}");
+    check_spec("#BELAY --label x=\"\"\n", "{\"labels\":{\"x\":\"\"}}");
+    check_spec("#BELAY\n#SBATCH   \n", "{}");
+    check_spec("#BELAY --job-name train\r\n", "{\"name\":\"train\"}");
+    check_spec("#BELAY --job-name train", "{\"name\":\"train\"}");
+}
+
+static void the_last_word_on_a_thing_wins(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH -c 2\n#BELAY -c 4\n", "{\"cpus\":4}");
+}
+
+static void directives_end_at_the_first_command(void **state)
+{
+    (void)state;
+    check_spec("#!/bin/sh\n# a remark\n\n  \t\n#BELAY -c 2\n\nset -e\n#BELAY -c 4\n", "{\"cpus\":2}");
+    check_spec("#!/bin/sh\n  # indented: the first command to Slurm and to us\n#BELAY -c 4\n", "{}");
+    check_spec("##BELAY -c 4\n# SBATCH -c 5\n#sbatch -c 6\n", "{}");
+    check_spec("", "{}");
+    check_spec("   ", "{}");
+}
+
+static void what_is_malformed_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    check_refused(
+        "#!/bin/sh\n\n#BELAY train\n", "train.sh:3: expected flags like --time 2h, found \"train\"");
+    check_refused("#BELAY --requeue now\n", "found \"now\"");
+    check_refused("#BELAY -\n", "found \"-\"");
+    check_refused("#BELAY --\n", "\"--\" is not supported");
+    check_refused("#BELAY --job-name\n", "train.sh:1: --job-name needs a value (NAME)");
+    check_refused("#BELAY -J\n", "--job-name needs a value");
+    check_refused("#BELAY --requeue=1\n", "--requeue takes no value, found \"1\"");
+    check_refused("#BELAY --job-name 'a b\n", "train.sh:1: the quote after \"--job-name\" is not closed");
+    check_refused("#BELAY --job-name='a b\n", "is not closed");
+    check_refused("#BELAY 'x\n", "found \"x\"");
+    check_refused("#BELAY --cpus-per-task four\n",
+        "train.sh:1: --cpus-per-task: cpus: expected an integer in 1 .. 4096");
+    check_refused("#BELAY --cpus-per-task=\n", "--cpus-per-task");
+    check_refused("#BELAY --mem lots\n", "--mem");
+    check_refused("#BELAY --market cheap\n", "--market: expected one of any, spot, on-demand");
+    check_refused("#BELAY --checkpoint criu\n", "--checkpoint: expected one of none, signal, coop");
+    check_refused("#BELAY --checkpoint-every 10ms\n", "--checkpoint-every");
+    check_refused("#BELAY --keep 0\n", "--keep");
+    check_refused("#BELAY --retries -1\n", "--retries");
+    check_refused("#BELAY --label nlp\n", "expected NAME=VALUE, found \"nlp\"");
+    check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
+    check_refused("#BELAY --chdir data\n", "expected an absolute path, found \"data\"");
+    check_refused("#BELAY --pool a/b\n", "is not a pool's name");
+    check_refused("#SBATCH --nodes=2\n", "--nodes: jobs of more than one node or task are not supported");
+    check_refused("#SBATCH -n 4\n", "--ntasks");
+    check_refused(
+        "#BELAY --job-name 0123456789012345678901234567890123456789012345678901234567890123\n", "63 bytes");
+    check_refused("#BELAY --job-name \xff\xfe\n", "UTF-8");
+}
+
+static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
+{
+    (void)state;
+    check_refused("#SBATCH --dependency=afterok:1\n", "train.sh:1: \"--dependency\" is not supported");
+    check_refused("#SBATCH --array=0-9\n", "\"--array\" is not supported");
+    check_refused("#SBATCH -a 0-9\n", "\"--a\" is not supported");
+    check_refused("#SBATCH --no-requeue\n", "did you mean --requeue?");
+    check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");
+    check_refused("#BELAY --Time 2h\n", "did you mean --time?");
+    check_refused("#BELAY --a\x1b[31mb 1\n", "--a?[31mb"); /* nothing of it reaches the terminal */
+}
+
+static void long_lines_and_many_lines_are_refused(void **state)
+{
+    struct buf text = {0};
+    (void)state;
+    buf_adds(&text, "#BELAY --comment ");
+    while (text.len < DIRECTIVE_LINE_MAX - 1)
+        buf_addc(&text, 'x');
+    check_spec(buf_str(&text), "{}");
+    buf_addc(&text, 'x');
+    check_refused(buf_str(&text), "train.sh:1: a directive is at most 4095 bytes");
+    buf_clear(&text);
+    for (int i = 0; i < DIRECTIVES_MAX; i++)
+        buf_adds(&text, "#BELAY --keep 1\n");
+    check_spec(buf_str(&text), "{\"checkpoint\":{\"keep\":1}}");
+    buf_adds(&text, "#BELAY --keep 1\n");
+    check_refused(buf_str(&text), "train.sh:257: ");
+    buf_deinit(&text);
+}
+
+static void a_script_may_hold_any_bytes(void **state)
+{
+    static const char script[] = "#BELAY -c 2\0 -J x\n\0\xff\n#BELAY -c 4\n";
+    (void)state;
+    struct result r = apply_bytes(script, sizeof(script) - 1);
+    assert_int_equal(r.rc, 0);
+    assert_string_equal(r.spec, "{\"cpus\":2}");
+    result_deinit(&r);
+}
+
+/* ---- the command line ---- */
+
+static void flags_of_the_command_line_name_it_in_errors(void **state)
+{
+    json_t *spec = json_object();
+    struct err e;
+    (void)state;
+    assert_int_equal(directives_apply_flag("command line", "time", "90", false, spec, NULL, NULL, &e), 0);
+    assert_int_equal(json_integer_value(json_object_get(spec, "time_limit_ms")), 90000);
+    assert_int_equal(
+        directives_apply_flag("command line", "keep", "x", false, spec, NULL, NULL, &e), ERR_INVALID);
+    assert_true(str_starts(e.text, "command line: --keep: "));
+    assert_int_equal(directives_apply_flag("command line", "error", "f", false, spec, NULL, NULL, &e), 0);
+    json_decref(spec);
+}
+
+static void the_table_is_one_to_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < directives_count(); i++) {
+        const struct directive_flag *f = directives_flag(i);
+        char letter[2] = {f->letter, '\0'};
+        assert_true(directives_known(f->name) && f->help[0]);
+        assert_int_equal(directives_takes_value(f->name), f->value != NULL);
+        if (f->letter)
+            assert_int_equal(directives_takes_value(letter), f->value != NULL);
+        for (size_t k = 0; k < i; k++) {
+            assert_false(str_eq(directives_flag(k)->name, f->name));
+            assert_true(!f->letter || directives_flag(k)->letter != f->letter);
+        }
+    }
+    assert_false(directives_known(NULL) || directives_known("") || directives_known("z") ||
+                 directives_takes_value(NULL) || directives_takes_value("no-such-flag"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_flag_sets_what_it_says),
+        cmocka_unit_test(gpus_are_read_as_slurm_writes_them),
+        cmocka_unit_test(a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours),
+        cmocka_unit_test(signals_have_names_and_numbers),
+        cmocka_unit_test(only_named_variables_travel),
+        cmocka_unit_test(what_slurm_has_and_we_do_not_need_is_told_and_passed_over),
+        cmocka_unit_test(words_are_split_and_quoted_as_in_a_shell),
+        cmocka_unit_test(the_last_word_on_a_thing_wins),
+        cmocka_unit_test(directives_end_at_the_first_command),
+        cmocka_unit_test(what_is_malformed_is_refused_with_its_line),
+        cmocka_unit_test(flags_that_would_change_the_job_and_are_not_known_are_refused_by_name),
+        cmocka_unit_test(long_lines_and_many_lines_are_refused),
+        cmocka_unit_test(a_script_may_hold_any_bytes),
+        cmocka_unit_test(flags_of_the_command_line_name_it_in_errors),
+        cmocka_unit_test(the_table_is_one_to_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
