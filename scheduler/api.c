@@ -60,6 +60,12 @@ void api_reply_json(struct http_exchange *x, int status, json_t *v)
     json_decref(v);
 }
 
+void api_reply_status(struct http_exchange *x, int status, const struct err *e)
+{
+    json_t *error = json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
+    api_reply_json(x, status, json_pack("{s:o}", "error", error));
+}
+
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
 {
     struct err e = {.kind = kind};
@@ -141,14 +147,27 @@ bool api_query_time(struct request *q, const char *name, struct wall *ret_wall)
     return false;
 }
 
+bool api_query_state(struct request *q, const char *some, bool *ret_all)
+{
+    const char *text = http_request_query(q->x, "state");
+    char shown[STR_SHOW_MAX];
+    *ret_all = str_eq(text, "all");
+    if (!text || *ret_all || str_eq(text, some))
+        return true;
+    api_reply_failure(q->x, ERR_INVALID, "state: expected %s or all, found %s", some, str_show(text, shown));
+    return false;
+}
+
 json_t *api_body(struct request *q, size_t max)
 {
     struct err e;
     json_t *v = NULL;
-    if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
+    if (q->r->body_len > max)
+        err_set(&e, ERR_INVALID, "%zu bytes, at most %zu are allowed here", q->r->body_len, max);
+    else if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
         return v;
     err_wrap(&e, "the request's body");
-    http_reply_err(q->x, &e);
+    api_reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
     return NULL;
 }
 
@@ -176,27 +195,35 @@ static void identify_local(struct request *q)
     q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
 }
 
+/* Always false. */
+static bool refuse(struct request *q, const char *text)
+{
+    struct err e;
+    err_set(&e, ERR_DENIED, "%s", text);
+    http_reply_add_header(q->x, "WWW-Authenticate", "Bearer");
+    api_reply_status(q->x, 401, &e);
+    return false;
+}
+
 static bool identify_by_token(struct request *q)
 {
     const char *header = http_request_header(q->x, "Authorization");
     struct token_row t;
     char hash[65];
     struct err e;
-    if (!header || strncasecmp(header, "Bearer ", 7) != 0) {
-        api_reply_failure(q->x, ERR_DENIED,
-            "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
-            "administrator makes it with: belay token create)");
-        return false;
-    }
+    if (!header || strncasecmp(header, "Bearer ", 7) != 0)
+        return refuse(q, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
+                         "administrator makes it with: belay token create)");
     ca_sha256_hex(header + 7, hash);
     struct wall now = clock_wall(q->api->o.timers->clock);
-    if (db_read_token_by_hash(q->api->o.reader, hash, &t, &e) != 0 || t.join || t.revoked ||
-        (wall_is_set(t.expires_at) && t.expires_at.ms <= now.ms)) {
-        api_reply_failure(q->x, ERR_DENIED,
-            "the token is not known, has expired or was revoked: ask an administrator for "
-            "a new one (belay token create)");
+    int rc = db_read_token_by_hash(q->api->o.reader, hash, &t, &e);
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        http_reply_err(q->x, &e);
         return false;
     }
+    if (rc != 0 || t.join || t.revoked || (wall_is_set(t.expires_at) && t.expires_at.ms <= now.ms))
+        return refuse(q, "the token is not known, has expired or was revoked: ask an administrator for "
+                         "a new one (belay token create)");
     STR_COPY(q->caller.user, t.user);
     q->caller.admin = t.admin;
     return true;
@@ -204,11 +231,13 @@ static bool identify_by_token(struct request *q)
 
 static bool identify_node(struct request *q)
 {
+    char text[ERR_TEXT_MAX];
+    const char *why = q->r->peer_cert_error;
     if (!q->r->is_unix && q->r->peer_cn && api_node_of_cn(q->r->peer_cn) > 0)
         return true;
-    api_reply_failure(q->x, ERR_DENIED, "an agent needs the certificate that it got when it joined%s%s",
-        q->r->peer_cert_error ? ": " : "", q->r->peer_cert_error ? q->r->peer_cert_error : "");
-    return false;
+    snprintf(text, sizeof(text), "an agent needs the certificate that it got when it joined%s%s",
+        why ? ": " : "", why ? why : "");
+    return refuse(q, text);
 }
 
 static bool identify(struct request *q, enum need need)
@@ -226,8 +255,7 @@ static bool identify(struct request *q, enum need need)
 
 /* ---- routing ---- */
 
-/* Matches path against a route's, taking the numbers. */
-static bool match(const char *route, const char *path, int64_t ids[2])
+bool api_match(const char *route, const char *path, int64_t ret_ids[2])
 {
     int n = 0;
     while (*route && *path) {
@@ -238,7 +266,7 @@ static bool match(const char *route, const char *path, int64_t ids[2])
                 return false;
             memcpy(digits, path, len);
             digits[len] = '\0';
-            if (str_to_i64(digits, 1, INT64_MAX, "number", &ids[n++], NULL) != 0)
+            if (str_to_i64(digits, 1, INT64_MAX, "number", &ret_ids[n++], NULL) != 0)
                 return false;
             path += len;
             route++;
@@ -259,10 +287,18 @@ static void health(struct api *a, struct http_exchange *x)
         http_reply_text(x, 200, "text/plain", "ok\n");
 }
 
+static void refuse_method(struct http_exchange *x, const struct http_server_request *r, const char *allowed)
+{
+    struct err e;
+    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, %s is; see docs/api.md", r->method, r->path, allowed);
+    http_reply_add_header(x, "Allow", allowed);
+    api_reply_status(x, 405, &e);
+}
+
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct request q = {.api = ctx, .x = x, .r = r};
-    bool known = false;
+    const char *other_method = NULL;
     q.api->n_requests++;
     if (str_eq(r->path, "/healthz")) {
         health(q.api, x);
@@ -270,11 +306,12 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
     }
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         int64_t ids[2] = {0};
-        if (!match(routes[i].path, r->path, ids))
+        if (!api_match(routes[i].path, r->path, ids))
             continue;
-        known = true;
-        if (!str_eq(routes[i].method, r->method))
+        if (!str_eq(routes[i].method, r->method)) {
+            other_method = routes[i].method;
             continue;
+        }
         q.id = ids[0];
         q.id2 = ids[1];
         if (identify(&q, routes[i].need))
@@ -283,10 +320,8 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
             q.api->n_refused++;
         return;
     }
-    if (known)
-        http_reply_text(x, 405, "application/json",
-            "{\"error\":{\"kind\":\"invalid\",\"text\":\"this method is not for this path; see "
-            "docs/api.md\"}}");
+    if (other_method)
+        refuse_method(x, r, other_method);
     else
         api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
 }

@@ -30,15 +30,16 @@ static void reply_list(struct request *q, const char *name, json_t *list, int rc
     api_reply_json(q->x, 200, o);
 }
 
-static bool wants_live(struct request *q)
-{
-    const char *state = http_request_query(q->x, "state");
-    return !state || !str_eq(state, "all");
-}
+struct node_list {
+    const struct model *model;
+    struct mono now;
+    json_t *nodes;
+};
 
 static int add_node(void *ctx, const struct node_row *n)
 {
-    json_array_append_new(ctx, api_json_node(n));
+    struct node_list *l = ctx;
+    json_array_append_new(l->nodes, api_json_node(n, model_node(l->model, n->id), l->now));
     return 0;
 }
 
@@ -68,17 +69,23 @@ static int add_token(void *ctx, const struct token_row *t)
 
 void api_nodes_list(struct request *q)
 {
-    json_t *list = json_array();
+    bool all;
     struct err e;
-    reply_list(q, "nodes", list, db_read_nodes(q->api->o.reader, wants_live(q), add_node, list, &e), &e);
+    if (!api_query_state(q, "live", &all))
+        return;
+    const struct tick *t = q->api->o.tick;
+    struct node_list l = {.model = tick_model(t), .now = tick_now(t).mono, .nodes = json_array()};
+    reply_list(q, "nodes", l.nodes, db_read_nodes(q->api->o.reader, !all, add_node, &l, &e), &e);
 }
 
 void api_instances_list(struct request *q)
 {
-    json_t *list = json_array();
+    bool all;
     struct err e;
-    reply_list(
-        q, "instances", list, db_read_instances(q->api->o.reader, wants_live(q), add_instance, list, &e), &e);
+    if (!api_query_state(q, "live", &all))
+        return;
+    json_t *list = json_array();
+    reply_list(q, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
 void api_pools_list(struct request *q)
@@ -197,6 +204,8 @@ static int read_token_request(struct request *q, const json_t *body, struct toke
     json_opt_strcpy(&r, "user", row->user, sizeof(row->user), row->join ? "" : q->caller.user);
     json_opt_strcpy(&r, "pool", row->pool, sizeof(row->pool), "");
     row->admin = json_opt_bool(&r, "admin", false);
+    if (r.rc == 0 && !row->join && !str_is_name(row->user, CORE_NAME_MAX - 1))
+        json_reader_fail(&r, "user", "expected a user's name of letters, digits, '.', '_', '-'");
     const struct pool *pool =
         r.rc == 0 && row->join ? model_pool(tick_model(q->api->o.tick), row->pool) : NULL;
     if (r.rc == 0 && row->join && (!pool || pool->row.elastic))
@@ -234,12 +243,10 @@ void api_tokens_create(struct request *q)
 
 void api_tokens_list(struct request *q)
 {
-    json_t *list = json_array();
     struct err e;
-    if (!api_need_admin(q)) {
-        json_decref(list);
+    if (!api_need_admin(q))
         return;
-    }
+    json_t *list = json_array();
     reply_list(q, "tokens", list, db_read_tokens(q->api->o.reader, add_token, list, &e), &e);
 }
 

@@ -83,19 +83,15 @@ static int add_job(void *ctx, const struct job_row *row)
 
 void api_jobs_list(struct request *q)
 {
-    const char *state = http_request_query(q->x, "state");
+    bool all;
     struct job_filter f = {.user = http_request_query(q->x, "user")};
     int64_t limit;
     struct err e;
     if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) ||
-        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit))
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !api_query_state(q, "active", &all))
         return;
-    if (state && !str_eq(state, "active") && !str_eq(state, "all")) {
-        api_reply_failure(q->x, ERR_INVALID, "state: expected active or all, found \"%.64s\"", state);
-        return;
-    }
     f.limit = (int32_t)limit;
-    f.active_only = !state || str_eq(state, "active");
+    f.active_only = !all;
     struct job_list l = {.api = q->api, .jobs = json_array()};
     if (db_read_jobs(q->api->o.reader, &f, add_job, &l, &e) != 0) {
         json_decref(l.jobs);

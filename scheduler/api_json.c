@@ -162,7 +162,15 @@ json_t *api_json_ledger(const struct ledger_row *l)
     return o;
 }
 
-json_t *api_json_node(const struct node_row *n)
+static int64_t count(const struct list *l)
+{
+    int64_t n = 0;
+    LIST_FOREACH (l, it)
+        n++;
+    return n;
+}
+
+json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now)
 {
     json_t *o = json_object();
     set_i(o, "id", n->id);
@@ -179,6 +187,8 @@ json_t *api_json_node(const struct node_row *n)
     set(o, "gone_at", api_json_time(n->gone_at));
     set(o, "address", opt_text(n->address));
     set(o, "version", opt_text(n->version));
+    set_i(o, "jobs", live ? count(&live->attempts) : 0);
+    set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;
 }
 

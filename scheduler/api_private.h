@@ -48,16 +48,22 @@ struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_m
 struct http_exchange *later_take(struct later *l); /* frees l */
 
 void api_reply_json(struct http_exchange *x, int status, json_t *v); /* takes v */
+void api_reply_status(struct http_exchange *x, int status, const struct err *e);
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
+/* True if path is the route's, where '#' stands for a number from 1; at most two of them. */
+bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
+
 /* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
 bool api_query_i64(
     struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
 bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
+/* state=all, or state=<some>, which is meant when it is missing. */
+bool api_query_state(struct request *q, const char *some, bool *ret_all);
 
 /* The body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
@@ -71,7 +77,8 @@ json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
-json_t *api_json_node(const struct node_row *n);
+/* live NULL: it is gone */
+json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now);
 json_t *api_json_instance(const struct instance_row *i);
 json_t *api_json_pool(const struct pool_row *p);
 json_t *api_json_offer(const struct offer_row *o);
