@@ -111,6 +111,32 @@ static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **st
     assert_int_equal(fs_remove_tree(dir, &e), 0);
 }
 
+/* Our sleep does not. */
+static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/belay-userdata-XXXXXX";
+    struct userdata u = example();
+    struct buf runs = {0};
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    char *text = userdata_build(&u), *path = mem_printf("%s/runs", dir);
+    write_file(dir, "boot", text, 0600);
+    write_file(dir, "sleep", "#!/bin/sh\n", 0700);
+    write_file(dir, "belay-agent",
+        "#!/bin/sh\n"
+        "echo run >>runs\n"
+        "case $(wc -l <runs) in 1) kill -9 $$ ;; 2) exit 1 ;; *) exit 3 ;; esac\n",
+        0700);
+    assert_int_equal(run_sh(dir, ""), 0);
+    assert_int_equal(fs_read(path, 1000, &runs, &e), 0);
+    assert_string_equal(buf_str(&runs), "run\nrun\nrun\n");
+    buf_deinit(&runs);
+    free(path);
+    free(text);
+    assert_int_equal(fs_remove_tree(dir, &e), 0);
+}
+
 static void without_a_metadata_address_the_agent_takes_the_real_one(void **state)
 {
     struct userdata u = example();
@@ -126,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_arguments_give_the_same_bytes),
         cmocka_unit_test(sh_reads_it_and_it_starts_the_agent_with_its_configuration),
+        cmocka_unit_test(an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not),
         cmocka_unit_test(without_a_metadata_address_the_agent_takes_the_real_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
