@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/base/tools.h"
+
+#include "base/str.h"
+#include <errno.h>
+#include <stdio.h>
+
+static void an_error_says_its_kind_and_its_text(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_int_equal(err_set(&e, ERR_QUOTA, "limit of %d vCPUs", 8), ERR_QUOTA);
+    assert_int_equal(e.kind, ERR_QUOTA);
+    assert_string_equal(e.text, "limit of 8 vCPUs");
+    assert_int_equal(err_set(NULL, ERR_IO, "nobody %s", "listens"), ERR_IO);
+}
+
+static void a_text_may_be_made_of_itself(void **state)
+{
+    struct err e;
+    (void)state;
+    err_set(&e, ERR_IO, "disk");
+    err_set(&e, ERR_CORRUPT, "%s, %s", e.text, e.text);
+    assert_string_equal(e.text, "disk, disk");
+}
+
+static void wrapping_puts_context_before_and_keeps_the_kind(void **state)
+{
+    struct err e;
+    (void)state;
+    err_set(&e, ERR_NOT_FOUND, "no file");
+    assert_int_equal(err_wrap(&e, "job %d", 7), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "job 7: no file");
+    err_wrap(&e, "%s", e.text);
+    assert_string_equal(e.text, "job 7: no file: job 7: no file");
+}
+
+static void errno_gives_kind_and_reason(void **state)
+{
+    static const struct {
+        int errnum;
+        enum err_kind kind;
+    } cases[] = {{ENOSPC, ERR_NO_SPACE}, {EDQUOT, ERR_NO_SPACE}, {ENOENT, ERR_NOT_FOUND},
+        {EEXIST, ERR_CONFLICT}, {EACCES, ERR_DENIED}, {EPERM, ERR_DENIED}, {ETIMEDOUT, ERR_TIMEOUT},
+        {EIO, ERR_IO}, {ENOTDIR, ERR_IO}, {0, ERR_IO}};
+    (void)state;
+    for (size_t i = 0; i < LEN(cases); i++) {
+        struct err e;
+        char expected[128];
+        assert_int_equal(err_errno(&e, cases[i].errnum, "open %s", "x"), cases[i].kind);
+        snprintf(expected, sizeof(expected), "open x: %s", strerror(cases[i].errnum));
+        assert_string_equal(e.text, expected);
+    }
+}
+
+static void no_memory(void *arg)
+{
+    err_errno(arg, ENOMEM, "open");
+}
+
+static void out_of_memory_is_not_an_error_that_travels(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_true(dies(no_memory, &e));
+}
+
+/* A prefix of `ascii` letters, then characters of three bytes up to far beyond the limit. */
+static void fill_wide(char *text, size_t size, size_t ascii)
+{
+    memset(text, 'a', ascii);
+    for (size_t i = ascii; i + 3 < size; i += 3)
+        memcpy(text + i, "\xE2\x82\xAC", 4);
+}
+
+static void long_texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    for (size_t ascii = 0; ascii < 3; ascii++) {
+        char text[2 * ERR_TEXT_MAX];
+        struct err e;
+        fill_wide(text, sizeof(text), ascii);
+        err_set(&e, ERR_INVALID, "%s", text);
+        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 3, ERR_TEXT_MAX - 1);
+        assert_true(str_is_utf8(e.text, strlen(e.text)));
+        err_wrap(&e, "x");
+        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 3, ERR_TEXT_MAX - 1);
+        assert_true(str_is_utf8(e.text, strlen(e.text)));
+        assert_true(str_starts(e.text, "x: "));
+        err_errno(&e, EIO, "%s", text);
+        assert_true(str_is_utf8(e.text, strlen(e.text)));
+        assert_true(str_ends(e.text, strerror(EIO)));
+    }
+}
+
+static void kinds_have_names_and_names_kinds(void **state)
+{
+    (void)state;
+    for (int k = ERR_NONE; k >= ERR_INTERNAL; k--) {
+        const char *name = err_kind_name((enum err_kind)k);
+        assert_true(str_is_name(name, 32));
+        assert_int_equal(err_kind_from_name(name), k);
+    }
+    assert_non_null(err_kind_name((enum err_kind) - 1000));
+    assert_int_equal(err_kind_from_name("nonsense"), ERR_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_says_its_kind_and_its_text),
+        cmocka_unit_test(a_text_may_be_made_of_itself),
+        cmocka_unit_test(wrapping_puts_context_before_and_keeps_the_kind),
+        cmocka_unit_test(errno_gives_kind_and_reason),
+        cmocka_unit_test(out_of_memory_is_not_an_error_that_travels),
+        cmocka_unit_test(long_texts_are_cut_between_characters),
+        cmocka_unit_test(kinds_have_names_and_names_kinds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

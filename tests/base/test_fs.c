@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/base/tools.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *in(void **state, const char *name)
+{
+    return mem_printf("%s/%s", (const char *)*state, name);
+}
+
+static int entries(const char *path)
+{
+    int n = 0;
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (struct dirent *entry; (entry = readdir(d));)
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+    struct buf b = {0};
+    struct err e;
+    assert_int_equal(fs_read(path, 1000, &b, &e), 0);
+    assert_string_equal(buf_str(&b), expected);
+    buf_deinit(&b);
+}
+
+static void what_was_written_is_read(void **state)
+{
+    char *path = in(state, "f");
+    struct err e;
+    umask(077);
+    assert_int_equal(fs_write_atomic(path, "one", 3, 0644, &e), 0);
+    assert_content(path, "one");
+    assert_int_equal(mode_of(path), 0644); /* whatever the umask */
+    assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0);
+    assert_content(path, "");
+    assert_int_equal(mode_of(path), 0600);
+    assert_int_equal(entries(*state), 1); /* nothing beside it */
+    umask(022);
+    free(path);
+}
+
+static void a_conditional_create_never_replaces(void **state)
+{
+    char *path = in(state, "f"), *dangling = in(state, "dangling");
+    struct err e;
+    assert_int_equal(fs_create_atomic(path, "one", 3, 0644, &e), 0);
+    assert_int_equal(fs_create_atomic(path, "two", 3, 0644, &e), ERR_CONFLICT);
+    assert_content(path, "one");
+    assert_int_equal(symlink("nowhere", dangling), 0);
+    assert_int_equal(fs_create_atomic(dangling, "two", 3, 0644, &e), ERR_CONFLICT);
+    assert_false(fs_exists(dangling));
+    assert_int_equal(entries(*state), 2);
+    free(path);
+    free(dangling);
+}
+
+static void of_several_creators_one_succeeds(void **state)
+{
+    char *path = in(state, "f");
+    int gate[2], winners = 0;
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < 8; i++) {
+        if (fork() == 0) {
+            char c = (char)('0' + i);
+            close(gate[1]);
+            ssize_t n = read(gate[0], &c, 1); /* until the parent closes its end */
+            _exit(n == 0 && fs_create_atomic(path, &c, 1, 0644, NULL) == 0 ? 1 : 0);
+        }
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int status; wait(&status) > 0;)
+        winners += WEXITSTATUS(status);
+    assert_int_equal(winners, 1);
+    assert_int_equal(entries(*state), 1);
+    free(path);
+}
+
+/* A killed writer leaves the old or the new content, whole. */
+static void kills_never_show_half_a_file(void **state)
+{
+    char *path = in(state, "f");
+    const size_t n = 200000;
+    char *big = mem_alloc(n);
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, big, n, 0600, &e), 0);
+    for (int round = 0; round < 20; round++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            for (char c = 'a';; c = c == 'z' ? 'a' : (char)(c + 1)) {
+                memset(big, c, n);
+                fs_write_atomic(path, big, n, 0600, NULL);
+            }
+        usleep((useconds_t)round * 700);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        struct buf b = {0};
+        assert_int_equal(fs_read(path, n, &b, &e), 0);
+        assert_int_equal(b.len, n);
+        for (size_t i = 1; i < n; i++)
+            if (b.data[i] != b.data[0])
+                fail_msg("two contents in one file");
+        buf_deinit(&b);
+    }
+    free(big);
+    free(path);
+}
+
+static void failed_writes_leave_nothing(void **state)
+{
+    char *path = in(state, "absent/f"), *full = in(state, "f");
+    struct err e;
+    struct rlimit old, small = {100, RLIM_INFINITY};
+    assert_int_equal(fs_write_atomic(path, "x", 1, 0600, &e), ERR_NOT_FOUND);
+    assert_err(&e, ERR_NOT_FOUND, "absent/f");
+    char text[1000] = {0};
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old);
+    small.rlim_max = old.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &small); /* the write fails after 100 bytes */
+    int rc = fs_write_atomic(full, text, sizeof(text), 0600, &e);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_int_equal(rc, ERR_IO);
+    assert_int_equal(entries(*state), 0);
+    free(path);
+    free(full);
+}
+
+static void reading_has_a_limit_and_wants_a_file(void **state)
+{
+    char *path = in(state, "f"), *fifo = in(state, "fifo");
+    struct buf b = {0};
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, "12345", 5, 0600, &e), 0);
+    assert_int_equal(fs_read(path, 5, &b, &e), 0);
+    assert_int_equal(fs_read(path, 4, &b, &e), ERR_INVALID);
+    assert_err(&e, ERR_INVALID, "limit of 4");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(fs_read(fifo, 100, &b, &e), ERR_INVALID); /* without waiting for a writer */
+    assert_int_equal(fs_read(*state, 100, &b, &e), ERR_INVALID);
+    assert_int_equal(fs_read("/dev/zero", 100, &b, &e), ERR_INVALID);
+    unlink(fifo);
+    assert_int_equal(fs_read(fifo, 100, &b, &e), ERR_NOT_FOUND);
+    assert_int_equal(fs_read("/proc/self/status", 100000, &b, &e), 0); /* its size is said to be 0 */
+    assert_true(b.len > 100);
+    buf_deinit(&b);
+    free(path);
+    free(fifo);
+}
+
+static void directories_are_made_with_their_parents(void **state)
+{
+    char *path = in(state, "a//b/c/"), *file = in(state, "f"), *below = in(state, "f/x");
+    struct err e;
+    assert_int_equal(fs_mkdirs(path, 0700, &e), 0);
+    assert_int_equal(fs_mkdirs(path, 0755, &e), 0);
+    assert_int_equal(mode_of(path), 0700); /* left as it was */
+    assert_int_equal(fs_mkdirs("/", 0700, &e), 0);
+    assert_int_equal(fs_write_atomic(file, "", 0, 0600, &e), 0);
+    assert_int_equal(fs_mkdirs(file, 0700, &e), ERR_IO);
+    assert_int_equal(fs_mkdirs(below, 0700, &e), ERR_IO);
+    free(path);
+    free(file);
+    free(below);
+}
+
+/* ---- removing trees ---- */
+
+static void a_tree_is_removed_but_nothing_it_points_to(void **state)
+{
+    char *tree = in(state, "tree"), *deep = in(state, "tree/a/b/c"), *kept = in(state, "kept"),
+         *link = in(state, "tree/a/link"), *file = in(state, "tree/a/b/.removing-0");
+    struct err e;
+    fs_mkdirs(deep, 0700, &e);
+    fs_mkdirs(kept, 0700, &e);
+    char *inside = in(state, "kept/f");
+    assert_int_equal(fs_write_atomic(inside, "x", 1, 0600, &e), 0);
+    assert_int_equal(fs_write_atomic(file, "x", 1, 0600, &e), 0);
+    assert_int_equal(symlink(kept, link), 0);
+    assert_int_equal(fs_remove_tree(tree, &e), 0);
+    assert_false(fs_exists(tree));
+    assert_true(fs_exists(inside));
+    assert_int_equal(fs_remove_tree(tree, &e), 0); /* a missing one is fine */
+    assert_int_equal(symlink(kept, tree), 0);
+    assert_int_equal(fs_remove_tree(tree, &e), 0); /* the link, not what it points to */
+    assert_true(fs_exists(inside));
+    assert_int_equal(fs_remove_tree(inside, &e), 0); /* a file is a tree, too */
+    assert_int_equal(entries(kept), 0);
+    free(tree);
+    free(deep);
+    free(kept);
+    free(link);
+    free(file);
+    free(inside);
+}
+
+static void paths_without_a_name_are_refused(void **state)
+{
+    static const char *const bad[] = {"", "/", "//", ".", "..", "a/..", "a/.", "a/../"};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < LEN(bad); i++)
+        assert_int_equal(fs_remove_tree(bad[i], &e), ERR_INVALID);
+}
+
+static void depth_is_no_limit(void **state)
+{
+    char *tree = in(state, "tree");
+    struct err e;
+    assert_int_equal(mkdir(tree, 0700), 0);
+    int fd = open(tree, O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < 900; i++) { /* a path of 4,500 bytes: longer than any call takes */
+        assert_int_equal(mkdirat(fd, "deep", 0700), 0);
+        int next = openat(fd, "deep", O_RDONLY | O_DIRECTORY);
+        assert_true(next >= 0);
+        close(fd);
+        fd = next;
+    }
+    close(fd);
+    assert_int_equal(fs_remove_tree(tree, &e), 0);
+    assert_false(fs_exists(tree));
+    free(tree);
+}
+
+static void names_in_the_way_are_stepped_over(void **state)
+{
+    char *tree = in(state, "tree");
+    struct err e;
+    for (int i = 0; i < 5; i++) {
+        char *taken = mem_printf("%s/.removing-%d/x/y/z", tree, i);
+        fs_mkdirs(taken, 0700, &e);
+        free(taken);
+    }
+    assert_int_equal(fs_remove_tree(tree, &e), 0);
+    assert_false(fs_exists(tree));
+    free(tree);
+}
+
+static void everything_is_written_to_a_pipe(void **state)
+{
+    int fds[2];
+    struct err e;
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(fs_write_all(fds[1], "abc", 3, &e), 0);
+    close(fds[0]);
+    assert_int_equal(fs_write_all(fds[1], "abc", 3, &e), ERR_IO);
+    close(fds[1]);
+}
+
+#define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(what_was_written_is_read),
+        IN_SCRATCH(a_conditional_create_never_replaces),
+        IN_SCRATCH(of_several_creators_one_succeeds),
+        IN_SCRATCH(kills_never_show_half_a_file),
+        IN_SCRATCH(failed_writes_leave_nothing),
+        IN_SCRATCH(reading_has_a_limit_and_wants_a_file),
+        IN_SCRATCH(directories_are_made_with_their_parents),
+        IN_SCRATCH(a_tree_is_removed_but_nothing_it_points_to),
+        cmocka_unit_test(paths_without_a_name_are_refused),
+        IN_SCRATCH(depth_is_no_limit),
+        IN_SCRATCH(names_in_the_way_are_stepped_over),
+        cmocka_unit_test(everything_is_written_to_a_pipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
