@@ -58,6 +58,7 @@ BELAYD = {
 # An agent under the sanitizers, wherever its words go; user data finds it on its PATH.
 AGENT = """\
 #!/bin/sh
+%(agent_prelude)s
 export ASAN_OPTIONS=log_path=%(dir)s/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=%(dir)s/sanitizer
 exec %(build)s/agent/belay-agent "$@"
 """
@@ -79,11 +80,11 @@ class Refused(Exception):
 
 
 class Lab:
-    def __init__(self, cloud=None, pool=None, belayd=None, cloud_prefix=()):
+    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude=""):
         self.cloud_config = {**CLOUD, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
         self.pool = {**POOL, **(pool or {})}
-        self.cloud_prefix = list(cloud_prefix)
+        self.agent_prelude = agent_prelude  # shell, before an agent starts
         self.emulator = None
         self.seen = 0  # the last of belayd's events that was looked at
 
@@ -120,7 +121,8 @@ class Lab:
 
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
-        self.write("bin/belay-agent", AGENT % {"dir": self.dir, "build": BUILD}, 0o755)
+        self.write("bin/belay-agent", AGENT % {
+            "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
         self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
                    % (ACCESS_KEY, SECRET_KEY))
         self.start_emulator()
@@ -134,7 +136,7 @@ class Lab:
             **self.cloud_config, "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
-                [*self.cloud_prefix, BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],
+                [BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
         end = time.monotonic() + WAIT_S
         while not os.path.exists(ports):

@@ -41,7 +41,7 @@ class Reclaim(unittest.TestCase):
         self.assertEqual(shown["job"]["end"], "succeeded")
         self.assertEqual([a["end"] for a in attempts], ["reclaimed", "succeeded"])
         self.assertEqual(shown["job"]["reclaims"], 1)
-        saved = [c for c in shown["checkpoints"] if c["attempt"] == 1][-1]
+        saved = next(c for c in shown["checkpoints"] if c["attempt"] == 1)  # newest first
         self.assertEqual(saved["cause"], "notice")
         self.assertGreaterEqual(saved["progress"], 60)
         self.assertEqual(attempts[1]["restored"], {"attempt": 1, "sequence": saved["sequence"]})

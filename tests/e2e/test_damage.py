@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A checkpoint that rotted in the store: the one before it is used, and that is told."""
+
+import json
+import os
+import unittest
+
+from lab import Lab, undisturbed
+
+STEPS = 250  # of 20 ms
+
+
+class Damage(unittest.TestCase):
+    def run_with_damage(self, l, damage):
+        """Saves three times, loses its machine, and has damage done before it gets another one."""
+        job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
+        l.wait_event(job, "saved", 3)
+        l.cloud([{"refuse": {"action": "RunInstances", "code": "InsufficientInstanceCapacity", "count": 1000}},
+                 {"reclaim": {"instance": l.instance_of(job), "without_notice": True}}])
+        l.wait_event(job, "requeued")
+        kept = l.manifests(job)
+        self.assertEqual(len(kept), 3)
+        damage(l, job, kept)
+        l.cloud({"clear": {}})
+        shown = l.wait_ended(job)
+        self.assertEqual(shown["job"]["end"], "succeeded")
+        self.assertTrue(undisturbed("chain.py", STEPS, 0).endswith(l.log(job).split(" ----\n")[-1]))
+        return shown["attempts"][1], [e for e in l.events(job) if e["kind"] == "damaged"], kept
+
+    def flip(self, path):
+        os.chmod(path, 0o600)
+        with open(path, "r+b") as f:
+            f.seek(os.path.getsize(path) // 2)
+            byte = f.read(1)[0]
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte ^ 1]))
+
+    def flip_content(self, l, job, which):
+        """One byte of one chunk of a checkpoint."""
+        store = l.store_of(job)
+        with open(os.path.join(store, "manifests", "%010d-%010d.json" % which)) as f:
+            chunk = json.load(f)["chunks"][0]["sha256"]
+        self.flip(os.path.join(store, "chunks", "%010d" % which[0], chunk))
+
+    def flip_manifest(self, l, job, which):
+        self.flip(os.path.join(l.store_of(job), "manifests", "%010d-%010d.json" % which))
+
+    def test_damaged_content_falls_back_to_the_one_before(self):
+        with Lab() as l:
+            attempt, told, kept = self.run_with_damage(l, lambda l, job, kept: self.flip_content(l, job, kept[-1]))
+            self.assertEqual([e["a"] for e in told], [1])
+            self.assertEqual((attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2])
+
+    def test_damaged_manifest_falls_back_to_the_one_before(self):
+        with Lab() as l:
+            attempt, told, kept = self.run_with_damage(l, lambda l, job, kept: self.flip_manifest(l, job, kept[-1]))
+            self.assertEqual([e["a"] for e in told], [1])
+            self.assertEqual((attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2])
+
+    def test_nothing_whole_left_starts_from_the_beginning(self):
+        def damage_all(l, job, kept):
+            for which in kept:
+                self.flip_content(l, job, which)
+        with Lab() as l:
+            attempt, told, kept = self.run_with_damage(l, damage_all)
+            self.assertEqual([e["a"] for e in told], [3])
+            self.assertIsNone(attempt["restored"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

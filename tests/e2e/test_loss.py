@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is lost without a word: machines, agents, supervisors, belayd, and the cloud's answers."""
+
+import os
+import re
+import signal
+import unittest
+
+from lab import WAIT_S, Lab, all_gone, command_line, undisturbed
+
+STEPS = 200  # of 20 ms
+
+
+def start(l, steps=STEPS, every_ms=1000, **spec):
+    return l.submit("chain.py", steps, method="coop", every_ms=every_ms, **spec)
+
+
+class Loss(unittest.TestCase):
+    def check_result(self, l, job, steps=STEPS):
+        """The last lines are those of an undisturbed run: every step that counts was done once, on the right state."""
+        shown = l.show(job)
+        self.assertEqual((shown["job"]["state"], shown["job"]["end"], shown["job"]["exit_code"]),
+                         ("ended", "succeeded", 0))
+        pieces = re.split(r"^---- belay: .* ----\n", l.log(job), flags=re.M)
+        expected = undisturbed("chain.py", steps, 0)
+        self.assertTrue(expected.endswith(pieces[-1]), pieces[-1])
+        if len(shown["attempts"]) == 1:
+            self.assertEqual(pieces, [expected])
+        return shown
+
+    def check_resumed(self, shown, attempt):
+        """The attempt resumed at the newest checkpoint of the one before it."""
+        newest = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
+        found = shown["attempts"][attempt - 1]
+        self.assertEqual(found["restored"], {"attempt": attempt - 1, "sequence": newest["sequence"]})
+        self.assertEqual(found["restored_progress"], newest["progress"])
+
+    # ---- machines ----
+
+    def test_machine_that_vanishes_costs_what_was_not_saved(self):
+        with Lab() as l:
+            job = start(l)
+            l.wait_event(job, "saved", 2)
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            self.assertEqual(len(shown["attempts"]), 2)
+            self.assertIn(shown["attempts"][0]["end"], ("node-lost", "reclaimed"))
+            self.check_resumed(shown, 2)
+            self.assertEqual({c["cause"] for c in shown["checkpoints"]}, {"periodic"})
+            self.assertEqual(shown["job"]["reclaims"], 1)
+
+    def test_rebalance_that_comes_to_nothing_saves_and_goes_on(self):
+        with Lab() as l:
+            job = start(l, every_ms=3600000)
+            l.wait_log(job, "^step 20 ")
+            l.cloud({"rebalance": {"instance": l.instance_of(job)}})
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            self.assertEqual(len(shown["attempts"]), 1)
+            self.assertEqual([c["cause"] for c in shown["checkpoints"]], ["rebalance"])
+            self.assertEqual(l.kinds(job).count("notice"), 1)
+
+    # ---- the cloud's answers ----
+
+    def test_refused_capacity_goes_to_the_other_zone(self):
+        with Lab() as l:
+            l.cloud({"capacity": {"zone": "us-east-1a", "type": "m6i.xlarge", "n": 0}})
+            job = start(l, 20)
+            l.wait_ended(job)
+            self.check_result(l, job, 20)
+            ran = [i for i in l.get("/instances?state=all")["instances"] if i["node"]]
+            self.assertEqual([(i["zone"], i["market"]) for i in ran], [("us-east-1b", "spot")])
+
+    def test_refused_capacity_everywhere_goes_on_demand(self):
+        with Lab() as l:
+            for zone in ("us-east-1a", "us-east-1b"):
+                l.cloud({"capacity": {"zone": zone, "type": "m6i.xlarge", "n": 0}})
+            job = start(l, 20)
+            l.wait_ended(job)
+            shown = self.check_result(l, job, 20)
+            ran = [i for i in l.get("/instances?state=all")["instances"] if i["node"]]
+            self.assertEqual([i["market"] for i in ran], ["on-demand"])
+            self.assertEqual(shown["job"]["cost_uusd"], shown["job"]["on_demand_uusd"])
+
+    def test_throttled_calls_are_repeated(self):
+        with Lab() as l:
+            l.cloud({"throttle": {"action": "*", "count": 4}})
+            job = start(l, 20)
+            l.wait_ended(job)
+            self.check_result(l, job, 20)
+            self.assertEqual(l.state()["counts"]["launches"], 1)
+
+    def test_lost_answer_to_a_launch_makes_one_machine(self):
+        for how in ("close", "garbage", "error"):
+            with self.subTest(how), Lab() as l:
+                l.cloud({"drop_reply": {"action": "RunInstances", "count": 2, "how": how}})
+                job = start(l, 20)
+                l.wait_ended(job)
+                self.check_result(l, job, 20)
+                counts = l.state()["counts"]
+                self.assertEqual(counts["launches"], 1)
+                self.assertEqual(counts["replays"], counts["launch_calls"] - 1)
+
+    # ---- belayd ----
+
+    def test_restart_of_belayd_is_not_noticed(self):
+        with Lab() as l:
+            job = start(l)
+            follower = l.start_belay("logs", "-f", str(job))
+            for line in ("^step 20 ", "^step 60 ", "^step 100 "):
+                l.wait_log(job, line)
+                l.kill_belayd()
+                l.up()
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            self.assertEqual(len(shown["attempts"]), 1)
+            self.assertEqual(follower.communicate(timeout=WAIT_S)[0], undisturbed("chain.py", STEPS, 0))
+            self.assertEqual(l.state()["counts"]["launches"], 1)
+
+    def test_what_happens_while_belayd_is_away_is_told_later(self):
+        with Lab() as l:
+            job = start(l, 60)
+            l.wait_log(job, "^step 10 ")
+            l.kill_belayd()
+            program = [p for p in l.processes() if re.search(r"chain\.py 60", command_line(p))]
+            self.assertTrue(all_gone(program, WAIT_S))
+            l.up()
+            l.wait_ended(job)
+            self.assertEqual(len(self.check_result(l, job, 60)["attempts"]), 1)
+
+    def test_checkpoint_of_a_notice_while_belayd_is_away_is_resumed(self):
+        with Lab() as l:
+            job = start(l, every_ms=3600000)
+            l.wait_log(job, "^step 20 ")
+            doomed = l.instance_of(job)
+            l.kill_belayd()
+            l.cloud({"reclaim": {"instance": doomed, "notice_s": 4}})
+            l.wait_cloud(lambda s: [i for i in s["instances"] if i["instance"] == doomed and i["gone_ms"]],
+                         "the machine is gone")
+            saved = l.manifests(job)
+            self.assertEqual(len(saved), 1)
+            l.up()
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            restored = shown["attempts"][-1]["restored"]
+            self.assertEqual((restored["attempt"], restored["sequence"]), saved[0])
+            self.assertEqual(len(shown["attempts"]), 2)
+
+    # ---- agents and supervisors ----
+
+    def test_killed_agent_takes_its_tasks_over_again(self):
+        with Lab() as l:
+            job = start(l)
+            for n in (1, 2):
+                l.wait_event(job, "saved", n)
+                os.kill(l.agents()[0], signal.SIGKILL)
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            self.assertEqual(len(shown["attempts"]), 1)
+            self.assertEqual(l.state()["counts"]["launches"], 1)
+
+    def test_killed_supervisor_ends_the_attempt_and_all_of_it(self):
+        with Lab() as l:
+            job = start(l)
+            l.wait_event(job, "saved")
+            program = [p for p in l.processes() if re.search(r"chain\.py %d" % STEPS, command_line(p))]
+            os.kill(l.supervisors()[0], signal.SIGKILL)
+            self.assertTrue(all_gone(program, WAIT_S))
+            l.wait_ended(job)
+            shown = self.check_result(l, job)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["node-lost", "succeeded"])
+            self.check_resumed(shown, 2)
+
+    def test_agent_that_was_frozen_finds_its_attempt_fenced(self):
+        """Its node counts as lost and the job runs elsewhere; what comes back late is ended and changes nothing."""
+        with Lab() as l:
+            job = start(l, 400)
+            l.wait_event(job, "saved")
+            agent = l.agents()[0]
+            old = [p for p in l.processes() if re.search(r"chain\.py 400", command_line(p))]
+            os.kill(agent, signal.SIGSTOP)
+            l.wait_event(job, "started", 2)
+            os.kill(agent, signal.SIGCONT)
+            self.assertTrue(all_gone(old, WAIT_S))
+            l.wait_ended(job)
+            shown = self.check_result(l, job, 400)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["node-lost", "succeeded"])
+            self.check_resumed(shown, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
