@@ -121,11 +121,14 @@ static void on_fill(void *ctx, struct wire_status *s)
     struct agent *a = ctx;
     s->load_milli = resources_load_milli();
     fill_notice(a, &s->notice);
-    s->attempts = mem_array(WIRE_ATTEMPTS_MAX, sizeof(*s->attempts));
+    size_t told = 0;
+    LIST_FOREACH (&a->tasks, n)
+        told += !task_is_leaving(task_of_link(n));
+    told = told < WIRE_ATTEMPTS_MAX ? told : WIRE_ATTEMPTS_MAX;
+    s->attempts = mem_array(told, sizeof(*s->attempts));
     LIST_FOREACH (&a->tasks, n) {
-        const struct task *t = task_of_link(n);
-        if (!task_is_leaving(t) && s->n_attempts < WIRE_ATTEMPTS_MAX)
-            task_status(t, &s->attempts[s->n_attempts++]);
+        if (s->n_attempts < told && !task_is_leaving(task_of_link(n)))
+            task_status(task_of_link(n), &s->attempts[s->n_attempts++]);
     }
 }
 
@@ -202,14 +205,16 @@ static void stop_all(struct agent *a, const char *text)
     }
 }
 
-/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. */
-static void on_disowned(struct agent *a)
+/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. A reserved node with
+ * a token was deleted to be joined again. */
+static void on_disowned(struct agent *a, const struct err *e)
 {
-    log_error("the cluster does not know this node any more: ending its tasks and the agent");
+    log_error("the cluster does not know this node any more: ending its tasks", log_err(e));
     LIST_FOREACH (&a->tasks, n) {
         task_forget(task_of_link(n));
     }
-    timer_start(a->timers, &a->exit_check, 0);
+    if (config_is_elastic(a->config) || !enroll_refused(&a->enroll))
+        timer_start(a->timers, &a->exit_check, 0);
 }
 
 static void on_exit_check(struct timer *timer, void *ctx)
@@ -226,7 +231,7 @@ static bool on_refused(void *ctx, const struct err *e)
     struct agent *a = ctx;
     if (e->kind == ERR_NOT_FOUND) {
         uplink_stop(&a->link);
-        on_disowned(a);
+        on_disowned(a, e);
         return true;
     }
     if (!enroll_refused(&a->enroll)) {

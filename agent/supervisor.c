@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread, one poll loop, blocking calls only where nothing else is to be done meanwhile (killing).
+ * One thread; what happens while the program runs is in vigil.c.
  *
  *   locked --> started earlier? --yes--> kill the rest, exit.json "lost"
  *                 | no
@@ -21,6 +21,7 @@
 #include "agent/launch.h"
 #include "agent/record.h"
 #include "agent/tools.h"
+#include "agent/vigil.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -29,32 +30,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
 #define KILL_WAIT_MS 10000
-#define CONNECTIONS_MAX 4
-#define LINE_MAX_BYTES 128
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
-#define NEVER INT64_MAX
-
-struct connection {
-    int fd; /* -1: free */
-    char line[LINE_MAX_BYTES];
-    size_t n;
-};
 
 struct supervisor {
     const char *dir, *node;
@@ -65,11 +52,8 @@ struct supervisor {
     struct job_user user;
     struct proc_group *group;
     struct launched launched;
-    int listener, signals;
-    struct connection connections[CONNECTIONS_MAX];
-    int64_t limit_at, term_at, kill_at; /* mono ms */
+    struct vigil vigil;
     struct task_exit exit;
-    bool ended;
 };
 
 static int64_t now_ms(void)
@@ -155,161 +139,14 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
     }
 }
 
-static void on_report(struct supervisor *s)
+static void note_report(struct supervisor *s, const struct launch_report *r)
 {
-    struct launch_report r;
-    ssize_t n = read(s->launched.report, &r, sizeof(r));
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n == (ssize_t)sizeof(r) && r.step != LAUNCH_ENDED)
-        note_no_exec(s, &r);
+    s->exit.cause = s->vigil.cause;
+    STR_COPY(s->exit.text, s->vigil.text);
+    if (r->step == LAUNCH_ENDED)
+        note_status(&s->exit, r->value);
     else
-        note_status(&s->exit, n == (ssize_t)sizeof(r) ? r.value : SIGKILL); /* the init was killed with it */
-    s->ended = true;
-}
-
-/* ---- stopping ---- */
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static void stop(struct supervisor *s, enum exit_cause cause, int64_t delay_ms, int64_t grace_ms)
-{
-    int64_t term_at = now_ms() + delay_ms;
-    if (s->exit.cause == EXIT_BY_ITSELF)
-        s->exit.cause = cause;
-    if (s->term_at != INT64_MIN)
-        s->term_at = earlier(s->term_at, term_at);
-    s->kill_at = earlier(s->kill_at, term_at + grace_ms);
-}
-
-static void check_times(struct supervisor *s)
-{
-    int64_t now = now_ms();
-    if (now >= s->limit_at) {
-        char limit[32];
-        time_format_duration(s->task->time_limit_ms, limit, sizeof(limit));
-        if (s->exit.cause == EXIT_BY_ITSELF)
-            describe(&s->exit, "it ran longer than its time limit of %s", limit);
-        s->limit_at = NEVER;
-        stop(s, EXIT_TIMEOUT, 0, s->task->kill_wait_ms);
-    }
-    if (s->term_at != INT64_MIN && now >= s->term_at) {
-        s->term_at = INT64_MIN; /* sent */
-        proc_group_signal(s->group, SIGTERM);
-        proc_group_signal(s->group, SIGCONT);
-    }
-    if (now >= s->kill_at) {
-        s->kill_at = NEVER;
-        kill_rest(s);
-    }
-}
-
-static int poll_timeout(const struct supervisor *s)
-{
-    int64_t at = earlier(s->limit_at, s->kill_at);
-    if (s->term_at != INT64_MIN)
-        at = earlier(at, s->term_at);
-    int64_t left = at == NEVER ? -1 : at - now_ms();
-    if (at != NEVER && left < 0)
-        left = 0;
-    return left > 3600000 ? 3600000 : (int)left;
-}
-
-/* ---- commands ---- */
-
-static void obey(struct supervisor *s, int fd, const char *line)
-{
-    long long a, b;
-    char answer[32] = "ok\n";
-    if (sscanf(line, "signal %lld", &a) == 1 && a >= 1 && a <= 64) {
-        snprintf(answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(s->group, (int)a));
-    } else if (sscanf(line, "terminate %lld %lld", &a, &b) == 2 && a >= 0 && b >= 0) {
-        stop(s, EXIT_STOPPED, a, b);
-    } else if (strcmp(line, "kill") == 0) {
-        stop(s, EXIT_STOPPED, 0, 0);
-    } else {
-        snprintf(answer, sizeof(answer), "unknown\n");
-    }
-    if (send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        log_debug("an answer did not reach the agent");
-}
-
-static void drop(struct connection *c)
-{
-    close(c->fd);
-    *c = (struct connection){.fd = -1};
-}
-
-static void on_input(struct supervisor *s, struct connection *c)
-{
-    ssize_t n = recv(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        drop(c);
-        return;
-    }
-    c->n += (size_t)n;
-    for (char *end; (end = memchr(c->line, '\n', c->n));) {
-        *end = '\0';
-        obey(s, c->fd, c->line);
-        size_t used = (size_t)(end - c->line) + 1;
-        memmove(c->line, end + 1, c->n - used);
-        c->n -= used;
-    }
-    if (c->n == sizeof(c->line))
-        drop(c);
-}
-
-/* The newest connection is the living agent's: an older one makes room. */
-static void on_connect(struct supervisor *s)
-{
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
-        return;
-    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-        if (s->connections[i].fd < 0) {
-            s->connections[i] = (struct connection){.fd = fd};
-            return;
-        }
-    drop(&s->connections[0]);
-    s->connections[0].fd = fd;
-}
-
-static void on_signal(struct supervisor *s)
-{
-    struct signalfd_siginfo info;
-    if (read(s->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
-        return;
-    if (s->exit.cause == EXIT_BY_ITSELF)
-        describe(&s->exit, "its node was shut down");
-    stop(s, EXIT_SHUTDOWN, 0, s->task->kill_wait_ms);
-}
-
-static void wait_for_end(struct supervisor *s)
-{
-    while (!s->ended) {
-        struct pollfd p[3 + CONNECTIONS_MAX] = {{.fd = s->launched.report, .events = POLLIN},
-            {.fd = s->listener, .events = POLLIN}, {.fd = s->signals, .events = POLLIN}};
-        for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-            p[3 + i] = (struct pollfd){.fd = s->connections[i].fd, .events = POLLIN};
-        if (poll(p, 3 + CONNECTIONS_MAX, poll_timeout(s)) > 0) {
-            if (p[0].revents)
-                on_report(s);
-            for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-                if (p[3 + i].revents)
-                    on_input(s, &s->connections[i]);
-            if (p[1].revents)
-                on_connect(s);
-            if (p[2].revents)
-                on_signal(s);
-        }
-        if (!s->ended)
-            check_times(s);
-    }
+        note_no_exec(s, r);
 }
 
 /* ---- the start ---- */
@@ -327,33 +164,6 @@ static int take_lock(struct err *e)
         nanosleep(&pause, NULL);
     }
     return 0;
-}
-
-static int open_listener(struct supervisor *s, struct err *e)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "ctl.sock"};
-    unlink(a.sun_path);
-    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t old = umask(0177);
-    int rc = s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-                     listen(s->listener, CONNECTIONS_MAX) < 0
-                 ? err_errno(e, errno, "listening on ctl.sock")
-                 : 0;
-    umask(old);
-    return rc;
-}
-
-static int open_signals(struct supervisor *s, struct err *e)
-{
-    sigset_t set;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return s->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
 }
 
 /* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them
@@ -446,8 +256,6 @@ static int start_program(struct supervisor *s, struct err *e)
     if (!rc && write(s->launched.gate, "g", 1) != 1)
         rc = err_errno(e, errno, "opening the gate for the program");
     close(s->launched.gate);
-    if (s->task->time_limit_ms > 0)
-        s->limit_at = now_ms() + s->task->time_limit_ms;
     return rc;
 }
 
@@ -479,6 +287,17 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
+static void keep_vigil(struct supervisor *s)
+{
+    s->vigil.group = s->group;
+    s->vigil.report = s->launched.report;
+    s->vigil.time_limit_ms = s->task->time_limit_ms;
+    s->vigil.kill_wait_ms = s->task->kill_wait_ms;
+    tell_agent(s, "ok\n");
+    struct launch_report report = vigil_keep(&s->vigil);
+    note_report(s, &report);
+}
+
 static int run(struct supervisor *s, struct err *e)
 {
     int rc = take_lock(e);
@@ -495,16 +314,13 @@ static int run(struct supervisor *s, struct err *e)
     if (!rc)
         rc = write_pid(e);
     if (!rc)
-        rc = open_signals(s, e);
+        rc = vigil_open(&s->vigil, e);
     if (!rc)
         rc = open_group(s, e);
     if (!rc)
-        rc = open_listener(s, e);
-    if (!rc)
         rc = start_program(s, e);
     if (!rc) {
-        tell_agent(s, "ok\n");
-        wait_for_end(s);
+        keep_vigil(s);
     } else {
         s->exit.cause = EXIT_NO_EXEC;
         s->exit.code = 126;
@@ -518,20 +334,11 @@ static int run(struct supervisor *s, struct err *e)
 
 int supervisor_main(const char *dir, const char *node)
 {
-    struct supervisor s = {.dir = dir,
-        .node = node,
-        .handshake = SUPERVISOR_HANDSHAKE_FD,
-        .listener = -1,
-        .signals = -1,
-        .limit_at = NEVER,
-        .term_at = NEVER,
-        .kill_at = NEVER};
+    struct supervisor s = {.dir = dir, .node = node, .handshake = SUPERVISOR_HANDSHAKE_FD};
     struct err e;
     int rc = 0;
     fcntl(s.handshake, F_SETFD, FD_CLOEXEC);
     close_range(SUPERVISOR_HANDSHAKE_FD + 1, ~0U, 0);
-    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-        s.connections[i].fd = -1;
     if (chdir(dir) < 0)
         rc = err_errno(&e, errno, "entering %s", dir);
     else

@@ -86,6 +86,10 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     slot->call = NULL;
     if (!u->running)
         return;
+    if (failed && failed->kind == ERR_CANCELLED) { /* of before a stop and a new start */
+        pump(u);
+        return;
+    }
     int rc = peer_check(failed, reply, &e);
     if (!rc)
         rc = wire_desired_decode(buf_str(&reply->body), reply->body.len, &d, &e);

@@ -191,9 +191,9 @@ static void an_expired_certificate_without_a_token_is_told(void **state)
     free(path);
 }
 
-static void a_node_that_its_cluster_does_not_know_ends(void **state)
+static void an_instance_that_its_cluster_does_not_know_ends(void **state)
 {
-    struct world *w = world_create(state, "token: t\n");
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
     world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
@@ -202,6 +202,26 @@ static void a_node_that_its_cluster_does_not_know_ends(void **state)
     assert_int_equal(world_wait_agent(w), 3);
     w->status.n_attempts = 0;
     assert_true(is_forgotten(w, 1));
+}
+
+static bool is_known(struct world *w, int64_t unused)
+{
+    (void)unused;
+    w->disown = w->n_joins < 2;
+    return !w->disown && w->parked;
+}
+
+static void a_reserved_node_that_was_deleted_joins_again_without_its_tasks(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    world_forget(w, 1);
+    w->disown = true;
+    world_go(w);
+    world_until(w, is_known, 0, "the node joins again");
+    world_until(w, is_forgotten, 1, "its tasks are gone");
 }
 
 static void the_instance_s_identity_goes_into_the_join(void **state)
@@ -226,7 +246,8 @@ int main(void)
         world_test(a_certificate_is_renewed_before_it_ends),
         world_test(an_expired_certificate_leads_to_another_join),
         world_test(an_expired_certificate_without_a_token_is_told),
-        world_test(a_node_that_its_cluster_does_not_know_ends),
+        world_test(an_instance_that_its_cluster_does_not_know_ends),
+        world_test(a_reserved_node_that_was_deleted_joins_again_without_its_tasks),
         world_test(the_instance_s_identity_goes_into_the_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

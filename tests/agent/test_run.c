@@ -174,9 +174,8 @@ static bool is_gone(struct world *w, int64_t pid)
     return proc_start_ticks((pid_t)pid) == 0;
 }
 
-static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
+static void leave_a_daemon(struct world *w)
 {
-    struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1,
         "#!/bin/sh\n"
         "cd \"$BELAY_CHECKPOINT_DIR\"\n"
@@ -190,6 +189,18 @@ static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
     int64_t pid = atoll(world_output(w, 1));
     assert_true(pid > 1);
     world_until(w, is_gone, pid, "the daemon is dead");
+}
+
+static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
+{
+    leave_a_daemon(world_create(state, "token: t\n"));
+}
+
+static void what_a_script_leaves_running_is_killed_without_cgroups_too(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_be_nobody(w);
+    leave_a_daemon(w);
 }
 
 static bool is_large(struct world *w, int64_t job)
@@ -238,6 +249,7 @@ int main(void)
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
         world_test(what_cannot_start_says_why),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),
+        world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
         world_test(much_output_is_shipped_while_the_program_runs),
         world_test(a_job_of_another_user_runs_as_that_user),
     };

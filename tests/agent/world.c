@@ -368,6 +368,18 @@ static void exec_agent(struct world *w)
     _exit(126);
 }
 
+void world_be_nobody(struct world *w)
+{
+    char *node = mem_printf("%s/node", w->dir);
+    if (geteuid() == 0) {
+        w->uid = 65534;
+        mkdir(node, 0700);
+        assert_int_equal(chown(node, w->uid, w->uid), 0);
+        assert_int_equal(chown(w->config, w->uid, w->uid), 0);
+    }
+    free(node);
+}
+
 void world_start_agent(struct world *w)
 {
     if (!getenv("BELAY_AGENT"))

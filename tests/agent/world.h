@@ -59,6 +59,7 @@ struct world *world_create(void **state, const char *extra_config);
 int world_teardown(void **state); /* ends every task and the agent, also after a failure */
 #define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
 
+void world_be_nobody(struct world *w); /* the agent to come is not root: it has no cgroups */
 void world_start_agent(struct world *w);
 void world_kill_agent(struct world *w, int signum); /* and waits for its end */
 int world_wait_agent(struct world *w);              /* until it ends by itself; its exit code */

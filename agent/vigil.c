@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One poll loop. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
+ * the machine's shutdown) can only bring them nearer. The first that wants one is the cause.
+ */
+#include "agent/vigil.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NEVER INT64_MAX
+#define KILL_WAIT_MS 10000
+#define SLEEP_MAX_MS 3600000
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- stopping ---- */
+
+static void stop(struct vigil *v, enum exit_cause cause, const char *text, int64_t delay_ms, int64_t grace_ms)
+{
+    int64_t term_at = now_ms() + delay_ms;
+    if (v->cause == EXIT_BY_ITSELF) {
+        v->cause = cause;
+        STR_COPY(v->text, text);
+    }
+    if (!v->term_sent)
+        v->term_at = earlier(v->term_at, term_at);
+    v->kill_at = earlier(v->kill_at, term_at + grace_ms);
+}
+
+static void on_limit(struct vigil *v)
+{
+    char limit[32], text[96];
+    time_format_duration(v->time_limit_ms, limit, sizeof(limit));
+    snprintf(text, sizeof(text), "it ran longer than its time limit of %s", limit);
+    v->limit_at = NEVER;
+    stop(v, EXIT_TIMEOUT, text, 0, v->kill_wait_ms);
+}
+
+/* What is stopped (SIGSTOP) could not act on a SIGTERM. */
+static void terminate(struct vigil *v)
+{
+    v->term_sent = true;
+    v->term_at = NEVER;
+    proc_group_signal(v->group, SIGTERM);
+    proc_group_signal(v->group, SIGCONT);
+}
+
+static void check_times(struct vigil *v)
+{
+    struct err e;
+    if (now_ms() >= v->limit_at)
+        on_limit(v);
+    if (now_ms() >= v->term_at)
+        terminate(v);
+    if (now_ms() < v->kill_at)
+        return;
+    v->kill_at = NEVER;
+    if (proc_group_kill_all(v->group, 0, KILL_WAIT_MS, &e))
+        log_error("a task does not die", log_err(&e));
+}
+
+static int poll_timeout(const struct vigil *v)
+{
+    int64_t at = earlier(v->limit_at, earlier(v->term_at, v->kill_at));
+    int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
+    return left < 0 ? 0 : left > SLEEP_MAX_MS ? SLEEP_MAX_MS : (int)left;
+}
+
+/* ---- commands ---- */
+
+static void obey(struct vigil *v, int fd, const char *line)
+{
+    long long a, b;
+    char answer[32] = "ok\n";
+    if (sscanf(line, "signal %lld", &a) == 1 && a >= 1 && a <= 64)
+        snprintf(answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(v->group, (int)a));
+    else if (sscanf(line, "terminate %lld %lld", &a, &b) == 2 && a >= 0 && b >= 0)
+        stop(v, EXIT_STOPPED, "", a, b);
+    else if (strcmp(line, "kill") == 0)
+        stop(v, EXIT_STOPPED, "", 0, 0);
+    else
+        snprintf(answer, sizeof(answer), "unknown\n");
+    if (send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        log_debug("an answer did not reach the agent");
+}
+
+static void drop(struct vigil_connection *c)
+{
+    close(c->fd);
+    *c = (struct vigil_connection){.fd = -1};
+}
+
+static void on_input(struct vigil *v, struct vigil_connection *c)
+{
+    ssize_t n = recv(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        drop(c);
+        return;
+    }
+    c->n += (size_t)n;
+    for (char *end; (end = memchr(c->line, '\n', c->n));) {
+        *end = '\0';
+        obey(v, c->fd, c->line);
+        size_t used = (size_t)(end - c->line) + 1;
+        memmove(c->line, end + 1, c->n - used);
+        c->n -= used;
+    }
+    if (c->n == sizeof(c->line))
+        drop(c);
+}
+
+/* The newest connection is the living agent's: an older one makes room. */
+static void on_connect(struct vigil *v)
+{
+    int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+        if (v->connections[i].fd < 0) {
+            v->connections[i] = (struct vigil_connection){.fd = fd};
+            return;
+        }
+    drop(&v->connections[0]);
+    v->connections[0].fd = fd;
+}
+
+static void on_signal(struct vigil *v)
+{
+    struct signalfd_siginfo info;
+    if (read(v->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        stop(v, EXIT_SHUTDOWN, "its node was shut down", 0, v->kill_wait_ms);
+}
+
+/* ---- */
+
+static int open_listener(struct vigil *v, struct err *e)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "ctl.sock"};
+    unlink(a.sun_path);
+    v->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t old = umask(0177);
+    bool bad = v->listener < 0 || bind(v->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+               listen(v->listener, VIGIL_CONNECTIONS) < 0;
+    int rc = bad ? err_errno(e, errno, "listening on ctl.sock") : 0;
+    umask(old);
+    return rc;
+}
+
+static int open_signals(struct vigil *v, struct err *e)
+{
+    sigset_t set;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return v->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
+}
+
+int vigil_open(struct vigil *v, struct err *e)
+{
+    int rc = open_listener(v, e);
+    return rc ? rc : open_signals(v, e);
+}
+
+static void turn(struct vigil *v, const struct pollfd *p)
+{
+    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+        if (p[3 + i].revents)
+            on_input(v, &v->connections[i]);
+    if (p[1].revents)
+        on_connect(v);
+    if (p[2].revents)
+        on_signal(v);
+}
+
+/* The pipe's end without a report: the init was killed, and with it surely the program. */
+static bool is_reported(struct vigil *v, struct launch_report *ret_report)
+{
+    ssize_t n = read(v->report, ret_report, sizeof(*ret_report));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n != (ssize_t)sizeof(*ret_report))
+        *ret_report = (struct launch_report){.step = LAUNCH_ENDED, .value = SIGKILL};
+    return true;
+}
+
+struct launch_report vigil_keep(struct vigil *v)
+{
+    struct launch_report report;
+    v->limit_at = v->time_limit_ms > 0 ? now_ms() + v->time_limit_ms : NEVER;
+    v->term_at = v->kill_at = NEVER;
+    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+        v->connections[i].fd = -1;
+    for (;;) {
+        struct pollfd p[3 + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
+            {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN}};
+        for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+            p[3 + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
+        if (poll(p, 3 + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
+            turn(v, p);
+        if (p[0].revents && is_reported(v, &report))
+            return report;
+        check_times(v);
+    }
+}

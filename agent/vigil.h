@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a supervisor does while its program runs: takes the agent's commands (supervisor.h), enforces the time
+ * limit, passes a shutdown of the machine on, waits for the program's end.
+ */
+#ifndef BELAY_AGENT_VIGIL_H
+#define BELAY_AGENT_VIGIL_H
+
+#include "agent/launch.h"
+#include "agent/record.h"
+#include "base/uv/proc.h"
+
+#define VIGIL_CONNECTIONS 4
+#define VIGIL_LINE_BYTES 128
+
+struct vigil_connection {
+    int fd; /* -1: free */
+    char line[VIGIL_LINE_BYTES];
+    size_t n;
+};
+
+struct vigil {
+    int listener, signals; /* from vigil_open */
+    /* to be filled by the caller before vigil_keep */
+    struct proc_group *group;
+    int report;            /* of the launch */
+    int64_t time_limit_ms; /* 0: none */
+    int64_t kill_wait_ms;
+    /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
+    enum exit_cause cause;
+    char text[128];
+    /* private */
+    struct vigil_connection connections[VIGIL_CONNECTIONS];
+    int64_t limit_at, term_at, kill_at; /* mono ms; VIGIL_NEVER */
+    bool term_sent;
+};
+
+/* Listens on ctl.sock in the working directory and takes over SIGTERM. */
+int vigil_open(struct vigil *v, struct err *e);
+
+/* Until the program has ended; the report then is LAUNCH_ENDED or why it could not start. */
+struct launch_report vigil_keep(struct vigil *v);
+
+#endif
