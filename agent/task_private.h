@@ -81,6 +81,7 @@ struct task {
     struct timer again;    /* nobody handled the signal yet; a save failed */
     struct timer deadline; /* for the program's answer to a stop */
     struct timer retry;    /* of preparing */
+    struct timer leave;    /* for what its removal waits for */
     struct mono hard_at;   /* with a reclaim: when all must be over; MONO_NONE */
     struct mono prepare_until;
     int tries;
@@ -92,7 +93,15 @@ struct task {
     struct task_exit exit;
 };
 
+/* task_start.c calls these once; each fills the timers of its file */
+void task_init(struct task *t);
+void task_notice_init(struct task *t);
+void task_saves_init(struct task *t);
+
 /* task.c */
+void task_log(const struct task *t, const char *what, const struct err *e);
+void task_changed(struct task *t); /* belayd should know */
+void task_remove(struct task *t);
 void task_move(struct task *t, enum wire_phase to); /* harmless when it is there already */
 void task_persist(struct task *t);
 void task_stop(struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms);
@@ -100,11 +109,13 @@ void task_finish(
     struct task *t); /* the program has ended: saves what is to be saved, then ends the attempt */
 void task_end(struct task *t, const char *end, int64_t code, const char *text);
 
+/* task_notice.c */
+void task_put_notice(struct task *t); /* into its file, if there is one */
+
 /* task_save.c */
 bool task_saves(const struct task *t); /* takes part in checkpoints */
 /* end NULL: the task goes on after it. */
 void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text);
-void task_saves_init(struct task *t);
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
 void task_pump_saves(struct task *t);

@@ -94,6 +94,11 @@ static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
     assert_string_equal(world_told(w, 1)->text, "exit code 7");
 }
 
+static bool has_got_term(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "TERM") != NULL;
+}
+
 static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -105,8 +110,7 @@ static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
     a->want = WIRE_STOP;
     STR_COPY(a->reason, "evicted");
     world_go(w);
-    while (!strstr(world_output(w, 1), "TERM"))
-        uv_run(&w->loop, UV_RUN_ONCE);
+    world_until(w, has_got_term, 1, "the program has got its SIGTERM");
     world_kill_agent(w, SIGKILL);
     a->want = WIRE_RUN; /* as if belayd had not got to saying it again */
     world_start_agent(w);

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an attempt comes to run on this node: made on belayd's wish or taken over from an earlier agent,
+ * prepared (its directory, its checkpoint restored), given to a supervisor.
+ */
+#include "agent/task_private.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PREPARE_MS 300000 /* how long a store that cannot be reached is tried */
+#define RETRY_BASE_MS 1000
+#define RETRY_CAP_MS 30000
+
+static void prepare(struct task *t);
+
+static void note_start(struct task *t)
+{
+    struct task_start start;
+    struct err e;
+    char *path = mem_printf("%s/start.json", t->dir);
+    if (record_read_start(path, &start, &e) == 0)
+        t->state.told.started_at = start.started_at;
+    free(path);
+}
+
+static void on_ended(void *ctx, const struct err *e)
+{
+    struct task *t = ctx;
+    char *path = mem_printf("%s/exit.json", t->dir);
+    struct err why;
+    int rc = e ? e->kind : record_read_exit(path, &t->exit, &why);
+    free(path);
+    t->is_up = false;
+    t->exited = true;
+    note_start(t);
+    task_saves_end(t);
+    if (rc) {
+        task_log(t, "how a task ended is not known", e ? e : &why);
+        t->exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
+        STR_COPY(t->exit.text, e ? e->text : why.text);
+    }
+    task_finish(t);
+}
+
+/* ---- running ---- */
+
+static void on_up(void *ctx)
+{
+    struct task *t = ctx;
+    t->is_up = true;
+    note_start(t);
+    if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING)
+        task_move(t, WIRE_RUNNING);
+    task_saves_begin(t);
+    if (t->killing)
+        keeper_kill(&t->keeper);
+    else if (*t->state.stop)
+        task_stop(t, t->state.stop, t->state.stop_text, 0, t->spec->kill_wait_ms);
+    task_changed(t);
+}
+
+static void on_signalled(void *ctx, int count)
+{
+    task_signalled(ctx, count);
+}
+
+static void open_control(struct task *t)
+{
+    char *path = mem_printf("%s/control", t->dir);
+    if (t->control_fd < 0)
+        t->control_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    free(path);
+}
+
+static void start_keeper(struct task *t)
+{
+    const struct task_room *r = t->room;
+    open_control(t);
+    task_put_notice(t);
+    t->keeper = (struct keeper){.loop = r->loop,
+        .timers = r->timers,
+        .dir = t->dir,
+        .node = r->peer->id->node.name,
+        .up = on_up,
+        .signalled = on_signalled,
+        .ended = on_ended,
+        .ctx = t};
+    keeper_start(&t->keeper);
+}
+
+static void on_flushed(void *ctx)
+{
+    task_remove(ctx);
+}
+
+static void start_ship(struct task *t, bool is_new)
+{
+    const struct task_room *r = t->room;
+    t->ship = (struct ship){.loop = r->loop,
+        .timers = r->timers,
+        .prng = r->prng,
+        .peer = r->peer,
+        .job = t->job,
+        .attempt = t->attempt,
+        .path = t->output_path,
+        .flushed = on_flushed,
+        .ctx = t};
+    ship_start(&t->ship, is_new);
+}
+
+/* ---- preparing ---- */
+
+static void prepare_failed(struct task *t)
+{
+    const struct err *e = &t->work.e;
+    if (t->killing || *t->state.stop) {
+        task_end(t, t->state.stop, 0, t->state.stop_text);
+    } else if (t->work.rc == ERR_CONFIG) {
+        task_end(t, "failed", 126, e->text);
+    } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {
+        task_end(t, "node-lost", 0, e->text);
+    } else {
+        task_log(t, "an attempt could not be prepared, trying again", e);
+        timer_start(t->room->timers, &t->retry,
+            prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+    }
+}
+
+static void note_restored(struct task *t)
+{
+    const struct ckpt_restored *r = &t->work.restored;
+    struct wire_attempt_status *told = &t->state.told;
+    told->restored_attempt = r->id.attempt;
+    told->restored_sequence = r->id.sequence;
+    told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
+    told->restore_ms = r->stats.took_ms;
+    told->damaged = r->damaged;
+    if (r->damaged)
+        log_warn("damaged checkpoints were set aside", log_i("job", t->job), log_i("number", r->damaged),
+            log_s("why", r->damage));
+}
+
+static void on_prepared(struct task *t)
+{
+    if (t->killing || t->work.rc || *t->state.stop) {
+        prepare_failed(t);
+        return;
+    }
+    note_restored(t);
+    t->state.prepared = true;
+    task_persist(t);
+    start_ship(t, true);
+    start_keeper(t);
+}
+
+static void prepare(struct task *t)
+{
+    if (task_saves(t))
+        task_move(t, WIRE_RESTORING);
+    task_work_start(t, WORK_PREPARE, on_prepared);
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    if (*t->state.stop || t->killing)
+        prepare_failed(t);
+    else
+        prepare(t);
+}
+
+/* ---- making one ---- */
+
+static struct task *make(const struct task_room *room, int64_t job, int64_t attempt)
+{
+    struct task *t = mem_alloc(sizeof(*t));
+    t->room = room;
+    t->job = job;
+    t->attempt = attempt;
+    t->control_fd = -1;
+    t->keeper.dirfd = -1;
+    t->hard_at = MONO_NONE;
+    t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
+    t->own.n_attempts = 1;
+    t->spec = &t->own.attempts[0];
+    record_init_state(&t->state, job, attempt);
+    timer_init(&t->retry, on_retry, t);
+    task_init(t);
+    task_notice_init(t);
+    task_saves_init(t);
+    return t;
+}
+
+static void set_paths(struct task *t)
+{
+    t->dir = mem_printf("%s/%lld-%lld", t->room->dir, (long long)t->job, (long long)t->attempt);
+    t->checkpoint_dir = mem_printf("%s/checkpoint", t->dir);
+    t->output_path = mem_printf("%s/output.log", t->dir);
+    t->state_path = mem_printf("%s/state.json", t->dir);
+    t->ship.path = t->output_path;
+}
+
+/* The texts change hands by a round trip over the wire's own format, so that what is kept is what would be
+ * read. */
+static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
+{
+    struct wire_desired_attempt one = *d;
+    struct wire_desired whole = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
+    struct buf text = {0};
+    struct err e;
+    wire_desired_encode(&whole, &text);
+    wire_desired_deinit(&t->own);
+    int rc = wire_desired_decode(text.data, text.len, &t->own, &e);
+    assert(rc == 0);
+    t->spec = &t->own.attempts[0];
+    buf_deinit(&text);
+}
+
+static struct task *make_ended(
+    const struct task_room *room, const struct wire_desired_attempt *d, const char *end, const char *text)
+{
+    struct task *t = make(room, d->job, d->attempt);
+    t->phase = WIRE_ENDED;
+    STR_COPY(t->state.told.end, end);
+    STR_COPY(t->state.told.text, text);
+    return t;
+}
+
+struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d)
+{
+    if (d->want != WIRE_RUN)
+        return make_ended(room, d, *d->reason ? d->reason : "user", "it had not started");
+    if (!d->script)
+        return make_ended(room, d, "node-lost", "its node has no trace of it any more");
+    if (room->notice->kind == NOTICE_RECLAIM)
+        return make_ended(room, d, "reclaimed", "its node was being reclaimed before it started");
+    struct task *t = make(room, d->job, d->attempt);
+    copy_spec(t, d);
+    set_paths(t);
+    t->prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
+    log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));
+    prepare(t);
+    return t;
+}
+
+/* ---- taking one over ---- */
+
+/* A save that the agent before began may have been stored: then it has to be told. */
+static void on_found(struct task *t)
+{
+    t->state.saving = false;
+    if (t->work.rc == 0 && t->work.found.sequence > 0) {
+        struct wire_attempt_status *told = &t->state.told;
+        if (!told->checkpoints)
+            told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+        if (told->n_checkpoints < WIRE_CHECKPOINTS_MAX) {
+            told->checkpoints[told->n_checkpoints] = t->work.found;
+            STR_COPY(told->checkpoints[told->n_checkpoints++].cause, "program");
+        }
+        t->state.last_saved_at = t->work.found.saved_at;
+    }
+    task_persist(t);
+    start_keeper(t);
+    task_changed(t);
+}
+
+static void resume(struct task *t)
+{
+    log_info("attempt taken over", log_i("job", t->job), log_i("attempt", t->attempt));
+    if (*t->state.told.end) {
+        t->phase = WIRE_ENDED;
+        t->exited = true;
+        start_ship(t, false);
+    } else if (!t->state.prepared) {
+        t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
+        prepare(t);
+    } else {
+        t->phase = WIRE_RUNNING;
+        start_ship(t, false);
+        if (t->state.saving && task_saves(t)) {
+            t->work.sequence = t->state.sequence;
+            task_work_start(t, WORK_FIND, on_found);
+        } else {
+            start_keeper(t);
+        }
+    }
+}
+
+/* Checkpoints are kept in an array of full size, so that more can be added. */
+static void grow_checkpoints(struct wire_attempt_status *told)
+{
+    if (told->checkpoints)
+        told->checkpoints = mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+}
+
+static int read_records(struct task *t, struct err *e)
+{
+    struct task_state state;
+    struct wire_desired spec;
+    char *path = mem_printf("%s/spec.json", t->dir);
+    int rc = record_read_spec(path, &spec, e);
+    free(path);
+    if (rc)
+        return rc;
+    wire_desired_deinit(&t->own);
+    t->own = spec;
+    t->spec = &t->own.attempts[0];
+    rc = record_read_state(t->state_path, &state, e);
+    if (!rc) {
+        grow_checkpoints(&state.told);
+        t->state = state;
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+struct task *task_adopt(const struct task_room *room, const char *name)
+{
+    long long job, attempt;
+    int used = 0;
+    struct err e;
+    if (sscanf(name, "%lld-%lld%n", &job, &attempt, &used) != 2 || name[used] || job < 1 || attempt < 1)
+        return NULL;
+    struct task *t = make(room, job, attempt);
+    set_paths(t);
+    int rc = read_records(t, &e);
+    if (rc == ERR_NOT_FOUND) { /* not even begun */
+        fs_remove_tree(t->dir, &e);
+        task_free(t);
+        return NULL;
+    }
+    if (rc) {
+        task_log(t, "what is known of a task is damaged", &e);
+        t->phase = WIRE_RUNNING;
+        STR_COPY(t->state.stop, "node-lost");
+        STR_COPY(t->state.stop_text, e.text);
+        start_keeper(t);
+    } else {
+        resume(t);
+    }
+    return t;
+}
