@@ -22,9 +22,11 @@ static int look_up(const char *name, struct passwd *pw, char *text, struct err *
             "the user \"%s\" does not exist on this node: create it here, or submit as a user that does",
             name);
     if (!found) { /* a container without a passwd entry for us */
-        static char home[] = "/", shell[] = "/bin/sh", self[] = "belay";
-        *pw = (struct passwd){
-            .pw_name = self, .pw_dir = home, .pw_shell = shell, .pw_uid = geteuid(), .pw_gid = getegid()};
+        *pw = (struct passwd){.pw_name = (char *)"belay",
+            .pw_dir = (char *)"/",
+            .pw_shell = (char *)"/bin/sh",
+            .pw_uid = geteuid(),
+            .pw_gid = getegid()};
     }
     return 0;
 }

@@ -61,7 +61,7 @@ static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *re
 void time_format_iso(struct wall w, char out[TIME_ISO_MAX])
 {
     if (w.ms < 0 || w.ms >= WALL_END_MS) {
-        strcpy(out, "-");
+        snprintf(out, TIME_ISO_MAX, "-");
         return;
     }
     int year, month, day, in_day = (int)(w.ms % DAY_MS), ms = in_day % 1000, s = in_day / 1000;

@@ -6,8 +6,7 @@
 #ifndef BELAY_CLI_DIRECTIVES_H
 #define BELAY_CLI_DIRECTIVES_H
 
-#include "base/err.h"
-#include <jansson.h>
+#include "base/json.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -12,9 +12,8 @@
 #ifndef BELAY_DB_DB_H
 #define BELAY_DB_DB_H
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "scheduler/core/model.h"
-#include <jansson.h>
 
 #define DB_SCHEMA_VERSION 1
 

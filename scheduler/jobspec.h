@@ -6,8 +6,8 @@
 #ifndef BELAY_SCHEDULER_JOBSPEC_H
 #define BELAY_SCHEDULER_JOBSPEC_H
 
+#include "base/json.h"
 #include "scheduler/core/types.h"
-#include <jansson.h>
 
 #define JOBSPEC_BYTES_MAX (2u << 20)
 #define JOBSPEC_SCRIPT_MAX (1u << 20)

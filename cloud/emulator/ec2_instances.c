@@ -87,7 +87,7 @@ static bool filter_selects(const struct ec2_filter *f, const struct instance *i)
 static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
 {
     static const struct reservation no_reservation;
-    static struct market_pool no_pool;
+    struct market_pool no_pool = {0};
     const struct instance none = {.reservation = &no_reservation, .pool = &no_pool};
     char scratch[16];
     for (size_t k = 0; k < fs->n; k++) {
