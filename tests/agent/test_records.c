@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A task's records, its environment, its states.
+ */
+#include "agent/env.h"
+#include "agent/record.h"
+#include "agent/task.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static int make_dir(void **state)
+{
+    char *dir = mem_strdup("/tmp/belay-records-XXXXXX");
+    *state = dir;
+    return mkdtemp(dir) ? chdir(dir) : -1;
+}
+
+static int leave_dir(void **state)
+{
+    struct err e;
+    int rc = chdir("/");
+    rc |= fs_remove_tree(*state, &e);
+    free(*state);
+    return rc;
+}
+
+static void a_state_survives_a_round_trip(void **state)
+{
+    struct task_state s, back;
+    struct err e;
+    (void)state;
+    record_init_state(&s, 42, 3);
+    s.told.checkpoints = mem_array(1, sizeof(*s.told.checkpoints));
+    s.told.checkpoints[0] =
+        (struct wire_checkpoint){.sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = "notice"};
+    s.told.n_checkpoints = 1;
+    s.prepared = s.saving = true;
+    s.sequence = 5;
+    s.last_saved_at = 1760000000000;
+    STR_COPY(s.stop, "reclaimed");
+    assert_int_equal(record_write_state("state.json", &s, &e), 0);
+    assert_int_equal(record_read_state("state.json", &back, &e), 0);
+    assert_int_equal(back.told.job, 42);
+    assert_int_equal(back.told.attempt, 3);
+    assert_true(back.told.started_at == WIRE_NONE);
+    assert_int_equal(back.told.n_checkpoints, 1);
+    assert_string_equal(back.told.checkpoints[0].cause, "notice");
+    assert_true(back.prepared && back.saving);
+    assert_int_equal(back.sequence, 5);
+    assert_true(back.last_saved_at == s.last_saved_at);
+    assert_string_equal(back.stop, "reclaimed");
+    record_deinit_state(&s);
+    record_deinit_state(&back);
+}
+
+static void an_exit_and_a_start_survive_a_round_trip(void **state)
+{
+    struct task_exit x = {.cause = EXIT_TIMEOUT, .code = 137, .signal = 9, .ended_at = 5, .text = "too long"},
+                     x2;
+    struct task_start s = {.started_at = 7, .init_pid = 8, .init_ticks = 9}, s2;
+    struct err e;
+    (void)state;
+    assert_int_equal(record_write_exit("exit.json", &x, &e), 0);
+    assert_int_equal(record_read_exit("exit.json", &x2, &e), 0);
+    assert_int_equal(x2.cause, EXIT_TIMEOUT);
+    assert_int_equal(x2.code, 137);
+    assert_string_equal(x2.text, "too long");
+    assert_int_equal(record_write_start("start.json", &s, &e), 0);
+    assert_int_equal(record_read_start("start.json", &s2, &e), 0);
+    assert_memory_equal(&s, &s2, sizeof(s));
+}
+
+static void a_spec_is_kept_from_others(void **state)
+{
+    char script[] = "#!/bin/sh\n";
+    struct wire_desired_attempt a = {.job = 1, .attempt = 1, .script = script, .cwd = "/"};
+    struct wire_desired back;
+    struct stat st;
+    struct err e;
+    (void)state;
+    assert_int_equal(record_write_spec("spec.json", &a, &e), 0);
+    assert_int_equal(stat("spec.json", &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(record_read_spec("spec.json", &back, &e), 0);
+    assert_string_equal(back.attempts[0].script, script);
+    wire_desired_deinit(&back);
+}
+
+static void what_is_missing_or_malformed_is_told_apart(void **state)
+{
+    struct task_state s;
+    struct task_exit x;
+    struct wire_desired spec;
+    struct err e;
+    (void)state;
+    assert_int_equal(record_read_state("state.json", &s, &e), ERR_NOT_FOUND);
+    static const char *const bad[] = {
+        "", "{", "{}", "{\"told\":{}}", "{\"told\":{\"job\":1,\"attempt\":1,\"phase\":\"x\"}}"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        assert_int_equal(record_put("state.json", bad[i], strlen(bad[i]), 0600, &e), 0);
+        assert_int_equal(record_read_state("state.json", &s, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "state.json"));
+    }
+    static const char exit_bad[] = "{\"cause\":\"by-itself\",\"code\":256,\"ended_at\":1}";
+    assert_int_equal(record_put("exit.json", exit_bad, strlen(exit_bad), 0600, &e), 0);
+    assert_int_equal(record_read_exit("exit.json", &x, &e), ERR_INVALID);
+    static const char none[] = "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1}";
+    assert_int_equal(record_put("spec.json", none, strlen(none), 0600, &e), 0);
+    assert_int_equal(record_read_spec("spec.json", &spec, &e), ERR_INVALID);
+}
+
+/* ---- environment ---- */
+
+static const char *value_of(char **env, const char *name)
+{
+    size_t n = strlen(name);
+    const char *found = NULL;
+    for (char **p = env; *p; p++)
+        if (strncmp(*p, name, n) == 0 && (*p)[n] == '=') {
+            if (found)
+                fail_msg("%s is there twice", name);
+            found = *p + n + 1;
+        }
+    return found;
+}
+
+static char **build(struct wire_desired_attempt *a, bool restored)
+{
+    static const struct job_user user = {.name = "ann", .home = "/home/ann", .shell = "/bin/zsh"};
+    const struct task_env t = {.spec = a,
+        .user = &user,
+        .node = "n1",
+        .dir = "/var/tasks/42-3",
+        .restored = restored,
+        .grace_ms = 117900};
+    return env_build(&t);
+}
+
+static void the_contract_overrides_what_the_job_brings(void **state)
+{
+    char home[] = "HOME", own_home[] = "/scratch", id[] = "BELAY_JOB_ID", forged[] = "1", a1[] = "A",
+         v1[] = "x=y";
+    struct wire_env env[] = {{home, own_home}, {id, forged}, {a1, v1}};
+    struct wire_desired_attempt a = {
+        .job = 42, .attempt = 3, .name = "train", .cwd = "/w", .env = env, .n_env = 3};
+    (void)state;
+    char **e = build(&a, true);
+    assert_string_equal(value_of(e, "HOME"), "/scratch");
+    assert_string_equal(value_of(e, "BELAY_JOB_ID"), "42");
+    assert_string_equal(value_of(e, "A"), "x=y");
+    assert_string_equal(value_of(e, "USER"), "ann");
+    assert_string_equal(value_of(e, "SHELL"), "/bin/zsh");
+    assert_string_equal(value_of(e, "BELAY_ATTEMPT"), "3");
+    assert_string_equal(value_of(e, "BELAY_RESTORED"), "1");
+    assert_string_equal(value_of(e, "BELAY_GRACE_S"), "117");
+    assert_string_equal(value_of(e, "BELAY_CHECKPOINT_DIR"), "/var/tasks/42-3/checkpoint");
+    assert_string_equal(value_of(e, "BELAY_NOTICE_FILE"), "/var/tasks/42-3/control/notice");
+    assert_null(value_of(e, "SLURM_JOB_ID"));
+    env_free(e);
+}
+
+static void slurms_names_are_there_for_its_scripts(void **state)
+{
+    struct wire_desired_attempt a = {.job = 42,
+        .attempt = 3,
+        .name = "train",
+        .cwd = "/w",
+        .cpus = 4,
+        .memory_mib = 512,
+        .slurm_env = true};
+    (void)state;
+    char **e = build(&a, false);
+    assert_string_equal(value_of(e, "SLURM_JOB_ID"), "42");
+    assert_string_equal(value_of(e, "SLURM_CPUS_PER_TASK"), "4");
+    assert_string_equal(value_of(e, "SLURM_RESTART_COUNT"), "2");
+    assert_string_equal(value_of(e, "SLURM_SUBMIT_DIR"), "/w");
+    assert_string_equal(value_of(e, "SLURM_MEM_PER_NODE"), "512");
+    assert_string_equal(value_of(e, "SLURM_JOB_NODELIST"), "n1");
+    assert_string_equal(value_of(e, "BELAY_RESTORED"), "0");
+    env_free(e);
+}
+
+/* ---- states ---- */
+
+static void every_state_can_end_and_the_end_is_final(void **state)
+{
+    (void)state;
+    for (int s = WIRE_STARTING; s < WIRE_ENDED; s++) {
+        assert_true(sm_allowed(&task_sm, s, WIRE_ENDED));
+        assert_false(sm_allowed(&task_sm, WIRE_ENDED, s));
+    }
+    assert_false(sm_allowed(&task_sm, WIRE_ENDING, WIRE_RUNNING));
+    assert_false(sm_allowed(&task_sm, WIRE_RESTORING, WIRE_SAVING));
+    assert_string_equal(sm_name(&task_sm, WIRE_ENDED), "ended");
+}
+
+#define dir_test(f) cmocka_unit_test_setup_teardown(f, make_dir, leave_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        dir_test(a_state_survives_a_round_trip),
+        dir_test(an_exit_and_a_start_survive_a_round_trip),
+        dir_test(a_spec_is_kept_from_others),
+        dir_test(what_is_missing_or_malformed_is_told_apart),
+        cmocka_unit_test(the_contract_overrides_what_the_job_brings),
+        cmocka_unit_test(slurms_names_are_there_for_its_scripts),
+        cmocka_unit_test(every_state_can_end_and_the_end_is_final),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
