@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 
 #include "agent/enroll.h"
+#include "agent/incarnation.h"
 #include "agent/resources.h"
 #include "agent/task.h"
 #include "agent/uplink.h"
@@ -52,6 +53,7 @@ struct agent {
     struct list tasks;
     struct timer identity_wait, orphan, exit_check;
     bool joining, ending, orphaned;
+    int64_t incarnation;
     int exit_code;
 };
 
@@ -354,7 +356,7 @@ static void wire_up(struct agent *a)
     a->link = (struct uplink){.peer = &a->peer,
         .timers = a->timers,
         .prng = &a->prng,
-        .incarnation = clock_wall(a->timers->clock).ms,
+        .incarnation = a->incarnation,
         .fill = on_fill,
         .desired = on_desired,
         .refused = on_refused,
@@ -406,6 +408,8 @@ static void start_notices(struct agent *a)
 static int start(struct agent *a, struct err *e)
 {
     int rc = open_dirs(a, e);
+    if (!rc)
+        rc = incarnation_next(a->config->dir, clock_wall(&clock_system).ms, &a->incarnation, e);
     if (!rc)
         rc = identity_open(a->config->dir, &a->id, e);
     if (rc)

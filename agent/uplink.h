@@ -23,7 +23,7 @@ struct uplink {
     struct peer *peer;
     struct timers *timers;
     struct prng *prng;
-    int64_t incarnation; /* wall ms of the agent's start */
+    int64_t incarnation; /* incarnation.h */
     /* Fills notice, load and attempts (a shallow array, freed by the link with free()). */
     void (*fill)(void *ctx, struct wire_status *status);
     /* A desired that is not older than one seen before. */

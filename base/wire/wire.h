@@ -96,7 +96,7 @@ struct wire_notice {
 };
 
 struct wire_status {
-    int64_t incarnation; /* wall ms of the agent's start */
+    int64_t incarnation; /* wall ms of the agent's start, greater than that of its run before */
     int64_t seq;         /* grows with every status of one incarnation */
     int64_t have_rev;    /* 0: none yet */
     int64_t wait_ms;     /* 0 .. 25000 */

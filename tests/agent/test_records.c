@@ -3,6 +3,7 @@
  * A task's records, its environment, its states.
  */
 #include "agent/env.h"
+#include "agent/incarnation.h"
 #include "agent/record.h"
 #include "agent/task.h"
 
@@ -120,6 +121,20 @@ static void what_is_missing_or_malformed_is_told_apart(void **state)
     assert_int_equal(record_read_spec("spec.json", &spec, &e), ERR_INVALID);
 }
 
+static void an_incarnation_is_greater_than_the_one_before(void **state)
+{
+    const char *dir = *state;
+    int64_t first, second, third, fourth;
+    struct err e;
+    assert_int_equal(incarnation_next(dir, 1760000000000, &first, &e), 0);
+    assert_int_equal(incarnation_next(dir, 1760000005000, &second, &e), 0);
+    assert_int_equal(incarnation_next(dir, 1750000000000, &third, &e), 0); /* the clock was set back */
+    assert_true(first == 1760000000000 && second == 1760000005000 && third == second + 1);
+    assert_int_equal(record_put("incarnation", "rubbish", 7, 0600, &e), 0);
+    assert_int_equal(incarnation_next(dir, 1760000009000, &fourth, &e), 0);
+    assert_true(fourth == 1760000009000);
+}
+
 /* ---- environment ---- */
 
 static const char *value_of(char **env, const char *name)
@@ -214,6 +229,7 @@ int main(void)
         dir_test(an_exit_and_a_start_survive_a_round_trip),
         dir_test(a_spec_is_kept_from_others),
         dir_test(what_is_missing_or_malformed_is_told_apart),
+        dir_test(an_incarnation_is_greater_than_the_one_before),
         cmocka_unit_test(the_contract_overrides_what_the_job_brings),
         cmocka_unit_test(slurms_names_are_there_for_its_scripts),
         cmocka_unit_test(every_state_can_end_and_the_end_is_final),
