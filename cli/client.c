@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,19 +29,30 @@ struct client {
 };
 
 struct waiting {
+    const struct client *client;
     struct client_reply *reply;
     struct err *e;
     int rc;
     bool done;
 };
 
+/* belayd and the agent go on after the shell has gone elsewhere. */
+static char *absolute(const char *path)
+{
+    char here[PATH_MAX];
+    if (path[0] == '/' || !getcwd(here, sizeof(here)))
+        return mem_strdup(path);
+    return mem_printf("%s/%s", here, path);
+}
+
 char *cli_home(void)
 {
     const char *own = getenv("BELAY_HOME");
     const char *home = getenv("HOME");
     if (own && own[0])
-        return mem_strdup(own);
-    return mem_printf("%s/.local/share/belay", home && home[0] ? home : "/root");
+        return absolute(own);
+    const struct passwd *pw = home && home[0] ? NULL : getpwuid(getuid());
+    return mem_printf("%s/.local/share/belay", pw ? pw->pw_dir : home && home[0] ? home : "");
 }
 
 /* ---- finding belayd ---- */
@@ -140,6 +153,16 @@ static int error_of(const struct http_reply *r, struct err *e)
     return rc;
 }
 
+static void explain_unreachable(const struct client *c, struct err *e)
+{
+    if (c->socket)
+        err_set(e, ERR_UNAVAILABLE,
+            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER",
+            c->socket);
+    else
+        err_wrap(e, "no belayd answers at %s", c->url);
+}
+
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
 {
     struct waiting *w = ctx;
@@ -147,6 +170,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
     if (e) {
         *w->e = *e;
         w->rc = e->kind;
+        if (e->kind == ERR_UNAVAILABLE)
+            explain_unreachable(w->client, w->e);
     } else if (r->status < 200 || r->status > 299) {
         w->rc = error_of(r, w->e);
     } else {
@@ -159,22 +184,10 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
     }
 }
 
-static void explain_unreachable(const struct client *c, struct err *e)
-{
-    if (e->kind != ERR_UNAVAILABLE)
-        return;
-    if (c->socket)
-        err_set(e, ERR_UNAVAILABLE,
-            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER",
-            c->socket);
-    else
-        err_wrap(e, "no belayd answers at %s", c->url);
-}
-
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
-    struct waiting w = {.reply = ret_reply, .e = e};
+    struct waiting w = {.client = c, .reply = ret_reply, .e = e};
     char *url = mem_printf("%s%s", c->url, path);
     char *text = body ? json_dump_text(body) : NULL;
     struct http_request r = {
@@ -192,8 +205,6 @@ int client_call(struct client *c, const char *method, const char *path, const js
     http_start(c->http, &r, on_reply, &w);
     while (!w.done)
         uv_run(&c->loop, UV_RUN_ONCE);
-    if (w.rc != 0)
-        explain_unreachable(c, e);
     free(text);
     free(url);
     return w.rc;

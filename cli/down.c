@@ -22,7 +22,7 @@ struct down {
     char *home;
     int64_t timeout_ms;
     struct client *client;
-    json_t *nodes; /* ids of this machine's nodes */
+    json_t *nodes; /* names of this machine's nodes */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -62,18 +62,18 @@ static int drain_nodes(struct down *d, struct err *e)
 /* How many jobs still run on the nodes being drained; -1 on an error. */
 static int running_here(struct down *d, struct err *e)
 {
-    json_t *v = NULL, *job;
+    json_t *v = NULL, *node;
     size_t i;
-    int n = 0;
-    if (client_json(d->client, "GET", "/api/v1/jobs?state=active&limit=200", NULL, &v, e) != 0)
+    int64_t n = 0;
+    if (client_json(d->client, "GET", "/api/v1/nodes", NULL, &v, e) != 0)
         return -1;
-    json_array_foreach(json_object_get(v, "jobs"), i, job)
+    json_array_foreach(json_object_get(v, "nodes"), i, node)
     {
-        if (json_object_get(d->nodes, cli_text(job, "node")))
-            n++;
+        if (json_object_get(d->nodes, cli_text(node, "name")))
+            n += cli_int(node, "jobs", 0);
     }
     json_decref(v);
-    return n;
+    return (int)n;
 }
 
 static int wait_for_saves(struct down *d, struct err *e)

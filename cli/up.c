@@ -12,10 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define START_MS 30000
 #define JOIN_MS 30000
+#define PID_DIGITS 10
+#define LOG_MAX (64u << 20)
 
 enum { VAL_CONFIG = 1, VAL_NO_AGENT };
 
@@ -57,6 +60,23 @@ static int write_own_config(const char *path, struct err *e)
     return fs_exists(path) ? 0 : fs_write_atomic(path, text, sizeof(text) - 1, 0600, e);
 }
 
+/* Why it did not start: the last line of its log says it. */
+static void add_last_words(const char *program, const char *log, struct err *e)
+{
+    struct buf text = {0};
+    if (fs_read(log, LOG_MAX, &text, NULL) == 0) {
+        char *all = mem_strdup(buf_str(&text));
+        size_t n = strlen(all);
+        while (n > 0 && all[n - 1] == '\n')
+            all[--n] = '\0';
+        const char *newline = strrchr(all, '\n');
+        err_wrap(
+            e, "%s did not start (its last words in %s: %.400s)", program, log, newline ? newline + 1 : all);
+        free(all);
+    }
+    buf_deinit(&text);
+}
+
 static bool answers(void *ctx)
 {
     struct up *u = ctx;
@@ -79,7 +99,7 @@ static int start_belayd(struct up *u, struct err *e)
     if (rc == 0) {
         rc = local_wait(pid, START_MS, answers, u, e);
         if (rc != 0)
-            err_wrap(e, "belayd did not start (%s has its words)", log);
+            add_last_words("belayd", log, e);
     }
     free(own);
     free(log);
@@ -178,7 +198,7 @@ static int spawn_agent(struct up *u, struct err *e)
     if (rc == 0) {
         rc = local_wait(pid, JOIN_MS, has_joined, u, e);
         if (rc != 0)
-            err_wrap(e, "the agent did not join (%s has its words)", log);
+            add_last_words("the agent", log, e);
     }
     free(config);
     free(log);
@@ -225,9 +245,24 @@ static int start_agent(struct up *u, struct err *e)
 
 /* ---- both ---- */
 
+/* belayd binds belayd.sock under a temporary name first. */
+static int check_home(const struct up *u, struct err *e)
+{
+    size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/belayd.sock.") - PID_DIGITS;
+    if (strlen(u->home) <= room)
+        return 0;
+    return err_set(e, ERR_CONFIG,
+        "the path of %.200s is too long for the UNIX socket in it: set BELAY_HOME to a directory of at most "
+        "%zu "
+        "bytes",
+        u->home, room);
+}
+
 static int start_all(struct up *u, struct err *e)
 {
-    int rc = fs_mkdirs(u->home, 0700, e);
+    int rc = check_home(u, e);
+    if (rc == 0)
+        rc = fs_mkdirs(u->home, 0700, e);
     if (rc == 0)
         rc = client_create(&u->client, e);
     if (rc == 0 && !answers(u))
