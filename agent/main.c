@@ -9,27 +9,37 @@
 #include <string.h>
 
 static const char usage[] =
-    "Usage: belay-agent --config FILE [--log-level LEVEL]\n"
+    "Usage: belay-agent --config FILE [--check] [--log-level LEVEL]\n"
     "Runs the jobs that belayd places on this node.\n"
     "\n"
     "  -c, --config FILE      the configuration (YAML); it holds a secret: mode 600\n"
+    "      --check            check the configuration and end\n"
     "      --log-level LEVEL  debug, info (default), warn, error\n"
     "  -h, --help             this text\n"
     "  -V, --version          the version\n"
     "\n"
     "SIGTERM ends the agent; running tasks go on and are taken over by the next one.\n";
 
-static int run_agent(const char *path)
+static int run_loop(struct config *config)
+{
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    return agent_run(&loop, config);
+}
+
+static int run_agent(const char *path, bool only_check)
 {
     struct config config;
     struct err e;
-    uv_loop_t loop;
+    int rc = 0;
     if (config_read(path, &config, &e)) {
         fprintf(stderr, "belay-agent: %s\n", e.text);
         return 2;
     }
-    uv_loop_init(&loop);
-    int rc = agent_run(&loop, &config);
+    if (only_check)
+        puts("the configuration is fine");
+    else
+        rc = run_loop(&config);
     config_deinit(&config);
     return rc;
 }
@@ -43,9 +53,10 @@ static int bad_usage(const char *what)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-        {"log-level", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
+        {"check", no_argument, NULL, 'k'}, {"log-level", required_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
     const char *config = NULL;
+    bool only_check = false;
     enum log_level level = LOG_INFO;
     log_init("belay-agent", level);
     if (argc == 4 && strcmp(argv[1], "supervise") == 0)
@@ -59,6 +70,9 @@ int main(int argc, char **argv)
             if (log_level_from_name(optarg, &level))
                 return bad_usage("--log-level: expected debug, info, warn or error");
             log_set_level(level);
+            break;
+        case 'k':
+            only_check = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -74,5 +88,5 @@ int main(int argc, char **argv)
         return bad_usage("--config is missing");
     if (optind < argc)
         return bad_usage("too many arguments");
-    return run_agent(config);
+    return run_agent(config, only_check);
 }

@@ -221,7 +221,7 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "kind", json_string(p->elastic ? "elastic" : "reserved"));
     set(o, "provider", opt_text(p->provider));
     set(o, "region", opt_text(p->region));
-    set_i(o, "max_nodes", p->max_nodes);
+    set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
     set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
     set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
     return o;

@@ -230,7 +230,6 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     } else {
         if (provider)
             yaml_reader_fail(&r, provider, "a reserved pool has none: its machines join by themselves");
-        p->row.max_nodes = (int32_t)yaml_opt_i64(&r, "max_nodes", 1, 100000, 100000);
         p->row.usd_per_hour_uusd = yaml_opt_uusd(&r, "usd_per_hour", 0);
     }
     return yaml_reader_finish(&r);
@@ -262,7 +261,6 @@ static void default_pools(struct config *c)
     c->pools = mem_array(1, sizeof(*c->pools));
     c->n_pools = 1;
     STR_COPY(c->pools[0].row.name, "local");
-    c->pools[0].row.max_nodes = 100000;
 }
 
 /* ---- the file ---- */

@@ -69,7 +69,6 @@ static const char everything[] = "cluster: lab\n"
                                  "  base:\n"
                                  "    kind: reserved\n"
                                  "    usd_per_hour: 3.56\n"
-                                 "    max_nodes: 4\n"
                                  "  burst:\n"
                                  "    provider: aws\n"
                                  "    region: us-east-1\n"
@@ -123,7 +122,6 @@ static void every_key_of_a_pool_is_read(void **state)
     const struct config_pool *base = &c.pools[0], *burst = &c.pools[1];
     assert_false(base->row.elastic);
     assert_int_equal(base->row.usd_per_hour_uusd, 3560000);
-    assert_int_equal(base->row.max_nodes, 4);
     assert_int_equal(base->n_offers, 0);
     assert_true(burst->row.elastic);
     assert_string_equal(burst->row.name, "burst");
@@ -256,7 +254,7 @@ static const struct refused {
     {"pools:\n  b: {kind: reserved, provider: aws}\n", {"provider:", "a reserved pool has none"}},
     {"pools:\n  b: {usd_per_hour: cheap}\n", {"usd_per_hour:", "cheap"}},
     {"pools:\n  b: {usd_per_hour: -1}\n", {"usd_per_hour:"}},
-    {"pools:\n  b: {max_nodes: 0}\n", {"max_nodes:", "1 .. 100000"}},
+    {"pools:\n  b: {max_nodes: 4}\n", {"unknown key \"max_nodes\""}},
     {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the documentation share: where it is, and its parts."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def read(name):
+    return (ROOT / name).read_text()
+
+
+def blocks(name, language):
+    """The code blocks of that language on a page, with the line where each begins."""
+    found = []
+    for match in re.finditer(r"^```" + language + r"\n(.*?)^```$", read(name), re.S | re.M):
+        found.append((read(name)[: match.start()].count("\n") + 2, match[1]))
+    return found
+
+
+def run(*argv):
+    """(exit code, stdout, stderr)"""
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/configuration.md against the programs that read the files: its examples are taken, its mistake is refused in
+the words that stand there, and it describes every key that is read and no other."""
+
+import os
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import manual
+
+PAGE = "docs/configuration.md"
+
+
+def keys_read(source):
+    """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
+    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words)\(&?r, "(\w+)"', manual.read(source)))
+
+
+def keys_described(section):
+    """What stands in the first cells of the tables."""
+    keys = set()
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            keys |= set(re.findall(r"`(\w+)`", line.split("|")[1]))
+    return keys
+
+
+class Configuration(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def check(self, text):
+        """As the program that the file is for sees it."""
+        name = "agent.yaml" if text.startswith("# agent.yaml") else "belayd.yaml"
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+        program = os.environ["BELAY_AGENT" if name == "agent.yaml" else "BELAYD"]
+        code, _, err = manual.run(program, "--check", "--config", path)
+        return code, err.replace(f"{self.folder}/", "")
+
+    def test_every_example_is_taken(self):
+        n = 0
+        for page in (PAGE, "docs/clouds/aws.md"):
+            for line, text in manual.blocks(page, "yaml"):
+                with self.subTest(f"{page}:{line}"):
+                    self.assertEqual(self.check(text), (0, ""))
+                    n += 1
+        self.assertGreaterEqual(n, 3)
+
+    def test_the_mistake_that_is_shown_is_refused_in_these_words(self):
+        shown = re.search(r"^belayd: belayd\.yaml:.*$", manual.read(PAGE), re.M)[0]
+        example = manual.blocks(PAGE, "yaml")[0][1]
+        self.assertEqual(self.check(example.replace("g6.xlarge", "g6.xlrge")), (2, shown + "\n"))
+
+    def test_every_key_is_described_and_no_other(self):
+        belayd, agent = manual.read(PAGE).split("\n## belay-agent\n")
+        agent = agent.split("\n## belay\n")[0]
+        self.assertEqual(keys_described(belayd), keys_read("scheduler/config.c") - {"pools"})
+        self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
+
+    def test_the_variables_of_the_command_line_are_described(self):
+        described = set(re.findall(r"`(BELAY_\w+)`", manual.read(PAGE).split("\n## belay\n")[1]))
+        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("cli/client.c"))))
+
+
+if __name__ == "__main__":
+    unittest.main()
