@@ -23,7 +23,7 @@
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
 #define FINAL_TRIES_MAX 60
-#define LEAVE_MS 2000 /* for the program to end by itself after a save that it stops on */
+#define LEAVE_MS 2000 /* for a program that commits to end by itself when it is told that it stops */
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
 #define SIGNAL_DEFAULT 10 /* SIGUSR1 */
@@ -246,7 +246,7 @@ static void save_good(struct task *t)
         ask_over(t);
     if (stop) {
         t->stop_saved = true;
-        task_stop(t, t->ask.end, t->ask.text, LEAVE_MS, t->spec->kill_wait_ms);
+        task_stop(t, t->ask.end, t->ask.text, t->save.commit ? LEAVE_MS : 0, t->spec->kill_wait_ms);
     }
     answer(t, NULL, stop);
     restart_periodic(t);

@@ -87,7 +87,7 @@ static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
     world_kill_agent(w, SIGKILL);
-    w->status.n_attempts = 0;
+    world_forget_told(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told again");
     assert_int_equal(world_told(w, 1)->exit_code, 7);

@@ -200,7 +200,7 @@ static void an_instance_that_its_cluster_does_not_know_ends(void **state)
     w->disown = true;
     world_go(w);
     assert_int_equal(world_wait_agent(w), 3);
-    w->status.n_attempts = 0;
+    world_forget_told(w);
     assert_true(is_forgotten(w, 1));
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "agent/record.h"
 #include "ckpt/ckpt.h"
 
 #include <signal.h>
@@ -227,6 +228,11 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     assert_non_null(text);
     assert_non_null(strstr(text, "\"kind\":\"reclaim\""));
     assert_non_null(strstr(text, "\"seconds_left\":"));
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    int64_t took_ms = st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000 - w->served_at;
+    printf("from the notice to the program: %lld ms\n", (long long)took_ms);
+    assert_true(took_ms < 1000);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms - begun < 10000);
     assert_end(w, "reclaimed");
@@ -410,6 +416,31 @@ static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **s
     assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
 }
 
+/* The agent was killed between the store's commit and its own record. */
+static void a_save_that_was_stored_but_not_told_is_told_by_the_next_agent(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct task_state s;
+    struct err e;
+    want_coop(w, 1, commit_once);
+    world_start_agent(w);
+    world_until(w, output_has_result, 1, "the save is done");
+    world_kill_agent(w, SIGKILL);
+    char *path = world_task_path(w, 1, 1, "state.json");
+    assert_int_equal(record_read_state(path, &s, &e), 0);
+    assert_int_equal(s.told.n_checkpoints, 1);
+    s.told.n_checkpoints = 0;
+    s.saving = true;
+    assert_int_equal(record_write_state(path, &s, &e), 0);
+    record_deinit_state(&s);
+    free(path);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].sequence, 1);
+    assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
+}
+
 static void an_older_attempt_cannot_save_over_a_later_one(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -471,6 +502,7 @@ int main(void)
         world_test(done_during_a_notice_saves_and_ends_reclaimed),
         world_test(a_drain_saves_and_ends_drained),
         world_test(a_commit_made_while_there_is_no_agent_is_served_by_the_next),
+        world_test(a_save_that_was_stored_but_not_told_is_told_by_the_next_agent),
         world_test(an_older_attempt_cannot_save_over_a_later_one),
         world_test(a_node_that_is_left_alone_saves_and_ends),
     };

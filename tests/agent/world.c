@@ -214,6 +214,8 @@ static void on_imds(void *ctx, struct http_exchange *x, const struct http_server
     } else if (str_ends(r->path, "/instance-life-cycle")) {
         http_reply_text(x, 200, "text/plain", "spot");
     } else if (str_ends(r->path, "/instance-action") && w->action.len > 0) {
+        if (!w->served_at)
+            w->served_at = clock_wall(&clock_system).ms;
         http_reply_text(x, 200, "application/json", w->action.data);
     } else {
         http_reply_text(x, 404, "text/html", "<html>404</html>");
@@ -495,6 +497,13 @@ const struct wire_attempt_status *world_told(struct world *w, int64_t job)
         if (w->status.attempts[i].job == job)
             return &w->status.attempts[i];
     return NULL;
+}
+
+void world_forget_told(struct world *w)
+{
+    struct wire_status empty = {.incarnation = w->status.incarnation, .seq = w->status.seq};
+    wire_status_deinit(&w->status);
+    w->status = empty;
 }
 
 const char *world_output(struct world *w, int64_t job)

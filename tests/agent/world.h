@@ -49,6 +49,7 @@ struct world {
     struct wire_join join; /* the last */
     /* metadata service */
     struct buf action;  /* JSON; empty: 404 */
+    int64_t served_at;  /* when the metadata service first gave the notice; wall ms */
     int64_t noticed_at; /* when belayd was told of the notice; mono ms, 0: not yet */
     int n_imds;
     const char *awaited; /* by world_until_said */
@@ -77,6 +78,7 @@ void world_forget(struct world *w, int64_t job);
 void world_go(struct world *w); /* what is wanted has changed */
 
 const struct wire_attempt_status *world_told(struct world *w, int64_t job); /* NULL: not in the last status */
+void world_forget_told(struct world *w); /* as if no status had come yet, of this run of the agent */
 const char *world_output(struct world *w, int64_t job);
 
 /* Conditions */
