@@ -314,6 +314,17 @@ static void start_commit(struct tick *t)
     t->o.commit->start(t->o.commit, &t->batch);
 }
 
+/* Heartbeats were refused like everything else: nobody loses its lease over our disk. */
+static void renew_leases(struct tick *t)
+{
+    LIST_FOREACH (model_nodes(t->o.model), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = n->row.id}};
+        if (n->row.state != NODE_LOST)
+            tick_post(t, &ev, NULL, NULL);
+    }
+}
+
 static void commit_succeeded(struct tick *t)
 {
     int64_t took = clock_mono(t->o.timers->clock).ms - t->commit_started.ms;
@@ -321,8 +332,10 @@ static void commit_succeeded(struct tick *t)
     t->stats.commit_ms_sum += took;
     if (t->stats.commit_ms_max < took)
         t->stats.commit_ms_max = took;
-    if (t->full)
+    if (t->full) {
         log_info("there is space again: the state is stored");
+        renew_leases(t);
+    }
     t->full = false;
     t->full_retry_ms = 0;
     t->o.effects(t->o.ctx, &t->batch);
