@@ -66,6 +66,8 @@ static void arrived(struct logs *l, int64_t job, int64_t attempt, int64_t size)
     if (a && size >= a->bytes) {
         link_remove(&a->in_logs);
         free(a);
+    } else if (a) {
+        a->until.ms = clock_mono(l->clock).ms + LOGS_AWAIT_MS;
     }
 }
 

@@ -16,7 +16,7 @@
 #define LOGS_ATTEMPT_BYTES_MAX                                                                               \
     (4LL << 30) /* further output of an attempt is dropped, with a line that says so */
 #define LOGS_OFFSET_MAX (1LL << 50)
-#define LOGS_AWAIT_MS 10000 /* how long the rest of an ended attempt's output is awaited */
+#define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
 
 struct logs {
     char dir[1024];
@@ -34,8 +34,8 @@ void logs_close(struct logs *l); /* harmless when zeroed */
 int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int64_t offset,
     const void *p, size_t n, int64_t *ret_size, struct err *e);
 
-/* A live attempt was told to have ended after writing this many bytes: until they are here, or LOGS_AWAIT_MS
- * have passed, the log is not complete and shows nothing that came later. Safe to repeat. */
+/* A live attempt was told to have ended after writing this many bytes: until they are here, or nothing
+ * came for LOGS_AWAIT_MS, the log is not complete and shows nothing that came later. Safe to repeat. */
 void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes);
 
 /* Bytes of the job's continuous log from offset (negative: that far before the end), at most max. *ret_next

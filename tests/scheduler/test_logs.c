@@ -367,6 +367,21 @@ static void it_is_awaited_for_a_while_only(void **state)
     check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
 }
 
+static void output_that_keeps_coming_is_awaited_however_long_it_takes(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc\n");
+    logs_await(&w->logs, JOB, 1, 12);
+    put(w, 1, ATTEMPT_ENDED);
+    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
+    assert_int_equal(append(w, 1, 4, "def\n"), 8);
+    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
+    check_log(w, "abc\ndef\n", false);
+    assert_int_equal(append(w, 1, 8, "ghi\n"), 12);
+    check_log(w, "abc\ndef\nghi\n", true);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -387,6 +402,7 @@ int main(void)
         TEST(nothing_is_awaited_of_who_wrote_nothing_or_shipped_all),
         TEST(what_is_awaited_comes_before_the_next_attempts_seam),
         TEST(it_is_awaited_for_a_while_only),
+        TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
