@@ -121,6 +121,30 @@ void api_on_done(void *ctx, const struct err *e, int64_t id)
         api_reply_json(x, 200, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
+struct look {
+    struct later *later;
+    api_look_fn fn;
+    int64_t arg;
+};
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct look *k = ctx;
+    const struct api *a = k->later->api;
+    struct http_exchange *x = later_take(k->later);
+    (void)id;
+    if (x)
+        k->fn(a, x, e ? NULL : tick_model(a->o.tick), k->arg);
+    free(k);
+}
+
+void api_look(struct request *q, api_look_fn fn, int64_t arg)
+{
+    struct look *k = mem_alloc(sizeof(*k));
+    *k = (struct look){.later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .fn = fn, .arg = arg};
+    tick_when_durable(q->api->o.tick, on_durable, k);
+}
+
 /* ---- asking ---- */
 
 bool api_query_i64(

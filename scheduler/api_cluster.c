@@ -18,16 +18,16 @@
 /* ---- lists ---- */
 
 /* {"name": list}, or the error. Takes list. */
-static void reply_list(struct request *q, const char *name, json_t *list, int rc, const struct err *e)
+static void reply_list(struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
 {
     if (rc != 0) {
         json_decref(list);
-        http_reply_err(q->x, e);
+        http_reply_err(x, e);
         return;
     }
     json_t *o = json_object();
     json_object_set_new(o, name, list);
-    api_reply_json(q->x, 200, o);
+    api_reply_json(x, 200, o);
 }
 
 struct node_list {
@@ -39,7 +39,8 @@ struct node_list {
 static int add_node(void *ctx, const struct node_row *n)
 {
     struct node_list *l = ctx;
-    json_array_append_new(l->nodes, api_json_node(n, model_node(l->model, n->id), l->now));
+    const struct node *live = l->model ? model_node(l->model, n->id) : NULL;
+    json_array_append_new(l->nodes, api_json_node(n, live, l->now));
     return 0;
 }
 
@@ -67,15 +68,18 @@ static int add_token(void *ctx, const struct token_row *t)
     return 0;
 }
 
+static void tell_nodes(const struct api *a, struct http_exchange *x, const struct model *model, int64_t all)
+{
+    struct err e;
+    struct node_list l = {.model = model, .now = tick_now(a->o.tick).mono, .nodes = json_array()};
+    reply_list(x, "nodes", l.nodes, db_read_nodes(a->o.reader, !all, add_node, &l, &e), &e);
+}
+
 void api_nodes_list(struct request *q)
 {
     bool all;
-    struct err e;
-    if (!api_query_state(q, "live", &all))
-        return;
-    const struct tick *t = q->api->o.tick;
-    struct node_list l = {.model = tick_model(t), .now = tick_now(t).mono, .nodes = json_array()};
-    reply_list(q, "nodes", l.nodes, db_read_nodes(q->api->o.reader, !all, add_node, &l, &e), &e);
+    if (api_query_state(q, "live", &all))
+        api_look(q, tell_nodes, all);
 }
 
 void api_instances_list(struct request *q)
@@ -85,21 +89,22 @@ void api_instances_list(struct request *q)
     if (!api_query_state(q, "live", &all))
         return;
     json_t *list = json_array();
-    reply_list(q, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
+    reply_list(
+        q->x, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
 void api_pools_list(struct request *q)
 {
     json_t *list = json_array();
     struct err e;
-    reply_list(q, "pools", list, db_read_pools(q->api->o.reader, add_pool, list, &e), &e);
+    reply_list(q->x, "pools", list, db_read_pools(q->api->o.reader, add_pool, list, &e), &e);
 }
 
 void api_offers_list(struct request *q)
 {
     json_t *list = json_array();
     struct err e;
-    reply_list(q, "offers", list, db_read_offers(q->api->o.reader, add_offer, list, &e), &e);
+    reply_list(q->x, "offers", list, db_read_offers(q->api->o.reader, add_offer, list, &e), &e);
 }
 
 void api_events(struct request *q)
@@ -131,7 +136,7 @@ void api_cost(struct request *q)
     json_t *lines = json_array();
     int rc = db_read_cost(
         q->api->o.reader, by ? by : "job", http_request_query(q->x, "user"), from, to, add_cost, lines, &e);
-    reply_list(q, "lines", lines, rc, &e);
+    reply_list(q->x, "lines", lines, rc, &e);
 }
 
 /* ---- nodes ---- */
@@ -247,7 +252,7 @@ void api_tokens_list(struct request *q)
     if (!api_need_admin(q))
         return;
     json_t *list = json_array();
-    reply_list(q, "tokens", list, db_read_tokens(q->api->o.reader, add_token, list, &e), &e);
+    reply_list(q->x, "tokens", list, db_read_tokens(q->api->o.reader, add_token, list, &e), &e);
 }
 
 struct revocation {

@@ -59,17 +59,18 @@ struct job_list {
     int32_t n;
 };
 
-/* The row as JSON, with what the model alone knows of a live job: where it runs, and its progress, which is
- * stored only when something else is. */
-static json_t *live_job_json(const struct api *a, const struct job_row *row)
+/* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
+ * not know is not committed yet), and its progress, which is stored only when something else is. */
+static json_t *live_job_json(const struct api *api, const struct job_row *row)
 {
-    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(a->o.tick), row->id);
+    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
+    const struct attempt *a = j ? j->attempt : NULL;
     struct job_row live = *row;
     if (j) {
         live.progress = j->row.progress;
         live.progress_total = j->row.progress_total;
     }
-    return api_json_job(&live, j && j->attempt ? j->attempt->node->row.name : NULL);
+    return api_json_job(&live, a && a->row.attempt == row->attempts ? a->node->row.name : NULL);
 }
 
 static int add_job(void *ctx, const struct job_row *row)
@@ -169,31 +170,44 @@ void api_jobs_show(struct request *q)
     }
 }
 
-void api_jobs_why(struct request *q)
+static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
+    struct reason reasons[EXPLAIN_REASONS_MAX])
 {
-    const struct model *m = tick_model(q->api->o.tick);
+    if (row->state == JOB_ENDED) {
+        STR_COPY(reasons[0].code, "ended");
+        snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s", end_kind_names[row->end]);
+        return 1;
+    }
+    if (!model) {
+        STR_COPY(reasons[0].code, "disk-full");
+        STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
+        return 1;
+    }
+    return core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
+}
+
+static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct job_row row;
     struct err e;
-    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0) {
-        http_reply_err(q->x, &e);
+    if (db_read_job(a->o.reader, id, &row, &e) != 0) {
+        http_reply_err(x, &e);
         return;
     }
-    size_t n = 0;
-    if (model_job(m, q->id)) {
-        n = core_explain(m, tick_now(q->api->o.tick), q->id, reasons, EXPLAIN_REASONS_MAX);
-    } else {
-        n = 1;
-        STR_COPY(reasons[0].code, "ended");
-        snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s", end_kind_names[row.end]);
-    }
+    size_t n = explain(a, model, &row, reasons);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(
             list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
-    api_reply_json(q->x, 200,
+    api_reply_json(x, 200,
         json_pack(
-            "{s:I,s:s,s:o}", "id", (json_int_t)q->id, "state", sm_name(&job_sm, row.state), "reasons", list));
+            "{s:I,s:s,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons", list));
+}
+
+void api_jobs_why(struct request *q)
+{
+    api_look(q, tell_why, q->id);
 }
 
 /* ---- following ---- */

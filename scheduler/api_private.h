@@ -55,6 +55,13 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
+/* For what looks at the model, which may be ahead of the disk: fn answers at a moment when all that the model
+ * holds is committed. model NULL: there is no such moment soon (the disk is full), only the database may be
+ * told. */
+typedef void (*api_look_fn)(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg);
+void api_look(struct request *q, api_look_fn fn, int64_t arg);
+
 /* True if path is the route's, where '#' stands for a number from 1; at most two of them. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 

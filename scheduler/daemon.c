@@ -484,12 +484,12 @@ void daemon_destroy(struct daemon *d)
     http_server_stop(d->tls_server);
     for (size_t i = 0; i < d->n_drivers; i++)
         d->drivers[i]->ops->destroy(d->drivers[i]);
-    tick_destroy(d->tick); /* its last answers go to the parts below */
+    db_writer_destroy(d->writer); /* a commit under way borrows the tick's batch: it ends first */
+    tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
     provision_destroy(d->provision);
     api_destroy(d->api);
     logs_close(&d->logs);
-    db_writer_destroy(d->writer);
     db_close(d->db);
     db_reader_close(d->reader);
     planner_destroy(d->planner);
