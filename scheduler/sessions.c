@@ -19,11 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SPECS_BYTES_MAX (4u << 20) /* of scripts and the like in one message: half of what the wire takes */
+
 /* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */
 struct seen {
     struct link in_session;
     int64_t job, attempt;
     bool told; /* the agent has it: the script need not be sent again */
+    bool sent; /* the agent may have it: to leave it out would be to end it */
     int64_t failed_saves;
     int64_t status_no; /* the status in which it was last told */
 };
@@ -34,6 +37,7 @@ struct session {
     int64_t rev;
     int64_t status_no; /* counts accepted statuses */
     struct list seen;
+    bool left_out; /* the last answer had no room for some: they follow when the agent tells what it got */
     /* the status that waits */
     sessions_reply_fn reply;
     void *ctx;
@@ -163,22 +167,45 @@ static void parse_env(const char *json, struct wire_desired_attempt *d)
     json_decref(v);
 }
 
-/* The texts were checked when they came in and are read from our own database: if they do not load, the file
- * is damaged. */
-static int add_spec(struct sessions *s, struct wire_desired_attempt *d, struct err *e)
+/* Takes the script. */
+static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 {
-    struct spec_change spec = {0};
-    int rc = db_read_spec(s->o.reader, d->job, &spec, e);
-    if (rc != 0)
-        return rc;
-    d->script = spec.script;
-    spec.script = NULL;
-    parse_args(spec.args_json, d);
-    parse_env(spec.env_json, d);
-    STR_COPY(d->cwd, spec.cwd);
+    d->script = spec->script;
+    spec->script = NULL;
+    parse_args(spec->args_json, d);
+    parse_env(spec->env_json, d);
+    STR_COPY(d->cwd, spec->cwd);
     d->slurm_env = strstr(d->script, "\n#SBATCH") != NULL;
-    spec_change_deinit(&spec);
-    return 0;
+}
+
+static void add_row(const struct job_row *j, int64_t every_ms, struct wire_desired_attempt *d)
+{
+    STR_COPY(d->name, j->name);
+    STR_COPY(d->user, j->user);
+    d->cpus = j->need.cpus;
+    d->gpus = j->need.gpus;
+    d->memory_mib = j->need.memory_mib;
+    d->time_limit_ms = j->time_limit_ms;
+    STR_COPY(d->method, ckpt_method_names[j->method]);
+    d->ckpt_signal = j->ckpt_signal;
+    d->ckpt_every_ms = every_ms;
+    d->ckpt_keep = j->ckpt_keep;
+    d->save_ms = j->save_ms;
+}
+
+/* Bytes of a text in JSON, at most. */
+static size_t json_bytes(const char *s)
+{
+    size_t n = 2;
+    for (; *s; s++)
+        n += strchr("\"\\\b\f\n\r\t", *s) ? 2 : (unsigned char)*s < ' ' ? 6 : 1;
+    return n;
+}
+
+static size_t spec_bytes(const struct spec_change *spec)
+{
+    return json_bytes(spec->script) + strlen(spec->args_json) + strlen(spec->env_json) +
+           json_bytes(spec->cwd);
 }
 
 /* Nobody could start it, ever: the job fails with the reason instead of waiting. */
@@ -192,43 +219,78 @@ static void give_up(struct sessions *s, const struct attempt *a, const struct er
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-static int desire(
-    struct sessions *s, struct session *x, const struct attempt *a, struct wire_desired_attempt *d)
+/* A message being made. */
+struct message {
+    struct wire_desired d;
+    size_t bytes; /* of specifications in it */
+    bool is_full; /* something was left out */
+};
+
+/* What the agent needs to start it. The texts were checked when they came in and are read from our own
+ * database: if they do not load, the file is damaged. False: it cannot be sent (now). */
+static bool add_start(
+    struct sessions *s, const struct attempt *a, bool must, struct message *m, struct wire_desired_attempt *d)
 {
-    const struct job_row *j = &a->job->row;
+    struct spec_change spec = {0};
+    struct err e = {0};
+    if (db_read_spec(s->o.reader, d->job, &spec, &e) != 0) {
+        give_up(s, a, &e);
+        return false;
+    }
+    size_t bytes = spec_bytes(&spec);
+    if (!must && m->bytes + bytes > SPECS_BYTES_MAX) {
+        m->is_full = true;
+    } else {
+        m->bytes += bytes;
+        add_row(&a->job->row, resolved_interval_ms(tick_model(s->o.tick), a), d);
+        add_spec(d, &spec);
+    }
+    spec_change_deinit(&spec);
+    return !m->is_full;
+}
+
+static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
+{
+    struct wire_desired_attempt *d = &m->d.attempts[m->d.n_attempts];
     d->job = a->row.job;
     d->attempt = a->row.attempt;
     d->acked_sequence = a->row.sequence;
+    d->kill_wait_ms = s->o.kill_wait_ms;
     if (a->row.state == ATTEMPT_STOPPING) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
     }
-    d->kill_wait_ms = s->o.kill_wait_ms;
-    if (d->want != WIRE_RUN || seen_of(x, d->job, d->attempt)->told)
-        return 0;
-    struct err e = {0};
-    if (add_spec(s, d, &e) != 0) {
-        give_up(s, a, &e);
-        return -1;
+    if (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d)) {
+        *d = (struct wire_desired_attempt){0};
+        return;
     }
-    STR_COPY(d->name, j->name);
-    STR_COPY(d->user, j->user);
-    d->cpus = j->need.cpus;
-    d->gpus = j->need.gpus;
-    d->memory_mib = j->need.memory_mib;
-    d->time_limit_ms = j->time_limit_ms;
-    STR_COPY(d->method, ckpt_method_names[j->method]);
-    d->ckpt_signal = j->ckpt_signal;
-    d->ckpt_every_ms = resolved_interval_ms(tick_model(s->o.tick), a);
-    d->ckpt_keep = j->ckpt_keep;
-    d->save_ms = j->save_ms;
-    return 0;
+    k->sent = true;
+    m->d.n_attempts++;
+}
+
+/* First what the agent has or may have, which must not be missing, then what is new, as far as there is room.
+ */
+static void desire_all(struct sessions *s, struct session *x, const struct node *node, struct message *m)
+{
+    size_t n = 0;
+    LIST_FOREACH (&node->attempts, l)
+        n++;
+    m->d.attempts = mem_array(n, sizeof(*m->d.attempts));
+    for (int is_new = 0; is_new < 2; is_new++) {
+        LIST_FOREACH (&node->attempts, l) {
+            const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+            struct seen *k = seen_of(x, a->row.job, a->row.attempt);
+            if (!m->is_full && m->d.n_attempts < WIRE_ATTEMPTS_MAX && (k->told || k->sent) == !is_new)
+                desire(s, a, k, m);
+        }
+    }
+    x->left_out = m->is_full;
 }
 
 static void answer(struct sessions *s, struct session *x, sessions_reply_fn reply, void *ctx)
 {
     const struct node *node = model_node(tick_model(s->o.tick), x->node);
-    struct wire_desired d = {.rev = x->rev, .sync_ms = s->o.sync_ms, .lease_ms = s->o.lease_ms};
+    struct message m = {.d = {.rev = x->rev, .sync_ms = s->o.sync_ms, .lease_ms = s->o.lease_ms}};
     if (!node) {
         struct err e;
         err_set(&e, ERR_NOT_FOUND,
@@ -238,19 +300,20 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
         reply(ctx, &e, NULL);
         return;
     }
-    size_t n = 0;
-    LIST_FOREACH (&node->attempts, l)
-        n++;
-    d.attempts = mem_array(n, sizeof(*d.attempts));
-    LIST_FOREACH (&node->attempts, l) {
-        struct wire_desired_attempt *item = &d.attempts[d.n_attempts];
-        if (desire(s, x, LIST_ENTRY(l, struct attempt, on_node), item) == 0)
-            d.n_attempts++;
-        else
-            memset(item, 0, sizeof(*item));
+    desire_all(s, x, node, &m);
+    reply(ctx, NULL, &m.d);
+    wire_desired_deinit(&m.d);
+}
+
+/* Something was left out of the last answer, and the agent has told all that it got since. */
+static bool has_room_again(const struct session *x)
+{
+    LIST_FOREACH (&x->seen, n) {
+        const struct seen *k = LIST_ENTRY(n, struct seen, in_session);
+        if (k->sent && !k->told)
+            return false;
     }
-    reply(ctx, NULL, &d);
-    wire_desired_deinit(&d);
+    return x->left_out;
 }
 
 /* Lets the waiting status go: with e, or (e NULL) with what is desired now. The latter only when all that the
@@ -385,7 +448,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
     k->status_no = x->status_no;
     if (!a || a->row.attempt != st->attempt || a->row.node != x->node)
         return; /* stale: it is not desired, so the agent forgets it */
-    if (st->started_at != WIRE_NONE && a->row.state == ATTEMPT_ASSIGNED) {
+    if (st->started_at != WIRE_NONE && !wall_is_set(a->row.started_at)) {
         struct event ev = {.type = EV_ATTEMPT_STARTED,
             .started = {.job = st->job,
                 .attempt = st->attempt,
@@ -456,6 +519,8 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
     }
     struct session *x = session_of(s, in->node);
     prune_seen(x, tick_model(s->o.tick));
+    if (has_room_again(x))
+        x->rev++;
     if (in->wait_ms <= 0 || in->have_rev != x->rev || !model_node(tick_model(s->o.tick), in->node)) {
         answer(s, x, in->reply, in->ctx);
         drop_if_gone(s, x);
