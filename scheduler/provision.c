@@ -32,7 +32,8 @@ struct work {
     struct provision *p;
     int64_t instance;
     struct flow launch;
-    bool terminating;  /* the same of a terminate */
+    bool terminating;  /* the driver's call is under way; its reply will come */
+    bool terminated;   /* the provider has taken one */
     int misses;        /* listings in a row without it */
     int64_t listed_in; /* number of the newest listing that showed it */
     struct mono last_call;
@@ -60,6 +61,7 @@ struct provision {
     size_t n_places;
     struct map works; /* instance id -> struct work */
     struct timer sweep, price;
+    bool hurried; /* the next sweep is a soon one already */
     struct provision_stats stats;
 };
 
@@ -151,9 +153,12 @@ static void drop_if_over(struct work *w)
     free(w);
 }
 
-/* Sweeps soon: something is expected to change at the provider. */
+/* Sweeps soon: something is expected to change at the provider. Who asks meanwhile does not put it off. */
 static void sweep_soon(struct provision *p)
 {
+    if (p->hurried)
+        return;
+    p->hurried = true;
     timer_start(p->o.timers, &p->sweep, p->o.busy_sweep_ms);
 }
 
@@ -266,6 +271,7 @@ static void on_terminated(void *ctx, const struct err *e)
 {
     struct work *w = ctx;
     w->terminating = false;
+    w->terminated = !e;
     w->last_call = now(w->p);
     if (e)
         log_warn("an instance could not be terminated yet; the sweep tries again",
@@ -277,6 +283,11 @@ static void on_terminated(void *ctx, const struct err *e)
 static void terminate(struct work *w, const struct instance *i)
 {
     const struct pool_entry *pe = pool_entry(w->p, i->row.pool);
+    if (!pe)
+        log_error("an instance cannot be ended: its pool is not in the configuration; put it back, with "
+                  "max_nodes: 0, or end the instance by hand",
+            log_i("instance", i->row.id), log_s("provider_id", i->row.provider_id),
+            log_s("pool", i->row.pool));
     if (!pe || w->terminating || !i->row.provider_id[0])
         return;
     const char *id = i->row.provider_id;
@@ -334,16 +345,24 @@ static void end_stray(struct place *pl, const struct cloud_instance *c)
     pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl->p);
 }
 
-/* One listed machine against its row. */
+/* The live row of a listed machine; NULL: it has none. A second machine under one token has none either. */
+static const struct instance *row_of(const struct place *pl, const struct cloud_instance *c)
+{
+    const struct model *m = model_of(pl->p);
+    const struct instance *i = c->token[0] ? model_instance_by_token(m, c->token) : NULL;
+    if (!i)
+        return model_instance_by_provider_id(m, pl->region, c->id);
+    return !i->row.provider_id[0] || str_eq(i->row.provider_id, c->id) ? i : NULL;
+}
+
+/* One listed machine against its row. What stopped by itself still bills its disk until it is terminated. */
 static void match(struct place *pl, const struct cloud_instance *c)
 {
     struct provision *p = pl->p;
-    const struct instance *i = c->token[0] ? model_instance_by_token(model_of(p), c->token) : NULL;
+    const struct instance *i = row_of(pl, c);
     bool over = c->state == CLOUD_GONE || (c->state == CLOUD_STOPPING && c->reclaimed);
-    if (!i)
-        i = model_instance_by_provider_id(model_of(p), pl->region, c->id);
     if (!i) {
-        if (c->state == CLOUD_PENDING || c->state == CLOUD_RUNNING)
+        if (!over)
             end_stray(pl, c);
         return;
     }
@@ -354,7 +373,7 @@ static void match(struct place *pl, const struct cloud_instance *c)
         post_launched(p, i->row.id, c->id);
     if (over)
         post_gone(p, i->row.id, c->reclaimed, c->reason);
-    else if (i->row.state == INSTANCE_ENDING && c->state != CLOUD_STOPPING)
+    else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))
         terminate(w, i);
 }
 
@@ -421,6 +440,7 @@ static void on_sweep(struct timer *t, void *ctx)
     struct provision *p = ctx;
     bool busy = false;
     (void)t;
+    p->hurried = false;
     for (size_t k = 0; k < p->n_places; k++) {
         struct place *pl = p->places[k];
         if (pl->listing)
