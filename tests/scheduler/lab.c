@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See lab.h.
+ */
+#include "tests/scheduler/lab.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/effects.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_WALL_MS 1800000000000
+
+static void no_log(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level, (void)line;
+}
+
+static void start_commit(struct commit_port *port, const struct db_batch *b)
+{
+    struct lab *lab = LIST_ENTRY(port, struct lab, port);
+    assert_null(lab->under_way);
+    lab->under_way = b;
+    if (!lab->by_hand)
+        lab_commit(lab, 0);
+}
+
+static void on_effects(void *ctx, const struct db_batch *committed)
+{
+    struct lab *lab = ctx;
+    lab->n_effects++;
+    for (size_t i = 0; lab->sessions && i < committed->changes.n_attempts; i++)
+        sessions_touch(lab->sessions, committed->changes.attempts[i].node);
+    for (size_t i = 0; lab->sessions && i < committed->changes.n_nodes; i++)
+        if (committed->changes.nodes[i].state == NODE_GONE)
+            sessions_touch(lab->sessions, committed->changes.nodes[i].id);
+    for (size_t i = 0; lab->provision && i < committed->changes.n_instances; i++)
+        provision_touch(lab->provision, committed->changes.instances[i].id);
+}
+
+static void on_fatal(void *ctx, const struct err *e)
+{
+    struct lab *lab = ctx;
+    lab->n_fatal++;
+    lab->fatal = *e;
+}
+
+static void must(int rc, const struct err *e)
+{
+    if (rc != 0)
+        fail_msg("%s", e->text);
+}
+
+static void start(struct lab *lab)
+{
+    struct model_options o = {.lease_ms = LAB_LEASE_MS};
+    struct stamp now = {.wall = clock_wall(&lab->vt.clock), .mono = clock_mono(&lab->vt.clock)};
+    struct err e;
+    must(db_boot(lab->db, &lab->meta, &e), &e);
+    STR_COPY(o.cluster_uid, lab->meta.cluster_uid);
+    lab->model = model_create(&o);
+    lab->planner = planner_create();
+    must(db_load(lab->db, lab->model, now, &e), &e);
+    lab->port.start = start_commit;
+    lab->tick = tick_create(&(struct tick_options){.model = lab->model,
+        .planner = lab->planner,
+        .timers = &lab->vt.timers,
+        .commit = &lab->port,
+        .effects = on_effects,
+        .fatal = on_fatal,
+        .ctx = lab});
+}
+
+static void stop(struct lab *lab)
+{
+    tick_destroy(lab->tick);
+    sessions_destroy(lab->sessions);
+    provision_destroy(lab->provision);
+    planner_destroy(lab->planner);
+    model_destroy(lab->model);
+    lab->tick = NULL;
+    lab->sessions = NULL;
+    lab->provision = NULL;
+    lab->under_way = NULL;
+}
+
+int lab_setup(void **state)
+{
+    struct lab *lab = mem_alloc(sizeof(*lab));
+    struct pool_row base = {.name = "base", .max_nodes = 1000, .usd_per_hour_uusd = 1000000};
+    struct err e;
+    log_set_sink(no_log, NULL);
+    vtimers_init(&lab->vt, START_WALL_MS);
+    must(db_open(":memory:", &lab->db, &e), &e);
+    must(db_reader_of(lab->db, &lab->reader, &e), &e);
+    start(lab);
+    lab_post(lab, (struct event){.type = EV_POOL, .pool = &base}, NULL);
+    lab_turn(lab);
+    lab->n_commits = lab->n_effects = 0;
+    *state = lab;
+    return 0;
+}
+
+int lab_teardown(void **state)
+{
+    struct lab *lab = *state;
+    stop(lab);
+    db_reader_close(lab->reader);
+    db_close(lab->db);
+    vtimers_deinit(&lab->vt);
+    free(lab);
+    return 0;
+}
+
+void lab_add_sessions(struct lab *lab)
+{
+    lab->sessions = sessions_create(&(struct sessions_options){.tick = lab->tick,
+        .timers = &lab->vt.timers,
+        .reader = lab->reader,
+        .boots = lab->meta.boots,
+        .lease_ms = LAB_LEASE_MS,
+        .sync_ms = LAB_SYNC_MS,
+        .kill_wait_ms = 5000});
+}
+
+void lab_turn(struct lab *lab)
+{
+    vtimers_advance(&lab->vt, 0);
+}
+
+void lab_advance(struct lab *lab, int64_t ms)
+{
+    vtimers_advance(&lab->vt, ms);
+}
+
+void lab_commit(struct lab *lab, int rc)
+{
+    const struct db_batch *b = lab->under_way;
+    struct err e = {0};
+    assert_non_null(b);
+    lab->under_way = NULL;
+    if (rc == 0) {
+        must(db_commit(lab->db, b, &e), &e);
+        lab->n_commits++;
+    } else {
+        err_set(&e, (enum err_kind)rc, "the disk said so");
+    }
+    tick_committed(lab->tick, rc, &e);
+    if (lab->by_hand)
+        lab_turn(lab);
+}
+
+void lab_restart(struct lab *lab)
+{
+    bool had_sessions = lab->sessions != NULL;
+    stop(lab);
+    start(lab);
+    if (had_sessions)
+        lab_add_sessions(lab);
+    lab_turn(lab);
+}
+
+void lab_on_reply(void *ctx, const struct err *e, int64_t id)
+{
+    struct lab_reply *r = ctx;
+    r->n++;
+    r->rc = e ? (int)e->kind : 0;
+    r->id = id;
+    r->at_commit = r->lab ? r->lab->n_commits : 0;
+    if (e)
+        r->e = *e;
+}
+
+void lab_post(struct lab *lab, struct event ev, struct lab_reply *r)
+{
+    if (r)
+        r->lab = lab;
+    tick_post(lab->tick, &ev, r ? lab_on_reply : NULL, r);
+}
+
+void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r)
+{
+    struct job_row job = {.name = "job",
+        .user = "ann",
+        .need = {.cpus = cpus ? cpus : 1},
+        .method = CKPT_SIGNAL,
+        .ckpt_signal = SIGUSR1,
+        .ckpt_every_ms = 60000,
+        .ckpt_keep = 3};
+    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[\"a\"]",
+        .env_json = "{\"K\":\"v\"}",
+        .cwd = "/",
+        .labels_json = "{}"};
+    lab_post(lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &job, .spec = &spec}}, r);
+    memset(&job, 0xff, sizeof(job)); /* what was posted was copied */
+}
+
+int64_t lab_join(struct lab *lab, const char *name, int32_t cpus)
+{
+    struct node_row n = {.total = {.cpus = cpus, .memory_mib = 1024},
+        .notice_deadline = WALL_NONE,
+        .joined_at = WALL_NONE,
+        .gone_at = WALL_NONE};
+    struct lab_reply r = {0};
+    STR_COPY(n.name, name);
+    STR_COPY(n.pool, "base");
+    STR_COPY(n.key_hash, name);
+    lab_post(lab, (struct event){.type = EV_JOIN, .join = {.node = &n}}, &r);
+    lab_turn(lab);
+    if (lab->by_hand)
+        lab_commit(lab, 0);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(r.rc, 0);
+    return r.id;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What decides, in virtual time: a real model, planner, tick and database (in memory) behind a disk that the
+ * test commits to when it likes. Sessions and provisioning are added where a test needs them.
+ */
+#ifndef BELAY_TESTS_SCHEDULER_LAB_H
+#define BELAY_TESTS_SCHEDULER_LAB_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/vtimers.h"
+#include "scheduler/provision.h"
+#include "scheduler/sessions.h"
+#include "scheduler/tick.h"
+
+#define LAB_LEASE_MS 30000
+#define LAB_SYNC_MS 10000
+
+struct lab {
+    struct vtimers vt;
+    struct db *db; /* survives lab_restart */
+    struct db_reader *reader;
+    struct db_meta meta;
+    struct model *model;
+    struct planner *planner;
+    struct tick *tick;
+    struct sessions *sessions;   /* NULL until lab_add_sessions */
+    struct provision *provision; /* NULL until the test sets it */
+    struct commit_port port;
+    bool by_hand; /* commits wait for lab_commit; else they succeed at once */
+    const struct db_batch *under_way;
+    int n_commits, n_effects, n_fatal;
+    struct err fatal;
+};
+
+/* cmocka setup and teardown: *state is a struct lab with a node-less reserved pool "base". */
+int lab_setup(void **state);
+int lab_teardown(void **state);
+
+void lab_add_sessions(struct lab *lab);
+
+/* Runs what is due now. */
+void lab_turn(struct lab *lab);
+void lab_advance(struct lab *lab, int64_t ms);
+
+/* Ends the commit under way: 0 stores it; else nothing is stored and the tick is told of this kind. Then runs
+ * what is due. */
+void lab_commit(struct lab *lab, int rc);
+
+/* belayd is killed and started again on what was committed. */
+void lab_restart(struct lab *lab);
+
+/* The outcome of a post. */
+struct lab_reply {
+    int n; /* how many times it came */
+    int rc;
+    int64_t id;
+    struct err e;
+    int64_t at_commit; /* lab.n_commits at that moment */
+    struct lab *lab;
+};
+void lab_on_reply(void *ctx, const struct err *e, int64_t id); /* a tick_reply_fn; ctx: struct lab_reply */
+
+/* Posts a submit of a job (1 cpu unless cpus); r may be NULL. */
+void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r);
+/* A reserved node of pool base joins, in one turn with its commit. Returns its id. */
+int64_t lab_join(struct lab *lab, const char *name, int32_t cpus);
+void lab_post(struct lab *lab, struct event ev, struct lab_reply *r);
+
+#endif
