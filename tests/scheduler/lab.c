@@ -181,22 +181,33 @@ void lab_post(struct lab *lab, struct event ev, struct lab_reply *r)
     tick_post(lab->tick, &ev, r ? lab_on_reply : NULL, r);
 }
 
-void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r)
+static void submit(struct lab *lab, int32_t cpus, const char *script, struct lab_reply *r)
 {
     struct job_row job = {.name = "job",
         .user = "ann",
-        .need = {.cpus = cpus ? cpus : 1},
+        .need = {.cpus = cpus},
         .method = CKPT_SIGNAL,
         .ckpt_signal = SIGUSR1,
         .ckpt_every_ms = 60000,
         .ckpt_keep = 3};
-    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
-        .args_json = "[\"a\"]",
+    struct job_spec spec = {.script = script,
+        .args_json = "[\"a\",\"\"]",
         .env_json = "{\"K\":\"v\"}",
-        .cwd = "/",
+        .cwd = "/data",
         .labels_json = "{}"};
-    lab_post(lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &job, .spec = &spec}}, r);
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &job, .spec = &spec}};
+    lab_post(lab, ev, r);
     memset(&job, 0xff, sizeof(job)); /* what was posted was copied */
+}
+
+void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r)
+{
+    submit(lab, cpus ? cpus : 1, "#!/bin/sh\ntrue\n", r);
+}
+
+void lab_submit_script(struct lab *lab, const char *script)
+{
+    submit(lab, 1, script, NULL);
 }
 
 int64_t lab_join(struct lab *lab, const char *name, int32_t cpus)

@@ -67,6 +67,8 @@ void lab_on_reply(void *ctx, const struct err *e, int64_t id); /* a tick_reply_f
 
 /* Posts a submit of a job (1 cpu unless cpus); r may be NULL. */
 void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r);
+/* The same with this script. */
+void lab_submit_script(struct lab *lab, const char *script);
 /* A reserved node of pool base joins, in one turn with its commit. Returns its id. */
 int64_t lab_join(struct lab *lab, const char *name, int32_t cpus);
 void lab_post(struct lab *lab, struct event ev, struct lab_reply *r);
