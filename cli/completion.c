@@ -1,55 +1,218 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay completion bash|zsh|fish: a completion script, generated from the same tables as --help.
+ * belay completion bash|zsh|fish: a completion script, generated from the tables that --help is printed from.
+ * What can be chosen from is read from there too: "any|spot|on-demand" are three words, "NAME" is none.
  */
 #include "cli/verbs.h"
 
 #include "base/str.h"
 #include "cli/directives.h"
 #include <stdio.h>
+#include <string.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
+struct option_shown {
+    const char *name;
+    char letter;       /* 0: none */
+    const char *takes; /* NULL: nothing */
+    const char *help;
+};
 
-static void print_options(const struct verb *v)
+typedef void (*option_fn)(const struct verb *v, const struct option_shown *o);
+
+static void each_option(const struct verb *v, option_fn fn)
 {
     for (const struct poptOption *o = v->options; o && o->longName; o++)
-        printf(" --%s", o->longName);
-    for (size_t i = 0; v->job_flags && i < directives_count(); i++)
-        printf(" --%s", directives_flag(i)->name);
-    printf(" --json --help");
+        fn(v, &(struct option_shown){o->longName, o->shortName, o->argDescrip, o->descrip});
+    for (size_t i = 0; v->job_flags && i < directives_count(); i++) {
+        const struct directive_flag *f = directives_flag(i);
+        fn(v, &(struct option_shown){f->name, f->letter, f->value, f->help});
+    }
+    fn(v, &(struct option_shown){"json", 0, NULL, "print JSON"});
+    fn(v, &(struct option_shown){"help", 'h', NULL, "print the options"});
 }
 
-static void print_verbs(void)
+/* The next lower-case word between blanks, brackets and bars from *text on; NULL at the end. */
+static const char *next_choice(const char **text, int *ret_len)
 {
-    for (size_t i = 0; cli_verbs[i]; i++)
-        printf("%s%s", i ? " " : "", cli_verbs[i]->name);
+    while (*text && **text) {
+        const char *word = *text;
+        size_t len = strcspn(word, " []|");
+        *text = word + len + (word[len] != '\0');
+        *ret_len = (int)len;
+        if (len > 0 && strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-") >= len)
+            return word;
+    }
+    return NULL;
+}
+
+static bool has_choices(const char *text)
+{
+    int len;
+    return next_choice(&text, &len) != NULL;
+}
+
+static void print_choices(const char *text)
+{
+    const char *word, *before = "";
+    int len;
+    for (; (word = next_choice(&text, &len)); before = " ")
+        printf("%s%.*s", before, len, word);
+}
+
+static bool takes_file(const struct option_shown *o)
+{
+    return str_eq(o->takes, "FILE") || str_eq(o->takes, "DIR");
+}
+
+/* ---- bash ---- */
+
+static void print_bash_values(const struct verb *v, const struct option_shown *o)
+{
+    if (!has_choices(o->takes))
+        return;
+    printf("    \"%s --%s\") words=\"", v->name, o->name);
+    print_choices(o->takes);
+    printf("\" ;;\n");
+}
+
+static void print_bash_option(const struct verb *v, const struct option_shown *o)
+{
+    (void)v;
+    printf(" --%s", o->name);
+}
+
+static void print_bash_verb(const struct verb *v)
+{
+    printf("    %s)\n        options=\"", v->name);
+    each_option(v, print_bash_option);
+    printf("\"\n        arguments=\"");
+    print_choices(v->arguments);
+    printf("\"\n        ;;\n");
 }
 
 static void print_bash(void)
 {
-    printf("# belay completion bash\n_belay()\n{\n    local words\n    if [ \"$COMP_CWORD\" -eq 1 ]; then\n  "
-           "      words=\"");
-    print_verbs();
-    printf("\"\n    else\n        case \"${COMP_WORDS[1]}\" in\n");
-    for (size_t i = 0; cli_verbs[i]; i++) {
-        printf("        %s) words=\"", cli_verbs[i]->name);
-        print_options(cli_verbs[i]);
-        printf("\" ;;\n");
+    printf("# bash completion of belay, made by: belay completion bash\n"
+           "_belay()\n{\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+           "    local verb=${COMP_WORDS[1]} verbs=\"");
+    for (size_t i = 0; cli_verbs[i]; i++)
+        printf("%s%s", i ? " " : "", cli_verbs[i]->name);
+    printf("\" options=\"\" arguments=\"\" words=\"\"\n"
+           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+           "        COMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n"
+           "        return\n"
+           "    fi\n"
+           "    # --name=value comes as three words.\n"
+           "    if [ \"$cur\" = = ]; then\n"
+           "        cur=\"\"\n"
+           "    elif [ \"$prev\" = = ]; then\n"
+           "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
+           "    fi\n"
+           "    case \"$verb\" in\n");
+    for (size_t i = 0; cli_verbs[i]; i++)
+        print_bash_verb(cli_verbs[i]);
+    printf("    esac\n"
+           "    case \"$cur\" in\n"
+           "    -*) words=$options ;;\n"
+           "    *) words=$arguments ;;\n"
+           "    esac\n"
+           "    case \"$verb $prev\" in\n");
+    for (size_t i = 0; cli_verbs[i]; i++)
+        each_option(cli_verbs[i], print_bash_values);
+    printf("    esac\n"
+           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "}\n"
+           "complete -o bashdefault -o default -F _belay belay\n");
+}
+
+/* ---- zsh ---- */
+
+/* Inside '...', where a bracket or a colon would end what _arguments reads as the help. */
+static void print_zsh_text(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            printf("'\\''");
+        else
+            printf(strchr("[]:\\", *text) ? "\\%c" : "%c", *text);
     }
-    printf("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
-           "    [ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
-           "complete -F _belay belay\n");
+}
+
+static void print_zsh_value(const struct option_shown *o)
+{
+    if (has_choices(o->takes)) {
+        printf(":(");
+        print_choices(o->takes);
+        putchar(')');
+    } else {
+        printf(takes_file(o) ? ":_files" : ": ");
+    }
+}
+
+static void print_zsh_option(const struct verb *v, const struct option_shown *o)
+{
+    (void)v;
+    const char *plus = o->takes ? "+" : "", *equals = o->takes ? "=" : "";
+    printf(" \\\n            '*'");
+    if (o->letter)
+        printf("{-%c%s,--%s%s}'[", o->letter, plus, o->name, equals);
+    else
+        printf("'--%s%s[", o->name, equals);
+    print_zsh_text(o->help);
+    putchar(']');
+    if (o->takes) {
+        putchar(':');
+        print_zsh_text(o->takes);
+        print_zsh_value(o);
+    }
+    putchar('\'');
+}
+
+static void print_zsh_verb(const struct verb *v)
+{
+    printf("    %s)\n        _arguments", v->name);
+    each_option(v, print_zsh_option);
+    if (has_choices(v->arguments)) {
+        printf(" \\\n            '1:what:(");
+        print_choices(v->arguments);
+        printf(")'");
+    }
+    printf(" \\\n            '*:argument:_files'\n        ;;\n");
 }
 
 static void print_zsh(void)
 {
-    printf("#compdef belay\nautoload -U +X bashcompinit && bashcompinit\n");
-    print_bash();
+    printf("#compdef belay\n"
+           "# zsh completion of belay, made by: belay completion zsh\n"
+           "_belay()\n{\n"
+           "    local -a verbs=(\n");
+    for (size_t i = 0; cli_verbs[i]; i++) {
+        printf("        '%s:", cli_verbs[i]->name);
+        print_zsh_text(cli_verbs[i]->summary);
+        printf("'\n");
+    }
+    printf("    )\n"
+           "    if (( CURRENT == 2 )); then\n"
+           "        _describe verb verbs\n"
+           "        return\n"
+           "    fi\n"
+           "    shift words\n"
+           "    (( CURRENT-- ))\n"
+           "    case $words[1] in\n");
+    for (size_t i = 0; cli_verbs[i]; i++)
+        print_zsh_verb(cli_verbs[i]);
+    printf("    esac\n"
+           "}\n"
+           "# Read from the fpath, this file is the function; sourced, it only defines it.\n"
+           "if [ \"$funcstack[1]\" = _belay ]; then\n"
+           "    _belay \"$@\"\n"
+           "else\n"
+           "    compdef _belay belay\n"
+           "fi\n");
 }
+
+/* ---- fish ---- */
 
 static void print_fish_quoted(const char *text)
 {
@@ -59,30 +222,54 @@ static void print_fish_quoted(const char *text)
     putchar('\'');
 }
 
-static void print_fish_option(const char *verb, const char *name, char letter, bool takes, const char *help)
+static void print_fish_option(const struct verb *v, const struct option_shown *o)
 {
-    printf("complete -c belay -n '__fish_seen_subcommand_from %s' -l %s", verb, name);
-    if (letter)
-        printf(" -s %c", letter);
-    printf("%s -d ", takes ? " -r" : "");
-    print_fish_quoted(help);
+    printf("complete -c belay -n '__belay_verb %s' -l %s", v->name, o->name);
+    if (o->letter)
+        printf(" -s %c", o->letter);
+    if (o->takes)
+        printf(takes_file(o) ? " -r" : " -x");
+    if (has_choices(o->takes)) {
+        printf(" -a '");
+        print_choices(o->takes);
+        putchar('\'');
+    }
+    printf(" -d ");
+    print_fish_quoted(o->help);
     putchar('\n');
+}
+
+static void print_fish_verb(const struct verb *v)
+{
+    printf("complete -c belay -n '__belay_verb' -f -a %s -d ", v->name);
+    print_fish_quoted(v->summary);
+    putchar('\n');
+    each_option(v, print_fish_option);
+    if (!has_choices(v->arguments))
+        return;
+    printf("complete -c belay -n '__belay_verb %s' -f -a '", v->name);
+    print_choices(v->arguments);
+    printf("'\n");
 }
 
 static void print_fish(void)
 {
-    for (size_t i = 0; cli_verbs[i]; i++) {
-        const struct verb *v = cli_verbs[i];
-        printf("complete -c belay -n __fish_use_subcommand -a %s -d ", v->name);
-        print_fish_quoted(v->summary);
-        putchar('\n');
-        for (const struct poptOption *o = v->options; o && o->longName; o++)
-            print_fish_option(v->name, o->longName, o->shortName, o->argDescrip != NULL, o->descrip);
-        for (size_t k = 0; v->job_flags && k < directives_count(); k++) {
-            const struct directive_flag *f = directives_flag(k);
-            print_fish_option(v->name, f->name, f->letter, f->value != NULL, f->help);
-        }
-    }
+    printf("# fish completion of belay, made by: belay completion fish\n"
+           "function __belay_verb -d 'whether the verb is this one; without arguments: whether there is none "
+           "yet'\n"
+           "    set -l words (commandline -opc)\n"
+           "    test \"$words[2]\" = \"$argv[1]\"\n"
+           "end\n");
+    for (size_t i = 0; cli_verbs[i]; i++)
+        print_fish_verb(cli_verbs[i]);
+}
+
+/* ---- the verb ---- */
+
+static int no_options(void *ctx, int val, const char *arg)
+{
+    (void)ctx, (void)val, (void)arg;
+    return CLI_USAGE;
 }
 
 static int run(int argc, const char **argv)

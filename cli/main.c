@@ -101,7 +101,8 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli
     static const struct poptOption none[] = {POPT_TABLEEND};
     struct poptOption *job_flags = v->job_flags ? job_flag_table() : NULL;
     const struct poptOption table[] = {
-        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0, "Options:", NULL},
+        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0,
+            v->options ? "Options:" : NULL, NULL},
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0,
             job_flags ? "The job:" : NULL, NULL},
         {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},

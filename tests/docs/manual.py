@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the documentation share: where it is, and its parts."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -24,3 +25,22 @@ def run(*argv):
     """(exit code, stdout, stderr)"""
     done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
+
+
+OPTION = re.compile(r"^ +(?:(-\S), )?(--[a-z-]+)", re.M)
+
+
+def options_in(help_text):
+    """-x and --word of every line of a --help."""
+    return {option for pair in OPTION.findall(help_text) for option in pair if option}
+
+
+def verbs():
+    _, out, _ = run(os.environ["BELAY"], "--help")
+    return re.findall(r"^  ([a-z]+) ", out, re.M)
+
+
+def options_of_verb(verb):
+    code, out, err = run(os.environ["BELAY"], verb, "--help")
+    assert (code, err) == (0, ""), err
+    return options_in(out)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The completion scripts: the shells take them, and they offer what fits. bash is there on every machine that builds
+belay; zsh and fish are asked where they are."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import manual
+
+
+def script(shell):
+    code, out, err = manual.run(os.environ["BELAY"], "completion", shell)
+    assert (code, err) == (0, ""), err
+    return out
+
+
+class Completion(unittest.TestCase):
+    def file(self, shell):
+        file = tempfile.NamedTemporaryFile("w", suffix="." + shell)
+        self.addCleanup(file.close)
+        file.write(script(shell))
+        file.flush()
+        return file.name
+
+    def has(self, shell):
+        if shutil.which(shell):
+            return True
+        print(f"SKIP: {shell} is not installed")
+        return False
+
+    def bash(self, line):
+        """What is offered for the last word of the line; words as bash's line editor makes them, split at '='."""
+        words = line.replace("=", " = ").split(" ")
+        words = [w for w in words[:-1] if w] + words[-1:]
+        call = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _belay; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-u", "-c", call, self.file("bash"), *words], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.split()
+
+    def test_bash_takes_it(self):
+        self.assertEqual(manual.run("bash", "-n", self.file("bash")), (0, "", ""))
+        code, out, _ = manual.run("bash", "-c", f"source {self.file('bash')}; complete -p belay")
+        self.assertEqual(code, 0)
+        self.assertIn("-F _belay", out)
+
+    def test_bash_offers_what_fits(self):
+        for line, offered in (
+            ("belay subm", ["submit"]),
+            ("belay can", ["cancel"]),
+            ("belay nothing-", []),
+            ("belay submit --mark", ["--market"]),
+            ("belay submit --market ", ["any", "spot", "on-demand"]),
+            ("belay submit --market=", ["any", "spot", "on-demand"]),
+            ("belay run --checkpoint=co", ["coop"]),
+            ("belay cost --by d", ["day"]),
+            ("belay token ", ["create", "list", "revoke"]),
+            ("belay nodes dr", ["drain"]),
+            ("belay completion f", ["fish"]),
+            ("belay why -", ["--json", "--help"]),
+            ("belay submit tra", []),  # a file: bash's own
+            ("belay nonsense --x", []),
+        ):
+            with self.subTest(line):
+                self.assertEqual(self.bash(line), offered)
+
+    def test_every_verb_and_option_is_offered(self):
+        verbs = [v for v in self.bash("belay ") if not v.startswith("-")]
+        self.assertEqual(verbs, manual.verbs())
+        for verb in verbs:
+            with self.subTest(verb):
+                offered = set(self.bash(f"belay {verb} --"))
+                self.assertEqual(offered, {o for o in manual.options_of_verb(verb) if o.startswith("--")})
+
+    def test_fish_takes_it_and_offers_what_fits(self):
+        if not self.has("fish"):
+            return
+        file = self.file("fish")
+        for line, offered in (
+            ("belay subm", ["submit"]),
+            ("belay submit --market ", ["any", "on-demand", "spot"]),
+            ("belay token ", ["create", "list", "revoke"]),
+            ("belay cost --b", ["--by"]),
+        ):
+            with self.subTest(line):
+                code, out, err = manual.run("fish", "--no-config", "-c", f"source {file}; complete -C '{line}'")
+                self.assertEqual((code, err), (0, ""))
+                self.assertEqual(sorted(row.split("\t")[0] for row in out.splitlines()), offered)
+
+    def test_zsh_takes_it(self):
+        if self.has("zsh"):
+            self.assertEqual(manual.run("zsh", "-n", self.file("zsh")), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

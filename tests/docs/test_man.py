@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages against --help: every verb and every option is described, and nothing that is not there."""
+
+import os
+import re
+import shutil
+import unittest
+
+import manual
+
+COMMON = {"-h", "--help", "--json"}
+
+
+def sections(page, macro):
+    """Title -> lines, of the sections that begin with .Sh or .Ss."""
+    found, title = {}, None
+    for line in manual.read("docs/man/" + page).splitlines():
+        if line.startswith(f".{macro} "):
+            title = line[4:]
+            found[title] = []
+        elif line.startswith(".Sh ") or (macro == "Ss" and line.startswith(".Ss ")):
+            title = None
+        elif title:
+            found[title].append(line)
+    return found
+
+
+def options_described(lines):
+    """What the items of lists say: "Fl x" is -x, "Fl Fl word" is --word."""
+    found = set()
+    for line in lines:
+        if line.startswith(".It Fl "):
+            found |= {"--" + word for word in re.findall(r"\bFl Fl ([a-z-]+)", line)}
+            found |= {"-" + letter for letter in re.findall(r"(?<!Fl )Fl ([A-Za-z?])(?:\\&)?(?= |$)", line)}
+    return found
+
+
+class Man(unittest.TestCase):
+    def test_every_verb_is_described_in_the_order_of_help(self):
+        titles = sections("belay.1", "Ss")
+        self.assertEqual([title.split()[1] for title in titles], manual.verbs())
+
+    def test_every_option_of_every_verb_is_described_and_no_other(self):
+        of_jobs = options_described(sections("belay.1", "Sh")["THE FLAGS OF JOBS"])
+        for title, lines in sections("belay.1", "Ss").items():
+            verb = title.split()[1]
+            described = options_described(lines) | COMMON
+            if any("THE FLAGS OF JOBS" in line for line in lines):
+                described |= of_jobs
+            with self.subTest(verb):
+                self.assertEqual(described, manual.options_of_verb(verb))
+        self.assertEqual(options_described(sections("belay.1", "Sh")["VERBS"]) & COMMON, COMMON)
+
+    def test_every_option_of_the_other_programs_is_described_and_no_other(self):
+        for variable, page in (("BELAYD", "belayd.8"), ("BELAY_AGENT", "belay-agent.8"),
+                               ("BELAY_EMULATOR", "belay-emulator.1")):
+            with self.subTest(page):
+                code, out, _ = manual.run(os.environ[variable], "--help")
+                self.assertEqual(code, 0)
+                described = options_described(manual.read("docs/man/" + page).splitlines())
+                self.assertEqual(described, manual.options_in(out))
+
+    def test_the_variables_of_a_job_are_described(self):
+        text = "\n".join(sections("belay.1", "Sh")["JOB SCRIPTS"])
+        described = set(re.findall(r"\b(BELAY_[A-Z_]+)\b", text))
+        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("agent/env.c"))))
+
+    def test_groff_has_nothing_to_say(self):
+        if not shutil.which("groff"):
+            print("SKIP: groff is not installed")
+            return
+        for page in sorted((manual.ROOT / "docs/man").iterdir()):
+            with self.subTest(page.name):
+                code, _, err = manual.run("groff", "-mdoc", "-Tutf8", "-ww", "-z", page)
+                self.assertEqual((code, err), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
