@@ -351,7 +351,7 @@ def show_logs(lab):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/quickstart")
     parser.add_argument("build", help=argparse.SUPPRESS)
-    parser.add_argument("--steps", type=int, default=1000, help="minibatches to train on (default: 1000)")
+    parser.add_argument("--steps", type=int, default=600, help="minibatches to train on (default: 600)")
     arguments = parser.parse_args()
     lab, failure = Lab(arguments.build), None
     handle_signals(interrupted)
