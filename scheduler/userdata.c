@@ -41,6 +41,9 @@ char *userdata_build(const struct userdata *u)
     add_ca(&out, u->ca_pem);
     buf_adds(&out,
         "END_OF_CONFIGURATION\n"
+        "# A machine that its cluster has forgotten ends itself. An emulated one ends with its last "
+        "process.\n"
+        "[ -n \"${BELAY_NODE_DIR:-}\" ] || echo 'power_off: shutdown -h now' >>\"$dir/agent.yaml\"\n"
         "# An agent that is killed or replaced is started again and takes its tasks over; one that\n"
         "# ends by itself (0: told to; 3: the cluster does not want it any more) is not.\n"
         "while :; do\n"

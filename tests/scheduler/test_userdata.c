@@ -137,6 +137,16 @@ static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself
     assert_int_equal(fs_remove_tree(dir, &e), 0);
 }
 
+/* The other tests see that an emulated one, where BELAY_NODE_DIR is set, does not get the line. */
+static void a_real_machine_powers_off_when_it_is_forgotten(void **state)
+{
+    struct userdata u = example();
+    (void)state;
+    char *text = userdata_build(&u);
+    assert_non_null(strstr(text, "[ -n \"${BELAY_NODE_DIR:-}\" ] || echo 'power_off: "));
+    free(text);
+}
+
 static void without_a_metadata_address_the_agent_takes_the_real_one(void **state)
 {
     struct userdata u = example();
@@ -153,6 +163,7 @@ int main(void)
         cmocka_unit_test(the_same_arguments_give_the_same_bytes),
         cmocka_unit_test(sh_reads_it_and_it_starts_the_agent_with_its_configuration),
         cmocka_unit_test(an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not),
+        cmocka_unit_test(a_real_machine_powers_off_when_it_is_forgotten),
         cmocka_unit_test(without_a_metadata_address_the_agent_takes_the_real_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
