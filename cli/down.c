@@ -22,7 +22,7 @@ struct down {
     char *home;
     int64_t timeout_ms;
     struct client *client;
-    json_t *nodes; /* names of this machine's nodes */
+    int64_t node; /* what our agent is to belayd; 0: nothing */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -36,57 +36,52 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* The reserved nodes of a belayd that `belay up` started are its own agent's. */
-static int drain_nodes(struct down *d, struct err *e)
-{
-    json_t *v = NULL, *node;
-    size_t i;
-    int rc = client_json(d->client, "GET", "/api/v1/nodes", NULL, &v, e);
-    d->nodes = json_object();
-    json_array_foreach(json_object_get(v, "nodes"), i, node)
-    {
-        json_t *reply = NULL;
-        if (rc != 0 || !json_is_null(json_object_get(node, "instance")) ||
-            str_eq(cli_text(node, "state"), "lost"))
-            continue;
-        char *path = mem_printf("/api/v1/nodes/%lld/drain", (long long)cli_int(node, "id", 0));
-        rc = client_json(d->client, "POST", path, NULL, &reply, e);
-        json_object_set_new(d->nodes, cli_text(node, "name"), json_true());
-        json_decref(reply);
-        free(path);
-    }
-    json_decref(v);
-    return rc;
-}
-
-/* How many jobs still run on the nodes being drained; -1 on an error. */
-static int running_here(struct down *d, struct err *e)
+/* How many jobs our node runs; 0 too when belayd does not know it. -1 on an error. */
+static int64_t running_here(struct down *d, bool *ret_known, struct err *e)
 {
     json_t *v = NULL, *node;
     size_t i;
     int64_t n = 0;
+    *ret_known = false;
     if (client_json(d->client, "GET", "/api/v1/nodes", NULL, &v, e) != 0)
         return -1;
     json_array_foreach(json_object_get(v, "nodes"), i, node)
     {
-        if (json_object_get(d->nodes, cli_text(node, "name")))
-            n += cli_int(node, "jobs", 0);
+        if (cli_int(node, "id", 0) == d->node) {
+            *ret_known = true;
+            n = cli_int(node, "jobs", 0);
+        }
     }
     json_decref(v);
-    return (int)n;
+    return n;
+}
+
+static int drain(struct down *d, struct err *e)
+{
+    json_t *reply = NULL;
+    bool known;
+    int rc = running_here(d, &known, e) < 0 ? (int)e->kind : 0;
+    if (rc == 0 && known) {
+        char *path = mem_printf("/api/v1/nodes/%lld/drain", (long long)d->node);
+        rc = client_json(d->client, "POST", path, NULL, &reply, e);
+        free(path);
+    }
+    json_decref(reply);
+    return rc;
 }
 
 static int wait_for_saves(struct down *d, struct err *e)
 {
     int64_t end = clock_mono(&clock_system).ms + d->timeout_ms;
-    int n;
-    while ((n = running_here(d, e)) > 0) {
+    int64_t n;
+    bool known;
+    while ((n = running_here(d, &known, e)) > 0) {
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
-                "%d job%s still being saved after %lld s; nothing was stopped: look with belay list, or give "
-                "more "
-                "time with --timeout",
-                n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
+                "%lld job%s still being saved after %lld s; nothing was stopped: look with belay list, or "
+                "give "
+                "more time with --timeout",
+                (long long)n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
         poll(NULL, 0, LOOK_MS);
     }
     return n < 0 ? (int)e->kind : 0;
@@ -110,7 +105,7 @@ static int stop_all(struct down *d, struct err *e)
     if (up) {
         rc = client_create(&d->client, e);
         if (rc == 0)
-            rc = drain_nodes(d, e);
+            rc = drain(d, e);
         if (rc == 0)
             rc = wait_for_saves(d, e);
     }
@@ -121,24 +116,35 @@ static int stop_all(struct down *d, struct err *e)
     return rc;
 }
 
+static void report_json(const struct down *d)
+{
+    json_t *o = json_pack("{s:o,s:b}", "home", json_text(d->home), "stopped", 1);
+    cli_print_json(o);
+    json_decref(o);
+}
+
 static int run(int argc, const char **argv)
 {
     struct down d = {.home = cli_home(), .timeout_ms = 120000};
     struct cli_args a;
     struct err e = {0};
     int rc = cli_parse(&verb_down, argc, argv, false, on_option, &d, &a);
+    if (rc == 0 && local_use(d.home, &e) != 0) {
+        cli_error("%s", e.text);
+        rc = CLI_USAGE;
+    }
     if (rc == 0) {
+        d.node = local_node(d.home);
         int failed = stop_all(&d, &e);
         if (failed)
             cli_error("%s", e.text);
         else if (a.json)
-            printf("{\"home\": \"%s\", \"stopped\": true}\n", d.home);
+            report_json(&d);
         else
             printf("belayd is down; jobs that had not ended go on after the next belay up\n");
         rc = failed ? CLI_FAILED : CLI_OK;
     }
     client_destroy(d.client);
-    json_decref(d.nodes);
     free(d.home);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

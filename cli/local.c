@@ -22,6 +22,40 @@
 #include <unistd.h>
 
 #define POLL_MS 20
+#define FILE_MAX 65536
+
+int local_use(const char *home, struct err *e)
+{
+    const char *server = getenv("BELAY_SERVER");
+    if (server && server[0])
+        return err_set(
+            e, ERR_CONFIG, "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
+    char *socket = mem_printf("%s/belayd.sock", home);
+    setenv("BELAY_HOME", home, 1);
+    setenv("BELAY_SOCKET", socket, 1);
+    free(socket);
+    return 0;
+}
+
+static json_t *read_json(const char *path)
+{
+    struct buf text = {0};
+    json_t *v = NULL;
+    if (fs_read(path, FILE_MAX, &text, NULL) == 0)
+        json_parse(buf_str(&text), text.len, FILE_MAX, &v, NULL);
+    buf_deinit(&text);
+    return v;
+}
+
+int64_t local_node(const char *home)
+{
+    char *path = mem_printf("%s/agent/node.json", home);
+    json_t *v = read_json(path);
+    int64_t node = cli_int(v, "node", 0);
+    json_decref(v);
+    free(path);
+    return node;
+}
 
 char *local_program(const char *name)
 {
@@ -46,7 +80,6 @@ char *local_program(const char *name)
 static bool is_named(pid_t pid, const char *program)
 {
     char path[64];
-    struct buf name = {0};
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     FILE *f = fopen(path, "re");
     char text[PATH_MAX] = "";
@@ -55,20 +88,15 @@ static bool is_named(pid_t pid, const char *program)
         text[n] = '\0'; /* the first word ends at its NUL */
         fclose(f);
     }
-    buf_deinit(&name);
     const char *slash = strrchr(text, '/');
     return str_eq(slash ? slash + 1 : text, program);
 }
 
 pid_t local_pid(const char *file, const char *program)
 {
-    struct buf text = {0};
-    json_t *v = NULL;
-    int64_t pid = 0;
-    if (fs_read(file, 65536, &text, NULL) == 0 && json_parse(buf_str(&text), text.len, 65536, &v, NULL) == 0)
-        pid = cli_int(v, "pid", 0);
+    json_t *v = read_json(file);
+    int64_t pid = cli_int(v, "pid", 0);
     json_decref(v);
-    buf_deinit(&text);
     return pid > 1 && kill((pid_t)pid, 0) == 0 && is_named((pid_t)pid, program) ? (pid_t)pid : 0;
 }
 
@@ -76,9 +104,8 @@ int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct
 {
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || null < 0)
-        return err_errno(e, errno, "cannot open %s", log);
-    pid_t pid = fork();
+    int failed = errno;
+    pid_t pid = fd < 0 || null < 0 ? -1 : fork();
     if (pid == 0) {
         setsid();
         dup2(null, STDIN_FILENO);
@@ -88,10 +115,14 @@ int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct
         dprintf(STDERR_FILENO, "cannot start %s: %s\n", argv[0], strerror(errno));
         _exit(127);
     }
-    close(fd);
-    close(null);
     if (pid < 0)
-        return err_errno(e, errno, "cannot start %s", argv[0]);
+        failed = fd < 0 || null < 0 ? failed : errno;
+    if (fd >= 0)
+        close(fd);
+    if (null >= 0)
+        close(null);
+    if (pid < 0)
+        return err_errno(e, failed, "cannot start %s with its output in %s", argv[0], log);
     *ret_pid = pid;
     return 0;
 }

@@ -11,6 +11,12 @@
 #include "cli/cli.h"
 #include <sys/types.h>
 
+/* Makes everything that follows talk to the belayd in home. ERR_CONFIG when BELAY_SERVER says otherwise. */
+int local_use(const char *home, struct err *e);
+
+/* The number of the node that home's agent became when it last joined; 0: it has not. */
+int64_t local_node(const char *home);
+
 /* The path of another program of belay's: beside our own executable, in the build tree beside it, or on the
  * PATH. The caller frees. */
 char *local_program(const char *name);

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct up {
     const char *config; /* NULL: our own */
     bool no_agent;
     struct client *client;
+    struct mono spawned;
     json_t *node; /* of the agent, once it has joined */
 };
 
@@ -109,25 +111,35 @@ static int start_belayd(struct up *u, struct err *e)
 
 /* ---- the agent ---- */
 
-/* A token for the first reserved pool; *ret_reply has token, ca_pem and server. NULL reply: there is no such
- * pool. */
-static int get_token(struct up *u, json_t **ret_reply, struct err *e)
+/* The name of the first reserved pool; NULL: there is none, or an error. */
+static char *reserved_pool(struct up *u, struct err *e)
 {
     json_t *v = NULL, *pool;
-    const char *name = NULL;
+    char *name = NULL;
     size_t i;
-    int rc = client_json(u->client, "GET", "/api/v1/pools", NULL, &v, e);
+    client_json(u->client, "GET", "/api/v1/pools", NULL, &v, e);
     json_array_foreach(json_object_get(v, "pools"), i, pool)
     {
         if (!name && str_eq(cli_text(pool, "kind"), "reserved"))
-            name = cli_text(pool, "name");
-    }
-    if (rc == 0 && name) {
-        json_t *request = json_pack("{s:s,s:s}", "kind", "join", "pool", name);
-        rc = client_json(u->client, "POST", "/api/v1/tokens", request, ret_reply, e);
-        json_decref(request);
+            name = mem_strdup(cli_text(pool, "name"));
     }
     json_decref(v);
+    return name;
+}
+
+/* A fresh token for a join; the agent forgets it once it has joined. */
+static int write_token(struct up *u, const char *pool, struct err *e)
+{
+    char *path = in_home(u, "agent.token");
+    json_t *request = json_pack("{s:s,s:s}", "kind", "join", "pool", pool), *reply = NULL;
+    int rc = client_json(u->client, "POST", "/api/v1/tokens", request, &reply, e);
+    if (rc == 0) {
+        const char *token = cli_text(reply, "token");
+        rc = fs_write_atomic(path, token, strlen(token), 0600, e);
+    }
+    json_decref(request);
+    json_decref(reply);
+    free(path);
     return rc;
 }
 
@@ -142,44 +154,56 @@ static void add_indented(struct buf *out, const char *text)
     }
 }
 
-/* The agent's configuration, with a fresh token; the agent forgets the token once it has joined. */
-static int write_agent_config(struct up *u, const json_t *token, struct err *e)
+/* Written at every start: belayd may listen elsewhere now. */
+static int write_agent_config(struct up *u, struct err *e)
 {
-    struct buf text = {0};
-    char *path = in_home(u, "agent.yaml"), *token_path = in_home(u, "agent.token");
-    const char *secret = cli_text(token, "token");
-    buf_printf(&text,
-        "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\ntoken_file: \"%s\"\nca: "
-        "|\n",
-        cli_text(token, "server"), u->home, token_path);
-    add_indented(&text, cli_text(token, "ca_pem"));
-    int rc = fs_write_atomic(token_path, secret, strlen(secret), 0600, e);
+    struct buf text = {0}, ca = {0};
+    char *path = in_home(u, "agent.yaml"), *ca_path = in_home(u, "ca.pem");
+    json_t *v = NULL;
+    int rc = client_json(u->client, "GET", "/api/v1/version", NULL, &v, e);
     if (rc == 0)
+        rc = fs_read(ca_path, 65536, &ca, e);
+    if (rc == 0) {
+        buf_printf(&text,
+            "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\n"
+            "token_file: \"%s/agent.token\"\nca: |\n",
+            cli_text(v, "listen"), u->home, u->home);
+        add_indented(&text, buf_str(&ca));
         rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    }
+    json_decref(v);
     buf_deinit(&text);
+    buf_deinit(&ca);
     free(path);
-    free(token_path);
+    free(ca_path);
     return rc;
 }
 
-/* True once a reserved node is up. */
-static bool has_joined(void *ctx)
+/* What belayd knows of our agent's node, into u->node; false: it has none, or has not heard of it for
+ * silent_ms. */
+static bool find_node(struct up *u, int64_t silent_ms)
 {
-    struct up *u = ctx;
     json_t *v = NULL, *node;
     struct err e;
     size_t i;
-    if (client_json(u->client, "GET", "/api/v1/nodes", NULL, &v, &e) != 0)
+    int64_t own = local_node(u->home);
+    if (own == 0 || client_json(u->client, "GET", "/api/v1/nodes", NULL, &v, &e) != 0)
         return false;
+    json_decref(u->node);
+    u->node = NULL;
     json_array_foreach(json_object_get(v, "nodes"), i, node)
     {
-        const char *state = cli_text(node, "state");
-        bool here = json_is_null(json_object_get(node, "instance"));
-        if (here && !u->node && (str_eq(state, "up") || str_eq(state, "draining")))
+        if (cli_int(node, "id", 0) == own && cli_int(node, "silent_ms", INT64_MAX) <= silent_ms)
             u->node = json_incref(node);
     }
     json_decref(v);
     return u->node != NULL;
+}
+
+static bool has_joined(void *ctx)
+{
+    struct up *u = ctx;
+    return find_node(u, clock_mono(&clock_system).ms - u->spawned.ms);
 }
 
 static int spawn_agent(struct up *u, struct err *e)
@@ -190,6 +214,7 @@ static int spawn_agent(struct up *u, struct err *e)
     const char *argv[] = {program, "--config", config, NULL};
     char text[64];
     pid_t pid;
+    u->spawned = clock_mono(&clock_system);
     int rc = local_spawn(argv, log, &pid, e);
     if (rc == 0) {
         snprintf(text, sizeof(text), "{\"pid\": %d}\n", (int)pid);
@@ -222,24 +247,23 @@ static int undrain(struct up *u, struct err *e)
 
 static int start_agent(struct up *u, struct err *e)
 {
-    char *pid_path = in_home(u, "agent.pid"), *config = in_home(u, "agent.yaml");
-    json_t *token = NULL;
+    char *pid_path = in_home(u, "agent.pid");
+    bool runs = local_pid(pid_path, "belay-agent") != 0, known = find_node(u, INT64_MAX);
+    char *pool = NULL;
     int rc = 0;
-    if (local_pid(pid_path, "belay-agent")) {
-        has_joined(u);
-    } else {
-        if (!fs_exists(config))
-            rc = get_token(u, &token, e);
-        if (rc == 0 && token)
-            rc = write_agent_config(u, token, e);
-        if (rc == 0 && fs_exists(config))
-            rc = spawn_agent(u, e);
+    *e = (struct err){0};
+    if (!runs && !known) {
+        pool = reserved_pool(u, e);
+        rc = pool ? write_token(u, pool, e) : (int)e->kind;
     }
+    if (rc == 0 && !runs && (known || pool))
+        rc = write_agent_config(u, e);
+    if (rc == 0 && !runs && (known || pool))
+        rc = spawn_agent(u, e);
     if (rc == 0)
         rc = undrain(u, e);
-    json_decref(token);
+    free(pool);
     free(pid_path);
-    free(config);
     return rc;
 }
 
@@ -293,12 +317,11 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     struct err e = {0};
     int rc = cli_parse(&verb_up, argc, argv, false, on_option, &u, &a);
-    if (rc == 0 && getenv("BELAY_SERVER")) {
-        cli_error("BELAY_SERVER is set: belay up is for this machine; unset it first");
+    if (rc == 0 && local_use(u.home, &e) != 0) {
+        cli_error("%s", e.text);
         rc = CLI_USAGE;
     }
     if (rc == 0) {
-        setenv("BELAY_HOME", u.home, 1);
         int failed = start_all(&u, &e);
         if (failed != 0)
             cli_error("%s", e.text);
