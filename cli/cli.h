@@ -19,9 +19,11 @@
 #define CLI_FAILED 1
 #define CLI_USAGE 2
 
+#define CLI_NO_WORDS "[OPTION...]"
+
 struct verb {
     const char *name;
-    const char *arguments; /* for usage: "SCRIPT [ARG...]" */
+    const char *arguments; /* for usage: "SCRIPT [ARG...]"; CLI_NO_WORDS: words are refused */
     const char *summary;   /* one line */
     /* argv[0] is the verb. Returns the exit code. */
     int (*run)(int argc, const char **argv);
@@ -95,7 +97,7 @@ char *cli_home(void);
 
 void cli_print_json(const json_t *v); /* indented, newline */
 
-/* A table: columns in the order given; on a pipe plain and tab-free, aligned only on a terminal. */
+/* A table: columns in the order given; cut to the width of a terminal, never on a pipe. */
 struct table;
 struct table *table_create(void);
 void table_column(struct table *t, const char *name, bool right);

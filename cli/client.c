@@ -83,6 +83,8 @@ static int use_server(struct client *c, const char *server, struct err *e)
         rc = read_secret("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, &token, e);
     if (rc == 0) {
         c->url = mem_strdup(server);
+        for (size_t n = strlen(c->url); c->url[n - 1] == '/'; n--)
+            c->url[n - 1] = '\0';
         c->authorization = mem_printf("Authorization: Bearer %s", token);
     }
     free(token);

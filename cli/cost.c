@@ -34,7 +34,7 @@ static int on_option(void *ctx, int val, const char *arg)
         cli_error("--%s: %s", names[val - 1], e.text);
         return CLI_USAGE;
     }
-    buf_printf(&q->path, "&%s=", names[val - 1]);
+    buf_printf(&q->path, "%c%s=", strchr(buf_str(&q->path), '?') ? '&' : '?', names[val - 1]);
     str_url_encode(&q->path, arg, strlen(arg));
     return CLI_OK;
 }
@@ -88,7 +88,7 @@ static int run(int argc, const char **argv)
 {
     struct query q = {0};
     struct cli_args a;
-    buf_adds(&q.path, "/api/v1/cost?x=1");
+    buf_adds(&q.path, "/api/v1/cost");
     int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
     if (rc == 0) {
         json_t *v = cli_get(buf_str(&q.path));
@@ -114,4 +114,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_cost = {
-    "cost", "[OPTION...]", "what was spent, and what it would have cost on-demand", run, options, false};
+    "cost", CLI_NO_WORDS, "what was spent, and what it would have cost on-demand", run, options, false};

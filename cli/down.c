@@ -156,4 +156,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_down = {
-    "down", "[OPTION...]", "save what runs here, then stop belayd and the agent", run, options, false};
+    "down", CLI_NO_WORDS, "save what runs here, then stop belayd and the agent", run, options, false};

@@ -14,14 +14,17 @@
 #define CALL_MS (WAIT_MS + 30000)
 #define RESTART_TRIES 60 /* belayd may be restarted while we follow: a second each */
 
-/* A call that outlives a restart of belayd. */
-static int patient_call(struct client *c, const char *path, struct client_reply *reply, struct err *e)
+/* A call that outlives a restart of belayd, once one has answered us. */
+static int patient_call(
+    struct client *c, const char *path, bool *met, struct client_reply *reply, struct err *e)
 {
     int rc = 0;
     for (int i = 0; i < RESTART_TRIES; i++) {
         rc = client_call(c, "GET", path, NULL, CALL_MS, reply, e);
-        if (rc != ERR_UNAVAILABLE && rc != ERR_IO && rc != ERR_TIMEOUT)
+        if (!*met || (rc != ERR_UNAVAILABLE && rc != ERR_IO && rc != ERR_TIMEOUT)) {
+            *met = *met || rc == 0;
             return rc;
+        }
         client_reply_deinit(reply);
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
@@ -30,19 +33,20 @@ static int patient_call(struct client *c, const char *path, struct client_reply 
 
 int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e)
 {
+    bool met = false;
     for (;;) {
         struct client_reply reply = {0};
         char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&wait_ms=%d", (long long)id,
             (long long)offset, follow ? WAIT_MS : 0);
-        int rc =
-            follow ? patient_call(c, path, &reply, e) : client_call(c, "GET", path, NULL, CALL_MS, &reply, e);
+        met = met && follow;
+        int rc = patient_call(c, path, &met, &reply, e);
         free(path);
         if (rc != 0)
             return rc;
         size_t n = reply.body.len;
         bool end = reply.log_end || (!follow && n == 0);
         fwrite(buf_str(&reply.body), 1, n, stdout);
-        fflush(stdout);
+        end = fflush(stdout) != 0 || end; /* nobody reads on: main says so */
         offset = reply.log_next;
         client_reply_deinit(&reply);
         if (end)
@@ -53,12 +57,13 @@ int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, st
 static int wait_for_end(struct client *c, int64_t id, struct err *e)
 {
     int64_t after = 0;
+    bool met = true; /* it took the job */
     for (;;) {
         struct client_reply reply = {0};
         json_t *v = NULL;
         char *path = mem_printf(
             "/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)after, WAIT_MS);
-        int rc = patient_call(c, path, &reply, e);
+        int rc = patient_call(c, path, &met, &reply, e);
         free(path);
         if (rc == 0)
             rc = json_parse(buf_str(&reply.body), reply.body.len, 64u << 20, &v, e);

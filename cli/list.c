@@ -105,4 +105,4 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_list = {"list", "[OPTION...]", "list jobs", run, options, false};
+const struct verb verb_list = {"list", CLI_NO_WORDS, "list jobs", run, options, false};

@@ -14,6 +14,9 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
     case COLUMN_TEXT:
         table_cell(t, "%s", cli_text(row, c->key));
         return;
+    case COLUMN_YES:
+        table_cell(t, "%s", json_is_true(json_object_get(row, c->key)) ? "yes" : "-");
+        return;
     case COLUMN_AGO:
         table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));
         return;

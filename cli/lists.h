@@ -10,7 +10,7 @@
 struct list_column {
     const char *title;
     const char *key;
-    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD } kind;
+    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES } kind;
 };
 
 /* GET path; prints member `name` of the reply with these columns (ended by title NULL). */

@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include <stdio.h>
 
+#define JSON_LOG_MAX (64u << 20)
+
 enum { VAL_FOLLOW = 1, VAL_TAIL };
 
 struct choice {
@@ -27,22 +29,25 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-static int print_as_json(struct client *c, int64_t id, struct err *e)
+/* A whole log as one JSON text has to fit into memory. */
+static int print_as_json(struct client *c, int64_t id, int64_t offset, struct err *e)
 {
     struct buf all = {0};
-    int64_t offset = 0;
     int rc = 0;
-    for (;;) {
+    for (size_t n = 1; rc == 0 && n > 0;) {
         struct client_reply reply = {0};
         char path[128];
         snprintf(path, sizeof(path), "/api/v1/jobs/%lld/logs?offset=%lld", (long long)id, (long long)offset);
         rc = client_call(c, "GET", path, NULL, 60000, &reply, e);
-        size_t n = reply.body.len;
-        buf_add(&all, reply.body.data, n);
+        n = reply.body.len;
+        if (rc == 0)
+            rc = buf_add_limited(&all, buf_str(&reply.body), n, JSON_LOG_MAX, e);
+        if (rc == ERR_INVALID && n > 0)
+            err_set(e, ERR_INVALID,
+                "the log is larger than %u MiB: print it without --json, or its end with --tail-bytes",
+                JSON_LOG_MAX >> 20);
         offset = reply.log_next;
         client_reply_deinit(&reply);
-        if (rc != 0 || n == 0)
-            break;
     }
     if (rc == 0) {
         json_t *v = json_pack("{s:I,s:o}", "id", (json_int_t)id, "log", json_textn(buf_str(&all), all.len));
@@ -61,13 +66,17 @@ static int run(int argc, const char **argv)
     struct err e = {0};
     int64_t id;
     int rc = cli_parse(&verb_logs, argc, argv, false, on_option, &choice, &a);
+    if (rc == 0 && a.json && choice.follow) {
+        cli_error("--follow and --json do not go together");
+        rc = CLI_USAGE;
+    }
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
         rc = CLI_USAGE;
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed =
-                a.json ? print_as_json(c, id, &e) : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
+            failed = a.json ? print_as_json(c, id, -choice.tail, &e)
+                            : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
         client_destroy(c);
         if (failed != 0)
             cli_error("%s", e.text);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,10 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli
     ret_args->rest = poptGetArgs(ret_args->pc);
     while (ret_args->rest && ret_args->rest[ret_args->n_rest])
         ret_args->n_rest++;
+    if (rc == 0 && str_eq(v->arguments, CLI_NO_WORDS) && ret_args->n_rest > 0) {
+        cli_error("unexpected word \"%s\" (belay %s --help tells what it takes)", ret_args->rest[0], v->name);
+        rc = CLI_USAGE;
+    }
     free(words);
     free(name);
     free(job_flags);
@@ -154,5 +159,10 @@ int main(int argc, char **argv)
     if (str_eq(name, "--version"))
         name = "version";
     const struct verb *v = find_verb(name);
-    return v ? v->run(argc - 1, (const char **)argv + 1) : unknown_verb(name);
+    int rc = v ? v->run(argc - 1, (const char **)argv + 1) : unknown_verb(name);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_error("the output could not be written: %s", strerror(errno));
+        rc = rc == CLI_OK ? CLI_FAILED : rc;
+    }
+    return rc;
 }

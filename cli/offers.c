@@ -27,4 +27,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_offers = {
-    "offers", "[OPTION...]", "list what can be bought, with prices and what was learned", run, NULL, false};
+    "offers", CLI_NO_WORDS, "list what can be bought, with prices and what was learned", run, NULL, false};

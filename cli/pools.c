@@ -21,4 +21,4 @@ static int run(int argc, const char **argv)
     return list_run(&verb_pools, "/api/v1/pools", "pools", columns, argc, argv);
 }
 
-const struct verb verb_pools = {"pools", "[OPTION...]", "list pools", run, NULL, false};
+const struct verb verb_pools = {"pools", CLI_NO_WORDS, "list pools", run, NULL, false};

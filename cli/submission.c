@@ -83,6 +83,23 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
+/* What must change before it can ever run. */
+static void warn_if_impossible(struct client *c, int64_t id)
+{
+    static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
+    char *path = mem_printf("/api/v1/jobs/%lld/why", (long long)id);
+    json_t *v = NULL;
+    struct err e;
+    if (client_json(c, "GET", path, NULL, &v, &e) == 0) {
+        const json_t *reason = json_array_get(json_object_get(v, "reasons"), 0);
+        for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+            if (str_eq(cli_text(reason, "code"), codes[i]))
+                cli_warn("job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+    }
+    json_decref(v);
+    free(path);
+}
+
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
@@ -95,11 +112,13 @@ int submission_send(struct submission *s)
         return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
     int64_t id = cli_int(reply, "id", 0);
+    s->follow = s->follow && !s->json;
     if (s->json)
         cli_print_json(reply);
     else if (!s->follow)
         printf("Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
+    warn_if_impossible(c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);
     client_destroy(c);

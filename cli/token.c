@@ -20,6 +20,8 @@ static const struct list_column columns[] = {
     {"POOL", "pool", COLUMN_TEXT},
     {"MADE", "created_at", COLUMN_AGO},
     {"USED", "used_at", COLUMN_AGO},
+    {"EXPIRES", "expires_at", COLUMN_TEXT},
+    {"REVOKED", "revoked", COLUMN_YES},
     {NULL, NULL, COLUMN_TEXT},
 };
 
@@ -56,7 +58,7 @@ static int create(const json_t *request, bool json)
     return rc;
 }
 
-static int revoke_one(const char *word)
+static int revoke_one(const char *word, bool json)
 {
     int64_t id;
     struct err e;
@@ -67,7 +69,9 @@ static int revoke_one(const char *word)
     char *path = mem_printf("/api/v1/tokens/%lld/revoke", (long long)id);
     json_t *v = cli_post(path, NULL);
     free(path);
-    if (v)
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
         printf("token %lld revoked\n", (long long)id);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
@@ -85,7 +89,7 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(action, "list") && a.n_rest == 1) {
         rc = list_print("/api/v1/tokens", "tokens", columns, a.json);
     } else if (rc == 0 && str_eq(action, "revoke") && a.n_rest == 2) {
-        rc = revoke_one(a.rest[1]);
+        rc = revoke_one(a.rest[1], a.json);
     } else if (rc == 0) {
         cli_error("belay token create [--join --pool POOL], belay token list, or belay token revoke ID");
         rc = CLI_USAGE;

@@ -345,4 +345,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_up = {
-    "up", "[OPTION...]", "start belayd and an agent on this machine", run, options, false};
+    "up", CLI_NO_WORDS, "start belayd and an agent on this machine", run, options, false};

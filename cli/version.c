@@ -48,4 +48,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_version = {
-    "version", "[OPTION...]", "print the versions of belay and belayd", run, NULL, false};
+    "version", CLI_NO_WORDS, "print the versions of belay and belayd", run, NULL, false};
