@@ -94,6 +94,11 @@ static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
     assert_string_equal(world_told(w, 1)->text, "exit code 7");
 }
 
+static bool has_set_its_trap(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "up") != NULL;
+}
+
 static bool has_got_term(struct world *w, int64_t job)
 {
     return strstr(world_output(w, job), "TERM") != NULL;
@@ -106,7 +111,7 @@ static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
         world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
     a->kill_wait_ms = 1000;
     world_start_agent(w);
-    world_until(w, is_running, 1, "the task runs");
+    world_until(w, has_set_its_trap, 1, "the task has set its trap");
     a->want = WIRE_STOP;
     STR_COPY(a->reason, "evicted");
     world_go(w);

@@ -97,13 +97,18 @@ static void a_running_attempt_that_is_not_wanted_is_killed_at_once(void **state)
     world_until(w, is_forgotten, 1, "the attempt is gone");
 }
 
+static bool is_ready(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "ready") != NULL;
+}
+
 static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(
         w, 1, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
     world_start_agent(w);
-    world_until(w, is_running, 1, "the job runs");
+    world_until(w, is_ready, 1, "the job has set its trap");
     a->want = WIRE_STOP;
     STR_COPY(a->reason, "user");
     world_go(w);
@@ -136,11 +141,11 @@ static void the_time_limit_ends_what_ignores_sigterm(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a =
         world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n");
-    a->time_limit_ms = 300;
+    a->time_limit_ms = 2000;
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, 1, "timeout", 137, "time limit of 300ms");
+    assert_end(w, 1, "timeout", 137, "longer than its time limit of 2");
 }
 
 static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
