@@ -155,21 +155,12 @@ static bool is_refused(struct world *w, int64_t unused)
     return w->n_refused >= 1;
 }
 
-static bool has_stored_its_certificate(struct world *w, int64_t unused)
-{
-    char *path = mem_printf("%s/node/node.json", w->dir);
-    bool there = access(path, F_OK) == 0;
-    (void)unused;
-    free(path);
-    return there;
-}
-
 /* The agent slept through the time for a renewal. */
 static void expire(struct world *w)
 {
     w->cert_life_ms = 1000;
     world_start_agent(w);
-    world_until(w, has_stored_its_certificate, 0, "the node has joined");
+    world_until_said(w, "joined cluster=lab");
     world_kill_agent(w, SIGKILL);
     int64_t until = clock_wall(&clock_system).ms + 3000;
     while (clock_wall(&clock_system).ms < until)
