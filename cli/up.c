@@ -305,6 +305,9 @@ static void report(const struct up *u, bool json)
         return;
     }
     printf("belayd is up in %s\n", u->home);
+    if (!u->node && !u->no_agent)
+        printf(
+            "no agent was started: no pool of the configuration is reserved, so this machine runs no jobs\n");
     if (u->node)
         printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"),
             (long long)cli_int(u->node, "cpus", 0), (long long)cli_int(u->node, "memory_mib", 0));

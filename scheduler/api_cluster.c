@@ -93,18 +93,31 @@ void api_instances_list(struct request *q)
         q->x, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
-void api_pools_list(struct request *q)
+static void tell_pools(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     json_t *list = json_array();
     struct err e;
-    reply_list(q->x, "pools", list, db_read_pools(q->api->o.reader, add_pool, list, &e), &e);
+    (void)model, (void)arg;
+    reply_list(x, "pools", list, db_read_pools(a->o.reader, add_pool, list, &e), &e);
+}
+
+static void tell_offers(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+{
+    json_t *list = json_array();
+    struct err e;
+    (void)model, (void)arg;
+    reply_list(x, "offers", list, db_read_offers(a->o.reader, add_offer, list, &e), &e);
+}
+
+/* Asked right after the start: what is configured is told when it is stored. */
+void api_pools_list(struct request *q)
+{
+    api_look(q, tell_pools, 0);
 }
 
 void api_offers_list(struct request *q)
 {
-    json_t *list = json_array();
-    struct err e;
-    reply_list(q->x, "offers", list, db_read_offers(q->api->o.reader, add_offer, list, &e), &e);
+    api_look(q, tell_offers, 0);
 }
 
 void api_events(struct request *q)
