@@ -32,7 +32,7 @@ static int read_script(const char *path, struct buf *out, struct err *e)
         return fs_read(path, SCRIPT_MAX, out, e);
     while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
         if (buf_add_limited(out, piece, n, SCRIPT_MAX, e) != 0)
-            return e->kind;
+            return err_wrap(e, "the job script");
     return 0;
 }
 

@@ -53,6 +53,17 @@ class Local(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("clutser", done.stderr)
 
+    def test_wait_tells_why_a_job_could_not_start(self):
+        self.ok("up")
+        done = self.belay("submit", "--wait", "-D", "/no/such/place", text="#!/bin/sh\n")
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("/no/such/place", done.stderr)
+
+    def test_a_program_that_fails_speaks_for_itself(self):
+        self.ok("up")
+        done = self.belay("submit", "--wait", text="#!/bin/sh\nexit 3\n")
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+
     def test_down_waits_for_the_save_however_long_the_queue(self):
         self.ok("up")
         job = self.ok("submit", text=SAVES_LATE).split()[-1]
