@@ -6,7 +6,8 @@
  *     request     the agent wants a checkpoint: {"id", "reason", "deadline_ms"}; there until it has one
  *     commit.K    the program has written one: {"progress", "total"}; made exclusively, K = 1, 2, ...
  *     result.K    the answer: {"ok": true, "attempt", "sequence", "stop"} or {"ok": false, "error"}; made
- * exclusively, by the agent or by a program that would not wait any longer progress    {"done", "total"}
+ *                 exclusively, by the agent or by a program that would not wait any longer
+ *     progress    {"done", "total"}
  *     notice      the provider's warning: {"kind", "deadline_ms", "deadline", "seconds_left"}
  *
  * The program owns the directory, so nothing in it is trusted: files are opened without following links, must

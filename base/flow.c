@@ -3,13 +3,15 @@
  * Flows. One timer serves everything: it is the zero timer between two calls of the owner's code, the backoff
  * and the deadline, as these never run at the same time.
  *
- *   IDLE --start--> READY --timer--> RUNNING --step done-------> READY (next step, or backoff and the same
- * again) |                 |  \                       | |                 |   --deadline, cancel--> ENDING
- * --step done--> READY, or as below |                 | cancel |                 | step done: error, no tries
- * left v                 v UNDO_READY --timer--> UNDOING --undo done--> UNDO_READY (the step before) | no
- * steps left
+ *   IDLE --start--> READY --timer--> RUNNING --step done--> READY (the next step)
+ *                     |                 |  \--error, tries left--> READY (the same step, after the backoff)
+ *                     |                 +--deadline, cancel--> ENDING --step done--> as from RUNNING
+ *              cancel |                 | error, no tries left
+ *                     v                 v
+ *                 UNDO_READY --timer--> UNDOING --undo done--> UNDO_READY (the step before)
+ *                     | no steps left
  *                     v
- *                   IDLE, done(error)          READY, behind the last step --timer--> IDLE, done(NULL)
+ *              IDLE, done(error)        READY, behind the last step --timer--> IDLE, done(NULL)
  *
  * Invariants: in READY and UNDO_READY the timer runs; in RUNNING it runs (the deadline), in ENDING and
  * UNDOING it does not. In READY and RUNNING no error is kept in result.
