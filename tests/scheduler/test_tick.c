@@ -231,8 +231,9 @@ static void time_alone_makes_a_turn_when_a_lease_is_over(void **state)
 
 static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
 {
+    static struct lab_reply kept; /* answered when the tick is torn down, after the test */
     struct lab *lab = *state;
-    struct lab_reply kept = {0}, waiting = {0}, new = {0}, heartbeat = {0};
+    struct lab_reply waiting = {0}, new = {0}, heartbeat = {0};
     lab->by_hand = true;
     lab_submit(lab, 1, &kept);
     lab_turn(lab);
