@@ -77,9 +77,3 @@ void *mem_dup(const void *p, size_t size)
         memcpy(copy, p, size);
     return copy;
 }
-
-void mem_free_string(char **p)
-{
-    free(*p);
-    *p = NULL;
-}

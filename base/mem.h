@@ -17,9 +17,6 @@ char *mem_strndup(const char *s, size_t n);       /* at most n bytes of s; NULL 
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *mem_dup(const void *p, size_t size);
 
-/* Frees *p and sets it to NULL. */
-void mem_free_string(char **p);
-
 /* What all of the above do when there is no memory; for libraries that tell it by returning NULL. */
 _Noreturn void mem_out_of_memory(void);
 

@@ -2,7 +2,6 @@
 #include "base/sm.h"
 
 #include "base/log.h"
-#include "base/str.h"
 #include <stdlib.h>
 
 bool sm_allowed(const struct sm *sm, int from, int to)
@@ -29,12 +28,4 @@ const char *sm_name(const struct sm *sm, int state)
         if (i == state)
             return sm->names[i];
     return "?";
-}
-
-int sm_from_name(const struct sm *sm, const char *name)
-{
-    for (int i = 0; sm->names[i]; i++)
-        if (str_eq(sm->names[i], name))
-            return i;
-    return -1;
 }

@@ -27,7 +27,6 @@ bool sm_allowed(const struct sm *sm, int from, int to);
 /* *state = to, or aborts naming thing, id and both states. */
 void sm_move(const struct sm *sm, long long id, int *state, int to);
 
-const char *sm_name(const struct sm *sm, int state);     /* "?" when out of range */
-int sm_from_name(const struct sm *sm, const char *name); /* -1 if there is none */
+const char *sm_name(const struct sm *sm, int state); /* "?" when out of range */
 
 #endif

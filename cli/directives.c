@@ -396,11 +396,6 @@ const struct directive_flag *directives_flag(size_t i)
     return &flags[i].shown;
 }
 
-bool directives_known(const char *name)
-{
-    return find(name) != NULL;
-}
-
 bool directives_takes_value(const char *name)
 {
     const struct flag *f = find(name);

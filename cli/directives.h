@@ -29,7 +29,6 @@ int directives_apply_flag(const char *where, const char *name, const char *value
 
 /* True when the flag takes a value; NULL-safe; unknown flags: false. */
 bool directives_takes_value(const char *name);
-bool directives_known(const char *name);
 
 struct directive_flag {
     const char *name;

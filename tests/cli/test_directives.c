@@ -308,7 +308,7 @@ static void the_table_is_one_to_one(void **state)
     for (size_t i = 0; i < directives_count(); i++) {
         const struct directive_flag *f = directives_flag(i);
         char letter[2] = {f->letter, '\0'};
-        assert_true(directives_known(f->name) && f->help[0]);
+        assert_true(f->help[0]);
         assert_int_equal(directives_takes_value(f->name), f->value != NULL);
         if (f->letter)
             assert_int_equal(directives_takes_value(letter), f->value != NULL);
@@ -317,8 +317,8 @@ static void the_table_is_one_to_one(void **state)
             assert_true(!f->letter || directives_flag(k)->letter != f->letter);
         }
     }
-    assert_false(directives_known(NULL) || directives_known("") || directives_known("z") ||
-                 directives_takes_value(NULL) || directives_takes_value("no-such-flag"));
+    assert_false(
+        directives_takes_value(NULL) || directives_takes_value("") || directives_takes_value("no-such-flag"));
 }
 
 int main(void)
