@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
+
+    scripts/bench            # builds, then runs all of it
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue (BELAY_BUILD names the build)
+
+docs/benchmarks.md says what each figure means. Nothing here passes or fails.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+import lab  # noqa: E402
+
+SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
+
+
+def say(name, value, beside="", ratio=""):
+    print("%-46s %-22s %-46s %s" % (name, value, beside, ratio), flush=True)
+
+
+class Local:
+    """`belay up` in a directory of its own."""
+
+    def __init__(self, *options):
+        self.options = options
+
+    def __enter__(self):
+        self.home = tempfile.mkdtemp(prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
+        self.env["BELAY_HOME"] = self.home
+        self.socket = os.path.join(self.home, "belayd.sock")
+        self.up()
+        return self
+
+    def __exit__(self, *_):
+        self.belay("down")
+        shutil.rmtree(self.home)
+
+    def belay(self, *words):
+        return subprocess.run([lab.BUILD + "/cli/belay", *words], env=self.env, check=True, stdout=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, universal_newlines=True).stdout
+
+    def up(self):
+        self.belay("up", *self.options)
+
+    def pid(self):
+        with open(os.path.join(self.home, "belayd.json")) as f:
+            return json.load(f)["pid"]
+
+    def get(self, path):
+        c = lab.Unix(self.socket, 60)
+        with contextlib.closing(c):
+            c.request("GET", "/api/v1" + path)
+            return json.loads(c.getresponse().read())
+
+    def submit_all(self, n, connections):
+        """n submits over so many connections; seconds. Raw sockets: the client must not be what is measured."""
+        body = json.dumps(SPEC).encode()
+        request = (b"POST /api/v1/jobs HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\n"
+                   b"Content-Length: %d\r\n\r\n" % len(body)) + body
+
+        def run(count):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(self.socket)
+            with contextlib.closing(s), s.makefile("rb") as f:
+                for _ in range(count):
+                    s.sendall(request)
+                    status, length = f.readline(), 0
+                    if b" 201 " not in status:
+                        raise SystemExit("submit: %r" % status)
+                    while True:
+                        line = f.readline().lower()
+                        if line == b"\r\n":
+                            break
+                        if line.startswith(b"content-length:"):
+                            length = int(line.split(b":")[1])
+                    f.read(length)
+
+        clients = [threading.Thread(target=run, args=(n // connections,)) for _ in range(connections)]
+        began = time.monotonic()
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        return time.monotonic() - began
+
+
+def bare_commits(directory, n):
+    """Rows of a job's size, one durable transaction each, in the same place: commits a second."""
+    db = sqlite3.connect(os.path.join(directory, "bare.db"), isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=FULL")
+    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT)")
+    row = "x" * 500
+    began = time.monotonic()
+    for _ in range(n):
+        db.execute("INSERT INTO t (x) VALUES (?)", (row,))
+    rate = n / (time.monotonic() - began)
+    db.close()
+    return rate
+
+
+def bench_submits():
+    with Local("--no-agent") as l:
+        bare = bare_commits(l.home, 2000)
+        for connections, n in ((1, 2000), (8, 8000)):
+            rate = n / l.submit_all(n, connections)
+            say("durable submits, %d connection%s" % (connections, "s" if connections > 1 else ""), "%.0f /s" % rate,
+                "bare SQLite commits, one row each: %.0f /s" % bare, "%.2f x" % (rate / bare))
+
+
+def bench_jobs():
+    n = 300
+    began = time.monotonic()
+    for _ in range(n):
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+    spawn = n / (time.monotonic() - began)
+    with Local() as l:
+        began = time.monotonic()
+        l.submit_all(n, 4)
+        while l.get("/jobs?state=active&limit=1")["jobs"]:
+            l.get("/events?after=%d&wait_ms=20" % (1 << 40))  # an event that never comes: a look every 20 ms
+        rate = n / (time.monotonic() - began)
+    say("jobs of true, submit to end, one node", "%.0f /s" % rate, "a loop of posix_spawn: %.0f /s" % spawn,
+        "%.3f x" % (rate / spawn))
+
+
+# Writes the moment at which the signal came, then saves and ends as a program of the signal method does.
+TRAP = """\
+import os, signal, sys, time
+def save(*_):
+    with open(sys.argv[1], "w") as f:
+        f.write(repr(time.time()))
+    sys.exit(85)
+signal.signal(signal.SIGUSR1, save)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def bench_notice():
+    took = []
+    with lab.Lab() as l:
+        program = l.write("trap.py", TRAP)
+        for i in range(8):
+            said = os.path.join(l.dir, "signal.%d" % i)
+            job = l.post("/jobs", {"name": "trap", "cwd": "/", "market": "spot",
+                                   "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, said),
+                                   "checkpoint": {"method": "signal", "every_ms": 3600000}})["id"]
+            l.wait_log(job, "^ready")
+            visible = time.time()
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 10}})
+            l.wait_event(job, "requeued")
+            with open(said) as f:
+                took.append(float(f.read()) - visible)
+            l.post("/jobs/%d/cancel" % job)
+            l.wait_ended(job)
+    took.sort()
+    say("notice at the endpoint -> signal in the program", "median %.0f ms" % (1000 * statistics.median(took)),
+        "polled every 1000 ms: 500 ms on average", "%.2f x; slowest %.0f ms" % (statistics.median(took) / 0.5,
+                                                                              1000 * took[-1]))
+
+
+def bench_requeue():
+    took = []
+    with Local() as l:
+        script = os.path.join(l.home, "wait.sh")
+        with open(script, "w") as f:
+            f.write("#!/bin/sh\nexec sleep 600\n")
+        job = int(l.belay("submit", script).split()[-1])
+        for n in range(1, 9):
+            wait_for(l, job, "started", n)
+            l.belay("requeue", str(job))
+            wait_for(l, job, "started", n + 1)
+            at = {e["kind"]: e["at"] for e in l.get("/jobs/%d/events" % job)["events"]}
+            took.append(stamp(at["started"]) - stamp(at["requeued"]))
+        l.belay("cancel", str(job))
+    began = time.monotonic()
+    for _ in range(50):
+        subprocess.run(["/bin/true"], check=True)
+    spawn = (time.monotonic() - began) / 50
+    say("requeued -> running again on a warm node", "median %.0f ms" % (1000 * statistics.median(took)),
+        "starting a process from Python: %.1f ms" % (1000 * spawn), "%.0f x" % (statistics.median(took) / spawn))
+
+
+def stamp(text):
+    whole, _, part = text.rstrip("Z").partition(".")
+    return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (part or "0"))
+
+
+def wait_for(l, job, kind, n):
+    while sum(e["kind"] == kind for e in l.get("/jobs/%d/events" % job)["events"]) < n:
+        l.get("/jobs/%d/events?after=%d&wait_ms=1000" % (job, l.get("/jobs/%d/events" % job)["last"]))
+
+
+def bench_queue():
+    n = 100000
+    with Local("--no-agent") as l:
+        empty = resident(l.pid())
+        seconds = l.submit_all(n, 32)
+        full = resident(l.pid())
+        say("100,000 jobs queued, submitted over 32 connections", "%.0f /s" % (n / seconds))
+        say("belayd's memory with them", "%.0f MiB" % (full / 1024), "empty: %.0f MiB" % (empty / 1024),
+            "%.0f bytes a job" % ((full - empty) * 1024 / n))
+        files = sum(os.path.getsize(os.path.join(l.home, f)) for f in os.listdir(l.home) if f.startswith("belay.db"))
+        pid = l.pid()
+        os.kill(pid, signal.SIGKILL)
+        lab.all_gone([pid], 60)
+        db = sqlite3.connect(os.path.join(l.home, "belay.db"))
+        began = time.monotonic()
+        rows = len(db.execute("SELECT * FROM jobs").fetchall())
+        bare = time.monotonic() - began
+        db.close()
+        began = time.monotonic()
+        l.up()
+        restart = time.monotonic() - began
+        say("kill -9 -> answering again", "%.0f ms" % (1000 * restart),
+            "reading the %d rows from Python: %.0f ms" % (rows, 1000 * bare), "%.1f x" % (restart / bare))
+        say("its files", "%.0f MiB" % (files / 2**20), "", "%.0f bytes a job" % (files / n))
+
+
+def resident(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
+           "queue": bench_queue}
+
+
+def main(names):
+    for name in names or BENCHES:
+        if name not in BENCHES:
+            raise SystemExit("bench: there is no \"%s\"; there are %s" % (name, ", ".join(BENCHES)))
+        BENCHES[name]()
+
+
+main(sys.argv[1:])
