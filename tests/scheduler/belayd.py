@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A belayd for a test: a real process, with a state directory of its own, on loopback.
+
+    with Belayd() as d:
+        status, body, headers = d.call("POST", "/api/v1/jobs", {"script": "#!/bin/sh\\n", "cwd": "/"})
+
+Leaving the block stops it and checks that it ended well and that no sanitizer had anything to say.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.environ.get("BELAY_BUILD", "build")
+WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+
+CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
+JOB = {"name": "job", "script": "#!/bin/sh\ntrue\n", "cwd": "/"}
+
+
+class Unix(http.client.HTTPConnection):
+    """A connection to a UNIX socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("belayd", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Belayd:
+    def __init__(self, config=CONFIG, state=None, socket=None):
+        self.config = config
+        self.dir = tempfile.mkdtemp(prefix="belay-test.")
+        self.state = state or os.path.join(self.dir, "state")
+        self.socket = socket or os.path.join(self.state, "belayd.sock")
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        problems = self.end()
+        if error or problems:
+            print("==== belayd's log\n%s" % self.log()[-20000:], file=sys.stderr)
+        shutil.rmtree(self.dir)
+        if not error and problems:
+            raise AssertionError("; ".join(problems))
+
+    # ---- the process ----
+
+    def start(self, wait=True):
+        path = os.path.join(self.dir, "belayd.yaml")
+        with open(path, "w") as f:
+            f.write(self.config)
+        sanitizer = "log_path=%s/sanitizer" % self.dir
+        env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
+        env.update(ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        with open(os.path.join(self.dir, "log"), "a") as log:
+            self.process = subprocess.Popen([BUILD + "/scheduler/belayd", "--state", self.state, "--config", path],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self):
+        end = time.monotonic() + WAIT_S
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.call("GET", "/healthz")[0] == 200:
+                    break
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise AssertionError("belayd did not start: %s" % self.log()[-2000:])
+            time.sleep(0.01)  # there is nobody yet to wait for
+        with open(os.path.join(self.state, "belayd.json")) as f:
+            self.url = json.load(f)["url"]
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(WAIT_S)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(WAIT_S)
+
+    def end(self):
+        problems = []
+        if self.process and self.process.poll() is None:
+            try:
+                code = self.stop()
+                if code != 0:
+                    problems.append("belayd ended with %d" % code)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                problems.append("belayd did not stop")
+        problems += ["a sanitizer has reported:\n" + open(os.path.join(self.dir, name)).read()
+                     for name in os.listdir(self.dir) if name.startswith("sanitizer")]
+        return problems
+
+    def log(self):
+        with contextlib.suppress(OSError):
+            with open(os.path.join(self.dir, "log"), errors="replace") as f:
+                return f.read()
+        return ""
+
+    # ---- calls ----
+
+    def connect(self, tls=False, cert=None, timeout=WAIT_S):
+        """cert: (certificate, key) files of a client."""
+        if not tls:
+            return Unix(self.socket, timeout)
+        context = ssl.create_default_context(cafile=os.path.join(self.state, "ca.pem"))
+        if cert:
+            context.load_cert_chain(*cert)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
+
+    def call(self, method, path, body=None, token=None, tls=False, cert=None, headers=None, on=None):
+        """One call: status, what the body says, headers. body: bytes as they are, else JSON."""
+        c = on or self.connect(tls or token is not None or cert is not None, cert)
+        headers = dict(headers or {})
+        if token is not None:
+            headers["Authorization"] = "Bearer " + token
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        try:
+            c.request(method, path, body, headers)
+            reply = c.getresponse()
+            data = reply.read()
+        finally:
+            if not on:
+                c.close()
+        if reply.getheader("Content-Type") == "application/json":
+            data = json.loads(data)
+        return reply.status, data, reply.headers
+
+    def raw(self, data, tls=False, hear=True):
+        """Bytes that no client would send; what comes back until belayd closes, unless nobody wants to hear it."""
+        c = self.connect(tls)
+        c.connect()
+        answer = b""
+        with contextlib.closing(c), contextlib.suppress(OSError):
+            c.sock.sendall(data)
+            while hear:
+                piece = c.sock.recv(65536)
+                if not piece:
+                    break
+                answer += piece
+        return answer
+
+    def submit(self, **spec):
+        status, body, _ = self.call("POST", "/api/v1/jobs", {**JOB, **spec})
+        if status != 201:
+            raise AssertionError("submit: %d %s" % (status, body))
+        return body["id"]
+
+    def token(self, **request):
+        status, body, _ = self.call("POST", "/api/v1/tokens", request)
+        if status != 201:
+            raise AssertionError("token: %d %s" % (status, body))
+        return body["token"]
+
+    def metric(self, name):
+        text = self.call("GET", "/metrics")[1].decode()
+        return float(re.search(r"^%s (\S+)$" % name, text, re.M).group(1))
+
+
+class Keys:
+    """Keys, requests and certificates, made with openssl(1)."""
+
+    def __init__(self, d):
+        self.d = d
+        self.n = 0
+
+    def path(self, name):
+        return os.path.join(self.d.dir, name)
+
+    def run(self, *arguments):
+        done = subprocess.run(["openssl", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise AssertionError("openssl %s: %s" % (" ".join(arguments), done.stderr.decode()))
+        return done.stdout.decode()
+
+    def key(self, curve="P-256"):
+        self.n += 1
+        path = self.path("key%d.pem" % self.n)
+        self.run("ecparam", "-genkey", "-name", {"P-256": "prime256v1", "P-384": "secp384r1"}[curve], "-noout", "-out", path)
+        return path
+
+    def request(self, key, cn="node"):
+        return self.run("req", "-new", "-key", key, "-subj", "/CN=" + cn)
+
+    def self_signed(self, key, cn):
+        path = self.path("self%d.pem" % self.n)
+        self.run("req", "-new", "-x509", "-key", key, "-subj", "/CN=" + cn, "-days", "1", "-out", path)
+        return path
+
+    def signed(self, key, cn, start, end, usage="clientAuth"):
+        """By the cluster's own CA: what only belayd could make. Times as YYMMDDHHMMSSZ."""
+        self.n += 1
+        names = {n: self.path("%s%d" % (n, self.n)) for n in ("csr", "cert", "index", "serial", "conf")}
+        with open(names["csr"], "w") as f:
+            f.write(self.request(key, cn))
+        open(names["index"], "w").close()
+        with open(names["serial"], "w") as f:
+            f.write("%02X\n" % (0x10 + self.n))
+        with open(names["conf"], "w") as f:
+            f.write("[ca]\ndefault_ca = c\n[c]\ndatabase = %s\nserial = %s\nnew_certs_dir = %s\ndefault_md = sha256\n"
+                    "policy = p\nx509_extensions = x\nunique_subject = no\n[p]\ncommonName = supplied\n"
+                    "[x]\nbasicConstraints = critical,CA:FALSE\nkeyUsage = critical,digitalSignature\n"
+                    "extendedKeyUsage = %s\n" % (names["index"], names["serial"], self.d.dir, usage))
+        self.run("ca", "-batch", "-notext", "-config", names["conf"], "-cert", self.d.state + "/ca.pem",
+                 "-keyfile", self.d.state + "/ca.key", "-startdate", start, "-enddate", end,
+                 "-in", names["csr"], "-out", names["cert"])
+        return names["cert"]
+
+    def save(self, pem):
+        self.n += 1
+        path = self.path("saved%d.pem" % self.n)
+        with open(path, "w") as f:
+            f.write(pem)
+        return path

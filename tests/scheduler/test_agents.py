@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agents' side of the API, as an agent that is wrong, late, lying or not one would use it."""
+
+import json
+import time
+import unittest
+
+from belayd import Belayd, Keys
+
+DAY_S = 86400
+
+
+def stamp(offset_s):
+    return time.strftime("%y%m%d%H%M%SZ", time.gmtime(time.time() + offset_s))
+
+
+class Agents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.d = Belayd()
+        cls.d.start()
+        cls.keys = Keys(cls.d)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.__exit__(None, None, None)
+
+    def check(self, reply, status, kind, *texts):
+        self.assertEqual((reply[0], reply[1]["error"]["kind"]), (status, kind), reply[1])
+        for text in texts:
+            self.assertIn(text, reply[1]["error"]["text"])
+
+    def join(self, token, key, csr=None, **more):
+        body = {"token": token, "csr_pem": csr or self.keys.request(key), "host": "n", "version": "1", "cpus": 2,
+                "memory_mib": 100, **more}
+        return self.d.call("POST", "/agent/v1/join", body, tls=True)
+
+    def joined(self, pool="base", **more):
+        """A node: its number and its (certificate, key)."""
+        key = self.keys.key()
+        status, body, _ = self.join(self.d.token(kind="join", pool=pool), key, **more)
+        self.assertEqual(status, 200, body)
+        return body["node"], (self.keys.save(body["cert_pem"]), key)
+
+    def sync(self, cert, seq=1, **more):
+        body = {"incarnation": 1, "seq": seq, "notice": {}, **more}
+        return self.d.call("POST", "/agent/v1/sync", body, cert=cert, tls=True)
+
+    # ---- joining ----
+
+    def test_join_and_sync(self):
+        node, cert = self.joined()
+        status, desired, _ = self.sync(cert)
+        self.assertEqual((status, desired["lease_ms"], desired.get("attempts", [])), (200, 30000, []))
+        shown = [n for n in self.d.call("GET", "/api/v1/nodes")[1]["nodes"] if n["id"] == node][0]
+        self.assertEqual((shown["state"], shown["cpus"], shown["pool"], shown["jobs"]), ("up", 2, "base", 0))
+        self.assertLess(shown["silent_ms"], 30000)
+
+    def test_a_join_token_serves_one_key_once(self):
+        token, key, other = self.d.token(kind="join", pool="base"), self.keys.key(), self.keys.key()
+        status, first, _ = self.join(token, key)
+        self.assertEqual(status, 200)
+        self.check(self.join(token, other), 403, "denied", "used already")
+        status, again, _ = self.join(token, key)  # its reply may have been lost
+        self.assertEqual((status, again["node"]), (200, first["node"]))
+
+    def test_join_tokens_of_no_use_are_refused(self):
+        key = self.keys.key()
+        for token in ("", "x", "j." + "0" * 48, "i1." + "0" * 64, "i99999999999999999999.0", "i.", "i1",
+                      self.d.token(kind="api", user="ann")):
+            with self.subTest(token):
+                self.assertIn(self.join(token, key)[0], (400, 403))
+        self.check(self.join(self.d.token(kind="join", pool="base", ttl_ms=1), key), 403, "denied", "expired")
+        token = self.d.token(kind="join", pool="base")
+        newest = self.d.call("GET", "/api/v1/tokens")[1]["tokens"][-1]["id"]
+        self.d.call("POST", "/api/v1/tokens/%d/revoke" % newest)
+        self.check(self.join(token, key), 403, "denied")
+
+    def test_join_requests_that_make_no_sense_are_refused(self):
+        token, key = self.d.token(kind="join", pool="base"), self.keys.key()
+        for more in ({"cpus": 0}, {"cpus": -1}, {"cpus": "two"}, {"memory_mib": 0}, {"gpus": -1}, {"host": None}, {"csr_pem": "x"},
+                     {"csr_pem": self.keys.request(self.keys.key("P-384"))}, {"csr_pem": "x" * 5000}, {"host": "h" * 100}):
+            with self.subTest(list(more)[0]):
+                self.check(self.join(token, key, **more), 400, "invalid")
+        for body in (b"", b"{", b"[]", b"<html>"):
+            self.check(self.d.call("POST", "/agent/v1/join", body, tls=True), 400, "invalid")
+        self.assertEqual(self.join(token, key)[0], 200)  # none of it has used it up
+
+    def test_nobody_joins_over_the_unix_socket(self):
+        body = {"token": self.d.token(kind="join", pool="base"), "csr_pem": self.keys.request(self.keys.key()), "host": "n",
+                "version": "1", "cpus": 2, "memory_mib": 100}
+        self.check(self.d.call("POST", "/agent/v1/join", body), 400, "invalid", "HTTPS")
+
+    # ---- certificates ----
+
+    def test_without_a_certificate_of_ours_nobody_is_an_agent(self):
+        key = self.keys.key()
+        wrong = (self.keys.self_signed(key, "node-1"), key)
+        token = self.d.token(kind="api", user="ann", admin=True)
+        for path in ("/agent/v1/sync", "/agent/v1/renew", "/agent/v1/output/1/1?offset=0"):
+            with self.subTest(path):
+                self.check(self.d.call("POST", path, b"{}", tls=True), 401, "denied", "certificate")
+                self.check(self.d.call("POST", path, b"{}", token=token), 401, "denied")
+                self.check(self.d.call("POST", path, b"{}"), 401, "denied")
+                self.check(self.d.call("POST", path, b"{}", cert=wrong), 401, "denied", "certificate")
+
+    def test_an_expired_certificate_is_told_so(self):
+        key = self.keys.key()
+        cert = (self.keys.signed(key, "node-1", stamp(-2 * DAY_S), stamp(-DAY_S)), key)
+        self.check(self.sync(cert), 401, "denied", "expired")
+
+    def test_a_certificate_of_the_future_is_refused(self):
+        key = self.keys.key()
+        self.check(self.sync((self.keys.signed(key, "node-1", stamp(DAY_S), stamp(2 * DAY_S)), key)), 401, "denied")
+
+    def test_a_certificate_for_another_use_or_name_is_refused(self):
+        key = self.keys.key()
+        for cn, usage in (("node-1", "serverAuth"), ("admin", "clientAuth"), ("node-", "clientAuth"), ("node-0", "clientAuth"),
+                          ("node-1x", "clientAuth"), ("node--1", "clientAuth")):
+            with self.subTest(cn=cn, usage=usage):
+                cert = (self.keys.signed(key, cn, stamp(-60), stamp(DAY_S), usage), key)
+                self.check(self.sync(cert), 401, "denied")
+
+    def test_a_certificate_of_a_node_that_is_gone_is_told_so(self):
+        node, cert = self.joined()
+        self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % node)[0], 200)
+        self.check(self.sync(cert), 404, "not-found", "not one of this cluster's any more")
+        self.check(self.d.call("POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert), 404, "not-found")
+
+    def test_a_certificate_is_renewed_for_the_same_key_only(self):
+        node, cert = self.joined()
+        status, body, _ = self.d.call("POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert)
+        self.assertEqual((status, body["node"]), (200, node))
+        self.assertEqual(self.sync((self.keys.save(body["cert_pem"]), cert[1]))[0], 200)
+        stolen = {"csr_pem": self.keys.request(self.keys.key())}
+        self.check(self.d.call("POST", "/agent/v1/renew", stolen, cert=cert), 403, "denied")
+        for body in (b"{}", b"[", b'{"csr_pem": "x"}'):
+            self.check(self.d.call("POST", "/agent/v1/renew", body, cert=cert), 400, "invalid")
+
+    def test_a_node_is_no_user(self):
+        _, cert = self.joined()
+        self.check(self.d.call("GET", "/api/v1/jobs", cert=cert), 401, "denied")
+
+    # ---- sync ----
+
+    def test_statuses_that_make_no_sense_are_refused(self):
+        _, cert = self.joined()
+        attempt = {"job": 1, "attempt": 1, "phase": "running"}
+        for more in ({"seq": 0}, {"seq": "1"}, {"incarnation": 0}, {"wait_ms": 25001}, {"wait_ms": -1}, {"attempts": {}},
+                     {"attempts": [attempt] * 1025}, {"attempts": [{**attempt, "phase": "flying"}]},
+                     {"attempts": [{**attempt, "job": 0}]}, {"attempts": [{**attempt, "exit_code": 256}]},
+                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 0, "saved_at": 0}]}]},
+                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 1, "saved_at": 0}] * 17}]}):
+            with self.subTest(more=json.dumps(more)[:60]):
+                self.check(self.sync(cert, **more), 400, "invalid")
+        for body in (b"", b"{", b"null", b"\xff", b"[" * 100):
+            self.check(self.d.call("POST", "/agent/v1/sync", body, cert=cert), 400, "invalid")
+        self.check(self.d.call("POST", "/agent/v1/sync", b" " * ((9 << 20) + 1), cert=cert), 413, "invalid")
+
+    def test_a_status_that_waits_is_answered_when_there_is_work(self):
+        node, cert = self.joined(pool="spare", cpus=64)
+        rev = self.sync(cert)[1]["rev"]
+        c = self.d.connect(tls=True, cert=cert)
+        c.request("POST", "/agent/v1/sync", json.dumps({"incarnation": 1, "seq": 2, "have_rev": rev, "wait_ms": 20000, "notice": {}}))
+        job = self.d.submit(cpus=64, pool="spare")
+        desired = json.loads(c.getresponse().read())
+        c.close()
+        self.assertGreater(desired["rev"], rev)
+        self.assertEqual([(a["job"], a["attempt"], a["want"]) for a in desired["attempts"]], [(job, 1, "run")])
+        self.check_output(node, cert, job)
+
+    # ---- output ----
+
+    def check_output(self, node, cert, job):
+        def put(offset, data, attempt=1, who=cert):
+            return self.d.call("POST", "/agent/v1/output/%d/%d?offset=%s" % (job, attempt, offset), data, cert=who)
+        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+        self.assertEqual(put(0, b"one\n")[1], {"size": 4})
+        self.assertEqual(put(9, b"gap\n")[1], {"size": 4})
+        self.assertEqual(put(4, b"two\n")[1], {"size": 8})
+        for offset in ("-1", "x", "", str(1 << 51), str((1 << 63) - 1)):
+            with self.subTest(offset):
+                self.check(put(offset, b"x"), 400, "invalid", "offset")
+        self.check(put(8, b"x" * ((256 << 10) + 1)), 400, "invalid", "at most")
+        self.check(put(0, b"x", attempt=2), 403, "denied")
+        _, stranger = self.joined()
+        self.check(put(0, b"lies", who=stranger), 403, "denied", "does not run on this node")
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs" % job)
+        self.assertEqual((reply[1], reply[2]["Belay-Log-Next"]), (b"one\ntwo\n", "8"))
+        self.assertNotIn("Belay-Log-End", reply[2])
+        ended = {"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "failed", "exit_code": 3, "output_bytes": 12}
+        self.sync(cert, 4, attempts=[ended])
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["exit_code"], 3)
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
+        self.assertNotIn("Belay-Log-End", reply[2])  # its last words are still to come
+        self.assertEqual(put(8, b"end\n")[1], {"size": 12})
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
+        self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"end\n", "1"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
+
+import concurrent.futures
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from belayd import CONFIG, JOB, WAIT_S, Belayd
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NOBODY = 65534
+
+# In a process of another user's, after belayd.py: makes the calls and prints what came.
+ASK = """
+answers = []
+for method, path, body in json.loads(sys.argv[2]):
+    c = Unix(sys.argv[1], WAIT_S)
+    c.request(method, path, json.dumps(body) if body else None)
+    reply = c.getresponse()
+    answers.append((reply.status, json.loads(reply.read())))
+print(json.dumps(answers))
+"""
+
+
+class Api(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.d = Belayd()
+        cls.d.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.__exit__(None, None, None)
+
+    def check_error(self, reply, status, kind, *texts):
+        self.assertEqual((reply[0], reply[1]["error"]["kind"]), (status, kind), reply[1])
+        for text in texts:
+            self.assertIn(text, reply[1]["error"]["text"])
+
+    def refuse(self, status, kind, method, path, body=None, *texts, **more):
+        self.check_error(self.d.call(method, path, body, **more), status, kind, *texts)
+
+    # ---- bodies ----
+
+    def test_bodies_that_are_no_json_are_refused(self):
+        script = json.dumps(JOB).encode()
+        for body, text in ((b"", ""), (b"{", ""), (b"nonsense", ""), (script[:-1], ""), (script + b"x", ""),
+                           (b"[" * 40 + b"]" * 40, ""), (b'{"script":"#!","script":"#!"}', "duplicate"),
+                           (b'{"script": "\xff"}', ""), (b'{"script": "a\\u0000b"}', ""), (b'{"cpus": 1e999}', ""),
+                           (b'{"cpus": 99999999999999999999}', ""), (b"null", "spec"), (b"[]", "spec"), (b'"x"', "")):
+            with self.subTest(body[:40]):
+                self.refuse(400, "invalid", "POST", "/api/v1/jobs", body, text)
+        self.refuse(400, "invalid", "POST", "/api/v1/tokens", b"{", "body")
+
+    def test_specifications_are_refused_with_their_path(self):
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpus": "four"},
+                    "spec.cpus: expected an integer in 1 .. 4096, found \"four\"")
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, "did you mean \"cpus\"")
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": "nowhere"}, "there is no pool \"nowhere\"")
+
+    def test_bodies_that_are_too_large_are_refused(self):
+        for n in ((2 << 20) + 1, (9 << 20) + 1):
+            self.refuse(413, "invalid", "POST", "/api/v1/jobs", b" " * n)
+        self.refuse(413, "invalid", "POST", "/api/v1/tokens", b" " * 5000)
+        answer = self.d.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n")
+        self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
+
+    def test_a_body_of_the_greatest_size_is_taken(self):
+        script = "#!/bin/sh\n" + "x" * ((1 << 20) - 10)
+        job = self.d.submit(script=script)
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["spec"]["script"], script)
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "script": script + "x"}, "spec.script")
+
+    def test_what_is_not_http_is_survived(self):
+        for data in (b"", b"\x00" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00",
+                     b"GET /api/v1/jobs HTTP/1.1\r\n" + b"X: y\r\n" * 10000, b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                     b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+                     b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+            self.d.raw(data, hear=False)
+            self.d.raw(data, tls=True, hear=False)
+            self.assertEqual(self.d.call("GET", "/healthz")[1], b"ok\n")
+        with socket.create_connection(("127.0.0.1", self.d.port)) as s:  # plain HTTP where TLS is spoken
+            s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            s.settimeout(WAIT_S)
+            try:
+                self.assertNotIn(b"HTTP/1.1 200", s.recv(1000))
+            except OSError:
+                pass
+        self.assertEqual(self.d.call("GET", "/healthz")[1], b"ok\n")
+
+    # ---- paths and queries ----
+
+    def test_methods_that_are_not_for_a_path_are_told(self):
+        for method, path, allowed in (("DELETE", "/api/v1/jobs/1", "GET"), ("PUT", "/api/v1/tokens", None),
+                                      ("GET", "/api/v1/jobs/1/cancel", "POST"), ("POST", "/metrics", "GET")):
+            reply = self.d.call(method, path)
+            self.check_error(reply, 405, "invalid", method)
+            if allowed:
+                self.assertEqual(reply[2]["Allow"], allowed)
+
+    def test_unknown_paths_are_told(self):
+        for path in ("/", "/api", "/api/v1", "/api/v1/job", "/api/v1/jobs/", "/api/v1/jobs/x", "/api/v1/jobs/0",
+                     "/api/v1/jobs/-1", "/api/v1/jobs/1/", "/api/v1/jobs/1/why/not", "/api/v1/jobs/99999999999999999999",
+                     "/api/v2/jobs", "/../etc/passwd", "/api/v1/../v1/jobs", "//api/v1/jobs"):
+            with self.subTest(path):
+                self.refuse(404, "not-found", "GET", path)
+        for path in ("/api/v1/jobs%00", "/api/v1/jobs/%zz", "/api/v1/jobs%"):
+            with self.subTest(path):
+                self.assertIn(self.d.call("GET", path)[0], (400, 404))
+
+    def test_queries_out_of_range_are_told(self):
+        for query in ("limit=0", "limit=201", "limit=x", "limit=", "before=0", "before=-1", "before=1e3", "state=some",
+                      "state=", "limit=1%00"):
+            with self.subTest(query):
+                self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query)
+        job = self.d.submit()
+        for path in ("events?after=-1", "events?wait_ms=25001", "events?wait_ms=x", "logs?offset=x", "logs?max=0",
+                     "logs?max=999999999", "logs?wait_ms=-1"):
+            with self.subTest(path):
+                self.refuse(400, "invalid", "GET", "/api/v1/jobs/%d/%s" % (job, path))
+        for path in ("/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
+                     "/api/v1/cost?from=yesterday", "/api/v1/events?after=x"):
+            with self.subTest(path):
+                self.refuse(400, "invalid", "GET", path)
+
+    def test_things_that_are_not_there_are_told(self):
+        for path in ("", "/why", "/events", "/logs"):
+            self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
+        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/nodes/4711/drain", "/nodes/4711/undrain",
+                     "/nodes/4711/delete", "/tokens/4711/revoke"):
+            self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
+
+    # ---- who asks ----
+
+    def test_https_needs_a_token_that_is_known(self):
+        join = self.d.token(kind="join", pool="base")
+        for token in (None, "", "x", "b." + "0" * 48, join, "b.\xff"):
+            with self.subTest(token):
+                headers = {"Authorization": ("Bearer " + token).encode("latin-1")} if token is not None else {}
+                reply = self.d.call("GET", "/api/v1/jobs", tls=True, headers=headers)
+                self.check_error(reply, 401, "denied", "token")
+                self.assertEqual(reply[2]["WWW-Authenticate"], "Bearer")
+        self.check_error(self.d.call("GET", "/api/v1/jobs", tls=True, headers={"Authorization": "Basic eDp5"}), 401, "denied")
+        self.assertEqual(self.d.call("GET", "/healthz", tls=True)[0], 200)
+        self.assertEqual(self.d.call("GET", "/metrics", tls=True)[0], 401)
+
+    def test_a_token_is_good_until_it_is_revoked_or_its_time_is_over(self):
+        token = self.d.token(kind="api", user="ann")
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=token)[0], 200)
+        mine = [t for t in self.d.call("GET", "/api/v1/tokens")[1]["tokens"] if t["user"] == "ann"][-1]
+        self.assertFalse(mine["revoked"])
+        self.assertEqual(self.d.call("POST", "/api/v1/tokens/%d/revoke" % mine["id"])[1], {"id": mine["id"]})
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=token)[0], 401)
+        brief = self.d.token(kind="api", user="ann", ttl_ms=1)
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=brief)[0], 401)
+
+    def test_token_requests_that_make_no_sense_are_refused(self):
+        for request, text in (({}, "kind"), ({"kind": "admin"}, "kind"), ({"kind": "join"}, "reserved pool"),
+                              ({"kind": "join", "pool": "x"}, "no reserved pool \"x\""), ({"kind": "api", "user": ""}, "user"),
+                              ({"kind": "api", "user": "a\nb"}, "user"), ({"kind": "api", "ttl_ms": -1}, "ttl_ms"),
+                              ({"kind": "api", "admin": "yes"}, "admin"), ({"kind": "api", "usr": "x"}, "usr")):
+            with self.subTest(request):
+                self.refuse(400, "invalid", "POST", "/api/v1/tokens", request, text)
+
+    def test_tokens_are_shown_once_and_kept_nowhere(self):
+        token = self.d.token(kind="api", user="bob")
+        self.assertNotIn(token, json.dumps(self.d.call("GET", "/api/v1/tokens")[1]))
+        self.assertNotIn("hash", json.dumps(self.d.call("GET", "/api/v1/tokens")[1]))
+        for name in os.listdir(self.d.state):
+            path = os.path.join(self.d.state, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    self.assertNotIn(token.encode(), f.read(), name)
+        self.assertNotIn(token, self.d.log())
+
+    def test_a_user_sees_all_jobs_and_changes_their_own(self):
+        ann, bob = (self.d.token(kind="api", user=u) for u in ("ann", "bob"))
+        boss = self.d.token(kind="api", user="boss", admin=True)
+        status, reply, _ = self.d.call("POST", "/api/v1/jobs", {**JOB, "env": {"SECRET": "s"}}, token=ann)
+        self.assertEqual(status, 201)
+        path = "/api/v1/jobs/%d" % reply["id"]
+        self.assertEqual(self.d.call("GET", path, token=ann)[1]["spec"]["env"], {"SECRET": "s"})
+        shown = self.d.call("GET", path, token=bob)[1]
+        self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
+        self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
+        for what in ("cancel", "requeue"):
+            self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
+        self.assertEqual(self.d.call("POST", path + "/cancel", token=boss)[0], 200)
+        self.check_error(self.d.call("POST", path + "/cancel", token=ann), 409, "conflict", "has ended")
+
+    def test_administration_is_for_administrators(self):
+        ann = self.d.token(kind="api", user="ann")
+        for method, path in (("POST", "/api/v1/tokens"), ("GET", "/api/v1/tokens"), ("POST", "/api/v1/tokens/1/revoke"),
+                             ("POST", "/api/v1/nodes/1/drain"), ("POST", "/api/v1/nodes/1/undrain"),
+                             ("POST", "/api/v1/nodes/1/delete")):
+            self.check_error(self.d.call(method, path, {"kind": "api"}, token=ann), 403, "denied", "administrator")
+
+    def test_over_the_unix_socket_the_peers_credentials_count(self):
+        me = subprocess.run(["id", "-un"], stdout=subprocess.PIPE).stdout.decode().strip()
+        told = self.d.call("GET", "/api/v1/version")[1]
+        self.assertEqual((told["user"], told["admin"], told["cluster"]), (me, True, "lab"))
+        told = self.d.call("GET", "/api/v1/version", headers={"Authorization": "Bearer x", "X-User": "eve"})[1]
+        self.assertEqual(told["user"], me)
+
+    def test_another_local_user_is_no_administrator(self):
+        if os.geteuid() != 0:
+            print("SKIP: to be another user needs root")
+            return
+        with tempfile.TemporaryDirectory(prefix="belay-test.") as place:
+            os.chmod(place, 0o755)
+            path = os.path.join(place, "socket")
+            with Belayd(config=CONFIG + "socket: %s\n" % path, socket=path) as d:
+                mine = d.submit()
+                calls = [("GET", "/api/v1/version", None), ("POST", "/api/v1/jobs", JOB),
+                         ("POST", "/api/v1/jobs/%d/cancel" % mine, None), ("GET", "/api/v1/tokens", None)]
+                with open(os.path.join(HERE, "belayd.py")) as f:
+                    ask = f.read() + ASK
+                done = subprocess.run([shutil.which("python3", path="/usr/bin:/bin"), "-", path, json.dumps(calls)], input=ask.encode(), cwd="/",
+                                      stdout=subprocess.PIPE, preexec_fn=lambda: os.setuid(NOBODY))
+                told, submitted, cancelled, tokens = json.loads(done.stdout)
+                self.assertEqual((told[1]["user"], told[1]["admin"]), ("nobody", False))
+                self.assertEqual(submitted[0], 201)
+                self.assertEqual((cancelled[0], tokens[0]), (403, 403))
+
+    # ---- what good input gives ----
+
+    def test_lists_go_by_pages_newest_first(self):
+        jobs = [self.d.submit(name="page%d" % i) for i in range(5)]
+        seen, before = [], ""
+        while len(seen) < 5:
+            page = self.d.call("GET", "/api/v1/jobs?state=active&limit=2" + before)[1]
+            seen += [j["id"] for j in page["jobs"]]
+            before = "&before=%d" % page["next"]
+        self.assertEqual(seen[:5], jobs[::-1])
+
+    def test_a_job_is_shown_with_everything(self):
+        job = self.d.submit(name="all", args=["a", ""], env={"K": "v"}, cpus=2, memory_mib=5, gpus=1, pool="spare", market="spot",
+                            time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "keep": 2, "signal": 12},
+                            retries=1, labels={"team": "nlp"})
+        shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
+        self.assertEqual(sorted(shown), ["attempts", "checkpoints", "job", "ledger", "spec"])
+        row = shown["job"]
+        self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
+                         ("pending", None, None, None, None))
+        self.assertEqual((row["cpus"], row["memory_mib"], row["gpus"], row["pool"], row["market"], row["time_limit_ms"]),
+                         (2, 5, 1, "spare", "spot", 60000))
+        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "keep": 2})
+        self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
+                                         "labels": {"team": "nlp"}})
+        why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
+        self.assertEqual((why["id"], why["state"]), (job, "pending"))
+        self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])
+
+    def test_a_poll_waits_for_the_next_event(self):
+        job = self.d.submit()
+        path = "/api/v1/jobs/%d/events" % job
+        page = self.d.call("GET", path)[1]
+        self.assertEqual([e["kind"] for e in page["events"]], ["submitted"])
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(self.d.call, "GET", path + "?after=%d&wait_ms=25000" % page["last"])
+            log = pool.submit(self.d.call, "GET", "/api/v1/jobs/%d/logs?wait_ms=25000" % job)
+            self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+            told = waiting.result(WAIT_S)[1]
+            self.assertIn(told["events"][0]["kind"], ("cancel", "ended"))
+            ended = log.result(WAIT_S)
+        self.assertEqual((ended[1], ended[2]["Belay-Log-End"], ended[2]["Belay-Log-Next"]), (b"", "1", "0"))
+        page = self.d.call("GET", path + "?after=999999999&wait_ms=25000")[1]
+        self.assertEqual((page["events"], page["state"]), ([], "ended"))
+
+    def test_a_poll_ends_by_itself(self):
+        job = self.d.submit()
+        page = self.d.call("GET", "/api/v1/jobs/%d/events?after=999999999&wait_ms=50" % job)[1]
+        self.assertEqual((page["events"], page["state"]), ([], "pending"))
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs?wait_ms=50" % job)
+        self.assertEqual((reply[0], reply[1]), (200, b""))
+        self.assertNotIn("Belay-Log-End", reply[2])
+
+    def test_metrics_are_prometheus_text(self):
+        text = self.d.call("GET", "/metrics")[1].decode()
+        for line in text.splitlines():
+            self.assertRegex(line, r"^(# (HELP|TYPE) \w+ .+|\w+ [-+.e0-9]+)$")
+        before = self.d.metric("belay_jobs_pending")
+        self.d.submit()
+        self.assertEqual(self.d.metric("belay_jobs_pending"), before + 1)
+
+    def test_many_at_once_are_all_answered(self):
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            jobs = list(pool.map(lambda i: self.d.submit(name="many"), range(200)))
+        self.assertEqual(len(set(jobs)), 200)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
