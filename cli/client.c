@@ -57,37 +57,53 @@ char *cli_home(void)
 
 /* ---- finding belayd ---- */
 
-static int read_secret(const char *variable, const char *what, size_t max, char **ret_text, struct err *e)
+/* The file that a variable names. */
+static int read_named(const char *variable, const char *what, size_t max, struct buf *out, struct err *e)
 {
     const char *path = getenv(variable);
-    struct buf text = {0};
     if (!path)
         return err_set(
             e, ERR_CONFIG, "BELAY_SERVER is set, so %s must name the file with %s", variable, what);
-    int rc = fs_read(path, max, &text, e);
-    if (rc == 0) {
-        *ret_text = mem_strdup(buf_str(&text));
-        (*ret_text)[strcspn(*ret_text, text.len && text.data[0] == '-' ? "" : "\r\n")] = '\0';
-    }
-    buf_deinit(&text);
+    int rc = fs_read(path, max, out, e);
+    return rc == 0 ? 0 : err_wrap(e, "%s", variable);
+}
+
+/* One line, which goes into a header. */
+static int read_token(struct buf *out, struct err *e)
+{
+    int rc = read_named("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, out, e);
+    if (rc != 0)
+        return rc;
+    while (out->len > 0 && strchr(" \t\r\n", out->data[out->len - 1]))
+        buf_truncate(out, out->len - 1);
+    for (size_t i = 0; i < out->len; i++)
+        if (out->data[i] <= ' ' || out->data[i] > '~')
+            rc = ERR_CONFIG;
+    if (rc != 0 || out->len == 0)
+        rc = err_set(e, ERR_CONFIG, "BELAY_TOKEN_FILE: %s does not hold a token, which is one word",
+            getenv("BELAY_TOKEN_FILE"));
     return rc;
 }
 
 static int use_server(struct client *c, const char *server, struct err *e)
 {
-    char *token = NULL;
+    struct buf token = {0}, ca = {0};
     if (!str_starts(server, "https://"))
         return err_set(e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
-    int rc = read_secret("BELAY_CA_FILE", "the cluster's CA certificate", PEM_MAX, &c->ca_pem, e);
+    int rc = read_named("BELAY_CA_FILE", "the cluster's CA certificate", PEM_MAX, &ca, e);
     if (rc == 0)
-        rc = read_secret("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, &token, e);
+        rc = read_token(&token, e);
     if (rc == 0) {
         c->url = mem_strdup(server);
         for (size_t n = strlen(c->url); c->url[n - 1] == '/'; n--)
             c->url[n - 1] = '\0';
-        c->authorization = mem_printf("Authorization: Bearer %s", token);
+        c->ca_pem = mem_strdup(buf_str(&ca));
+        c->authorization = mem_printf("Authorization: Bearer %s", buf_str(&token));
     }
-    free(token);
+    if (token.data)
+        explicit_bzero(token.data, token.len);
+    buf_deinit(&token);
+    buf_deinit(&ca);
     return rc;
 }
 

@@ -1,83 +1,388 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay up and belay down on this machine: where the home may be, and that down waits for every save."""
+"""belay on one machine: up, submit, follow, cancel, requeue, down, up again; and what every verb prints where."""
+
+import contextlib
 import json
 import os
+import pty
+import re
+import select
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
-BELAY = os.path.join(os.environ["BELAY_BUILD"], "cli", "belay")
-SAVES_LATE = """#!/bin/sh
-#BELAY --checkpoint signal --checkpoint-every 1h
-trap 'sleep 1; echo state > "$BELAY_CHECKPOINT_DIR/state"; exit 85' USR1
-echo ready
-while :; do sleep 0.05; done
-"""
+BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
+WAIT_S = 90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+
+
+class Home:
+    """A BELAY_HOME of its own. Leaving it leaves no process behind and checks what the sanitizers said."""
+
+    def __enter__(self):
+        self.dir = tempfile.mkdtemp(prefix="belay-test.")
+        self.home = os.path.join(self.dir, "home")
+        sanitizer = "log_path=%s/sanitizer" % self.dir
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
+        self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        done = self.belay("down", "--timeout", "20s")
+        left = self.processes()
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        reports = [open(os.path.join(self.dir, n)).read() for n in os.listdir(self.dir) if n.startswith("sanitizer")]
+        problems = ["belay down: " + done.stderr] * (done.returncode != 0) + ["left behind: %s" % left] * bool(left) + reports
+        if error or problems:
+            for name in ("belayd.log", "agent.log"):
+                with contextlib.suppress(OSError), open(os.path.join(self.home, name)) as f:
+                    print("==== %s\n%s" % (name, f.read()[-10000:]), file=sys.stderr)
+        shutil.rmtree(self.dir)
+        if problems and not error:
+            raise AssertionError("; ".join(problems))
+
+    def processes(self):
+        mark, found = self.dir.encode(), []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit() and int(entry) != os.getpid():
+                with contextlib.suppress(OSError):
+                    with open("/proc/%s/cmdline" % entry, "rb") as f, open("/proc/%s/environ" % entry, "rb") as g:
+                        if mark in f.read() + g.read():
+                            found.append(int(entry))
+        return found
+
+    def command_line(self, pid):
+        with contextlib.suppress(OSError), open("/proc/%d/cmdline" % pid) as f:
+            return f.read()
+        return ""
+
+    def start(self, *arguments, env=None, **more):
+        return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env={**self.env, **(env or {})}, text=True,
+                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+    def belay(self, *arguments, env=None, text=None, **more):
+        if text is not None:
+            more["stdin"] = subprocess.PIPE
+        p = self.start(*arguments, env=env, **more)
+        out, err = p.communicate(text, timeout=WAIT_S)
+        return subprocess.CompletedProcess(arguments, p.returncode, out, err)
+
+    def script(self, text, name="job.sh"):
+        path = os.path.join(self.dir, name)
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + text)
+        return path
+
+    def pid(self, file):
+        with open(os.path.join(self.home, file)) as f:
+            return json.load(f)["pid"]
 
 
 class Local(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="belay-local-")
-        self.home = os.path.join(self.dir, "home")
+    @classmethod
+    def setUpClass(cls):
+        cls.h = Home().__enter__()
+        done = cls.h.belay("up")
+        if done.returncode != 0:
+            cls.h.__exit__(AssertionError, AssertionError(), None)
+            raise AssertionError(done.stderr)
 
-    def tearDown(self):
-        self.belay("down")
-        shutil.rmtree(self.dir)
+    @classmethod
+    def tearDownClass(cls):
+        cls.h.__exit__(None, None, None)
 
-    def belay(self, *args, home=None, cwd=None, text=None):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        env["BELAY_HOME"] = home or self.home
-        return subprocess.run([BELAY, *args], env=env, cwd=cwd or self.dir, input=text, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
-
-    def ok(self, *args, **more):
-        done = self.belay(*args, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def ok(self, *arguments, **more):
+        done = self.h.belay(*arguments, **more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
         return done.stdout
 
-    def test_home_may_be_relative(self):
-        self.ok("up", home="home")
-        self.assertIn("hello", self.ok("run", "echo", "hello"))
+    def json(self, *arguments):
+        return json.loads(self.ok(arguments[0], "--json", *arguments[1:]))
 
-    def test_home_too_long_for_a_socket_is_refused_with_what_to_do(self):
-        done = self.belay("up", home=os.path.join(self.dir, "x" * 100))
+    def submit(self, *arguments, **more):
+        return int(re.fullmatch(r"Submitted batch job (\d+)\n", self.ok("submit", *arguments, **more)).group(1))
+
+    def wait_log(self, job, pattern):
+        """Follows the log until it shows the pattern."""
+        follower = self.h.start("logs", "-f", str(job))
+        seen = ""
+        with follower:
+            while not re.search(pattern, seen, re.M):
+                self.assertTrue(select.select([follower.stdout], [], [], WAIT_S)[0], seen)
+                piece = os.read(follower.stdout.fileno(), 65536).decode()
+                self.assertTrue(piece, "the log ended: " + seen)
+                seen += piece
+            follower.kill()
+        return seen
+
+    # ---- jobs ----
+
+    def test_a_command_runs_with_its_output_and_exit_code(self):
+        done = self.h.belay("run", "sh", "-c", "echo out; echo 'a  b'; exit 3")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "out\na  b\n", ""))
+        for i in range(10):  # the end never comes before the last output
+            self.assertEqual(self.ok("run", "echo", "last words", str(i)), "last words %d\n" % i)
+
+    def test_wait_gives_the_jobs_exit_code(self):
+        for code in (0, 1, 7, 255):
+            self.assertEqual(self.h.belay("submit", "--wait", self.h.script("exit %d\n" % code)).returncode, code)
+        done = self.h.belay("submit", "--wait", self.h.script("kill -9 $$\n"))
+        self.assertEqual(done.returncode, 137)
+        done = self.h.belay("submit", "--wait", "-t", "1", self.h.script("exec sleep 1000\n"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("timeout", done.stderr)
+
+    def test_a_script_gets_its_arguments_directives_and_environment(self):
+        script = self.h.script("#SBATCH -J from-sbatch\n#BELAY --export GREETING=hello,HERE --chdir /\n"
+                               "echo $GREETING $HERE $1 \"$2\" $BELAY_JOB_NAME $SLURM_JOB_ID; pwd\n")
+        job = self.submit("--wait", script, "one", "two  words", env={"HERE": "there"})
+        self.assertEqual(self.ok("logs", str(job)), "hello there one two  words from-sbatch %d\n/\n" % job)
+        job = self.submit("--wait", "-J", "from-flag", script, env={"HERE": "there"})
+        self.assertEqual(self.json("show", str(job))["job"]["name"], "from-flag")
+
+    def test_a_script_comes_on_standard_input(self):
+        job = self.submit("--wait", text="#!/bin/sh\necho stdin\n")
+        self.assertEqual(self.ok("logs", str(job)), "stdin\n")
+
+    def test_follow_shows_the_whole_log_over_a_requeue(self):
+        # Says its attempt and waits to be told to go on; a requeue comes in between.
+        script = self.h.script("echo attempt $BELAY_ATTEMPT\n[ $BELAY_ATTEMPT = 1 ] && exec sleep 1000\nexit 0\n")
+        job = self.submit(script)
+        follower = self.h.start("logs", "-f", str(job))
+        self.wait_log(job, "^attempt 1$")
+        self.assertEqual(self.ok("requeue", str(job)), "job %d is being saved and queued again\n" % job)
+        out, err = follower.communicate(timeout=WAIT_S)
+        self.assertEqual((follower.returncode, err), (0, ""))
+        self.assertRegex(out, r"\Aattempt 1\n---- belay: attempt 2 on node \d+, from the beginning ----\nattempt 2\n\Z")
+        self.assertEqual(self.ok("logs", str(job)), out)
+        self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
+
+    def test_cancel_ends_a_job_and_its_processes(self):
+        mark = os.path.join(self.h.dir, "sleeper")
+        os.symlink("/bin/sleep", mark)
+        job = self.submit(self.h.script("%s 1000 &\n%s 1001 &\necho started\nwait\n" % (mark, mark)))
+        self.wait_log(job, "^started$")
+        waiter = self.h.start("submit", "--wait", self.h.script("exec sleep 1000\n", "second.sh"))
+        second = int(re.search(r"(\d+)$", waiter.stdout.readline()).group(1))
+        self.assertEqual(self.ok("cancel", str(job), str(second)).count("is being cancelled"), 2)
+        err = waiter.communicate(timeout=WAIT_S)[1]
+        self.assertNotEqual(waiter.returncode, 0)
+        self.assertIn("job %d ended: user" % second, err)
+        self.ok("logs", "-f", str(job))
+        self.assertEqual(self.json("show", str(job))["job"]["end"], "user")
+        self.assertEqual([p for p in self.h.processes() if mark in self.h.command_line(p)], [])
+        done = self.h.belay("cancel", str(job), "999999", "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 3)
+
+    def test_a_job_that_nothing_can_run_is_warned_of(self):
+        done = self.h.belay("submit", "-c", "4096", self.h.script("true\n"))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: job", done.stderr)
+        job = re.search(r"(\d+)$", done.stdout).group(1)
+        self.assertIn("4096 cpus", self.ok("why", job))
+        self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
+        self.ok("cancel", job)
+
+    # ---- what is printed ----
+
+    def test_every_verb_speaks_json(self):
+        job = self.submit("--wait", self.h.script("echo hi\n"))
+        token = self.json("token", "create")["id"]
+        for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
+                                (("show", str(job)), ["attempts", "checkpoints", "job", "ledger", "spec"]),
+                                (("why", str(job)), ["id", "reasons", "state"]), (("logs", str(job)), ["id", "log"]),
+                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
+                                (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
+                                (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
+                                (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
+                                (("submit", self.h.script("true\n")), ["id"])):
+            with self.subTest(arguments):
+                self.assertEqual(sorted(self.json(*arguments)), keys)
+        self.assertEqual(self.json("logs", str(job))["log"], "hi\n")
+        job = self.submit(self.h.script("exec sleep 1000\n"))
+        for verb in ("requeue", "cancel"):
+            self.assertEqual(self.json(verb, str(job)), {"id": job})
+        node = self.json("nodes")["nodes"][0]["id"]
+        for action in ("drain", "undrain"):
+            self.assertEqual(self.json("nodes", action, str(node)), {"id": node})
+
+    def test_tables_are_plain_on_a_pipe(self):
+        self.submit("--wait", "-J", "n" * 60, self.h.script("true\n"))
+        for arguments in (("list", "-a"), ("nodes",), ("pools",), ("offers",), ("cost",), ("token", "list"), ("version",)):
+            out = self.ok(*arguments)
+            self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")
+        self.assertIn("n" * 60, self.ok("list", "-a", env={"COLUMNS": "40"}))
+
+    def test_tables_on_a_terminal_have_the_same_words(self):
+        main, end = pty.openpty()
+        with os.fdopen(main, "rb", buffering=0) as terminal:
+            p = self.h.start("pools", stdout=end)
+            os.close(end)
+            seen = b""
+            with contextlib.suppress(OSError):
+                while True:
+                    piece = terminal.read(4096)
+                    if not piece:
+                        break
+                    seen += piece
+            self.assertEqual(p.wait(WAIT_S), 0)
+            p.stderr.close()
+        self.assertEqual(seen.decode().split(), self.ok("pools").split())
+
+    def test_words_and_flags_that_belong_nowhere_are_refused(self):
+        script = self.h.script("true\n")
+        for arguments, text in ((("lst",), "did you mean \"list\""), (("list", "1"), "unexpected word \"1\""), (("show",), "job"),
+                                (("show", "1", "2"), "job"), (("show", "x"), "x"), (("logs", "-f", "--json", "1"), "--json"),
+                                (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
+                                (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
+                                (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
+                                (("submit", "-N", "2", script), "--nodes"), (("run",), "which command"),
+                                (("cost", "--by", "weather"), "--by"), (("cost", "--from", "now"), "--from"),
+                                (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),
+                                (("token", "create", "--ttl", "x"), "--ttl"), (("down", "--timeout", "x"), "--timeout"),
+                                (("up", "--config", "/no/such/file"), "/no/such/file"), (("completion", "csh"), "completion")):
+            with self.subTest(arguments):
+                done = self.h.belay(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn(text, done.stderr)
+                self.assertTrue(done.stderr.startswith("belay: "))
+
+    def test_scripts_that_are_none_are_refused(self):
+        for name, content, text in (("a", "echo\n", "a:1: a job script begins with #!"), ("b", "", "#!"),
+                                    ("c", "#!/bin/sh\n\0", "UTF-8 text"), ("d", "#!/bin/sh\n\xff", "UTF-8 text"),
+                                    ("e", "#!/bin/sh\n#BELAY --tme 2h\n", "e:2: \"--tme\" is not supported; did you mean --time?"),
+                                    ("f", "#!/bin/sh\n#" + "x" * (1 << 20), "")):
+            path = os.path.join(self.h.dir, name)
+            with open(path, "w", encoding="latin-1") as f:
+                f.write(content)
+            done = self.h.belay("submit", path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), name)
+            self.assertIn(text, done.stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            done = self.h.belay("pools", stdout=full)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("set BELAY_HOME", done.stderr)
+        self.assertIn("could not be written", done.stderr)
 
-    def test_up_tells_why_belayd_did_not_start(self):
-        config = os.path.join(self.dir, "belayd.yaml")
-        with open(config, "w") as f:
-            f.write("clutser: x\n")
-        done = self.belay("up", "--config", config)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("clutser", done.stderr)
+    def test_help_and_completions(self):
+        verbs = re.findall(r"^  (\w+) ", self.ok("--help"), re.M)
+        for verb in verbs:
+            self.assertIn("--json", self.ok(verb, "--help"))
+        for shell in ("bash", "zsh", "fish"):
+            text = self.ok("completion", shell)
+            self.assertTrue(all(v in text for v in verbs))
+            if shutil.which(shell):
+                self.assertEqual(subprocess.run([shell, "-n"], input=text, text=True).returncode, 0)
+        self.assertEqual(self.h.belay().returncode, 2)
 
-    def test_wait_tells_why_a_job_could_not_start(self):
-        self.ok("up")
-        done = self.belay("submit", "--wait", "-D", "/no/such/place", text="#!/bin/sh\n")
-        self.assertEqual(done.returncode, 126)
-        self.assertIn("/no/such/place", done.stderr)
+    # ---- over HTTPS ----
 
-    def test_a_program_that_fails_speaks_for_itself(self):
-        self.ok("up")
-        done = self.belay("submit", "--wait", text="#!/bin/sh\nexit 3\n")
-        self.assertEqual((done.returncode, done.stderr), (3, ""))
+    def test_a_server_elsewhere_needs_its_files(self):
+        server = self.json("version")["belayd"]["listen"]
+        token, ca = os.path.join(self.h.dir, "token"), os.path.join(self.h.home, "ca.pem")
+        with open(token, "w") as f:
+            f.write(self.ok("token", "create", "-u", "ann"))
+        env = {"BELAY_SERVER": server + "/", "BELAY_CA_FILE": ca, "BELAY_TOKEN_FILE": token}
+        told = json.loads(self.ok("version", "--json", env=env))["belayd"]
+        self.assertEqual((told["user"], told["admin"]), ("ann", False))
+        for change, text in (({"BELAY_TOKEN_FILE": "/no/such"}, "/no/such"), ({"BELAY_CA_FILE": token}, ""),
+                             ({"BELAY_SERVER": "http://127.0.0.1"}, "https://"), ({"BELAY_TOKEN_FILE": ca}, "ca.pem does not hold a token")):
+            with self.subTest(change):
+                done = self.h.belay("list", env={**env, **change})
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(text, done.stderr)
+                with open(token) as f:
+                    self.assertNotIn(f.read().strip(), done.stderr)
+        for verb in ("up", "down"):
+            self.assertEqual(self.h.belay(verb, env=env).returncode, 2)
 
-    def test_down_waits_for_the_save_however_long_the_queue(self):
-        self.ok("up")
-        job = self.ok("submit", text=SAVES_LATE).split()[-1]
-        for _ in range(2000):
-            if "ready" in self.ok("logs", job):
-                break
-        for _ in range(210):
-            self.ok("submit", "-c", "4000", text="#!/bin/sh\n")
-        self.ok("down")
-        self.ok("up")
-        shown = json.loads(self.ok("show", "--json", job))
-        self.assertEqual([a["end"] for a in shown["attempts"]][:1], ["drained"])
-        self.assertEqual(len(shown["checkpoints"]), 1)
+
+class Nobody(unittest.TestCase):
+    def test_without_a_belayd_every_verb_says_so_at_once(self):
+        with Home() as h:
+            script = h.script("true\n")
+            for arguments in (("list",), ("show", "1"), ("why", "1"), ("logs", "1"), ("logs", "-f", "1"), ("logs", "--json", "1"),
+                              ("cancel", "1"), ("requeue", "1"), ("nodes",), ("pools",), ("offers",), ("cost",),
+                              ("token", "list"), ("submit", script), ("submit", "--wait", script), ("run", "true")):
+                with self.subTest(arguments):
+                    done = h.belay(*arguments)
+                    self.assertEqual((done.returncode, done.stdout), (1, ""))
+                    self.assertRegex(done.stderr, r"\Abelay: no belayd answers at .*belayd.sock: start one with \"belay up\"")
+            done = h.belay("version", "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout)["belayd"]), (0, None))
+            done = h.belay("list", env={"BELAY_SOCKET": os.path.join(h.dir, "elsewhere")})
+            self.assertIn("elsewhere", done.stderr)
+
+    def test_up_says_why_it_cannot(self):
+        with Home() as h:
+            config = os.path.join(h.dir, "bad.yaml")
+            with open(config, "w") as f:
+                f.write("clustr: x\n")
+            done = h.belay("up", "--config", config)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("bad.yaml:1: unknown key \"clustr\"", done.stderr)
+
+
+class DownAndUp(unittest.TestCase):
+    def test_a_job_survives_down_and_up_and_numbers_go_on(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            self.assertEqual(h.belay("up").returncode, 0)  # safe to run twice
+            job = h.script("[ $BELAY_RESTORED = 1 ] && read -r i <$BELAY_CHECKPOINT_DIR/i\n"
+                           "trap 'echo $i >$BELAY_CHECKPOINT_DIR/i; echo saved; exit 85' USR1\n"
+                           "while [ ! -e %s/go ]; do i=$((${i:-0} + 1)); [ $i = 3 ] && echo working; sleep 0.05; done\n"
+                           "[ $i -gt 3 ] && echo finished\n" % h.dir)
+            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
+            many = [h.belay("submit", "-c", "4096", job).returncode for _ in range(3)]  # a queue behind it
+            self.assertEqual(many, [0, 0, 0])
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "working\n")
+            done = h.belay("down")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(h.processes(), [follower.pid])
+            self.assertEqual(h.belay("down").returncode, 0)  # that too
+            open(os.path.join(h.dir, "go"), "w").close()
+            self.assertEqual(h.belay("up").returncode, 0)
+            out, err = follower.communicate(timeout=WAIT_S)  # it has outlived belayd
+            self.assertEqual((follower.returncode, err), (0, ""))
+            self.assertRegex(out, r"\Asaved\n---- belay: attempt 2 on node 1, resumed from checkpoint 1\.1.* ----\nfinished\n\Z")
+            shown = json.loads(h.belay("show", "1", "--json").stdout)
+            self.assertEqual((shown["job"]["end"], shown["job"]["attempts"]), ("succeeded", 2))
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["drained", "succeeded"])
+            self.assertEqual(h.belay("submit", job).stdout, "Submitted batch job 5\n")
+            nodes = json.loads(h.belay("nodes", "--json").stdout)["nodes"]
+            self.assertEqual([(n["id"], n["state"]) for n in nodes], [(1, "up")])
+
+    def test_a_job_survives_kills_of_belayd_and_of_the_agent(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            waiter = h.start("submit", "--wait", h.script("while [ ! -e %s/go ]; do sleep 0.05; done\nexit 9\n" % h.dir))
+            self.assertEqual(waiter.stdout.readline(), "Submitted batch job 1\n")
+            for file in ("belayd.json", "agent.pid"):
+                os.kill(h.pid(file), signal.SIGKILL)
+                self.assertEqual(h.belay("up").returncode, 0)
+            open(os.path.join(h.dir, "go"), "w").close()
+            err = waiter.communicate(timeout=WAIT_S)[1]
+            self.assertEqual((waiter.returncode, err), (9, ""))
+            self.assertEqual(json.loads(h.belay("show", "1", "--json").stdout)["job"]["attempts"], 1)
+
+    def test_a_lost_database_is_begun_anew(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            self.assertEqual(h.belay("down").returncode, 0)
+            for name in os.listdir(h.home):
+                if name.startswith("belay.db"):
+                    os.unlink(os.path.join(h.home, name))
+            done = h.belay("up")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(h.belay("run", "echo", "again").stdout, "again\n")
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-BUILD = os.environ.get("BELAY_BUILD", "build")
+BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
 
 CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
