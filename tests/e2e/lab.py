@@ -78,6 +78,10 @@ class Unix(http.client.HTTPConnection):
 class Refused(Exception):
     """belayd answered, and the answer is no."""
 
+    def __init__(self, text, status):
+        super().__init__(text)
+        self.status = status
+
 
 class Lab:
     def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude=""):
@@ -266,7 +270,7 @@ class Lab:
             reply = c.getresponse()
             data = reply.read()
         if not 200 <= reply.status <= 299:
-            raise Refused("%s %s: %d %s" % (method, path, reply.status, data.decode(errors="replace")))
+            raise Refused("%s %s: %d %s" % (method, path, reply.status, data.decode(errors="replace")), reply.status)
         return reply, data
 
     def get(self, path):
@@ -275,7 +279,7 @@ class Lab:
     def post(self, path, body=None):
         return json.loads(self.call("POST", path, body or {})[1])
 
-    def submit(self, program, *args, method="none", every_ms=0, **spec):
+    def submit(self, program, *args, method="none", every_ms=0, keep=3, **spec):
         """A job that runs one of the programs in jobs/, or any other by its path. Its number."""
         path = os.path.join(JOBS, program)
         if program.endswith(".py"):
@@ -284,7 +288,7 @@ class Lab:
             script = "#!/bin/sh\nexec %s \"$@\"\n" % path
         return self.post("/jobs", {
             "name": os.path.basename(program), "script": script, "args": [str(a) for a in args], "cwd": "/",
-            "checkpoint": {"method": method, "every_ms": every_ms}, **spec})["id"]
+            "checkpoint": {"method": method, "every_ms": every_ms, "keep": keep}, **spec})["id"]
 
     def show(self, job):
         return self.get("/jobs/%d" % job)

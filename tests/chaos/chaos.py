@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chaos: many jobs on an emulated cloud, and at random moments everything that can be killed is killed.
+
+What is done, to whom and when comes from a seed (BELAY_CHAOS_SEED; else one that is printed), so a run's choices can
+be repeated; what the machine makes of them in between cannot. At the end:
+
+ 1. every job has ended once, as succeeded, with the output of an undisturbed run;
+ 2. no attempt resumed from anything older than what was acknowledged before it, to belayd or to the program;
+ 3. what was acknowledged is in the store, and nothing there is damaged;
+ 4. every machine that the cloud ever started has a row, and none is left;
+ 5. no process is left, and no sanitizer has had a word to say.
+"""
+
+import collections
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from lab import BUILD, Lab, Refused, all_gone
+
+WALKER = os.environ["BELAY_WALKER"]
+JOBS_MIN = 30  # more while the killing goes on, so that there is always something to hurt
+JOBS_ALIVE = 10
+KILLS = 200  # SIGKILLs of belayd, agents and supervisors; machines that are taken come on top
+GAP_S = 0.1, 1.5  # between two acts
+CALM_S = 120  # for the jobs that are left when it is over
+ENOUGH_S = 600  # should the acts not find enough to kill
+
+CLOUD = {
+    "boot_delay_ms": 300, "notice_s": 4, "shutdown_ms": 1000,
+    "pools": [{"zone": ["us-east-1a", "us-east-1b"], "type": "m6i.xlarge",
+               "spot": {"capacity": 4, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 3}}],
+}
+POOL = {"max_nodes": 6}
+BELAYD = {"cluster": "chaos", "lease": "3s", "kill_wait": "1s", "sweep": "1s", "busy_sweep": "300ms", "settle": "2s"}
+
+# act: how often, among all
+ACTS = {
+    "kill belayd": 22, "kill an agent": 42, "kill a supervisor": 14,
+    "reclaim with notice": 7, "reclaim without notice": 5, "rebalance": 3,
+    "refuse capacity": 3, "throttle": 2, "lose replies": 2,
+}
+
+
+class ChaosLab(Lab):
+    """belayd is a child of the test, which starts it again as a service manager would."""
+
+    def start(self):
+        self.belayd = None
+        super().start()
+
+    def up(self):
+        os.makedirs(self.home, exist_ok=True)
+        with open(os.path.join(self.home, "belayd.log"), "a") as log:
+            self.belayd = subprocess.Popen([BUILD + "/scheduler/belayd", "--state", self.home, "--config", self.config],
+                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
+                                           start_new_session=True)
+
+    def belayd_pid(self):
+        return self.belayd.pid if self.belayd and self.belayd.poll() is None else 0
+
+    def kill_belayd(self):
+        self.belayd.kill()
+        self.belayd.wait()
+
+    def patiently(self, fn):
+        """belayd may be on its way up."""
+        end = time.monotonic() + 30
+        while True:
+            try:
+                return fn()
+            except (OSError, ValueError, Refused) as error:
+                if time.monotonic() > end or 400 <= getattr(error, "status", 0) < 500:
+                    raise AssertionError("belayd does not answer: %s" % error)
+                self.keep_up()
+                time.sleep(0.05)
+
+    def keep_up(self):
+        if not self.belayd_pid():
+            self.up()
+
+
+class Job:
+    """One of a few kinds, by its number."""
+
+    def __init__(self, choose):
+        self.method = choose.choice(["coop", "coop", "coop", "signal", "none"])
+        self.steps = choose.randrange(20, 40) if self.method == "none" else choose.randrange(60, 160)
+        self.bytes = choose.choice([100, 100, 70000, 2000000])
+        self.every_ms = choose.choice([1000, 2000]) if self.method == "coop" else 3600000
+        self.pause_ms = 30
+        self.id = None
+
+    def submit(self, lab):
+        self.id = lab.submit(WALKER, self.method, self.steps, self.pause_ms, self.bytes, every_ms=self.every_ms,
+                             method=self.method, keep=1000)
+
+    def expected(self):
+        """The lines of an undisturbed run."""
+        lines, x = [], 1
+        for step in range(1, self.steps + 1):
+            x = (x * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+            lines.append("step %d %016x" % (step, x))
+        return lines + ["end %016x" % x]
+
+
+class Chaos:
+    def __init__(self, lab, seed):
+        self.lab = lab
+        self.choose = random.Random(seed)
+        self.choose_jobs = random.Random(seed + 1)
+        self.done, self.in_vain = collections.Counter(), collections.Counter()
+        self.jobs = []
+        self.began = time.monotonic()
+        self.up_at = None
+
+    def say(self, text):
+        print("%6.2f s  %s" % (time.monotonic() - self.began, text), flush=True)
+
+    # ---- acts: each gives what it did, or None when there was nothing to do it to ----
+
+    def kill(self, pids, r):
+        if not pids:
+            return None
+        pid = sorted(pids)[int(r * len(pids))]
+        os.kill(pid, signal.SIGKILL)
+        return "pid %d" % pid
+
+    def kill_belayd(self, r):
+        if not self.lab.belayd_pid():
+            return None
+        self.lab.kill_belayd()
+        self.up_at = time.monotonic() + max(0, 2.5 * r - 1)  # often at once
+        return ""
+
+    def reclaim(self, r, how):
+        alive = sorted(i["instance"] for i in self.lab.state()["instances"]
+                       if i["state"] == "running" and not i["noticed_ms"])
+        if not alive:
+            return None
+        event = {"instance": alive[int(r * len(alive))], **how}
+        self.lab.cloud({"rebalance" if not how else "reclaim": event})
+        return event["instance"]
+
+    def fault(self, event):
+        self.lab.cloud(event)
+        return str(event)
+
+    def act(self, what, r):
+        some = 1 + int(3 * r)
+        if what == "kill belayd":
+            return self.kill_belayd(r)
+        if what == "kill an agent":
+            return self.kill(self.lab.agents(), r)
+        if what == "kill a supervisor":
+            return self.kill(self.lab.supervisors(), r)
+        if what == "reclaim with notice":
+            return self.reclaim(r, {"notice_s": 3 + some % 3})
+        if what == "reclaim without notice":
+            return self.reclaim(r, {"without_notice": True})
+        if what == "rebalance":
+            return self.reclaim(r, {})
+        if what == "refuse capacity":
+            return self.fault({"refuse": {
+                "action": "RunInstances", "code": "InsufficientInstanceCapacity", "count": some}})
+        if what == "throttle":
+            return self.fault({"throttle": {"action": "*", "count": 2 * some}})
+        how = ["close", "garbage", "error"][some - 1]
+        return self.fault({"drop_reply": {"action": "*", "count": some, "how": how}})
+
+    def kills(self):
+        return sum(n for what, n in self.done.items() if what.startswith("kill"))
+
+    # ---- the run ----
+
+    def submit_some(self):
+        """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is looked for."""
+        active = {j["id"] for j in self.lab.get("/jobs?state=active&limit=200")["jobs"]}
+        while len(active) < JOBS_ALIVE or len(self.jobs) < JOBS_MIN:
+            job = Job(self.choose_jobs)
+            job.submit(self.lab)
+            self.jobs.append(job)
+            active.add(job.id)
+
+    def rage(self):
+        self.lab.patiently(self.submit_some)
+        next_at = time.monotonic()
+        while self.kills() < KILLS and time.monotonic() < self.began + ENOUGH_S:
+            next_at = max(next_at + self.choose.uniform(*GAP_S), time.monotonic())
+            what = self.choose.choices(list(ACTS), list(ACTS.values()))[0]
+            r = self.choose.random()
+            while time.monotonic() < next_at:
+                self.tend()
+                time.sleep(max(0, min(0.1, next_at - time.monotonic())))
+            with_what = self.act(what, r)
+            (self.in_vain if with_what is None else self.done)[what] += 1
+            if with_what is not None:
+                self.say("%s %s" % (what, with_what))
+
+    def tend(self):
+        if self.up_at and time.monotonic() < self.up_at:
+            return
+        self.up_at = None
+        self.lab.keep_up()
+        try:
+            self.submit_some()
+        except (OSError, ValueError, Refused):
+            pass  # it is starting; later
+
+    def calm(self):
+        self.say("no more killing; waiting for the jobs")
+        self.lab.cloud({"clear": {}})
+        self.lab.keep_up()
+        self.lab.patiently(lambda: self.lab.get("/version"))
+        self.lab.wait(lambda: not self.lab.get("/jobs?state=active&limit=200")["jobs"], "the end of every job", CALM_S)
+        self.lab.wait_cloud(lambda state: state["alive"] == 0, "no machine is left at the cloud", 60)
+        self.lab.wait(lambda: not self.lab.get("/instances?state=live")["instances"], "no instance is live", 60)
+
+    # ---- what must be true ----
+
+    def check(self):
+        problems = []
+        known = {job.id for job in self.jobs}
+        jobs = []
+        before = ""
+        while True:
+            page = self.lab.get("/jobs?state=all&limit=200" + before)
+            jobs += page["jobs"]
+            if not page["next"]:
+                break
+            before = "&before=%d" % page["next"]
+        for row in jobs:
+            if row["id"] not in known:
+                problems.append("job %d was never answered for" % row["id"])
+        for job in self.jobs:
+            problems += ["job %d (%s): %s" % (job.id, job.method, p) for p in self.check_job(job)]
+        problems += self.check_cloud()
+        return problems
+
+    def check_job(self, job):
+        shown = self.lab.show(job.id)
+        attempts, row = shown["attempts"], shown["job"]
+        ends = [a["end"] for a in attempts]
+        events = self.lab.events(job.id)
+        if (row["state"], row["end"], row["exit_code"]) != ("ended", "succeeded", 0):
+            yield "it ended as %s, %s, exit code %s: %s" % (row["state"], row["end"], row["exit_code"], ends)
+            return
+        if [a["attempt"] for a in attempts] != list(range(1, len(attempts) + 1)):
+            yield "its attempts are %s" % [a["attempt"] for a in attempts]
+        if ends.count("succeeded") != 1 or ends[-1] != "succeeded":
+            yield "its attempts ended as %s" % ends
+        if not set(ends[:-1]) <= {"node-lost", "reclaimed", "checkpointed"}:
+            yield "its attempts ended as %s" % ends
+        ended = [e for e in events if e["kind"] == "ended"]
+        requeued = [e for e in events if e["kind"] == "requeued"]
+        if len(ended) != len(attempts) or len(requeued) != len(attempts) - 1:
+            yield "%d attempts, %d ends, %d times queued again" % (len(attempts), len(ended), len(requeued))
+        if any(e["kind"] == "damaged" for e in events):
+            yield "a checkpoint was damaged"
+        yield from self.check_log(job, attempts)
+        yield from self.check_checkpoints(job, shown)
+
+    def check_log(self, job, attempts):
+        """Every attempt's output is the beginning of what it should be, the last one's all of it; nothing that a
+        program was told to be durable is done again."""
+        expected, durable = job.expected(), 0
+        pieces = re.split(r"^---- belay: attempt (\d+) on (.*) ----\n", self.lab.log(job.id), flags=re.M)
+        output = {1: pieces[0]}
+        output.update({int(pieces[n]): pieces[n + 2] for n in range(1, len(pieces), 3)})
+        for a in attempts:
+            text = output.get(a["attempt"], "")
+            lines = text.split("\n")[:-1]  # the last may be cut
+            first = re.fullmatch(r"from (\d+)", lines[0]) if lines else None
+            if not lines and a["end"] != "succeeded":
+                continue
+            if not first:
+                yield "attempt %d's output begins with %r" % (a["attempt"], text[:80])
+                return
+            start = int(first.group(1))
+            if start != (a["restored_progress"] or 0):
+                yield "attempt %d began at step %d, but belay knows of %s" % (a["attempt"], start, a["restored_progress"])
+            if start < durable:
+                yield "attempt %d began at step %d, after %d was acknowledged" % (a["attempt"], start, durable)
+            steps = [line for line in lines[1:] if line.startswith(("step ", "end "))]
+            if steps != expected[start:start + len(steps)]:
+                yield "attempt %d's output is not what it should be" % a["attempt"]
+            durable = max([durable] + [int(line.split()[1]) for line in lines if line.startswith("committed ")])
+        if output.get(attempts[-1]["attempt"], "").rstrip("\n").split("\n")[-1] != expected[-1]:
+            yield "its result is not %r" % expected[-1]
+
+    def check_checkpoints(self, job, shown):
+        ref = lambda c: (c["attempt"], c["sequence"]) if c else (0, 0)
+        acknowledged, stored = {ref(c) for c in shown["checkpoints"]}, set(self.lab.manifests(job.id))
+        if not acknowledged <= stored:
+            yield "acknowledged but not in the store: %s" % sorted(acknowledged - stored)
+        last = (0, 0)
+        for a in shown["attempts"]:
+            restored = ref(a["restored"])
+            if not a["started_at"]:
+                continue
+            newest = max([c for c in acknowledged if c[0] < a["attempt"]], default=(0, 0))
+            if restored < max(newest, last):
+                yield "attempt %d resumed from %s, older than %s" % (a["attempt"], restored, max(newest, last))
+            if restored != (0, 0) and restored not in stored:
+                yield "attempt %d resumed from %s, which the store does not have" % (a["attempt"], restored)
+            last = restored
+
+    def check_cloud(self):
+        rows = {i["provider_id"] for i in self.lab.get("/instances?state=all")["instances"]}
+        for i in self.lab.state()["instances"]:
+            if i["instance"] not in rows:
+                yield "machine %s has no row" % i["instance"]
+            if not i["gone_ms"]:
+                yield "machine %s is still there" % i["instance"]
+
+    def report(self):
+        shown = [self.lab.show(job.id) for job in self.jobs]
+        attempts = [a for s in shown for a in s["attempts"]]
+        ends = collections.Counter(a["end"] for a in attempts)
+        counts = self.lab.state()["counts"]
+        print("jobs %d, attempts %d: %s" % (len(shown), len(attempts), dict(ends)))
+        print("resumed from a checkpoint %d times, checkpoints %d" % (
+            sum(a["restored"] is not None for a in attempts), sum(len(s["checkpoints"]) for s in shown)))
+        print("machines %d; the cloud: %s" % (counts["launches"], counts))
+        print("done: %s; nothing to do it to: %s" % (dict(self.done), dict(self.in_vain)))
+        print("kills %d" % self.kills())
+
+
+def main():
+    seed = int(os.environ.get("BELAY_CHAOS_SEED") or random.SystemRandom().randrange(1, 10 ** 6))
+    print("seed %d (BELAY_CHAOS_SEED=%d makes the same choices)" % (seed, seed), flush=True)
+    with ChaosLab(cloud=CLOUD, pool=POOL, belayd=BELAYD) as lab:
+        chaos = Chaos(lab, seed)
+        chaos.rage()
+        chaos.calm()
+        chaos.report()
+        problems = chaos.check()
+        if len(chaos.jobs) < JOBS_MIN or chaos.kills() < KILLS:
+            problems.append("%d jobs and %d kills are too few" % (len(chaos.jobs), chaos.kills()))
+        if problems:
+            raise AssertionError("\n".join(problems))
+    print("nothing was lost, done twice or left behind")
+
+
+main()
