@@ -32,10 +32,11 @@ enum launch_step {
     LAUNCH_USER,
     LAUNCH_CWD,
     LAUNCH_FILES,
-    LAUNCH_EXEC
+    LAUNCH_EXEC,
+    LAUNCH_SILENT
 };
 
-/* What comes out of the report pipe, whole; its end without one: the init was killed. */
+/* What comes out of the report pipe, whole; its end without one (LAUNCH_SILENT): the init was killed. */
 struct launch_report {
     enum launch_step step;
     int value; /* LAUNCH_ENDED: wait status; else errno of what failed */

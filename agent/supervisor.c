@@ -103,10 +103,13 @@ static void note_memory(struct supervisor *s)
 {
     int64_t peak = proc_group_memory_peak(s->group);
     s->exit.memory_peak = peak > 0 ? peak : 0;
-    if (s->exit.signal == SIGKILL && s->exit.cause == EXIT_BY_ITSELF && s->task->memory_mib > 0 &&
-        s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98)
+    bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
+    if (s->exit.signal == SIGKILL && unasked && s->task->memory_mib > 0 &&
+        s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98) {
+        s->exit.cause = EXIT_BY_ITSELF;
         describe(&s->exit, "killed: it used all of the %lld MiB of memory that it asked for",
             (long long)s->task->memory_mib);
+    }
 }
 
 static void note_status(struct task_exit *x, int status)
@@ -139,12 +142,25 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
     }
 }
 
+/* How the program ended is not known, or would have: what was killed is ours, not the job's. */
+static void note_silence(struct task_exit *x)
+{
+    x->signal = SIGKILL;
+    x->code = 128 + SIGKILL;
+    if (x->cause != EXIT_BY_ITSELF)
+        return;
+    x->cause = EXIT_LOST;
+    describe(x, "the process that held it together was killed");
+}
+
 static void note_report(struct supervisor *s, const struct launch_report *r)
 {
     s->exit.cause = s->vigil.cause;
     STR_COPY(s->exit.text, s->vigil.text);
     if (r->step == LAUNCH_ENDED)
         note_status(&s->exit, r->value);
+    else if (r->step == LAUNCH_SILENT)
+        note_silence(&s->exit);
     else
         note_no_exec(s, r);
 }

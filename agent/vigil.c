@@ -199,14 +199,13 @@ static void turn(struct vigil *v, const struct pollfd *p)
         on_signal(v);
 }
 
-/* The pipe's end without a report: the init was killed, and with it surely the program. */
 static bool is_reported(struct vigil *v, struct launch_report *ret_report)
 {
     ssize_t n = read(v->report, ret_report, sizeof(*ret_report));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n != (ssize_t)sizeof(*ret_report))
-        *ret_report = (struct launch_report){.step = LAUNCH_ENDED, .value = SIGKILL};
+        *ret_report = (struct launch_report){.step = LAUNCH_SILENT};
     return true;
 }
 

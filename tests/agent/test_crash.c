@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/proc.h"
@@ -203,6 +204,32 @@ static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **sta
     assert_all_dead(world_output(w, 1));
 }
 
+static pid_t init_of(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "start.json");
+    char *text = world_read(path);
+    json_t *v = text ? json_loads(text, 0, NULL) : NULL;
+    pid_t pid = (pid_t)json_integer_value(json_object_get(v, "init_pid"));
+    assert_true(pid > 1);
+    json_decref(v);
+    free(text);
+    free(path);
+    return pid;
+}
+
+/* The process above all of the task's is belay's own: its death is not the program's failure. */
+static void nothing_outlives_a_killed_init(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, daemons);
+    world_start_agent(w);
+    world_until(w, has_three_pids, 1, "all processes are up");
+    assert_int_equal(kill(init_of(w, 1), SIGKILL), 0);
+    world_until(w, has_ended, 1, "the end is told");
+    assert_string_equal(world_told(w, 1)->end, "node-lost");
+    assert_all_dead(world_output(w, 1));
+}
+
 /* ---- belayd ---- */
 
 static bool has_heard_nothing(struct world *w, int64_t unused)
@@ -251,6 +278,7 @@ int main(void)
         world_test(nothing_outlives_a_killed_supervisor),
         world_test(nothing_outlives_a_killed_supervisor_without_cgroups),
         world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
+        world_test(nothing_outlives_a_killed_init),
         world_test(a_task_runs_on_while_belayd_is_gone),
         world_test(a_second_agent_in_the_same_directory_is_refused),
     };
