@@ -84,6 +84,8 @@ class Refused(Exception):
 
 
 class Lab:
+    told_bytes = 8000  # of each log, when something went wrong
+
     def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude=""):
         self.cloud_config = {**CLOUD, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
@@ -208,7 +210,7 @@ class Lab:
             for name in sorted(names):
                 if name.endswith((".log", ".console")) or name.startswith("sanitizer"):
                     with open(os.path.join(root, name), errors="replace") as f:
-                        print("==== %s\n%s" % (os.path.join(root, name), f.read()[-8000:]), file=sys.stderr)
+                        print("==== %s\n%s" % (os.path.join(root, name), f.read()[-self.told_bytes:]), file=sys.stderr)
         print("everything is in %s" % self.dir, file=sys.stderr)
 
     # ---- processes ----
@@ -229,7 +231,11 @@ class Lab:
         return [p for p in self.processes() if re.search(r"belay-agent\0--config\0", command_line(p, "\0"))]
 
     def supervisors(self):
-        return [p for p in self.processes() if command_line(p, "\0").startswith("belay-agent\0supervise\0")]
+        return [p for p in self.processes() if is_supervisor(p) and not is_supervisor(parent(p))]
+
+    def inits(self):
+        """The processes above all of a task's; they never came to an exec."""
+        return [p for p in self.processes() if name(p) == "belay-init" and name(parent(p)) != "belay-init"]
 
     def belayd_pid(self):
         """0: it does not run."""
@@ -393,6 +399,22 @@ def command_line(pid, separator=" "):
     with contextlib.suppress(OSError):
         return read_bytes("/proc/%d/cmdline" % pid).decode(errors="replace").replace("\0", separator)
     return ""
+
+
+def is_supervisor(pid):
+    return command_line(pid, "\0").startswith("belay-agent\0supervise\0")
+
+
+def name(pid):
+    with contextlib.suppress(OSError):
+        return read_bytes("/proc/%d/comm" % pid).decode(errors="replace").strip()
+    return ""
+
+
+def parent(pid):
+    with contextlib.suppress(OSError):
+        return int(read_bytes("/proc/%d/stat" % pid).rsplit(b")", 1)[1].split()[1])
+    return 0
 
 
 def all_gone(pids, timeout_s):
