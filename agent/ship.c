@@ -30,6 +30,11 @@ int64_t ship_output_bytes(const struct ship *s)
     return stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
+bool ship_is_complete(const struct ship *s)
+{
+    return s->refused || (s->known && ship_output_bytes(s) <= s->offset);
+}
+
 static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct err *e)
 {
     json_t *v = NULL;
@@ -78,6 +83,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     s->offset = size;
     s->failures = 0;
     pump(s);
+    s->moved(s->ctx);
 }
 
 static void post(struct ship *s, const void *p, size_t n)
@@ -109,7 +115,7 @@ static void pump(struct ship *s)
 {
     if (!s->started || s->call || timer_is_running(&s->retry))
         return;
-    bool complete = s->refused || (s->known && ship_output_bytes(s) <= s->offset);
+    bool complete = ship_is_complete(s);
     if (complete && s->finishing) {
         s->finishing = false;
         s->flushed(s->ctx);

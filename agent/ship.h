@@ -20,6 +20,7 @@ struct ship {
     int64_t job, attempt;
     const char *path;           /* of the output; may not exist yet */
     void (*flushed)(void *ctx); /* after ship_finish: all is there, or belayd does not want it */
+    void (*moved)(void *ctx);   /* belayd has told how much it has */
     void *ctx;
     /* private */
     struct watch *watch;
@@ -44,6 +45,9 @@ void ship_finish(struct ship *s);
 /* No callback after it, but s must live until ship_is_idle(). */
 void ship_stop(struct ship *s);
 bool ship_is_idle(const struct ship *s);
+
+/* All that was written is there, or belayd does not want it. */
+bool ship_is_complete(const struct ship *s);
 
 /* Bytes of output so far. */
 int64_t ship_output_bytes(const struct ship *s);

@@ -24,6 +24,7 @@
 #define REMOVE_RETRY_MS 30000 /* a directory that cannot be removed */
 #define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
+#define TELL_WAIT_MS 2000 /* for the next piece of output to get to belayd */
 
 static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
@@ -88,7 +89,47 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     }
     task_persist(t);
     ship_kick(&t->ship);
+    task_tell_end(t);
+}
+
+/* Once belayd knows of the end it may take the machine away at once, and with it output that is not there
+ * yet. So the end waits for the output while that goes on, but never for more than half of what a notice
+ * leaves. */
+static int64_t tell_wait_ms(const struct task *t)
+{
+    const struct notice *n = t->room->notice;
+    int64_t half = INT64_MAX;
+    if (n->kind == NOTICE_RECLAIM && mono_is_set(n->deadline_mono))
+        half = (n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms) / 2;
+    return half < 0 ? 0 : half < TELL_WAIT_MS ? half : TELL_WAIT_MS;
+}
+
+static void tell_now(struct task *t)
+{
+    t->end_told = true;
+    timer_stop(t->room->timers, &t->tell);
     task_changed(t);
+}
+
+void task_tell_end(struct task *t)
+{
+    if (!t->ship.started || ship_is_complete(&t->ship))
+        tell_now(t);
+    else
+        timer_start(t->room->timers, &t->tell, tell_wait_ms(t));
+}
+
+void task_shipped(void *ctx)
+{
+    struct task *t = ctx;
+    if (t->phase == WIRE_ENDED && !t->end_told && !task_is_leaving(t))
+        task_tell_end(t);
+}
+
+static void on_tell(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    tell_now(ctx);
 }
 
 /* Killed from outside after it was told to stop, or as the machine goes down: the stop took effect. */
@@ -238,6 +279,7 @@ static void on_leave(struct timer *timer, void *ctx)
 void task_init(struct task *t)
 {
     timer_init(&t->leave, on_leave, t);
+    timer_init(&t->tell, on_tell, t);
 }
 
 void task_forget(struct task *t)
@@ -322,6 +364,10 @@ void task_status(const struct task *t, struct wire_attempt_status *s)
 {
     *s = t->state.told;
     s->phase = (enum wire_phase)t->phase;
+    if (t->phase == WIRE_ENDED && !t->end_told) {
+        s->phase = WIRE_ENDING;
+        s->end[0] = '\0';
+    }
     s->output_bytes = t->output_path ? ship_output_bytes(&t->ship) : 0;
 }
 
@@ -334,6 +380,7 @@ void task_release(struct task *t)
     timer_stop(t->room->timers, &t->retry);
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->leave);
+    timer_stop(t->room->timers, &t->tell);
     task_saves_end(t);
     keeper_stop(&t->keeper);
     ship_stop(&t->ship);

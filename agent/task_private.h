@@ -82,12 +82,14 @@ struct task {
     struct timer deadline; /* for the program's answer to a stop */
     struct timer retry;    /* of preparing */
     struct timer leave;    /* for what its removal waits for */
+    struct timer tell;     /* the end, though its output is not with belayd */
     struct mono hard_at;   /* with a reclaim: when all must be over; MONO_NONE */
     struct mono prepare_until;
     int tries;
     int final_tries;
     bool is_up;      /* the supervisor takes commands */
     bool exited;     /* exit is known */
+    bool end_told;   /* or to be told now */
     bool stop_saved; /* the save before the stop was served */
     bool killing, leaving, removed, released;
     struct task_exit exit;
@@ -108,6 +110,8 @@ void task_stop(struct task *t, const char *end, const char *text, int64_t delay_
 void task_finish(
     struct task *t); /* the program has ended: saves what is to be saved, then ends the attempt */
 void task_end(struct task *t, const char *end, int64_t code, const char *text);
+void task_tell_end(struct task *t); /* once its output is with belayd, or soon */
+void task_shipped(void *ctx);       /* some of the output is there */
 
 /* task_notice.c */
 void task_put_notice(struct task *t); /* into its file, if there is one */

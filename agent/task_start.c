@@ -113,6 +113,7 @@ static void start_ship(struct task *t, bool is_new)
         .attempt = t->attempt,
         .path = t->output_path,
         .flushed = on_flushed,
+        .moved = task_shipped,
         .ctx = t};
     ship_start(&t->ship, is_new);
 }
@@ -231,6 +232,7 @@ static struct task *make_ended(
 {
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
+    t->end_told = true;
     STR_COPY(t->state.told.end, end);
     STR_COPY(t->state.told.text, text);
     return t;
@@ -281,6 +283,7 @@ static void resume(struct task *t)
         t->phase = WIRE_ENDED;
         t->exited = true;
         start_ship(t, false);
+        task_tell_end(t);
     } else if (!t->state.prepared) {
         t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
         prepare(t);

@@ -33,6 +33,23 @@ class Reclaim(unittest.TestCase):
             reclaimed = [i for i in l.state()["instances"] if i["instance"] == first][0]
             self.assertTrue(reclaimed["reclaimed"])
 
+    def test_output_of_the_last_moment_is_kept(self):
+        """Several MB of it, with another machine that is idle and takes the job over at once."""
+        lines = 40000
+        with Lab(pool={"idle_timeout": "10s", "cooldown": "10s"}) as l:
+            spare = l.submit("plain.sh", 50, cpus=2)
+            job = l.submit("talker.py", lines, method="coop", every_ms=3600000)
+            l.wait_log(job, "^waiting$")
+            l.wait_ended(spare)
+            follower = l.start_belay("logs", "-f", str(job))
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 5}})
+            l.wait_ended(job)
+            said = re.sub("^---- belay: .* ----\n", "", l.log(job), flags=re.M)
+            expected = "waiting\n" + "".join("line %07d %s\n" % (n, "x" * 80) for n in range(2 * lines))
+            self.assertEqual((len(said), said == expected), (len(expected), True))
+            self.assertEqual(follower.communicate(timeout=lab.WAIT_S)[0], l.log(job))
+            self.assertEqual(l.state()["counts"]["launches"], 2)
+
     def script(self, l):
         return l.write("train.sh", "#!/bin/sh\nexec %s %s/chain.py \"$@\"\n" % (lab.PYTHON, lab.JOBS), 0o755)
 
