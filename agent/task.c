@@ -259,6 +259,7 @@ static void on_removed(struct task *t)
 void task_remove(struct task *t)
 {
     t->leaving = true;
+    timer_stop(t->room->timers, &t->tell);
     ship_stop(&t->ship);
     if (task_work_is_busy(&t->work)) /* a clean; it looks again */
         leave_later(t, BUSY_RETRY_MS);

@@ -56,6 +56,50 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     assert_non_null(strstr(out, " HOME "));
 }
 
+static bool is_told_as_ended(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_ENDED;
+}
+
+/* Else belayd could take the machine away, and with it what is still to be shipped. */
+static void an_end_is_told_when_its_output_is_there(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nyes | head -c 3000000\n");
+    world_start_agent(w);
+    world_until(w, is_told_as_ended, 1, "the script ended");
+    assert_int_equal(world_told(w, 1)->output_bytes, 3000000);
+    assert_int_equal(strlen(world_output(w, 1)), 3000000);
+}
+
+static void an_end_does_not_wait_for_output_that_does_not_get_through(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    w->deaf_to_output = true;
+    world_want(w, 1, 1, "#!/bin/sh\necho some\nexit 4\n");
+    world_start_agent(w);
+    world_until(w, is_told_as_ended, 1, "the script ended");
+    assert_end(w, 1, "failed", 4, "exit code 4");
+    assert_int_equal(world_told(w, 1)->output_bytes, 5);
+}
+
+static void an_ended_attempt_can_be_forgotten_before_its_end_is_told(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    w->deaf_to_output = true;
+    world_want(w, 1, 1, "#!/bin/sh\necho some\n");
+    world_start_agent(w);
+    world_until_said(w, "attempt ended");
+    w->deaf_to_output = false;
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "it is forgotten");
+    world_want(w, 2, 1, "#!/bin/sh\nsleep 3\nexit 5\n"); /* longer than an end waits */
+    world_go(w);
+    world_until(w, has_ended, 2, "the agent goes on");
+}
+
 static void a_joined_node_does_not_join_again(void **state)
 {
     struct world *w = world_create(state, "token: t\nname: mynode\ncpus: 3\nmemory: 2G\n");
@@ -244,6 +288,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
+        world_test(an_end_is_told_when_its_output_is_there),
+        world_test(an_end_does_not_wait_for_output_that_does_not_get_through),
+        world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_told),
         world_test(a_joined_node_does_not_join_again),
         world_test(what_belayd_does_not_want_any_more_is_forgotten),
         world_test(a_running_attempt_that_is_not_wanted_is_killed_at_once),

@@ -179,7 +179,7 @@ static void on_belayd(void *ctx, struct http_exchange *x, const struct http_serv
 {
     struct world *w = ctx;
     struct err e;
-    if (w->deaf) {
+    if (w->deaf || (w->deaf_to_output && str_starts(r->path, "/agent/v1/output/"))) {
         http_reply_none(x);
     } else if (str_eq(r->path, "/agent/v1/join")) {
         on_join(w, x, r);

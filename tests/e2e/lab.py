@@ -221,13 +221,13 @@ class Lab:
     # ---- processes ----
 
     def processes(self):
-        """Every process that has to do with this lab."""
+        """Every process of this lab: its directory is in what all of them were started with."""
         mark, found = self.dir.encode(), []
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
                 continue
             with contextlib.suppress(OSError):
-                if any(mark in read_bytes("/proc/%s/%s" % (entry, what)) for what in ("cmdline", "environ")):
+                if mark in read_bytes("/proc/%s/environ" % entry):
                     found.append(int(entry))
         return found
 
