@@ -131,7 +131,8 @@ bool vtimers_run_next(struct vtimers *vt)
     if (vt->n == 0)
         return false;
     struct timer *t = vt->heap[0].timer;
-    vt->now_ms = vt->heap[0].due_ms;
+    if (vt->now_ms < vt->heap[0].due_ms)
+        vt->now_ms = vt->heap[0].due_ms;
     heap_remove(vt, 0);
     t->fn(t, t->ctx); /* may free t */
     return true;
@@ -144,6 +145,12 @@ void vtimers_advance(struct vtimers *vt, int64_t ms)
     while (vtimers_next(vt, &due) && due <= until)
         vtimers_run_next(vt);
     vt->now_ms = until;
+}
+
+void vtimers_stall(struct vtimers *vt, int64_t ms)
+{
+    assert(ms >= 0 && ms <= INT64_MAX - vt->now_ms);
+    vt->now_ms += ms;
 }
 
 void vtimers_set_wall(struct vtimers *vt, int64_t wall_ms)

@@ -30,11 +30,15 @@ void vtimers_deinit(struct vtimers *vt);
 /* The monotonic time at which the next timer is due; false if none runs. */
 bool vtimers_next(const struct vtimers *vt, int64_t *ret_due_ms);
 
-/* Moves time to the earliest timer (of equals: the one started first) and runs it; false if none runs. */
+/* Moves time to the earliest timer (of equals: the one started first) unless it is late already, and runs it;
+ * false if none runs. */
 bool vtimers_run_next(struct vtimers *vt);
 
 /* Moves time by ms >= 0, running every timer due by then in order, also those started meanwhile. */
 void vtimers_advance(struct vtimers *vt, int64_t ms);
+
+/* Time passes and nothing runs, as for a process that was stopped: what became due runs late. */
+void vtimers_stall(struct vtimers *vt, int64_t ms);
 
 /* Sets the wall clock, as an operator or NTP would; monotonic time and timers do not notice. */
 void vtimers_set_wall(struct vtimers *vt, int64_t wall_ms);

@@ -19,6 +19,7 @@
 #define DECISIONS_MAX 1000000 /* in one turn: a plan that never ends is a bug, not a load */
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
+#define HELD_UP_MS 1000 /* a timer that fires so late: the process was stopped, or its machine was */
 
 /* One post: an event (with its own copies of what it points to) or work. */
 struct post {
@@ -48,6 +49,7 @@ struct tick {
     bool turn_missed; /* a turn was due while a commit was under way */
     int64_t full_retry_ms;
     struct mono commit_started;
+    struct mono wake_due;  /* of wake, while it runs */
     struct stamp turn_now; /* one moment for the whole turn */
     struct timer turn;     /* fires at once: the next turn of the loop */
     struct timer wake;     /* fires when plan_wake says that time alone changes something */
@@ -56,6 +58,7 @@ struct tick {
 };
 
 static void run(struct tick *t);
+static void renew_leases(struct tick *t);
 static void start_commit(struct tick *t);
 
 static void post_free(struct post *p)
@@ -89,6 +92,19 @@ static void on_turn(struct timer *timer, void *ctx)
     run(ctx);
 }
 
+/* After a stop, what agents sent meanwhile still waits to be read: nobody loses its lease over it. */
+static void on_wake(struct timer *timer, void *ctx)
+{
+    struct tick *t = ctx;
+    int64_t late_ms = clock_mono(t->o.timers->clock).ms - t->wake_due.ms;
+    (void)timer;
+    if (late_ms > HELD_UP_MS) {
+        log_warn("belayd was held up: the leases of all nodes begin anew", log_i("late_ms", late_ms));
+        renew_leases(t);
+    }
+    run(t);
+}
+
 static void on_retry(struct timer *timer, void *ctx)
 {
     (void)timer;
@@ -100,7 +116,7 @@ struct tick *tick_create(const struct tick_options *o)
     struct tick *t = mem_alloc(sizeof(*t));
     t->o = *o;
     timer_init(&t->turn, on_turn, t);
-    timer_init(&t->wake, on_turn, t);
+    timer_init(&t->wake, on_wake, t);
     timer_init(&t->retry, on_retry, t);
     timer_start(o->timers, &t->turn, 0); /* the first plan needs no post */
     return t;
@@ -274,6 +290,7 @@ static void give_replies(struct tick *t)
 static void arm_wake(struct tick *t)
 {
     struct mono due = plan_wake(t->o.planner, t->o.model, t->turn_now);
+    t->wake_due = due;
     if (mono_is_set(due)) {
         int64_t delay = due.ms - clock_mono(t->o.timers->clock).ms;
         timer_start(t->o.timers, &t->wake, delay > 0 ? delay : 0);
@@ -314,7 +331,7 @@ static void start_commit(struct tick *t)
     t->o.commit->start(t->o.commit, &t->batch);
 }
 
-/* Heartbeats were refused like everything else: nobody loses its lease over our disk. */
+/* Agents were not heard, for a reason that is ours. */
 static void renew_leases(struct tick *t)
 {
     LIST_FOREACH (model_nodes(t->o.model), l) {
@@ -334,7 +351,7 @@ static void commit_succeeded(struct tick *t)
         t->stats.commit_ms_max = took;
     if (t->full) {
         log_info("there is space again: the state is stored");
-        renew_leases(t);
+        renew_leases(t); /* heartbeats were refused like everything else */
     }
     t->full = false;
     t->full_retry_ms = 0;

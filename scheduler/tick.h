@@ -10,7 +10,8 @@
  *
  * A commit that fails for lack of space has rolled back: the batch is kept and tried again (1 s, doubling to
  * 5 s), and until it succeeds everything posted is answered with ERR_NO_SPACE; then the leases of all nodes
- * begin anew. Any other failed commit is fatal.
+ * begin anew. So they do when a timer fires late: belayd was stopped, and has not read what agents sent.
+ * Any other failed commit is fatal.
  */
 #ifndef BELAY_SCHEDULER_TICK_H
 #define BELAY_SCHEDULER_TICK_H

@@ -88,12 +88,15 @@ static void durations_have_units(void **state)
     static const struct duration_case slurm[] = {{"30", 1800}, {"90s", 90}, {"90:00", 5400},
         {"12:00:00", 43200}, {"2-12", 216000}, {"0-36", 129600}, {"1-00:30", 88200}, {"1-00:00:01", 86401}};
     static const char *const bad[] = {
-        "", "-1", "s", "1w", "1.5h", "1 m", "10:00", "1-2", "1h30m", "3651d", "99999999999999999999"};
+        "", "-1", "s", "1w", "1.5h", "1 m", "10:00", "1-2", "1h30m", "1s5ms", "3651d", "99999999999999999999"};
     static const char *const bad_slurm[] = {"1:2:3:4", "1-", "-1", ":", "1:", "1-1:1:1:1", "a:b", "3651-00"};
     int64_t ms = 7;
     struct err e;
     (void)state;
     check_durations(plain, LEN(plain), false);
+    assert_int_equal(time_parse_duration("300ms", false, &ms, &e), 0);
+    assert_int_equal(ms, 300);
+    ms = 7;
     check_durations(slurm, LEN(slurm), true);
     for (size_t i = 0; i < LEN(bad); i++)
         assert_int_equal(time_parse_duration(bad[i], false, &ms, &e), ERR_INVALID);

@@ -40,6 +40,7 @@ BELAYD = {"cluster": "chaos", "lease": "3s", "kill_wait": "1s", "sweep": "1s", "
 # act: how often, among all
 ACTS = {
     "kill belayd": 20, "kill an agent": 36, "kill a supervisor": 12, "kill an init": 4, "freeze an agent": 5,
+    "freeze belayd": 3,
     "reclaim with notice": 8, "reclaim without notice": 5, "rebalance": 3,
     "refuse capacity": 3, "throttle": 2, "lose replies": 2,
 }
@@ -144,9 +145,9 @@ class Chaos:
     def thaw(self, all_of_them=False):
         due = [f for f in self.frozen if all_of_them or f[0] <= time.monotonic()]
         self.frozen = [f for f in self.frozen if f not in due]
-        agents = self.lab.agents() if due else []
+        known = self.lab.agents() + [self.lab.belayd_pid()] if due else []
         for _, pid in due:
-            if pid in agents:
+            if pid in known:
                 os.kill(pid, signal.SIGCONT)
 
     def kill_belayd(self, r):
@@ -181,6 +182,8 @@ class Chaos:
             return self.kill(self.lab.inits(), r)
         if what == "freeze an agent":
             return self.freeze(self.lab.agents(), r)
+        if what == "freeze belayd":
+            return self.freeze([pid for pid in [self.lab.belayd_pid()] if pid], r)
         if what == "reclaim with notice":
             return self.reclaim(r, {"notice_s": 3 + some % 3})
         if what == "reclaim without notice":
@@ -230,6 +233,8 @@ class Chaos:
             return
         self.up_at = None
         self.lab.keep_up()
+        if self.lab.belayd_pid() in [pid for _, pid in self.frozen]:
+            return  # it would not answer
         try:
             self.submit_some()
         except (OSError, ValueError, Refused):

@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import time
 import unittest
 
 from lab import WAIT_S, Lab, all_gone, command_line, undisturbed
@@ -117,6 +118,16 @@ class Loss(unittest.TestCase):
             self.assertEqual(len(shown["attempts"]), 1)
             self.assertEqual(follower.communicate(timeout=WAIT_S)[0], undisturbed("chain.py", STEPS, 0))
             self.assertEqual(l.state()["counts"]["launches"], 1)
+
+    def test_belayd_that_was_stopped_for_long_holds_nobody_for_lost(self):
+        with Lab() as l:
+            job = start(l, 400, every_ms=3600000)
+            l.wait_log(job, "^step 20 ")
+            os.kill(l.belayd_pid(), signal.SIGSTOP)
+            time.sleep(4.5)  # of a lease of 3 s
+            os.kill(l.belayd_pid(), signal.SIGCONT)
+            l.wait_ended(job)
+            self.assertEqual(len(self.check_result(l, job, 400)["attempts"]), 1)
 
     def test_what_happens_while_belayd_is_away_is_told_later(self):
         with Lab() as l:

@@ -227,6 +227,19 @@ static void time_alone_makes_a_turn_when_a_lease_is_over(void **state)
     assert_int_equal(model_node(lab->model, node)->row.state, NODE_LOST);
 }
 
+static void no_node_is_lost_because_belayd_was_stopped(void **state)
+{
+    struct lab *lab = *state;
+    int64_t node = lab_join(lab, "n", 4);
+    vtimers_stall(&lab->vt, 2 * LAB_LEASE_MS);
+    lab_turn(lab);
+    assert_int_equal(model_node(lab->model, node)->row.state, NODE_UP);
+    lab_advance(lab, LAB_LEASE_MS - 1);
+    assert_int_equal(model_node(lab->model, node)->row.state, NODE_UP);
+    lab_advance(lab, 2);
+    assert_int_equal(model_node(lab->model, node)->row.state, NODE_LOST);
+}
+
 /* ---- a full disk ---- */
 
 static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
@@ -408,6 +421,7 @@ int main(void)
         TEST(when_durable_waits_for_the_commit_under_way_and_for_what_its_turn_decides),
         TEST(decisions_of_a_turn_are_in_its_commit),
         TEST(time_alone_makes_a_turn_when_a_lease_is_over),
+        TEST(no_node_is_lost_because_belayd_was_stopped),
         TEST(a_full_disk_keeps_the_batch_and_refuses_what_is_new),
         TEST(it_is_tried_again_until_there_is_space_and_then_all_goes_on),
         TEST(no_node_is_lost_because_the_disk_was_full_for_long),
