@@ -68,6 +68,7 @@ static void run_script(const struct launch *l, int to_supervisor)
     enum launch_step step = LAUNCH_FILES;
     setsid();
     reset_signals();
+    report(keep, LAUNCH_READY, 0);
     umask(022);
     if (set_files(l->output) == 0) {
         step = LAUNCH_USER;

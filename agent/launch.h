@@ -26,6 +26,7 @@ struct launch {
 };
 
 enum launch_step {
+    LAUNCH_READY, /* not the last word: from now on a signal reaches the script; before, none does */
     LAUNCH_ENDED,
     LAUNCH_GROUP,
     LAUNCH_FORK,
@@ -36,7 +37,8 @@ enum launch_step {
     LAUNCH_SILENT
 };
 
-/* What comes out of the report pipe, whole; its end without one (LAUNCH_SILENT): the init was killed. */
+/* What comes out of the report pipe, whole: LAUNCH_READY, then one of the others; its end without that
+ * (LAUNCH_SILENT): the init was killed. */
 struct launch_report {
     enum launch_step step;
     int value; /* LAUNCH_ENDED: wait status; else errno of what failed */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One poll loop. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
- * the machine's shutdown) can only bring them nearer. The first that wants one is the cause.
+ * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A SIGTERM waits
+ * until the script can hear it.
  */
 #include "agent/vigil.h"
 
@@ -71,7 +72,7 @@ static void check_times(struct vigil *v)
     struct err e;
     if (now_ms() >= v->limit_at)
         on_limit(v);
-    if (now_ms() >= v->term_at)
+    if (v->is_ready && now_ms() >= v->term_at)
         terminate(v);
     if (now_ms() < v->kill_at)
         return;
@@ -82,7 +83,7 @@ static void check_times(struct vigil *v)
 
 static int poll_timeout(const struct vigil *v)
 {
-    int64_t at = earlier(v->limit_at, earlier(v->term_at, v->kill_at));
+    int64_t at = earlier(v->limit_at, earlier(v->is_ready ? v->term_at : NEVER, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
     return left < 0 ? 0 : left > SLEEP_MAX_MS ? SLEEP_MAX_MS : (int)left;
 }
@@ -206,7 +207,8 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
         return false;
     if (n != (ssize_t)sizeof(*ret_report))
         *ret_report = (struct launch_report){.step = LAUNCH_SILENT};
-    return true;
+    v->is_ready = true;
+    return ret_report->step != LAUNCH_READY;
 }
 
 struct launch_report vigil_keep(struct vigil *v)

@@ -32,7 +32,7 @@ struct vigil {
     /* private */
     struct vigil_connection connections[VIGIL_CONNECTIONS];
     int64_t limit_at, term_at, kill_at; /* mono ms; VIGIL_NEVER */
-    bool term_sent;
+    bool is_ready, term_sent;
 };
 
 /* Listens on ctl.sock in the working directory and takes over SIGTERM. */

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
@@ -178,6 +179,18 @@ class Local(unittest.TestCase):
         done = self.h.belay("cancel", str(job), "999999", "x")
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.splitlines()), 3)
+
+    def test_a_cancel_at_any_moment_of_a_start_ends_the_job_at_once(self):
+        script = self.h.script("exec sleep 1000\n")
+        begun = time.monotonic()
+        for i in range(20):
+            waiter = self.h.start("submit", "--wait", script)
+            job = re.search(r"(\d+)$", waiter.stdout.readline()).group(1)
+            time.sleep(0.004 * i)  # between nothing and a running program
+            self.ok("cancel", job)
+            waiter.communicate(timeout=WAIT_S)
+            self.assertNotEqual(waiter.returncode, 0)
+        self.assertLess(time.monotonic() - begun, 25)  # none had to be killed, which is after 30 s
 
     def test_a_job_that_nothing_can_run_is_warned_of(self):
         done = self.h.belay("submit", "-c", "4096", self.h.script("true\n"))
