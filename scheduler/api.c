@@ -229,23 +229,38 @@ static bool refuse(struct request *q, const char *text)
     return false;
 }
 
+static const char *bearer(struct http_exchange *x)
+{
+    const char *header = http_request_header(x, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
+}
+
+/* ERR_NOT_FOUND: not known, or not good any more. */
+static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
+{
+    char hash[65];
+    ca_sha256_hex(token, hash);
+    struct wall now = clock_wall(a->o.timers->clock);
+    int rc = db_read_token_by_hash(a->o.reader, hash, t, e);
+    if (rc == 0 && (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
+        return err_set(e, ERR_NOT_FOUND, "the token is no longer good");
+    return rc;
+}
+
 static bool identify_by_token(struct request *q)
 {
-    const char *header = http_request_header(q->x, "Authorization");
+    const char *token = bearer(q->x);
     struct token_row t;
-    char hash[65];
     struct err e;
-    if (!header || strncasecmp(header, "Bearer ", 7) != 0)
+    if (!token)
         return refuse(q, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
                          "administrator makes it with: belay token create)");
-    ca_sha256_hex(header + 7, hash);
-    struct wall now = clock_wall(q->api->o.timers->clock);
-    int rc = db_read_token_by_hash(q->api->o.reader, hash, &t, &e);
+    int rc = find_token(q->api, token, &t, &e);
     if (rc != 0 && rc != ERR_NOT_FOUND) {
         http_reply_err(q->x, &e);
         return false;
     }
-    if (rc != 0 || t.join || t.revoked || (wall_is_set(t.expires_at) && t.expires_at.ms <= now.ms))
+    if (rc != 0)
         return refuse(q, "the token is not known, has expired or was revoked: ask an administrator for "
                          "a new one (belay token create)");
     STR_COPY(q->caller.user, t.user);
@@ -253,11 +268,25 @@ static bool identify_by_token(struct request *q)
     return true;
 }
 
+static bool is_node(const struct http_server_request *r)
+{
+    return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
+}
+
+size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r)
+{
+    struct token_row t;
+    const char *token;
+    if (r->is_unix || is_node(r) || ((token = bearer(x)) && find_token(ctx, token, &t, NULL) == 0))
+        return API_BODY_MAX;
+    return API_STRANGER_BODY_MAX;
+}
+
 static bool identify_node(struct request *q)
 {
     char text[ERR_TEXT_MAX];
     const char *why = q->r->peer_cert_error;
-    if (!q->r->is_unix && q->r->peer_cn && api_node_of_cn(q->r->peer_cn) > 0)
+    if (is_node(q->r))
         return true;
     snprintf(text, sizeof(text), "an agent needs the certificate that it got when it joined%s%s",
         why ? ": " : "", why ? why : "");

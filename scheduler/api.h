@@ -28,6 +28,9 @@ struct api_options {
     uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
 };
 
+#define API_BODY_MAX (9u << 20)           /* a wire message, with room */
+#define API_STRANGER_BODY_MAX (64u << 10) /* without a certificate, token or UNIX socket: enough to join */
+
 struct api;
 
 struct api *api_create(const struct api_options *o);
@@ -36,8 +39,9 @@ void api_destroy(struct api *a); /* NULL is fine */
 /* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
 void api_set_server_url(struct api *a, const char *url);
 
-/* The handler of both listeners. */
+/* The handler of both listeners, and how much they read for it (http_body_limit_fn). */
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 
 /* After a commit: answers long polls for which there is something new. */
 void api_committed(struct api *a, const struct db_batch *committed);

@@ -26,8 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BODY_MAX (9u << 20) /* a wire message, with room */
 #define CONNECTIONS_MAX 15000
+#define BUFFERED_MAX ((size_t)512 << 20) /* bodies that are coming in, of one listener */
 #define IDLE_MS 60000
 #define URL_MAX 256
 
@@ -349,7 +349,9 @@ static int listen_tls(struct daemon *d, struct err *e)
         .cert_pem = cert,
         .key_pem = key,
         .client_ca_pem = ca_pem(d->ca),
-        .max_body_bytes = BODY_MAX,
+        .max_body_bytes = API_BODY_MAX,
+        .body_limit = api_body_limit,
+        .max_buffered_bytes = BUFFERED_MAX,
         .max_connections = CONNECTIONS_MAX,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,
@@ -370,7 +372,9 @@ static int listen_unix(struct daemon *d, struct err *e)
         .unix_path = d->config->socket,
         .unix_mode =
             geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
-        .max_body_bytes = BODY_MAX,
+        .max_body_bytes = API_BODY_MAX,
+        .body_limit = api_body_limit,
+        .max_buffered_bytes = BUFFERED_MAX,
         .max_connections = CONNECTIONS_MAX,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,

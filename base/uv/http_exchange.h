@@ -6,7 +6,7 @@
  *
  *     READING --(whole request is here)--> HANDED --(http_reply*)--> ANSWERED --(sent, or peer gone)--> freed
  *        |                                                              ^
- *        +---- refused before any handler sees it: 400, 413 ------------+
+ *        +---- refused before any handler sees it: 400, 413, 503 -------+
  *
  * Invariants
  *  1. An exchange is HANDED while it stands in server.waiting: its handler owes it exactly one reply.
@@ -28,6 +28,14 @@
 
 enum exchange_state { READING, HANDED, ANSWERED };
 
+/* Why the rest of a body is read and dropped. */
+enum body_refusal { BODY_FINE, BODY_TOO_LARGE, BODY_NO_ROOM };
+
+/* What the bodies of some kind of clients may take together. */
+struct body_share {
+    size_t now_bytes, max_bytes;
+};
+
 struct reply_header {
     char *name, *value;
 };
@@ -40,8 +48,10 @@ struct http_exchange {
     bool is_begun, is_suspended;
     char *raw_target;
     struct http_target target;
-    struct buf body;
-    size_t dropped_bytes;
+    struct buf body; /* its bytes are counted in *share */
+    struct body_share *share;
+    size_t body_max_bytes, dropped_bytes;
+    enum body_refusal refusal;
     struct http_server_request request;
     struct reply_header *headers; /* for the reply */
     size_t n_headers;
@@ -64,6 +74,8 @@ struct http_server {
     http_handler_fn handler;
     void *ctx;
     size_t max_body_bytes;
+    http_body_limit_fn body_limit;
+    struct body_share known, strangers;
     bool has_client_ca;
     int port;
     char *unix_path;

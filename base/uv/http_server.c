@@ -18,6 +18,7 @@
 #define CONNECTION_MEMORY (16 * 1024) /* request line and headers, and MHD's buffers */
 #define DEFAULT_IDLE_MS SECONDS_MS(60)
 #define DEFAULT_CONNECTIONS 1000
+#define DEFAULT_BUFFERED ((size_t)256 << 20)
 #define STOP_ROUNDS 16 /* turns of MHD in which the last replies may leave */
 
 /* ---- What MHD calls, but for exchanges ---- */
@@ -185,6 +186,10 @@ int http_server_start(
     s->handler = o->handler;
     s->ctx = o->ctx;
     s->max_body_bytes = o->max_body_bytes;
+    s->body_limit = o->body_limit;
+    s->known.max_bytes = o->max_buffered_bytes > 0 ? o->max_buffered_bytes : DEFAULT_BUFFERED;
+    s->strangers.max_bytes = s->known.max_bytes / 8;
+    s->known.max_bytes -= s->strangers.max_bytes;
     s->has_client_ca = o->client_ca_pem != NULL;
     int fd;
     int rc = listen_on(o, s, &fd, e);

@@ -24,7 +24,7 @@ struct http_server_request {
     const char *method;
     const char *path;   /* decoded, without the query; always starts with '/' */
     const char *raw_target; /* path and query exactly as received (signature checks need it) */
-    const void *body;
+    const void *body; /* for the handler's call only, unlike the rest: those who wait do not hold their bodies */
     size_t body_len;
     const char *peer_cn;     /* CN of a verified client certificate; NULL: none was given */
     const char *peer_cert_error; /* why a certificate that was given did not verify; NULL: none or fine */
@@ -35,8 +35,13 @@ struct http_server_request {
 };
 
 /* Runs on the loop. It must call http_reply* on x exactly once, inside the call or later. The request is borrowed
- * until the reply is given. */
+ * until the reply is given, its body for the call. */
 typedef void (*http_handler_fn)(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+
+/* Runs on the loop when the headers of a request with a body are here, before any of the body is: how many bytes
+ * of it are taken. r has no path and no body yet; http_request_header works, http_request_query does not, and
+ * nothing may be answered. Less than max_body_bytes is for clients that have not shown who they are. */
+typedef size_t (*http_body_limit_fn)(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 
 struct http_server_options {
     const char *host;        /* "127.0.0.1", "0.0.0.0", "::"; NULL with unix_path */
@@ -47,7 +52,12 @@ struct http_server_options {
     const char *key_pem;
     const char *client_ca_pem; /* verify client certificates against it; NULL: none asked for */
     size_t max_body_bytes;   /* larger: 413, JSON error body */
-    int max_connections;
+    http_body_limit_fn body_limit; /* NULL: max_body_bytes for everybody */
+    /* The bodies of all requests that are coming in, together: 0: 256 MiB. An eighth of it is for those that
+     * body_limit gave less than max_body_bytes, the rest for the others, so that strangers cannot crowd out
+     * those who are known. What finds its share taken gets 503. */
+    size_t max_buffered_bytes;
+    int max_connections; /* 0: 1000 */
     int64_t idle_timeout_ms; /* for connections between and during requests; 0: 60 s */
     http_handler_fn handler;
     void *ctx;

@@ -71,6 +71,19 @@ class Api(unittest.TestCase):
         answer = self.d.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n")
         self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
 
+    def test_strangers_can_send_little(self):
+        token, brief = self.d.token(kind="api", user="ann"), self.d.token(kind="api", user="ann", ttl_ms=1)
+        script = {**JOB, "script": "#!/bin/sh\n" + "x" * (64 << 10)}
+        for more in ({}, {"token": "x"}, {"token": brief}):
+            with self.subTest(more):
+                self.refuse(413, "invalid", "POST", "/api/v1/jobs", script, "65536 bytes", tls=True, **more)
+                self.refuse(413, "invalid", "POST", "/agent/v1/join", script, "65536 bytes", tls=True, **more)
+        self.refuse(401, "denied", "POST", "/api/v1/jobs", b" " * (64 << 10), tls=True)
+        self.assertEqual(self.d.call("POST", "/api/v1/jobs", script, token=token)[0], 201)
+        # Refused at the headers: nothing of the body is waited for.
+        answer = self.d.raw(b"POST /agent/v1/join HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n", tls=True)
+        self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
+
     def test_a_body_of_the_greatest_size_is_taken(self):
         script = "#!/bin/sh\n" + "x" * ((1 << 20) - 10)
         job = self.d.submit(script=script)

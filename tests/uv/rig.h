@@ -23,6 +23,7 @@ struct rig {
     struct http_exchange *parked; /* the last request to /park */
     int n_parked, n_gone, n_wait_over, n_requests;
     bool stop_on_gone;
+    size_t stranger_bytes; /* a body without the header X-Known: yes; 0: the server's limit */
 };
 
 /* What came back from one request. */
@@ -52,7 +53,7 @@ struct outcome {
  *   /big           1 MiB of 'x'
  * else 404 */
 void rig_init(struct rig *r);
-/* Fills handler and ctx, listens on 127.0.0.1 unless o says otherwise. */
+/* Fills handler, body_limit and ctx, listens on 127.0.0.1 unless o says otherwise. */
 void rig_serve(struct rig *r, struct http_server_options o);
 void rig_deinit(struct rig *r);
 

@@ -3,8 +3,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "tests/uv/rig.h"
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -342,6 +344,118 @@ static void chunked_bodies_are_read_and_limited(void **state)
     rig_deinit(&r);
 }
 
+static int raw_status(struct rig *r, const char *head, size_t n)
+{
+    struct buf q = {0}, reply = {0};
+    buf_printf(&q, "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", head);
+    memset(buf_reserve(&q, n), 'x', n);
+    buf_commit(&q, n);
+    rig_raw(r, q.data, q.len, &reply);
+    int status = reply.len > 12 ? atoi(buf_str(&reply) + strlen("HTTP/1.1 ")) : 0;
+    if (status == 413)
+        assert_non_null(strstr(buf_str(&reply), "100 bytes allowed without a valid certificate or token"));
+    buf_deinit(&q);
+    buf_deinit(&reply);
+    return status;
+}
+
+static void strangers_may_send_less(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    r.stranger_bytes = 100;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
+    assert_int_equal(raw_status(&r, "Content-Length: 100\r\n", 100), 200);
+    assert_int_equal(raw_status(&r, "Content-Length: 101\r\n", 101), 413);
+    assert_int_equal(raw_status(&r, "Content-Length: 100000000\r\n", 0), 413); /* at the headers */
+    assert_int_equal(raw_status(&r, "X-Known: no\r\nContent-Length: 1000\r\n", 1000), 413);
+    assert_int_equal(raw_status(&r, "X-Known: yes\r\nContent-Length: 1000\r\n", 1000), 200);
+    assert_int_equal(r.n_requests, 2);
+    rig_deinit(&r);
+}
+
+/* Sends a request up to but for its last byte, and the byte when told. */
+static int begin_body(struct rig *r, const char *head, int n)
+{
+    char text[300];
+    struct sockaddr_in a = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)http_server_port(r->server)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    int len = snprintf(text, sizeof(text),
+        "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%0*d", head, n,
+        n - 1, 7);
+    assert_int_equal(write(fd, text, (size_t)len), len);
+    return fd;
+}
+
+static int end_body(struct rig *r, int fd)
+{
+    char text[4096] = "";
+    assert_int_equal(write(fd, "x", 1), 1);
+    while (recv(fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+        uv_run(&r->loop, UV_RUN_ONCE);
+    close(fd);
+    return atoi(text + strlen("HTTP/1.1 "));
+}
+
+/* The server has taken in what was sent before: a request that came later is answered. */
+static void settle(struct rig *r)
+{
+    struct outcome o;
+    rig_fetch(r, "GET", "/hello", plain, &o);
+    outcome_deinit(&o);
+}
+
+static void bodies_together_are_limited(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    r.stranger_bytes = 100;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 160, .max_buffered_bytes = 800});
+    int first = begin_body(&r, "", 60); /* strangers have 100 bytes, the others 700 */
+    settle(&r);
+    int second = begin_body(&r, "", 60);
+    settle(&r);
+    int known = begin_body(&r, "X-Known: yes\r\n", 150);
+    settle(&r);
+    assert_int_equal(end_body(&r, second), 503);
+    assert_int_equal(end_body(&r, known), 200);
+    int third = begin_body(&r, "", 30); /* what the second one had was given back */
+    settle(&r);
+    assert_int_equal(end_body(&r, third), 200);
+    assert_int_equal(end_body(&r, first), 200);
+    int gone = begin_body(&r, "", 90); /* and what one had that went away */
+    settle(&r);
+    close(gone);
+    settle(&r);
+    assert_int_equal(end_body(&r, begin_body(&r, "", 90)), 200);
+    rig_deinit(&r);
+}
+
+static void one_who_waits_holds_no_body(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome parked, o;
+    char body[100] = {0};
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 100, .max_buffered_bytes = 120});
+    rig_start(&r, "POST", "/park", (struct http_request){.body = body, .body_len = 100}, &parked);
+    rig_run_until_count(&r, &r.n_parked, 1);
+    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = 100}, &o);
+    assert_int_equal(o.status, 200);
+    outcome_deinit(&o);
+    http_reply_text(r.parked, 200, "text/plain", "go");
+    rig_run_until(&r, &parked.is_done);
+    assert_body(&parked, 200, "go");
+    outcome_deinit(&parked);
+    rig_deinit(&r);
+}
+
 static void pipelined_requests_are_answered_in_order(void **state)
 {
     (void)state;
@@ -534,6 +648,9 @@ int main(void)
         cmocka_unit_test(a_body_over_the_limit_gets_413),
         cmocka_unit_test(a_body_far_over_the_limit_is_not_waited_for),
         cmocka_unit_test(chunked_bodies_are_read_and_limited),
+        cmocka_unit_test(strangers_may_send_less),
+        cmocka_unit_test(bodies_together_are_limited),
+        cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(malformed_requests_are_refused),
         cmocka_unit_test(oversized_headers_are_refused),
