@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may include whom: reads the tables of docs/architecture.md and checks every #include line against them.
 
-    rooms.py SOURCE_ROOT
+    rooms.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
 The tables are the only statement of the rules. Two are read, found by their first lines:
 
@@ -238,10 +238,11 @@ class Check:
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: rooms.py SOURCE_ROOT")
+    if len(sys.argv) > 2:
+        sys.exit("usage: rooms.py [SOURCE_ROOT]")
+    root = sys.argv[1] if len(sys.argv) == 2 else Path(__file__).resolve().parents[2]
     try:
-        check = Check(sys.argv[1])
+        check = Check(root)
         findings = check.run()
     except TableError as e:
         sys.exit(str(e))
