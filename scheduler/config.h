@@ -6,6 +6,7 @@
 #ifndef BELAY_SCHEDULER_CONFIG_H
 #define BELAY_SCHEDULER_CONFIG_H
 
+#include "base/uv/http_listen.h"
 #include "scheduler/core/types.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -26,7 +27,7 @@ struct config_pool {
 struct config {
     char cluster[CORE_NAME_MAX]; /* default "belay" */
     char state_dir[1024];
-    char socket[104]; /* UNIX socket of the API; default STATE/belayd.sock */
+    char socket[HTTP_UNIX_PATH_MAX + 1]; /* UNIX socket of the API; default STATE/belayd.sock */
     char listen_host[CORE_NAME_MAX];
     int listen_port;               /* 0: any free one, remembered in the state directory */
     char server_url[256];          /* what agents are told; "": https://HOST:PORT of listen */

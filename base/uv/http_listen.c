@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static int tcp_socket(const struct addrinfo *ai)
@@ -78,11 +77,13 @@ static int bind_and_rename(int fd, const struct sockaddr_un *own, const char *pa
 int http_listen_unix(const char *path, mode_t mode, int *ret_fd, struct err *e)
 {
     struct sockaddr_un own = {.sun_family = AF_UNIX};
-    int n = snprintf(own.sun_path, sizeof(own.sun_path), "%s.%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof(own.sun_path))
+    size_t n = strlen(path);
+    if (n > HTTP_UNIX_PATH_MAX)
         return err_set(e, ERR_CONFIG,
             "cannot listen on %s: the path of a UNIX socket can have at most %zu bytes; choose a shorter one",
-            path, sizeof(own.sun_path) - 12);
+            path, HTTP_UNIX_PATH_MAX);
+    memcpy(own.sun_path, path, n);
+    snprintf(own.sun_path + n, sizeof(own.sun_path) - n, ".%d", (int)getpid());
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
         return err_set(

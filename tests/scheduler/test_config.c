@@ -244,7 +244,10 @@ static const struct refused {
     {"socket: relative\n", {"socket:", "absolute"}},
     {"state: /0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
      "0123456789/0123456789\n",
-        {"socket:", "longer than the 103 bytes"}},
+        {"socket:", "longer than the 96 bytes"}},
+    {"socket: /0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123"
+     "45\n",
+        {"socket:", "97 bytes long, at most 96"}},
     {"pools: [a]\n", {"pools:", "a mapping"}},
     {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},
     {"pools:\n  \"b ad\": {}\n", {"lab.yaml:2", "not a pool's name"}},

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_listen.h"
 #include "tests/uv/rig.h"
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -594,6 +595,30 @@ static void an_old_socket_is_replaced_and_a_successors_is_left(void **state)
     assert_int_equal(rmdir(p.dir), 0);
 }
 
+static void the_longest_path_of_a_socket_is_listened_at(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    struct place p;
+    struct err e;
+    char path[HTTP_UNIX_PATH_MAX + 2] = {0};
+    int fd;
+    place_make(&p);
+    memset(path, 'x', HTTP_UNIX_PATH_MAX);
+    memcpy(path, p.dir, strlen(p.dir));
+    path[strlen(p.dir)] = '/';
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){.unix_path = path, .unix_mode = 0600});
+    rig_fetch(&r, "GET", "/hello", (struct http_request){.unix_socket = path}, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+    path[HTTP_UNIX_PATH_MAX] = 'x';
+    assert_int_equal(http_listen_unix(path, 0600, &fd, &e), ERR_CONFIG);
+    assert_int_equal(rmdir(p.dir), 0);
+}
+
 static void abort_handler(void *ctx, struct http_exchange *x, const struct http_server_request *q)
 {
     (void)ctx, (void)x, (void)q;
@@ -656,6 +681,7 @@ int main(void)
         cmocka_unit_test(oversized_headers_are_refused),
         cmocka_unit_test(a_unix_socket_tells_who_calls),
         cmocka_unit_test(an_old_socket_is_replaced_and_a_successors_is_left),
+        cmocka_unit_test(the_longest_path_of_a_socket_is_listened_at),
         cmocka_unit_test(a_server_that_cannot_listen_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
