@@ -3,6 +3,7 @@
  * Talking to belayd: one blocking call at a time, on a loop of its own.
  */
 #include "cli/cli.h"
+#include "cli/local.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -111,7 +112,7 @@ static void use_socket(struct client *c)
 {
     const char *own = getenv("BELAY_SOCKET");
     char *home = cli_home();
-    char *local = mem_printf("%s/belayd.sock", home);
+    char *local = local_socket(home);
     c->url = mem_strdup("http://belayd");
     if (own && own[0])
         c->socket = mem_strdup(own);

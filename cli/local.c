@@ -24,19 +24,6 @@
 #define POLL_MS 20
 #define FILE_MAX 65536
 
-int local_use(const char *home, struct err *e)
-{
-    const char *server = getenv("BELAY_SERVER");
-    if (server && server[0])
-        return err_set(
-            e, ERR_CONFIG, "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
-    char *socket = mem_printf("%s/belayd.sock", home);
-    setenv("BELAY_HOME", home, 1);
-    setenv("BELAY_SOCKET", socket, 1);
-    free(socket);
-    return 0;
-}
-
 static json_t *read_json(const char *path)
 {
     struct buf text = {0};
@@ -45,6 +32,30 @@ static json_t *read_json(const char *path)
         json_parse(buf_str(&text), text.len, FILE_MAX, &v, NULL);
     buf_deinit(&text);
     return v;
+}
+
+char *local_socket(const char *home)
+{
+    char *path = mem_printf("%s/belayd.json", home);
+    json_t *v = read_json(path);
+    const char *socket = cli_text(v, "socket");
+    char *found = socket[0] == '/' ? mem_strdup(socket) : mem_printf("%s/belayd.sock", home);
+    json_decref(v);
+    free(path);
+    return found;
+}
+
+int local_use(const char *home, struct err *e)
+{
+    const char *server = getenv("BELAY_SERVER");
+    if (server && server[0])
+        return err_set(
+            e, ERR_CONFIG, "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
+    char *socket = local_socket(home);
+    setenv("BELAY_HOME", home, 1);
+    setenv("BELAY_SOCKET", socket, 1);
+    free(socket);
+    return 0;
 }
 
 int64_t local_node(const char *home)

@@ -11,8 +11,13 @@
 #include "cli/cli.h"
 #include <sys/types.h>
 
-/* Makes everything that follows talk to the belayd in home. ERR_CONFIG when BELAY_SERVER says otherwise. */
+/* Makes everything that follows talk to the belayd in home. ERR_CONFIG when BELAY_SERVER says otherwise. To be
+ * called again once a belayd has been started: only then it is known where it listens. */
 int local_use(const char *home, struct err *e);
+
+/* Where the belayd in home listens, or did when it last ran (belayd.json): its configuration may say anywhere. If
+ * none ever did, where it would without a configuration. The caller frees. */
+char *local_socket(const char *home);
 
 /* The number of the node that home's agent became when it last joined; 0: it has not. */
 int64_t local_node(const char *home);

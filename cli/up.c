@@ -13,12 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define START_MS 30000
 #define JOIN_MS 30000
-#define PID_DIGITS 10
 #define LOG_MAX (64u << 20)
 
 enum { VAL_CONFIG = 1, VAL_NO_AGENT };
@@ -79,12 +77,22 @@ static void add_last_words(const char *program, const char *log, struct err *e)
     buf_deinit(&text);
 }
 
+/* Looks each time where belayd listens: one that starts says so when it is ready. */
 static bool answers(void *ctx)
 {
     struct up *u = ctx;
     json_t *v = NULL;
     struct err e;
-    int rc = client_json(u->client, "GET", "/api/v1/version", NULL, &v, &e);
+    char *info = in_home(u, "belayd.json");
+    bool runs = local_pid(info, "belayd") != 0;
+    free(info);
+    if (!runs || local_use(u->home, &e) != 0)
+        return false;
+    client_destroy(u->client);
+    u->client = NULL;
+    int rc = client_create(&u->client, &e);
+    if (rc == 0)
+        rc = client_json(u->client, "GET", "/api/v1/version", NULL, &v, &e);
     json_decref(v);
     return rc == 0;
 }
@@ -269,26 +277,9 @@ static int start_agent(struct up *u, struct err *e)
 
 /* ---- both ---- */
 
-/* belayd binds belayd.sock under a temporary name first. */
-static int check_home(const struct up *u, struct err *e)
-{
-    size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/belayd.sock.") - PID_DIGITS;
-    if (strlen(u->home) <= room)
-        return 0;
-    return err_set(e, ERR_CONFIG,
-        "the path of %.200s is too long for the UNIX socket in it: set BELAY_HOME to a directory of at most "
-        "%zu "
-        "bytes",
-        u->home, room);
-}
-
 static int start_all(struct up *u, struct err *e)
 {
-    int rc = check_home(u, e);
-    if (rc == 0)
-        rc = fs_mkdirs(u->home, 0700, e);
-    if (rc == 0)
-        rc = client_create(&u->client, e);
+    int rc = fs_mkdirs(u->home, 0700, e);
     if (rc == 0 && !answers(u))
         rc = start_belayd(u, e);
     if (rc == 0 && !u->no_agent)

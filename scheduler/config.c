@@ -285,8 +285,9 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
     char *own = mem_printf("%s%s%s", before, state_dir, after);
     if (!str_copy(dst, size, value ? value : own))
         yaml_reader_fail(r, NULL,
-            "%s: \"%s\" is longer than the %zu bytes it may have; set a shorter one with %s:", key, own,
-            size - 1, key);
+            "%s: the default in this state directory, %sSTATE%s, has %zu bytes and may have %zu: set a "
+            "shorter one with %s:",
+            key, before, after, strlen(own), size - 1, key);
     free(own);
 }
 

@@ -340,9 +340,30 @@ class Nobody(unittest.TestCase):
             done = h.belay("up", "--config", config)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("bad.yaml:1: unknown key \"clustr\"", done.stderr)
+            done = h.belay("up", env={"BELAY_HOME": os.path.join(h.dir, "x" * 96)})
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("bytes and may have 96: set a shorter one with socket:", done.stderr)
 
 
 class DownAndUp(unittest.TestCase):
+    def test_a_socket_elsewhere_is_found(self):
+        with Home() as h:
+            for n, name in enumerate(("one.sock", "two.sock"), 1):
+                config, path = os.path.join(h.dir, "belayd.yaml"), os.path.join(h.dir, name)
+                with open(config, "w") as f:
+                    f.write("cluster: elsewhere\nlisten: 127.0.0.1:0\nsocket: %s\n" % path)
+                for _ in range(2):
+                    done = h.belay("up", "--config", config)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertTrue(os.path.exists(path) and not os.path.exists(os.path.join(h.home, "belayd.sock")))
+                self.assertEqual(h.belay("run", "echo", "hello").stdout, "hello\n")
+                self.assertEqual(len(json.loads(h.belay("list", "-a", "--json").stdout)["jobs"]), n)
+                done = h.belay("down")
+                self.assertEqual((done.returncode, done.stderr, h.processes()), (0, "", []))
+                self.assertIn("no belayd answers at " + path, h.belay("list").stderr)
+            self.assertEqual(h.belay("up").returncode, 0)  # and without FILE it is back in its home
+            self.assertTrue(os.path.exists(os.path.join(h.home, "belayd.sock")))
+
     def test_a_job_survives_down_and_up_and_numbers_go_on(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
