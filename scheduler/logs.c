@@ -216,7 +216,7 @@ static void seam_text(const struct attempt_row *a, char out[SEAM_MAX])
     char how[SEAM_MAX - 100];
     long long attempt = a->attempt, node = a->node;
     if (!wall_is_set(a->started_at))
-        snprintf(how, sizeof(how), "did not start: %s", a->text);
+        snprintf(how, sizeof(how), "not known to have started: %s", a->text);
     else if (a->restored.attempt == 0)
         snprintf(how, sizeof(how), "from the beginning");
     else if (a->restored_progress == PROGRESS_NONE)

@@ -311,7 +311,9 @@ class Chaos:
                 yield "attempt %d's output begins with %r" % (a["attempt"], text[:80])
                 return
             start = int(first.group(1))
-            if job.method == "signal":
+            if not a["started_at"]:
+                start_known = True  # lost before belayd heard of its start; its output came later
+            elif job.method == "signal":
                 start_known = start >= (a["restored_progress"] or 0)  # of its steps belay hears now and then
             else:
                 start_known = start == (a["restored_progress"] or 0)

@@ -218,7 +218,7 @@ static void before_each_attempt_but_the_first_stands_one_line(void **state)
         "first\n"
         "---- belay: attempt 2 on node 12, resumed from checkpoint 1.3 (step 1200) ----\n"
         "no newline at its end\n"
-        "---- belay: attempt 3 on node 13, did not start: its node was lost ----\n"
+        "---- belay: attempt 3 on node 13, not known to have started: its node was lost ----\n"
         "---- belay: attempt 4 on node 14, resumed from checkpoint 2.1 ----\n"
         "\nfourth\n"
         "---- belay: attempt 5 on node 15, from the beginning ----\n"
