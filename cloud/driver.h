@@ -23,23 +23,21 @@
 #define CLOUD_TOKEN_MAX 65 /* idempotency token: up to 64 ASCII characters */
 #define CLOUD_USER_DATA_MAX 16384
 #define CLOUD_LIST_MAX 100000 /* instances in one listing */
+#define CLOUD_PRICES_MAX 10000
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND };
 
-/* Where and how a pool's instances are launched; what a pool file says. Borrowed strings. */
+/* One launch. What all launches of a pool have in common, the driver was created with (provider.h). Borrowed strings.
+ */
 struct cloud_launch {
     const char *token; /* idempotency token, committed before the call */
     const char *region;
     const char *zone;
     const char *type;
     enum cloud_market market;
-    const char *image;
-    const char *subnet;         /* NULL: the account's default for the zone */
-    const char *security_group; /* NULL: default */
-    const char *iam_profile;    /* NULL: none */
     const char *user_data; /* raw, at most CLOUD_USER_DATA_MAX bytes; holds a one-use secret: never log it */
-    int64_t disk_gib;      /* 0: the image's own */
-    /* Tags put on the instance in the launch call itself: belay:cluster = cluster, belay:instance = token. */
+    /* Tags put on the instance in the launch call itself: belay:cluster = cluster, belay:instance = token, as far as
+     * the provider's alphabet goes. */
     const char *cluster;
 };
 
@@ -68,6 +66,24 @@ struct cloud_price {
     int64_t uusd_h; /* micro-dollars an hour */
     struct wall since;
 };
+
+/* Grown by appending, page by page. Zeroed is valid and empty. */
+struct cloud_instances {
+    struct cloud_instance *list;
+    size_t n, cap;
+};
+/* ERR_INVALID beyond CLOUD_LIST_MAX. */
+int cloud_instances_add(struct cloud_instances *l, const struct cloud_instance *i, struct err *e);
+void cloud_instances_deinit(struct cloud_instances *l);
+
+/* One row a (zone, type, market): a newer `since` replaces an older one. */
+struct cloud_prices {
+    struct cloud_price *list;
+    size_t n, cap;
+};
+/* ERR_INVALID beyond CLOUD_PRICES_MAX. */
+int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struct err *e);
+void cloud_prices_deinit(struct cloud_prices *l);
 
 /* e is NULL on success; kinds: NO_CAPACITY, THROTTLED, QUOTA, DENIED, CONFIG, UNAVAILABLE, TIMEOUT, IO,
  * INVALID (a reply that does not parse), CONFLICT (token used with other parameters). */
@@ -98,8 +114,9 @@ struct cloud_driver_ops {
     void (*terminate)(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
         cloud_done_fn done, void *ctx);
 
-    /* Spot prices now in force for these types (one row a zone and type). */
-    void (*spot_prices)(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
+    /* Prices now in force for these types: one row a zone, type and market. Markets that the provider does not tell
+     * are left out. */
+    void (*prices)(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
         cloud_prices_fn done, void *ctx);
 
     /* Calls under way complete with ERR_CANCELLED first, inside destroy. Not to be called inside a

@@ -31,12 +31,12 @@ static int read_launch(const char *body, size_t n, struct err *e)
 
 static int read_list(const char *body, size_t n, struct err *e)
 {
-    struct ec2_instances l = {0};
+    struct cloud_instances l = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     int rc = ec2_parse_describe_instances(body, n, &l, page, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         check_instance(&l.list[i]);
-    ec2_instances_deinit(&l);
+    cloud_instances_deinit(&l);
     return rc;
 }
 
@@ -48,12 +48,12 @@ static int read_terminate(const char *body, size_t n, struct err *e)
 
 static int read_prices(const char *body, size_t n, struct err *e)
 {
-    struct ec2_prices l = {0};
+    struct cloud_prices l = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     int rc = ec2_parse_spot_prices(body, n, &l, page, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         assert(l.list[i].zone[0] && l.list[i].type[0] && l.list[i].uusd_h >= 0);
-    ec2_prices_deinit(&l);
+    cloud_prices_deinit(&l);
     return rc;
 }
 

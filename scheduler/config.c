@@ -16,7 +16,6 @@
 #define HOST_MAX 253
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:"
 
-static const char *const provider_names[] = {"aws", NULL};
 static const char *const kind_names[] = {"reserved", "elastic", NULL};
 static const char *const market_words[] = {"spot", "on-demand", NULL};
 
@@ -188,6 +187,35 @@ static void read_offers(struct yaml_reader *r, struct config_pool *p)
                     str_eq(markets[m], "spot") ? MARKET_SPOT : MARKET_ON_DEMAND, (int)m);
 }
 
+/* Words of a sequence, a line each. Free it. */
+static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
+{
+    const struct yaml_node *seq = yaml_opt_seq(r, s->key, s->max);
+    struct buf lines = {0};
+    for (size_t i = 0; seq && i < seq->n_items; i++) {
+        const struct yaml_node *item = seq->items[i];
+        if (item->type != YAML_SCALAR || !*item->text || !is_plain(item->text))
+            yaml_reader_fail(r, item, "%s: expected a list of words without blanks or quotes", s->key);
+        else
+            buf_printf(&lines, "%s%s", lines.len ? "\n" : "", item->text);
+    }
+    char *text = lines.len ? mem_strdup(buf_str(&lines)) : NULL;
+    buf_deinit(&lines);
+    return text;
+}
+
+/* What the provider wants to know beyond what every pool has. */
+static void read_settings(struct yaml_reader *r, struct config_pool *p)
+{
+    for (size_t i = 0; p->provider->settings[i].key; i++) {
+        const struct cloud_setting *s = &p->provider->settings[i];
+        p->settings[i] = s->kind == CLOUD_SETTING_LIST ? opt_lines(r, s) : opt_text(r, s->key, s->max);
+        if (r->rc == 0 && s->needed && !p->settings[i])
+            yaml_reader_fail(
+                r, NULL, "%s: an elastic pool of provider %s needs %s", s->key, p->provider->name, s->needed);
+    }
+}
+
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     const char *region = yaml_req_str(r, "region", CORE_NAME_MAX - 1);
@@ -197,16 +225,11 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
     p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
     p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(30));
-    p->image = opt_text(r, "image", CORE_NAME_MAX);
-    p->subnet = opt_text(r, "subnet", CORE_NAME_MAX);
-    p->security_group = opt_text(r, "security_group", CORE_NAME_MAX);
-    p->iam_profile = opt_text(r, "iam_profile", 256);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));
     p->credentials = opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
-    if (r->rc == 0 && !p->image)
-        yaml_reader_fail(r, NULL, "image: an elastic pool needs the image its instances boot from (ami-...)");
+    read_settings(r, p);
     read_offers(r, p);
 }
 
@@ -221,12 +244,14 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     const struct yaml_node *provider = yaml_opt(&r, "provider");
     p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
     if (p->row.elastic) {
-        int which = yaml_opt_enum(&r, "provider", provider_names, -1);
+        int which = yaml_opt_enum(&r, "provider", cloud_provider_names, -1);
         if (r.rc == 0 && which < 0)
-            yaml_reader_fail(&r, NULL, "an elastic pool needs a provider (aws)");
-        STR_COPY(p->row.provider, which >= 0 ? provider_names[which] : "");
-        if (r.rc == 0)
+            yaml_reader_fail(&r, NULL, "an elastic pool needs a provider, such as aws");
+        if (r.rc == 0) {
+            STR_COPY(p->row.provider, cloud_provider_names[which]);
+            p->provider = cloud_provider_find(p->row.provider);
             read_elastic(&r, p);
+        }
     } else {
         if (provider)
             yaml_reader_fail(&r, provider, "a reserved pool has none: its machines join by themselves");
@@ -356,10 +381,8 @@ void config_deinit(struct config *c)
         free(c->names[i]);
     for (size_t i = 0; i < c->n_pools; i++) {
         struct config_pool *p = &c->pools[i];
-        free(p->image);
-        free(p->subnet);
-        free(p->security_group);
-        free(p->iam_profile);
+        for (size_t k = 0; k < CLOUD_SETTINGS_MAX; k++)
+            free(p->settings[k]);
         free(p->endpoint);
         free(p->metadata);
         free(p->credentials);

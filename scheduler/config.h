@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_CONFIG_H
 
 #include "base/uv/http_listen.h"
+#include "cloud/provider.h"
 #include "scheduler/core/types.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -15,8 +16,9 @@
 
 struct config_pool {
     struct pool_row row;
-    char *image, *subnet, *security_group, *iam_profile; /* NULL: none */
-    char *endpoint;                                      /* of the provider's API; NULL: the real one */
+    const struct cloud_provider *provider; /* elastic only */
+    char *settings[CLOUD_SETTINGS_MAX];    /* by the provider's table; NULL: absent */
+    char *endpoint;                        /* of the provider's API; NULL: the real one */
     char *metadata;           /* what nodes are told of the metadata service; NULL: the real one */
     char *credentials;        /* credentials file; NULL: the provider's usual order */
     int64_t disk_gib;         /* 0: the image's own */

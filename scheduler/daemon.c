@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "base/uv/http_server.h"
 #include "base/uv/loop.h"
-#include "cloud/aws/aws.h"
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
@@ -143,14 +142,19 @@ static int load_model(struct daemon *d, struct err *e)
 static int make_driver(
     struct daemon *d, const struct config_pool *p, struct cloud_driver **ret_driver, struct err *e)
 {
-    struct aws_options o = {
-        .endpoint_url = p->endpoint,
-        .credentials_file = p->credentials,
-        .metadata_url = p->metadata,
+    struct cloud_setup s = {
+        .provider = p->provider,
+        .region = p->row.region,
+        .endpoint = p->endpoint,
+        .credentials = p->credentials,
+        .metadata = p->metadata,
+        .disk_gib = p->disk_gib,
         .http = d->http,
         .timers = d->timers,
     };
-    int rc = aws_driver_create(&o, ret_driver, e);
+    for (size_t i = 0; i < CLOUD_SETTINGS_MAX; i++)
+        s.values[i] = p->settings[i];
+    int rc = p->provider->create(&s, ret_driver, e);
     return rc == 0 ? 0 : err_wrap(e, "pool %s", p->row.name);
 }
 
@@ -168,11 +172,6 @@ static int add_pools(struct daemon *d, struct err *e)
             .name = p->row.name,
             .driver = d->drivers[d->n_drivers++],
             .region = p->row.region,
-            .image = p->image,
-            .subnet = p->subnet,
-            .security_group = p->security_group,
-            .iam_profile = p->iam_profile,
-            .disk_gib = p->disk_gib,
         };
         provision_add_pool(d->provision, &pp);
     }

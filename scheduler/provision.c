@@ -209,12 +209,7 @@ static void run_launch(struct flow *f, void *ctx)
         .zone = i->row.zone,
         .type = i->row.type,
         .market = i->row.market == MARKET_SPOT ? CLOUD_SPOT : CLOUD_ON_DEMAND,
-        .image = pe->pool.image,
-        .subnet = pe->pool.subnet,
-        .security_group = pe->pool.security_group,
-        .iam_profile = pe->pool.iam_profile,
         .user_data = user_data,
-        .disk_gib = pe->pool.disk_gib,
         .cluster = p->o.cluster_uid,
     };
     p->stats.launches++;
@@ -464,7 +459,7 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     pl->pricing = false;
     if (e) {
         log_warn(
-            "spot prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
+            "prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
         return;
     }
     for (size_t k = 0; k < n; k++) {
@@ -510,7 +505,7 @@ static void on_price(struct timer *t, void *ctx)
         if (pl->pricing || n == 0)
             continue;
         pl->pricing = true;
-        pl->driver->ops->spot_prices(pl->driver, pl->region, types, n, on_prices, pl);
+        pl->driver->ops->prices(pl->driver, pl->region, types, n, on_prices, pl);
     }
     timer_start(p->o.timers, &p->price, p->o.price_ms);
 }

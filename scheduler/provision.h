@@ -24,8 +24,6 @@ struct provision_pool {
     const char *name;
     struct cloud_driver *driver;
     const char *region;
-    const char *image, *subnet, *security_group, *iam_profile; /* NULL: none */
-    int64_t disk_gib;
 };
 
 struct provision_options {
@@ -36,7 +34,7 @@ struct provision_options {
     int64_t sweep_ms;        /* between listings while all is quiet */
     int64_t busy_sweep_ms;   /* while something is ENDING */
     int64_t settle_ms;       /* how long a provider's list may lag */
-    int64_t price_ms;        /* between readings of spot prices */
+    int64_t price_ms;        /* between readings of prices */
     /* The user data of an instance's first boot; the same bytes for the same instance every time (a repeated
      * launch under a token must not differ). The caller frees. */
     char *(*user_data)(void *ctx, const struct instance_row *instance, const struct provision_pool *pool);

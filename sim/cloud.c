@@ -377,7 +377,7 @@ static const struct cloud_driver_ops ops = {
     .launch = sim_launch,
     .list = sim_list,
     .terminate = sim_terminate,
-    .spot_prices = sim_prices,
+    .prices = sim_prices,
     .destroy = sim_destroy,
 };
 

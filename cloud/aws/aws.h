@@ -6,9 +6,19 @@
 #ifndef BELAY_CLOUD_AWS_H
 #define BELAY_CLOUD_AWS_H
 
-#include "cloud/driver.h"
+#include "cloud/provider.h"
+
+/* What all launches of a pool have in common. NULL: the account's default, or none. */
+struct aws_machine {
+    const char *image;
+    const char *subnet;
+    const char *security_group;
+    const char *iam_profile; /* name or ARN */
+    int64_t disk_gib;        /* 0: the image's own */
+};
 
 struct aws_options {
+    struct aws_machine machine;
     const char *endpoint_url; /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
     const char *credentials_file; /* NULL: AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
     const char *profile;          /* NULL: AWS_PROFILE or "default" */
@@ -21,5 +31,7 @@ struct aws_options {
 /* Copies what it needs; reads the environment's AWS_* variables here and never again. ERR_CONFIG (an endpoint
  * that is plain http to another host, half a key pair in the environment). */
 int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_driver, struct err *e);
+
+extern const struct cloud_provider aws_provider;
 
 #endif

@@ -10,7 +10,7 @@
 #define BELAY_CLOUD_AWS_EC2_H
 
 #include "base/buf.h"
-#include "cloud/driver.h"
+#include "cloud/aws/aws.h"
 
 #define EC2_REPLY_MAX (16 * 1024 * 1024)
 #define EC2_PAGE_TOKEN_MAX 4096
@@ -23,7 +23,8 @@
 
 /* ---- requests: the form body is appended to out; ERR_CONFIG when a value cannot be sent ---- */
 
-int ec2_build_run_instances(const struct cloud_launch *l, struct buf *out, struct err *e);
+int ec2_build_run_instances(
+    const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
 int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
 /* The prices in force at `at`. */
@@ -37,27 +38,15 @@ void ec2_add_page(const char *page, struct buf *out);
 /* The one instance. Tags that the reply does not carry yet stay "". */
 int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* Appended to, page by page. Zeroed is valid and empty. */
-struct ec2_instances {
-    struct cloud_instance *list;
-    size_t n, cap;
-};
-void ec2_instances_deinit(struct ec2_instances *l);
 /* page, of EC2_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the last. */
 int ec2_parse_describe_instances(
-    const char *body, size_t n, struct ec2_instances *list, char *page, struct err *e);
+    const char *body, size_t n, struct cloud_instances *list, char *page, struct err *e);
 
 /* Each of the ids must be among those that the reply says are on their way down. */
 int ec2_parse_terminate_instances(
     const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
 
-/* The newest row of each (zone, type), appended to or replaced page by page. */
-struct ec2_prices {
-    struct cloud_price *list;
-    size_t n, cap;
-};
-void ec2_prices_deinit(struct ec2_prices *l);
-int ec2_parse_spot_prices(const char *body, size_t n, struct ec2_prices *list, char *page, struct err *e);
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, char *page, struct err *e);
 
 /* ---- refusals: any other status ---- */
 

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PRICES_MAX 10000
-
 enum {
     STATE_PENDING = 0,
     STATE_RUNNING = 16,
@@ -175,27 +173,15 @@ int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *r
     return close_reply(&x, rc, e);
 }
 
-void ec2_instances_deinit(struct ec2_instances *l)
+static int add_instance(struct cloud_instances *l, const xmlNode *item, struct err *e)
 {
-    free(l->list);
-    *l = (struct ec2_instances){0};
-}
-
-static int add_instance(struct ec2_instances *l, const xmlNode *item, struct err *e)
-{
-    if (l->n == CLOUD_LIST_MAX)
-        return err_set(e, ERR_INVALID, "more than %d instances", CLOUD_LIST_MAX);
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
-    }
-    int rc = parse_instance(item, &l->list[l->n], e);
-    l->n += rc == 0;
-    return rc;
+    struct cloud_instance i;
+    int rc = parse_instance(item, &i, e);
+    return rc == 0 ? cloud_instances_add(l, &i, e) : rc;
 }
 
 int ec2_parse_describe_instances(
-    const char *body, size_t n, struct ec2_instances *list, char *page, struct err *e)
+    const char *body, size_t n, struct cloud_instances *list, char *page, struct err *e)
 {
     struct xml x;
     int rc = open_reply(&x, body, n, "DescribeInstancesResponse", e);
@@ -241,12 +227,6 @@ int ec2_parse_terminate_instances(
     return close_reply(&x, rc, e);
 }
 
-void ec2_prices_deinit(struct ec2_prices *l)
-{
-    free(l->list);
-    *l = (struct ec2_prices){0};
-}
-
 static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e)
 {
     char amount[32];
@@ -265,28 +245,7 @@ static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e
     return rc;
 }
 
-/* Keeps the newest of each zone and type. The lists are short: types of a pool times zones of a region. */
-static int keep_price(struct ec2_prices *l, const struct cloud_price *p, struct err *e)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        struct cloud_price *known = &l->list[i];
-        if (str_eq(known->type, p->type) && str_eq(known->zone, p->zone)) {
-            if (p->since.ms > known->since.ms)
-                *known = *p;
-            return 0;
-        }
-    }
-    if (l->n == PRICES_MAX)
-        return err_set(e, ERR_INVALID, "prices of more than %d zones and types", PRICES_MAX);
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
-    }
-    l->list[l->n++] = *p;
-    return 0;
-}
-
-int ec2_parse_spot_prices(const char *body, size_t n, struct ec2_prices *list, char *page, struct err *e)
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, char *page, struct err *e)
 {
     struct xml x;
     int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
@@ -300,7 +259,7 @@ int ec2_parse_spot_prices(const char *body, size_t n, struct ec2_prices *list, c
         struct cloud_price p;
         rc = parse_price(item, &p, e);
         if (rc == 0)
-            rc = keep_price(list, &p, e);
+            rc = cloud_prices_keep(list, &p, e);
     }
     if (rc == 0)
         rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);

@@ -93,9 +93,9 @@ static int require(const char *value, size_t max, const char *what, struct err *
     return 0;
 }
 
-static int check_launch(const struct cloud_launch *l, struct err *e)
+static int check_launch(const struct cloud_launch *l, const struct aws_machine *m, struct err *e)
 {
-    int rc = require(l->image, CLOUD_NAME_MAX - 1, "image", e);
+    int rc = require(m->image, CLOUD_NAME_MAX - 1, "image", e);
     if (rc == 0)
         rc = require(l->type, CLOUD_NAME_MAX - 1, "instance type", e);
     if (rc == 0)
@@ -107,30 +107,31 @@ static int check_launch(const struct cloud_launch *l, struct err *e)
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         rc = err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
             CLOUD_USER_DATA_MAX);
-    if (rc == 0 && (l->disk_gib < 0 || l->disk_gib > DISK_GIB_MAX))
+    if (rc == 0 && (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX))
         rc = err_set(e, ERR_CONFIG, "launch: a disk of %lld GiB; a gp3 volume has 1 to %d",
-            (long long)l->disk_gib, DISK_GIB_MAX);
+            (long long)m->disk_gib, DISK_GIB_MAX);
     return rc;
 }
 
-int ec2_build_run_instances(const struct cloud_launch *l, struct buf *out, struct err *e)
+int ec2_build_run_instances(
+    const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e)
 {
-    int rc = check_launch(l, e);
+    int rc = check_launch(l, m, e);
     if (rc != 0)
         return rc;
     add_action(out, "RunInstances");
-    add(out, "ImageId", l->image);
+    add(out, "ImageId", m->image);
     add(out, "InstanceType", l->type);
     add_number(out, "MinCount", 1);
     add_number(out, "MaxCount", 1);
     add(out, "ClientToken", l->token);
     /* With a subnet too, so that a subnet of another zone is refused instead of launching there. */
     add(out, "Placement.AvailabilityZone", l->zone);
-    add_optional(out, "SubnetId", l->subnet);
-    add_optional(out, "SecurityGroupId.1", l->security_group);
-    if (l->iam_profile)
-        add(out, str_starts(l->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
-            l->iam_profile);
+    add_optional(out, "SubnetId", m->subnet);
+    add_optional(out, "SecurityGroupId.1", m->security_group);
+    if (m->iam_profile)
+        add(out, str_starts(m->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
+            m->iam_profile);
     if (l->user_data)
         add_user_data(out, l->user_data);
     /* The default is stop: a machine that powers itself off would go on billing its disk. */
@@ -139,7 +140,7 @@ int ec2_build_run_instances(const struct cloud_launch *l, struct buf *out, struc
     add(out, "MetadataOptions.HttpEndpoint", "enabled");
     add(out, "MetadataOptions.HttpTokens", "required");
     add_number(out, "MetadataOptions.HttpPutResponseHopLimit", 2);
-    add_disk(out, l->disk_gib);
+    add_disk(out, m->disk_gib);
     add_tags(out, 1, "instance", l);
     add_tags(out, 2, "volume", l);
     if (l->market == CLOUD_SPOT)

@@ -85,8 +85,10 @@ static int setup(void **state)
     setenv("HOME", "/nonexistent", 1);
     setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
     setenv("AWS_SECRET_ACCESS_KEY", SECRET, 1);
-    g->options =
-        (struct aws_options){.endpoint_url = ENDPOINT, .http = &g->http.client, .timers = &g->vt.timers};
+    g->options = (struct aws_options){.machine = {.image = "ami-0a1b"},
+        .endpoint_url = ENDPOINT,
+        .http = &g->http.client,
+        .timers = &g->vt.timers};
     *state = g;
     return 0;
 }
@@ -131,7 +133,6 @@ static void launch(struct rig *g, int expected)
         .zone = "us-east-1b",
         .type = "g6.xlarge",
         .market = CLOUD_SPOT,
-        .image = "ami-0a1b",
         .user_data = "#!/bin/sh\n",
         .cluster = "lab",
     };
@@ -212,6 +213,7 @@ static void launches_that_cannot_be_sent_are_refused(void **state)
 {
     struct rig *g = *state;
     struct cloud_launch l = {.token = "t", .region = "us-east-1", .zone = "z", .type = "t", .cluster = "lab"};
+    g->options.machine.image = NULL;
     create(g);
     g->driver->ops->launch(g->driver, &l, on_launch, g);
     finish(g, ERR_CONFIG);
@@ -300,7 +302,7 @@ static void prices_are_the_newest_of_all_pages(void **state)
     create(g);
     fake_http_add_file(&g->http, 200, "spot_prices_1.xml");
     fake_http_add_file(&g->http, 200, "spot_prices_2.xml");
-    g->driver->ops->spot_prices(g->driver, "us-east-1", types, 1, on_prices, g);
+    g->driver->ops->prices(g->driver, "us-east-1", types, 1, on_prices, g);
     finish(g, 0);
     assert_int_equal(g->n, 2);
     assert_int_equal(g->prices[0].uusd_h, 421500);
@@ -428,7 +430,7 @@ static void destroy_completes_what_is_under_way(void **state)
     struct rig *g = *state;
     create(g);
     g->http.silent = true;
-    g->driver->ops->spot_prices(g->driver, "us-east-1", types, 1, on_prices, g);
+    g->driver->ops->prices(g->driver, "us-east-1", types, 1, on_prices, g);
     while (g->http.n_requests == 0)
         assert_true(vtimers_run_next(&g->vt));
     g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g); /* not begun yet */

@@ -18,23 +18,30 @@ static struct cloud_launch spot_launch(void)
         .zone = "us-east-1b",
         .type = "g6.xlarge",
         .market = CLOUD_SPOT,
+        .user_data = "#!/bin/sh\n",
+        .cluster = "lab",
+    };
+}
+
+static struct aws_machine machine(void)
+{
+    return (struct aws_machine){
         .image = "ami-0a1b",
         .subnet = "subnet-0c",
         .security_group = "sg-0d",
         .iam_profile = "agent",
-        .user_data = "#!/bin/sh\n",
         .disk_gib = 100,
-        .cluster = "lab",
     };
 }
 
 static void spot_launch_says_all_that_matters(void **state)
 {
     struct cloud_launch l = spot_launch();
+    struct aws_machine m = machine();
     struct buf out = {0};
     struct err e;
     (void)state;
-    assert_int_equal(ec2_build_run_instances(&l, &out, &e), 0);
+    assert_int_equal(ec2_build_run_instances(&l, &m, &out, &e), 0);
     assert_string_equal(buf_str(&out),
         "Action=RunInstances&Version=2016-11-15&ImageId=ami-0a1b&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
         "&ClientToken=belay-lab-17&Placement.AvailabilityZone=us-east-1b&SubnetId=subnet-0c&SecurityGroupId."
@@ -62,13 +69,15 @@ static void spot_launch_says_all_that_matters(void **state)
 static void on_demand_launch_leaves_the_rest_to_the_account(void **state)
 {
     struct cloud_launch l = spot_launch();
+    struct aws_machine m = machine();
     struct buf out = {0};
     struct err e;
     (void)state;
     l.market = CLOUD_ON_DEMAND;
-    l.subnet = l.security_group = l.iam_profile = l.user_data = NULL;
-    l.disk_gib = 0;
-    assert_int_equal(ec2_build_run_instances(&l, &out, &e), 0);
+    l.user_data = NULL;
+    m.subnet = m.security_group = m.iam_profile = NULL;
+    m.disk_gib = 0;
+    assert_int_equal(ec2_build_run_instances(&l, &m, &out, &e), 0);
     assert_null(strstr(buf_str(&out), "spot"));
     assert_null(strstr(buf_str(&out), "SubnetId"));
     assert_null(strstr(buf_str(&out), "SecurityGroup"));
@@ -82,10 +91,11 @@ static void on_demand_launch_leaves_the_rest_to_the_account(void **state)
 static void profile_may_be_an_arn(void **state)
 {
     struct cloud_launch l = spot_launch();
+    struct aws_machine m = machine();
     struct buf out = {0};
     (void)state;
-    l.iam_profile = "arn:aws:iam::111122223333:instance-profile/agent";
-    assert_int_equal(ec2_build_run_instances(&l, &out, NULL), 0);
+    m.iam_profile = "arn:aws:iam::111122223333:instance-profile/agent";
+    assert_int_equal(ec2_build_run_instances(&l, &m, &out, NULL), 0);
     assert_non_null(strstr(buf_str(&out),
         "&IamInstanceProfile.Arn=arn%3Aaws%3Aiam%3A%3A111122223333%3Ainstance-profile%2Fagent&"));
     buf_deinit(&out);
@@ -93,7 +103,8 @@ static void profile_may_be_an_arn(void **state)
 
 static void launches_that_cannot_be_sent_are_refused(void **state)
 {
-    struct cloud_launch none = spot_launch(), token = none, data = none, disk = none;
+    struct cloud_launch l = spot_launch(), token = l, data = l;
+    struct aws_machine m = machine(), none = m, disk = m;
     struct buf out = {0};
     struct err e;
     char *big = mem_alloc(CLOUD_USER_DATA_MAX + 2);
@@ -103,10 +114,10 @@ static void launches_that_cannot_be_sent_are_refused(void **state)
     token.token = "12345678901234567890123456789012345678901234567890123456789012345";
     data.user_data = big;
     disk.disk_gib = 65537;
-    assert_int_equal(ec2_build_run_instances(&none, &out, &e), ERR_CONFIG);
-    assert_int_equal(ec2_build_run_instances(&token, &out, &e), ERR_CONFIG);
-    assert_int_equal(ec2_build_run_instances(&data, &out, &e), ERR_CONFIG);
-    assert_int_equal(ec2_build_run_instances(&disk, &out, &e), ERR_CONFIG);
+    assert_int_equal(ec2_build_run_instances(&l, &none, &out, &e), ERR_CONFIG);
+    assert_int_equal(ec2_build_run_instances(&token, &m, &out, &e), ERR_CONFIG);
+    assert_int_equal(ec2_build_run_instances(&data, &m, &out, &e), ERR_CONFIG);
+    assert_int_equal(ec2_build_run_instances(&l, &disk, &out, &e), ERR_CONFIG);
     assert_int_equal(out.len, 0);
     free(big);
 }
@@ -164,7 +175,7 @@ static void listing_is_read_page_by_page(void **state)
 {
     char *one = fake_read_file("describe_instances_1.xml"), *two = fake_read_file("describe_instances_2.xml");
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    struct ec2_instances l = {0};
+    struct cloud_instances l = {0};
     struct err e;
     (void)state;
     assert_int_equal(ec2_parse_describe_instances(one, strlen(one), &l, page, &e), 0);
@@ -183,7 +194,7 @@ static void listing_is_read_page_by_page(void **state)
     assert_false(l.list[3].reclaimed);
     assert_string_equal(l.list[3].token, "");
     assert_false(wall_is_set(l.list[3].launched_at));
-    ec2_instances_deinit(&l);
+    cloud_instances_deinit(&l);
     free(one);
     free(two);
 }
@@ -204,7 +215,7 @@ static void newest_price_of_each_zone_counts(void **state)
 {
     char *one = fake_read_file("spot_prices_1.xml"), *two = fake_read_file("spot_prices_2.xml");
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    struct ec2_prices l = {0};
+    struct cloud_prices l = {0};
     struct err e;
     (void)state;
     assert_int_equal(ec2_parse_spot_prices(one, strlen(one), &l, page, &e), 0);
@@ -217,7 +228,7 @@ static void newest_price_of_each_zone_counts(void **state)
     assert_int_equal(l.list[0].uusd_h, 421500);
     assert_string_equal(l.list[1].zone, "us-east-1b");
     assert_int_equal(l.list[1].uusd_h, 385700);
-    ec2_prices_deinit(&l);
+    cloud_prices_deinit(&l);
     free(one);
     free(two);
 }
@@ -227,8 +238,8 @@ static void assert_all_refuse(const char *body, size_t n, const char *expected)
 {
     static const char *const ids[] = {"i-1"};
     struct cloud_instance i;
-    struct ec2_instances instances = {0};
-    struct ec2_prices prices = {0};
+    struct cloud_instances instances = {0};
+    struct cloud_prices prices = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e;
     assert_int_equal(ec2_parse_run_instances(body, n, &i, &e), ERR_INVALID);
@@ -237,8 +248,8 @@ static void assert_all_refuse(const char *body, size_t n, const char *expected)
     assert_int_equal(ec2_parse_describe_instances(body, n, &instances, page, &e), ERR_INVALID);
     if (!strstr(e.text, expected))
         fail_msg("expected \"%s\" in \"%s\"", expected, e.text);
-    ec2_instances_deinit(&instances);
-    ec2_prices_deinit(&prices);
+    cloud_instances_deinit(&instances);
+    cloud_prices_deinit(&prices);
 }
 
 static void what_is_no_reply_is_refused(void **state)
@@ -264,9 +275,9 @@ static void truncated_replies_are_refused(void **state)
     (void)state;
     /* Up to, and without, the '>' of the last end tag. */
     for (size_t n = 0; n < strlen(body) - 1; n++) {
-        struct ec2_instances l = {0};
+        struct cloud_instances l = {0};
         assert_int_equal(ec2_parse_describe_instances(body, n, &l, page, &e), ERR_INVALID);
-        ec2_instances_deinit(&l);
+        cloud_instances_deinit(&l);
     }
     free(body);
 }
@@ -297,10 +308,10 @@ static void rows_of_the_wrong_shape_are_refused(void **state)
     struct err e;
     (void)state;
     for (size_t i = 0; bodies[i]; i++) {
-        struct ec2_instances l = {0};
+        struct cloud_instances l = {0};
         assert_int_equal(
             ec2_parse_describe_instances(bodies[i], strlen(bodies[i]), &l, page, &e), ERR_INVALID);
-        ec2_instances_deinit(&l);
+        cloud_instances_deinit(&l);
     }
 }
 
@@ -308,7 +319,7 @@ static void empty_listing_is_a_listing(void **state)
 {
     static const char body[] = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    struct ec2_instances l = {0};
+    struct cloud_instances l = {0};
     (void)state;
     assert_int_equal(ec2_parse_describe_instances(body, strlen(body), &l, page, NULL), 0);
     assert_int_equal(l.n, 0);

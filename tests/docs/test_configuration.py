@@ -45,7 +45,8 @@ class Configuration(unittest.TestCase):
 
     def test_every_example_is_taken(self):
         n = 0
-        for page in (PAGE, "docs/clouds/aws.md", "README.md"):
+        pages = [str(p.relative_to(manual.ROOT)) for p in (manual.ROOT / "docs/clouds").glob("*.md")]
+        for page in (PAGE, "README.md", *pages):
             for line, text in manual.blocks(page, "yaml"):
                 with self.subTest(f"{page}:{line}"):
                     self.assertEqual(self.check(text), (0, ""))
@@ -62,6 +63,17 @@ class Configuration(unittest.TestCase):
         agent = agent.split("\n## belay\n")[0]
         self.assertEqual(keys_described(belayd), keys_read("scheduler/config.c") - {"pools"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
+
+    def test_every_setting_of_a_provider_is_described_on_its_page(self):
+        providers = re.search(r"cloud_provider_names\[\] = \{(.*?), NULL\}", manual.read("cloud/provider.c"), re.S)[1]
+        for name in re.findall(r'"(\w+)"', providers):
+            settings = set()
+            for source in (manual.ROOT / "cloud" / name).glob("*.c"):
+                settings |= set(re.findall(r'\{"(\w+)", CLOUD_SETTING_', source.read_text()))
+            with self.subTest(name):
+                self.assertTrue(settings)
+                self.assertLessEqual(settings, keys_described(manual.read(f"docs/clouds/{name}.md")))
+                self.assertIn(f"clouds/{name}.md", manual.read(PAGE))
 
     def test_the_variables_of_the_command_line_are_described(self):
         described = set(re.findall(r"`(BELAY_\w+)`", manual.read(PAGE).split("\n## belay\n")[1]))

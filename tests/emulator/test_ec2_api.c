@@ -39,11 +39,9 @@ static const struct cloud_launch wish = {.token = "job17-try3",
     .zone = "us-east-1a",
     .type = TYPE,
     .market = CLOUD_SPOT,
-    .image = "ami-1",
-    .iam_profile = "agent",
     .user_data = "#!/bin/sh\nexec belay-agent\n",
-    .disk_gib = 30,
     .cluster = "lab & co"};
+static const struct aws_machine machine = {.image = "ami-1", .iam_profile = "agent", .disk_gib = 30};
 
 static void call_built(struct world *w, struct buf *form, struct ec2_reply *reply)
 {
@@ -64,12 +62,12 @@ static void the_driver_launches_and_finds_its_instance(void **state)
     struct buf form = {0};
     struct ec2_reply reply;
     struct cloud_instance i;
-    struct ec2_instances list = {0};
+    struct cloud_instances list = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
     start(&w);
-    assert_int_equal(ec2_build_run_instances(&wish, &form, &e), 0);
+    assert_int_equal(ec2_build_run_instances(&wish, &machine, &form, &e), 0);
     call_built(&w, &form, &reply);
     if (ec2_parse_run_instances(buf_str(&reply.body), reply.body.len, &i, &e) < 0)
         fail_msg("%s", e.text);
@@ -93,7 +91,7 @@ static void the_driver_launches_and_finds_its_instance(void **state)
     assert_int_equal(list.list[0].state, CLOUD_RUNNING);
     assert_int_equal(list.list[0].launched_at.ms, START_MS);
     buf_deinit(&reply.body);
-    ec2_instances_deinit(&list);
+    cloud_instances_deinit(&list);
     world_stop(&w);
 }
 
@@ -102,7 +100,7 @@ static void the_driver_terminates_and_sees_why(void **state)
     struct world w;
     struct buf form = {0};
     struct ec2_reply reply;
-    struct ec2_instances list = {0};
+    struct cloud_instances list = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
@@ -128,7 +126,7 @@ static void the_driver_terminates_and_sees_why(void **state)
     assert_int_equal(list.list[1].state, CLOUD_GONE);
     assert_true(list.list[1].reclaimed);
     buf_deinit(&reply.body);
-    ec2_instances_deinit(&list);
+    cloud_instances_deinit(&list);
     world_stop(&w);
 }
 
@@ -138,7 +136,7 @@ static void the_driver_reads_the_prices_in_force(void **state)
     struct world w;
     struct buf form = {0};
     struct ec2_reply reply;
-    struct ec2_prices prices = {0};
+    struct cloud_prices prices = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
@@ -155,7 +153,7 @@ static void the_driver_reads_the_prices_in_force(void **state)
         assert_int_equal(prices.list[i].uusd_h, str_eq(prices.list[i].zone, "us-east-1a") ? 410000 : 360000);
     assert_string_equal(page, "");
     buf_deinit(&reply.body);
-    ec2_prices_deinit(&prices);
+    cloud_prices_deinit(&prices);
     world_stop(&w);
 }
 

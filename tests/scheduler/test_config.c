@@ -89,6 +89,14 @@ static const char everything[] = "cluster: lab\n"
                                  "    credentials: /etc/belay/aws\n"
                                  "    disk_gib: 100\n";
 
+static const char *setting(const struct config_pool *p, const char *key)
+{
+    struct cloud_setup s = {.provider = p->provider};
+    for (size_t i = 0; i < CLOUD_SETTINGS_MAX; i++)
+        s.values[i] = p->settings[i];
+    return cloud_setup_get(&s, key);
+}
+
 static void every_key_is_read(void **state)
 {
     (void)state;
@@ -132,10 +140,10 @@ static void every_key_of_a_pool_is_read(void **state)
     assert_int_equal(burst->row.cooldown_ms, 120000);
     assert_int_equal(burst->row.boot_timeout_ms, 180000);
     assert_int_equal(burst->row.refusal_backoff_ms, 240000);
-    assert_string_equal(burst->image, "ami-0abc");
-    assert_string_equal(burst->subnet, "subnet-1");
-    assert_string_equal(burst->security_group, "sg-1");
-    assert_string_equal(burst->iam_profile, "arn:aws:iam::1:instance-profile/x");
+    assert_string_equal(setting(burst, "image"), "ami-0abc");
+    assert_string_equal(setting(burst, "subnet"), "subnet-1");
+    assert_string_equal(setting(burst, "security_group"), "sg-1");
+    assert_string_equal(setting(burst, "iam_profile"), "arn:aws:iam::1:instance-profile/x");
     assert_string_equal(burst->endpoint, "http://127.0.0.1:4566");
     assert_string_equal(burst->metadata, "http://127.0.0.1:1338");
     assert_string_equal(burst->credentials, "/etc/belay/aws");

@@ -24,7 +24,7 @@ struct call {
     enum call_kind kind;
     bool answered;
     struct mono at;
-    char token[CLOUD_TOKEN_MAX], id[CLOUD_NAME_MAX], zone[CLOUD_NAME_MAX], image[CLOUD_NAME_MAX];
+    char token[CLOUD_TOKEN_MAX], id[CLOUD_NAME_MAX], zone[CLOUD_NAME_MAX];
     enum cloud_market market;
     char *user_data;
     union {
@@ -83,7 +83,6 @@ static void fake_launch(struct cloud_driver *d, const struct cloud_launch *l, cl
     struct call *c = add_call(d, CALL_LAUNCH, ctx);
     STR_COPY(c->token, l->token);
     STR_COPY(c->zone, l->zone);
-    STR_COPY(c->image, l->image);
     c->user_data = mem_strdup(l->user_data);
     c->market = l->market;
     c->launched = done;
@@ -118,7 +117,7 @@ static const struct cloud_driver_ops fake_ops = {.provider = "aws",
     .launch = fake_launch,
     .list = fake_list,
     .terminate = fake_terminate,
-    .spot_prices = fake_prices};
+    .prices = fake_prices};
 
 static void answer_launch(struct fixture *f, struct call *c)
 {
@@ -229,7 +228,7 @@ static int setup(void **state)
     f->lab = lab;
     f->driver.ops = &fake_ops;
     prng_init(&f->prng, 1);
-    f->pool = (struct provision_pool){.name = "burst", .driver = &f->driver, .region = "r", .image = "ami-1"};
+    f->pool = (struct provision_pool){.name = "burst", .driver = &f->driver, .region = "r"};
     struct pool_row pool = {.name = "burst",
         .elastic = true,
         .provider = "aws",
@@ -336,7 +335,6 @@ static void a_launch_leaves_after_its_intent_is_on_disk(void **state)
     const struct call *c = last(f, CALL_LAUNCH);
     assert_string_equal(c->token, instance(f, 1)->row.token);
     assert_string_equal(c->zone, "z");
-    assert_string_equal(c->image, "ami-1");
     assert_int_equal(c->market, CLOUD_SPOT);
     assert_non_null(strstr(c->user_data, c->token));
     settle(f);

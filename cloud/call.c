@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a driver's call (see call.h). Invariants:
+ *  1. The completion runs once: in cloud_call_finish or in cloud_calls_cancel, whichever is first.
+ *  2. A call that has been reported while its request was under way has no owner; it is freed when that ends.
+ */
+#include "cloud/call.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+static void free_call(struct cloud_call *c)
+{
+    if (c->ops->deinit)
+        c->ops->deinit(c);
+    cloud_instances_deinit(&c->instances);
+    cloud_prices_deinit(&c->prices);
+    free(c->cluster);
+    free(c);
+}
+
+/* A provider's filter may be a pattern, or lag: here only our own cluster's machines pass. */
+static size_t keep_own(struct cloud_call *c)
+{
+    struct cloud_instance *list = c->instances.list;
+    size_t n = 0;
+    for (size_t i = 0; i < c->instances.n; i++)
+        if (str_eq(list[i].cluster, c->cluster))
+            list[n++] = list[i];
+    return n;
+}
+
+static void report(struct cloud_call *c, const struct err *e)
+{
+    struct err wrapped;
+    if (e) {
+        wrapped = *e;
+        e = &wrapped;
+        err_wrap(&wrapped, "%s %s, %s", c->owner->provider, c->ops->name, c->region);
+    }
+    switch (c->kind) {
+    case CLOUD_CALL_LAUNCH:
+        c->done.launch(c->ctx, e, e ? NULL : &c->instance);
+        break;
+    case CLOUD_CALL_LIST:
+        c->done.list(c->ctx, e, e ? NULL : c->instances.list, e ? 0 : keep_own(c));
+        break;
+    case CLOUD_CALL_TERMINATE:
+        c->done.terminate(c->ctx, e);
+        break;
+    case CLOUD_CALL_PRICES:
+        c->done.prices(c->ctx, e, e ? NULL : c->prices.list, e ? 0 : c->prices.n);
+        break;
+    }
+}
+
+void cloud_call_finish(struct cloud_call *c, const struct err *e)
+{
+    link_remove(&c->link);
+    report(c, e);
+    free_call(c);
+}
+
+void cloud_calls_cancel(struct cloud_calls *s)
+{
+    static const struct err cancelled = {ERR_CANCELLED, "the driver was closed"};
+    struct link *link;
+    while ((link = list_pop(&s->all))) {
+        struct cloud_call *c = LIST_ENTRY(link, struct cloud_call, link);
+        timer_stop(s->timers, &c->timer);
+        report(c, &cancelled);
+        c->owner = NULL;
+        if (c->http)
+            http_cancel(s->http, c->http); /* which holds the call until that ends */
+        else
+            free_call(c);
+    }
+}
+
+static void on_timer(struct timer *t, void *ctx)
+{
+    struct cloud_call *c = ctx;
+    (void)t;
+    if (c->refused.kind != ERR_NONE)
+        cloud_call_finish(c, &c->refused);
+    else
+        c->ops->step(c);
+}
+
+static void start(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    enum cloud_call_kind kind, const char *region, void *ctx)
+{
+    c->owner = s;
+    c->ops = ops;
+    c->kind = kind;
+    c->ctx = ctx;
+    STR_COPY(c->region, region ? region : "");
+    timer_init(&c->timer, on_timer, c);
+    list_push_back(&s->all, &c->link);
+    timer_start(s->timers, &c->timer, 0);
+}
+
+void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+{
+    c->done.launch = done;
+    start(s, c, ops, CLOUD_CALL_LAUNCH, l->region, ctx);
+}
+
+void cloud_call_list(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, const char *cluster, cloud_list_fn done, void *ctx)
+{
+    c->done.list = done;
+    c->cluster = mem_strdup(cluster);
+    start(s, c, ops, CLOUD_CALL_LIST, region, ctx);
+}
+
+void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, cloud_done_fn done, void *ctx)
+{
+    c->done.terminate = done;
+    start(s, c, ops, CLOUD_CALL_TERMINATE, region, ctx);
+}
+
+void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, cloud_prices_fn done, void *ctx)
+{
+    c->done.prices = done;
+    start(s, c, ops, CLOUD_CALL_PRICES, region, ctx);
+}
+
+static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)
+{
+    struct cloud_call *c = ctx;
+    c->http = NULL;
+    if (!c->owner)
+        free_call(c);
+    else if (e)
+        cloud_call_finish(c, e);
+    else
+        c->ops->on_reply(c, reply);
+}
+
+void cloud_call_send(struct cloud_call *c, const struct http_request *r)
+{
+    c->http = http_start(c->owner->http, r, on_reply, c);
+}
+
+void cloud_call_again(struct cloud_call *c)
+{
+    c->ops->step(c);
+}
+
+void cloud_call_pause(struct cloud_call *c, int64_t delay_ms)
+{
+    timer_start(c->owner->timers, &c->timer, delay_ms);
+}

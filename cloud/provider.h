@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The providers that belay knows, and what a pool's file may say to each. The configuration is read by these tables, so
+ * that a provider is one entry here and one folder.
+ */
+#ifndef BELAY_CLOUD_PROVIDER_H
+#define BELAY_CLOUD_PROVIDER_H
+
+#include "cloud/driver.h"
+
+#define CLOUD_SETTINGS_MAX 16
+
+enum cloud_setting_kind {
+    CLOUD_SETTING_TEXT, /* one line */
+    CLOUD_SETTING_LIST  /* a sequence of words; its value is their lines */
+};
+
+/* One key of a pool of this provider. */
+struct cloud_setting {
+    const char *key;
+    enum cloud_setting_kind kind;
+    size_t max;         /* bytes of a text, words of a list */
+    const char *needed; /* what it is, for the error when it is missing; NULL: it may be */
+};
+
+/* What a pool says to its driver. Borrowed for the creation; drivers copy what they keep. */
+struct cloud_setup {
+    const struct cloud_provider *provider;
+    const char
+        *values[CLOUD_SETTINGS_MAX]; /* by the provider's table; NULL: absent. Read with cloud_setup_get */
+    const char *region;
+    const char *endpoint;     /* of the API; NULL: the real one */
+    const char *credentials;  /* a file; NULL: the provider's usual order */
+    const char *metadata;     /* the metadata service as this process sees it; NULL: the real one */
+    int64_t disk_gib;         /* 0: the image's own */
+    struct http_client *http; /* outlives the driver, like timers */
+    struct timers *timers;
+};
+
+struct cloud_provider {
+    const char *name;                     /* "aws" */
+    const struct cloud_setting *settings; /* ends with a zeroed one */
+    int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
+};
+
+/* NULL: there is none of that name. */
+const struct cloud_provider *cloud_provider_find(const char *name);
+
+/* All names, NULL-terminated, for error texts; static. */
+extern const char *const cloud_provider_names[];
+
+/* The value of a key of the provider's table (asserted), NULL if absent. */
+const char *cloud_setup_get(const struct cloud_setup *s, const char *key);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What drivers' replies are gathered in, page by page (see driver.h).
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/driver.h"
+#include <stdlib.h>
+
+int cloud_instances_add(struct cloud_instances *l, const struct cloud_instance *i, struct err *e)
+{
+    if (l->n == CLOUD_LIST_MAX)
+        return err_set(e, ERR_INVALID, "more than %d instances", CLOUD_LIST_MAX);
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
+    }
+    l->list[l->n++] = *i;
+    return 0;
+}
+
+void cloud_instances_deinit(struct cloud_instances *l)
+{
+    free(l->list);
+    *l = (struct cloud_instances){0};
+}
+
+/* The lists are short: types of a pool times zones of a region. */
+int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct cloud_price *known = &l->list[i];
+        if (known->market == p->market && str_eq(known->type, p->type) && str_eq(known->zone, p->zone)) {
+            if (p->since.ms > known->since.ms)
+                *known = *p;
+            return 0;
+        }
+    }
+    if (l->n == CLOUD_PRICES_MAX)
+        return err_set(e, ERR_INVALID, "prices of more than %d zones and types", CLOUD_PRICES_MAX);
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
+    }
+    l->list[l->n++] = *p;
+    return 0;
+}
+
+void cloud_prices_deinit(struct cloud_prices *l)
+{
+    free(l->list);
+    *l = (struct cloud_prices){0};
+}
