@@ -63,7 +63,8 @@ int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 
 /* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1: unknown). Regular files,
  * symbolic links, directories, modes (without set-user and set-group bits) and modification times; other file
- * types and names that are not UTF-8 are ERR_UNSUPPORTED naming the file. If anything in dir changes during
+ * types and names that are not UTF-8 are ERR_UNSUPPORTED naming the file, and so is a file or directory that is
+ * not the owner of dir's where that is not us (a root agent could read what its job cannot). If anything in dir changes during
  * the save, it is ERR_UNAVAILABLE (a retry may mend it) naming the file, and nothing is committed. cancel
  * (may be NULL) non-zero: ERR_CANCELLED. ERR_CONFLICT: a later attempt owns the job ("fenced: ..."), or id is
  * not greater than what exists. */

@@ -105,7 +105,7 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     struct reading *r = ctx;
     const struct save *s = r->save;
     const struct scan_entry *scanned = &s->scan.v[p->file - s->manifest.entries];
-    int fd = openat(s->root_fd, p->file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = scan_open(s->root_fd, p->file->path);
     struct stat st;
     int rc;
 
@@ -116,6 +116,8 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
         rc = err_set(
             e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", p->file->path);
     else
+        rc = scan_check_owner(&s->scan, &st, p->file->path, e);
+    if (!rc)
         rc = read_full(fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
     if (fd >= 0)
         close(fd);
@@ -257,7 +259,7 @@ static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
 {
     int rc;
 
-    s->root_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->root_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (s->root_fd < 0)
         return err_errno(e, errno, "open the checkpoint directory %s", s->dir);
     rc = layout_check_fence(s->job, s->manifest.id.attempt, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reading a tree. A directory is entered by its descriptor and never through a link, so a tree that is being
- * rearranged cannot lead outside.
+ * rearranged cannot lead outside; and what was linked into it from outside belongs to somebody else.
  */
 #include "ckpt/scan.h"
 #include "base/mem.h"
@@ -30,6 +30,37 @@ static int changed(const char *path, struct err *e)
         "'%.300s' changed while it was being saved: nothing was committed; "
         "the checkpoint directory must be left alone until the save is done",
         path);
+}
+
+int scan_check_owner(const struct scan *s, const struct stat *st, const char *path, struct err *e)
+{
+    if (!s->has_owner || st->st_uid == s->owner)
+        return 0;
+    return err_set(e, ERR_UNSUPPORTED,
+        "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's own files are "
+        "saved; remove it, or let the job copy it",
+        path, (unsigned)st->st_uid, (unsigned)s->owner);
+}
+
+int scan_open(int root_fd, const char *path)
+{
+    int dir = root_fd, fd;
+
+    for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
+        char *name = mem_strndup(path, (size_t)(slash - path));
+
+        fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        free(name);
+        if (dir != root_fd)
+            close(dir); /* which leaves errno alone: nothing is written back */
+        if (fd < 0)
+            return -1;
+        dir = fd;
+    }
+    fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (dir != root_fd)
+        close(dir);
+    return fd;
 }
 
 static struct scan_entry *add(
@@ -84,8 +115,9 @@ static int add_directory(struct scan *s, int dir_fd, const char *name, const cha
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
                    ? changed(path, e)
                    : err_errno(e, errno, "open directory '%.300s' of the checkpoint", path);
-    if (fstat(fd, &st)) {
-        rc = err_errno(e, errno, "look at directory '%.300s' of the checkpoint", path);
+    rc = fstat(fd, &st) ? err_errno(e, errno, "look at directory '%.300s' of the checkpoint", path)
+                        : scan_check_owner(s, &st, path, e);
+    if (rc) {
         close(fd);
         return rc;
     }
@@ -101,6 +133,7 @@ static const char *type_name(mode_t mode)
 static int add_any(struct scan *s, int dir_fd, const char *name, const char *path, struct err *e)
 {
     struct stat st;
+    int rc;
 
     if (s->n >= CKPT_FILES_MAX)
         return err_set(e, ERR_INVALID, "the checkpoint directory has over %d entries", CKPT_FILES_MAX);
@@ -118,8 +151,10 @@ static int add_any(struct scan *s, int dir_fd, const char *name, const char *pat
         return err_set(e, ERR_UNSUPPORTED,
             "'%.300s' is %s: a checkpoint holds files, directories and symbolic links", path,
             type_name(st.st_mode));
-    add(s, MANIFEST_FILE, path, &st);
-    return 0;
+    rc = scan_check_owner(s, &st, path, e);
+    if (!rc)
+        add(s, MANIFEST_FILE, path, &st);
+    return rc;
 }
 
 /* Closes fd. The recursion is as deep as manifest_check_path lets a path be. */
@@ -163,8 +198,18 @@ int scan_tree(int root_fd, struct scan *ret, struct err *e)
 {
     struct scan s = {0};
     int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own position for readdir */
-    int rc = fd < 0 ? err_errno(e, errno, "open the checkpoint directory") : scan_directory(&s, fd, "", e);
+    struct stat st;
+    int rc;
 
+    if (fd < 0 || fstat(fd, &st)) {
+        rc = err_errno(e, errno, "open the checkpoint directory");
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    s.owner = st.st_uid;
+    s.has_owner = s.owner != geteuid();
+    rc = scan_directory(&s, fd, "", e); /* closes fd */
     if (rc) {
         scan_deinit(&s);
         return rc;

@@ -7,6 +7,7 @@
 #define BELAY_CKPT_SCAN_H
 
 #include "ckpt/manifest.h"
+#include <sys/stat.h>
 
 struct scan_entry {
     struct manifest_entry entry;
@@ -17,13 +18,24 @@ struct scan_entry {
 struct scan {
     struct scan_entry *v; /* by path, in byte order */
     size_t n, cap;
+    bool has_owner; /* the root is another user's than ours: nothing but that user's is saved */
+    uid_t owner;
 };
 
 /* Reads the tree below the directory root_fd; contents are not read, links not followed. ERR_UNSUPPORTED
- * naming what cannot be saved; ERR_UNAVAILABLE if the tree changes under the scan; ERR_INVALID over
+ * naming what cannot be saved (scan_check_owner included); ERR_UNAVAILABLE if the tree changes under the scan; ERR_INVALID over
  * CKPT_FILES_MAX. */
 int scan_tree(int root_fd, struct scan *ret, struct err *e);
 void scan_deinit(struct scan *s);
+
+/* Opens a file of the tree for reading, without blocking; no link is followed on the way, so what is in the way
+ * of a path cannot lead outside. -1 and errno. */
+int scan_open(int root_fd, const char *path);
+
+/* Where we save another user's tree, as root does, we can read more than that user, who can make a hard link to
+ * any file that is in reach: ERR_UNSUPPORTED for a file or directory that does not belong to the root's owner.
+ * Before a byte of a file is read, st has to be of its open descriptor. */
+int scan_check_owner(const struct scan *s, const struct stat *st, const char *path, struct err *e);
 
 /* ERR_UNAVAILABLE naming the first path that is not the same in both. */
 int scan_compare(const struct scan *before, const struct scan *after, struct err *e);

@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "ckpt/layout.h"
+#include "ckpt/scan.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +233,76 @@ static void what_a_checkpoint_cannot_hold_is_named(void **state)
     assert_int_equal(find_objects(s, "", NULL, 0), 0);
 }
 
+static void give(const char *path, uid_t uid)
+{
+    assert_int_equal(lchown(path, uid, (gid_t)-1), 0);
+}
+
+/* As a root agent saves it; without fs.protected_hardlinks a job can link to any file it can name. */
+static void what_is_not_the_job_users_is_not_saved_by_root(void **state)
+{
+    const uid_t user = 65534;
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    if (geteuid() != 0)
+        skip();
+    make_dir(s->tree, "d");
+    write_text(s->tree, "d/own", "mine");
+    write_text(s->dir, "secret", "not mine");
+    give(s->tree, user);
+    give(path_in(s->tree, "d"), user);
+    give(path_in(s->tree, "d/own"), user);
+    save(s, 1, 1);
+    assert_int_equal(symlink(path_in(s->dir, "secret"), path_in(s->tree, "d/link")), 0); /* not followed */
+    save(s, 1, 2);
+    assert_int_equal(link(path_in(s->dir, "secret"), path_in(s->tree, "d/hard")), 0);
+    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
+    assert_non_null(strstr(e.text, "'d/hard' belongs to uid 0"));
+    assert_int_equal(unlink(path_in(s->tree, "d/hard")), 0);
+    make_dir(s->tree, "d/theirs");
+    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
+    assert_non_null(strstr(e.text, "'d/theirs' belongs to uid 0"));
+    assert_int_equal(rmdir(path_in(s->tree, "d/theirs")), 0);
+    save(s, 1, 3);
+}
+
+/* What the scan has seen can be another thing when it is opened. */
+static void a_file_is_opened_without_following_links(void **state)
+{
+    struct scratch *s = *state;
+    struct scan scan;
+    struct stat st;
+    struct err e;
+    int root, fd;
+
+    make_dir(s->tree, "d");
+    make_dir(s->tree, "d/e");
+    write_text(s->tree, "d/e/f", "x");
+    root = open(s->tree, O_RDONLY | O_DIRECTORY);
+    assert_true(root >= 0);
+    fd = scan_open(root, "d/e/f");
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    OK(scan_tree(root, &scan, &e));
+    OK(scan_check_owner(&scan, &st, "d/e/f", &e));
+    scan.has_owner = true;
+    scan.owner = st.st_uid + 1; /* the owner is looked at again, on the file's descriptor */
+    FAILS(ERR_UNSUPPORTED, scan_check_owner(&scan, &st, "d/e/f", &e));
+    scan_deinit(&scan);
+    close(fd);
+    assert_int_equal(rename(path_in(s->tree, "d"), path_in(s->dir, "away")), 0);
+    assert_int_equal(symlink("../away", path_in(s->tree, "d")), 0);
+    assert_int_equal(access(path_in(s->tree, "d/e/f"), R_OK), 0);
+    assert_int_equal(scan_open(root, "d/e/f"), -1);
+    assert_int_equal(errno, ENOTDIR);
+    assert_int_equal(symlink("../away/e/f", path_in(s->tree, "f")), 0);
+    assert_int_equal(scan_open(root, "f"), -1);
+    assert_int_equal(errno, ELOOP);
+    close(root);
+}
+
 static void a_link_out_of_the_directory_is_kept_as_a_link(void **state)
 {
     struct scratch *s = *state;
@@ -372,6 +445,8 @@ int main(void)
         TEST(unchanged_content_is_not_stored_again),
         TEST(equal_chunks_are_stored_once),
         TEST(what_a_checkpoint_cannot_hold_is_named),
+        TEST(what_is_not_the_job_users_is_not_saved_by_root),
+        TEST(a_file_is_opened_without_following_links),
         TEST(a_link_out_of_the_directory_is_kept_as_a_link),
         TEST(set_user_bits_do_not_come_back),
         TEST(cancel_commits_nothing),
