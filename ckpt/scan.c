@@ -37,7 +37,8 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
     if (!s->has_owner || st->st_uid == s->owner)
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
-        "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's own files are "
+        "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's own files "
+        "are "
         "saved; remove it, or let the job copy it",
         path, (unsigned)st->st_uid, (unsigned)s->owner);
 }
