@@ -94,6 +94,8 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     if (!rc)
         rc = wire_desired_decode(buf_str(&reply->body), reply->body.len, &d, &e);
     if (rc) {
+        if (reply && (e.kind == ERR_NO_SPACE || e.kind == ERR_UNAVAILABLE)) /* in trouble, but not gone */
+            u->heard = clock_mono(u->timers->clock);
         on_failure(u, &e);
     } else {
         take_desired(u, &d);

@@ -33,8 +33,10 @@ struct uplink {
     bool (*refused)(void *ctx, const struct err *e);
     void *ctx;
     /* readable */
-    struct mono heard; /* the last good answer; the start before */
-    int64_t lease_ms;  /* 0: not told yet */
+    /* The last answer of a belayd that is there: a good one, or that it can do nothing for now (its disk is full).
+     * The start before. */
+    struct mono heard;
+    int64_t lease_ms; /* 0: not told yet */
     /* private */
     int64_t seq, rev, sync_ms;
     struct uplink_slot parked, urgent;

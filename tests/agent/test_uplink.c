@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/uplink.h"
+#include "base/log.h"
+#include "tests/cloud/fake_http.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define NO_SPACE "{\"error\":{\"kind\":\"no-space\",\"text\":\"the disk is full\"}}"
+#define UNAVAILABLE "{\"error\":{\"kind\":\"unavailable\",\"text\":\"try again\"}}"
+#define INVALID "{\"error\":{\"kind\":\"invalid\",\"text\":\"what is this\"}}"
+#define DENIED "{\"error\":{\"kind\":\"denied\",\"text\":\"not yours\"}}"
+
+struct link_rig {
+    struct vtimers vt;
+    struct fake_http http;
+    struct prng prng;
+    struct config config;
+    struct identity id;
+    struct peer peer;
+    struct uplink link;
+    int n_desired;
+};
+
+static void fill(void *ctx, struct wire_status *status)
+{
+    (void)ctx, (void)status;
+}
+
+static void desired(void *ctx, const struct wire_desired *d)
+{
+    struct link_rig *r = ctx;
+    (void)d;
+    r->n_desired++;
+}
+
+static bool refused(void *ctx, const struct err *e)
+{
+    (void)ctx, (void)e;
+    return false;
+}
+
+static void rig_init(struct link_rig *r)
+{
+    *r = (struct link_rig){0};
+    vtimers_init(&r->vt, 0);
+    vtimers_advance(&r->vt, 1000);
+    fake_http_init(&r->http, &r->vt.timers);
+    prng_init(&r->prng, 1);
+    r->config = (struct config){.server = "https://belayd:7443"};
+    r->peer = (struct peer){.http = &r->http.client, .config = &r->config, .id = &r->id};
+    r->link = (struct uplink){.peer = &r->peer,
+        .incarnation = 1,
+        .timers = &r->vt.timers,
+        .prng = &r->prng,
+        .fill = fill,
+        .desired = desired,
+        .refused = refused,
+        .ctx = r};
+    uplink_init(&r->link);
+}
+
+static void rig_deinit(struct link_rig *r)
+{
+    r->http.silent = true;
+    uplink_stop(&r->link);
+    vtimers_advance(&r->vt, 1);
+    fake_http_deinit(&r->http);
+    vtimers_deinit(&r->vt);
+}
+
+/* The link is started, hears this once and then nothing more: when it last heard belayd. */
+static int64_t heard_after(int status, const char *body)
+{
+    struct link_rig r;
+    rig_init(&r);
+    if (status)
+        fake_http_add(&r.http, status, body);
+    else
+        fake_http_add_error(&r.http, ERR_UNAVAILABLE);
+    vtimers_advance(&r.vt, 4000);
+    uplink_start(&r.link);
+    r.http.silent = true;
+    vtimers_advance(&r.vt, 5000);
+    int64_t heard = r.link.heard.ms;
+    assert_int_equal(r.http.n_requests, 2); /* and it goes on trying */
+    rig_deinit(&r);
+    return heard;
+}
+
+static void a_belayd_in_trouble_is_heard_of(void **state)
+{
+    (void)state;
+    assert_int_equal(heard_after(200, "{\"rev\":1,\"lease_ms\":30000,\"sync_ms\":10000}"), 5001);
+    assert_int_equal(heard_after(507, NO_SPACE), 5001);
+    assert_int_equal(heard_after(507, ""), 5001);
+    assert_int_equal(heard_after(503, UNAVAILABLE), 5001);
+}
+
+static void one_that_does_not_answer_or_does_not_want_us_is_not(void **state)
+{
+    (void)state;
+    assert_int_equal(heard_after(0, NULL), 1000);
+    assert_int_equal(heard_after(400, INVALID), 1000);
+    assert_int_equal(heard_after(403, DENIED), 1000);
+    assert_int_equal(heard_after(200, "nonsense"), 1000);
+}
+
+static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
+{
+    (void)state;
+    struct link_rig r;
+    rig_init(&r);
+    r.http.keep_none = true;
+    fake_http_route(&r.http, "POST", "/agent/v1/sync", 507, NO_SPACE);
+    uplink_start(&r.link);
+    for (int i = 0; i < 240; i++) {
+        vtimers_advance(&r.vt, 60000);
+        assert_true(clock_mono(&r.vt.clock).ms - r.link.heard.ms <= 60001); /* the cap of the backoff */
+    }
+    assert_int_equal(r.n_desired, 0);
+    rig_deinit(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_belayd_in_trouble_is_heard_of),
+        cmocka_unit_test(one_that_does_not_answer_or_does_not_want_us_is_not),
+        cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
+    };
+    log_init("test", LOG_ERROR); /* failures are what it is about */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
