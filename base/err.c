@@ -42,6 +42,7 @@ static int draft_store(struct draft *d, struct err *e, enum err_kind kind)
         e->kind = kind;
         memcpy(e->text, d->text, len);
         e->text[len] = 0;
+        str_sanitize(e->text, len);
     }
     return kind;
 }

@@ -39,7 +39,8 @@ struct err {
 };
 
 /* Fills *e (NULL allowed) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` reads well.
- * The text is cut at ERR_TEXT_MAX - 1 bytes, never within a UTF-8 sequence. kind must not be ERR_NONE. The
+ * The text is cut at ERR_TEXT_MAX - 1 bytes, never within a UTF-8 sequence, and is one line that a terminal
+ * can show: what the arguments bring of control characters and of bytes that are no UTF-8 becomes '?'. kind must not be ERR_NONE. The
  * arguments may point into e->text. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

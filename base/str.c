@@ -32,6 +32,19 @@ bool str_copy(char *dst, size_t size, const char *src)
     return kept == n;
 }
 
+void str_sanitize(char *s, size_t n)
+{
+    for (size_t i = 0, len; i < n; i += len) {
+        const unsigned char *p = (unsigned char *)s + i;
+        len = str_utf8_len(s + i, n - i);
+        bool is_c1 = len == 2 && p[0] == 0xC2 && p[1] < 0xA0; /* U+0080 .. U+009F */
+        if (len == 0 || p[0] < 0x20 || p[0] == 0x7F || is_c1) {
+            s[i] = '?';
+            len = 1;
+        }
+    }
+}
+
 const char *str_show(const char *text, char out[STR_SHOW_MAX])
 {
     if (!text) {
@@ -40,9 +53,7 @@ const char *str_show(const char *text, char out[STR_SHOW_MAX])
     }
     size_t n = strlen(text), kept = str_cut(text, n, 48);
     snprintf(out, STR_SHOW_MAX, "\"%.*s\"%s", (int)kept, text, kept < n ? "..." : "");
-    for (size_t i = 1; i <= kept; i++)
-        if ((unsigned char)out[i] < 0x20 || out[i] == 0x7F)
-            out[i] = '?';
+    str_sanitize(out + 1, kept);
     return out;
 }
 

@@ -22,9 +22,11 @@ size_t str_cut(const char *s, size_t n, size_t max);
 
 #define STR_SHOW_MAX 64
 
-/* Outside text for an error message: in double quotes, control characters as '?', at most 48 bytes of it and
- * then
- * "...". NULL shows as: nothing. Returns out. */
+/* In place: control characters and bytes that are no UTF-8 become '?', so that a terminal can show it. */
+void str_sanitize(char *s, size_t n);
+
+/* Outside text for an error message: in double quotes, sanitized,
+ * at most 48 bytes of it and then "...". NULL shows as: nothing. Returns out. */
 const char *str_show(const char *text, char out[STR_SHOW_MAX]);
 
 bool str_eq(const char *a, const char *b); /* NULL equals only NULL */

@@ -34,7 +34,10 @@ void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    char shown[STR_SHOW_MAX];
     const char *key = node ? node->key : r->map ? r->map->key : NULL;
+    if (key && !str_is_name(key, STR_SHOW_MAX)) /* any text can be a key of a mapping of names */
+        key = str_show(key, shown);
     if (!node)
         node = r->map;
     if (!node)

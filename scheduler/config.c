@@ -236,10 +236,11 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 static int read_pool(const char *file, const struct yaml_node *node, struct config_pool *p, struct err *e)
 {
     struct yaml_reader r;
+    char shown[STR_SHOW_MAX];
     yaml_reader_init(&r, file, node, e);
     if (!str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, node, "\"%s\" is not a pool's name: letters, digits, '.', '_', '-', at most %d",
-            node->key, CORE_NAME_MAX - 1);
+        yaml_reader_fail(&r, node, "%s is not a pool's name: letters, digits, '.', '_', '-', at most %d",
+            str_show(node->key, shown), CORE_NAME_MAX - 1);
     STR_COPY(p->row.name, node->key);
     const struct yaml_node *provider = yaml_opt(&r, "provider");
     p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
@@ -321,15 +322,16 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
     const char *dir = yaml_opt_str(r, "state", sizeof(c->state_dir) - 1, "/var/lib/belay");
     const char *socket = yaml_opt_str(r, "socket", sizeof(c->socket) - 1, NULL);
+    char shown[STR_SHOW_MAX];
     const char *store = opt_url(r, "store", sizeof(c->store) - 1, "file:///", NULL, NULL);
     if (!STR_COPY(c->state_dir, state_dir ? state_dir : dir))
         yaml_reader_fail(
             r, NULL, "the state directory's path is longer than %zu bytes", sizeof(c->state_dir) - 1);
     if (c->state_dir[0] != '/')
-        yaml_reader_fail(r, state_dir ? NULL : dir_node,
-            "expected an absolute path for the state, found \"%s\"", c->state_dir);
+        yaml_reader_fail(r, state_dir ? NULL : dir_node, "expected an absolute path for the state, found %s",
+            str_show(c->state_dir, shown));
     if (socket && socket[0] != '/')
-        yaml_reader_fail(r, socket_node, "expected an absolute path, found \"%s\"", socket);
+        yaml_reader_fail(r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
     copy_place(r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
     copy_place(r, "store", store, "file://", c->state_dir, "/store", c->store, sizeof(c->store));
 }

@@ -47,6 +47,7 @@ static char *read_texts(
 {
     const json_t *object = json_opt_object(r, key);
     const char *name;
+    char shown[STR_SHOW_MAX];
     json_t *value;
     if (object && json_object_size(object) > max)
         json_reader_fail(r, key, "at most %zu entries, found %zu", max, json_object_size(object));
@@ -54,7 +55,7 @@ static char *read_texts(
     {
         const char *text = json_string_value(value);
         if (!is_name(name))
-            json_reader_fail(r, key, "\"%.64s\" is not %s", name, what);
+            json_reader_fail(r, key, "%s is not %s", str_show(name, shown), what);
         else if (!text || strlen(text) != json_string_length(value) ||
                  json_string_length(value) > ARG_MAX_BYTES)
             json_reader_fail(
@@ -94,6 +95,7 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
 
 static void read_row(struct json_reader *r, struct job_row *row)
 {
+    char shown[STR_SHOW_MAX];
     json_opt_strcpy(r, "name", row->name, sizeof(row->name), "job");
     json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
     row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
@@ -109,7 +111,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
         if (iscntrl((unsigned char)*p))
             json_reader_fail(r, "name", "must not contain control characters");
     if (r->rc == 0 && row->pool[0] && !str_is_name(row->pool, CORE_NAME_MAX - 1))
-        json_reader_fail(r, "pool", "\"%s\" is not a pool's name", row->pool);
+        json_reader_fail(r, "pool", "%s is not a pool's name", str_show(row->pool, shown));
 }
 
 static const char *checked_script(struct json_reader *r)
@@ -122,9 +124,10 @@ static const char *checked_script(struct json_reader *r)
 
 static const char *checked_cwd(struct json_reader *r)
 {
+    char shown[STR_SHOW_MAX];
     const char *cwd = json_req_str(r, "cwd", 4095);
     if (r->rc == 0 && cwd[0] != '/')
-        json_reader_fail(r, "cwd", "expected an absolute path, found \"%.100s\"", cwd);
+        json_reader_fail(r, "cwd", "expected an absolute path, found %s", str_show(cwd, shown));
     return cwd;
 }
 

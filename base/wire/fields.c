@@ -140,12 +140,14 @@ static bool is_env_name(const char *s)
 
 static void check_text(struct json_reader *r, const struct wire_field *f, const char *s)
 {
+    char shown[STR_SHOW_MAX];
     if (!s || r->rc)
         return;
     if (f->check == WIRE_CHECK_ENV_NAME && !is_env_name(s))
-        json_reader_fail(r, f->key, "\"%.40s\" is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)", s);
+        json_reader_fail(
+            r, f->key, "%s is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)", str_show(s, shown));
     if (f->check == WIRE_CHECK_ABSOLUTE_PATH && *s && *s != '/')
-        json_reader_fail(r, f->key, "\"%.40s\" is not an absolute path", s);
+        json_reader_fail(r, f->key, "%s is not an absolute path", str_show(s, shown));
 }
 
 static void decode_text(struct json_reader *r, const struct wire_field *f, char *dst)

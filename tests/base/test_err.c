@@ -24,6 +24,18 @@ static void a_text_may_be_made_of_itself(void **state)
     assert_string_equal(e.text, "disk, disk");
 }
 
+static void a_text_is_one_line_of_utf8_whatever_it_is_made_of(void **state)
+{
+    struct err e;
+    (void)state;
+    err_set(&e, ERR_INVALID, "found %s", "a\nb\x1B[2J\x7F\xFF\xC3");
+    assert_string_equal(e.text, "found a?b?[2J???");
+    err_wrap(&e, "%s", "\xC2\x9B\xC3\xA9\t");
+    assert_string_equal(e.text, "??\xC3\xA9?: found a?b?[2J???");
+    err_errno(&e, ENOENT, "open %.2s", "a\xC3\xA9");
+    assert_true(str_starts(e.text, "open a?: "));
+}
+
 static void wrapping_puts_context_before_and_keeps_the_kind(void **state)
 {
     struct err e;
@@ -110,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_says_its_kind_and_its_text),
         cmocka_unit_test(a_text_may_be_made_of_itself),
+        cmocka_unit_test(a_text_is_one_line_of_utf8_whatever_it_is_made_of),
         cmocka_unit_test(wrapping_puts_context_before_and_keeps_the_kind),
         cmocka_unit_test(errno_gives_kind_and_reason),
         cmocka_unit_test(out_of_memory_is_not_an_error_that_travels),

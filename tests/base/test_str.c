@@ -37,6 +37,8 @@ static void what_is_shown_is_short_and_harmless(void **state)
     assert_string_equal(str_show(NULL, out), "nothing");
     assert_string_equal(str_show("four", out), "\"four\"");
     assert_string_equal(str_show("a\nb\x1B[1m\x7F", out), "\"a?b?[1m?\"");
+    assert_string_equal(str_show("\xC3\xA9 \xC3 \xFF\xA9", out), "\"\xC3\xA9 ? ??\"");
+    assert_string_equal(str_show("\xC2\x9B\xC2\xA0", out), "\"??\xC2\xA0\"");
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = 0;
     str_show(text, out);

@@ -192,6 +192,7 @@ static void errors_name_line_key_and_what_was_found(void **state)
         {"k: 1\n", 'q', "f.yaml:1: k: expected a list, found \"1\""},
         {"k: 1\n", 'o', "f.yaml:1: k: expected a mapping, found \"1\""},
         {"- 1\n", 'i', "f.yaml:1: expected a mapping, found a list"},
+        {"\"a\\nb\": 1\n", 'i', "f.yaml:1: unknown key \"a?b\""},
         {"k: 1\nkk: 2\n", 'i', "f.yaml:2: unknown key \"kk\"; did you mean \"k\"?"},
     };
     (void)state;

@@ -250,6 +250,9 @@ static const struct refused {
     {"store: file://relative\n", {"store:"}},
     {"state: relative\n", {"state:", "absolute", "relative"}},
     {"socket: relative\n", {"socket:", "absolute"}},
+    {"state: \"a\\e[2J\"\n", {"state:", "found \"a?[2J\""}},
+    {"socket: \"a\\nb\"\n", {"socket:", "found \"a?b\""}},
+    {"pools:\n  \"a\\nb\": {}\n", {"lab.yaml:2: \"a?b\": \"a?b\" is not a pool's name"}},
     {"state: /0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
      "0123456789/0123456789\n",
         {"socket:", "STATE/belayd.sock", "may have 96"}},
