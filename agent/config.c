@@ -40,16 +40,18 @@ static int check_secret_file(const char *path, struct err *e)
 static void strip_slashes(char *url)
 {
     size_t n = strlen(url);
-    while (n > 0 && url[n - 1] == '/')
+    while (n > 1 && url[n - 1] == '/') /* "/" is a directory too */
         url[--n] = '\0';
 }
 
 static void read_places(struct yaml_reader *r, struct config *c)
 {
+    char shown[STR_SHOW_MAX];
     STR_COPY(c->server, yaml_req_str(r, "server", sizeof(c->server) - 1));
     strip_slashes(c->server);
     if (!r->rc && !str_starts(c->server, "https://"))
-        yaml_reader_fail(r, yaml_opt(r, "server"), "expected https://HOST:PORT, found \"%s\"", c->server);
+        yaml_reader_fail(
+            r, yaml_opt(r, "server"), "expected https://HOST:PORT, found %s", str_show(c->server, shown));
     const char *metadata = getenv("BELAY_METADATA");
     const char *given = yaml_opt_str(r, "metadata", sizeof(c->metadata) - 1, METADATA_AWS);
     STR_COPY(c->metadata, metadata && *metadata ? metadata : given);
@@ -59,7 +61,8 @@ static void read_places(struct yaml_reader *r, struct config *c)
     given = yaml_opt_str(r, "dir", PATH_BYTES_MAX, DIR_DEFAULT);
     c->dir = mem_strdup(dir && *dir ? dir : given);
     if (!r->rc && *c->dir != '/')
-        yaml_reader_fail(r, yaml_opt(r, "dir"), "expected an absolute path, found \"%s\"", c->dir);
+        yaml_reader_fail(
+            r, yaml_opt(r, "dir"), "expected an absolute path, found %s", str_show(c->dir, shown));
     if (c->dir)
         strip_slashes(c->dir);
 }
@@ -77,6 +80,8 @@ static void read_node(struct yaml_reader *r, struct config *c)
     char host[64] = "node";
     gethostname(host, sizeof(host) - 1);
     STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
+    if (!r->rc && !c->name[0])
+        yaml_reader_fail(r, yaml_opt(r, "name"), "must not be empty");
     STR_COPY(c->provider, provider_names[yaml_opt_enum(r, "provider", provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
@@ -95,29 +100,35 @@ static void read_secrets(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "token_file"), "token is given too: keep one of the two");
 }
 
-int config_read(const char *path, struct config *ret_config, struct err *e)
+int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e)
 {
-    struct buf text = {0};
     struct yaml_node *root = NULL;
     struct config c = {0};
-    int rc = check_secret_file(path, e);
-    if (!rc)
-        rc = fs_read(path, CONFIG_BYTES_MAX, &text, e);
-    if (!rc)
-        rc = yaml_parse(path, buf_str(&text), text.len, &root, e);
-    if (!rc) {
-        struct yaml_reader r;
-        yaml_reader_init(&r, path, root, e);
-        read_places(&r, &c);
-        read_node(&r, &c);
-        read_secrets(&r, &c);
-        rc = yaml_reader_finish(&r);
-    }
+    struct yaml_reader r;
+    int rc = yaml_parse(file, text, n, &root, e);
+    if (rc)
+        return rc;
+    yaml_reader_init(&r, file, root, e);
+    read_places(&r, &c);
+    read_node(&r, &c);
+    read_secrets(&r, &c);
+    rc = yaml_reader_finish(&r);
     if (rc)
         config_deinit(&c);
     else
         *ret_config = c;
     yaml_node_free(root);
+    return rc;
+}
+
+int config_read(const char *path, struct config *ret_config, struct err *e)
+{
+    struct buf text = {0};
+    int rc = check_secret_file(path, e);
+    if (!rc)
+        rc = fs_read(path, CONFIG_BYTES_MAX, &text, e);
+    if (!rc)
+        rc = config_parse(path, buf_str(&text), text.len, ret_config, e);
     buf_deinit(&text);
     return rc;
 }

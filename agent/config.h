@@ -40,6 +40,8 @@ struct config {
 /* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and
  * BELAY_METADATA in the environment override dir and metadata. */
 int config_read(const char *path, struct config *ret_config, struct err *e);
+/* The same of the n bytes of a file; file is for error texts. ERR_INVALID with file and line. */
+int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);
 
 /* A node that a provider gave and can take: it ends itself when belayd has forgotten it. */

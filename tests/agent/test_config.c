@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's configuration: its defaults, all of its keys, every malformed form with the line.
+ */
+#include "agent/config.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define CA "ca: \"-----BEGIN CERTIFICATE-----\"\n"
+#define LEAST "server: https://b:7443/\n" CA
+
+static struct config parse(const char *text)
+{
+    struct config c;
+    struct err e = {0};
+    if (config_parse("agent.yaml", text, strlen(text), &c, &e))
+        fail_msg("%s", e.text);
+    return c;
+}
+
+static void server_and_ca_are_enough(void **state)
+{
+    (void)state;
+    struct config c = parse(LEAST);
+    assert_string_equal(c.server, "https://b:7443");
+    assert_string_equal(c.dir, "/var/lib/belay-agent");
+    assert_string_equal(c.provider, "none");
+    assert_false(config_is_elastic(&c));
+    assert_string_equal(c.metadata, "http://169.254.169.254");
+    assert_string_not_equal(c.name, "");
+    assert_int_equal(c.cpus, 0);
+    assert_int_equal(c.memory_mib, 0);
+    assert_int_equal(c.orphan_timeout_ms, 3600000);
+    assert_null(c.power_off);
+    char token[129];
+    struct err e;
+    assert_int_equal(config_token(&c, token, sizeof(token), &e), ERR_NOT_FOUND);
+    config_deinit(&c);
+}
+
+static void everything_of_the_manual_is_read(void **state)
+{
+    (void)state;
+    struct config c =
+        parse(LEAST "token: abc\ndir: /data/agent/\nprovider: aws\nmetadata: http://127.0.0.1:80/\n"
+                    "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\npower_off: /sbin/x\n");
+    assert_string_equal(c.token, "abc");
+    assert_string_equal(c.dir, "/data/agent");
+    assert_true(config_is_elastic(&c));
+    assert_string_equal(c.metadata, "http://127.0.0.1:80");
+    assert_string_equal(c.name, "node7");
+    assert_int_equal(c.cpus, 8);
+    assert_int_equal(c.memory_mib, 16384);
+    assert_int_equal(c.orphan_timeout_ms, 7200000);
+    assert_string_equal(c.power_off, "/sbin/x");
+    config_deinit(&c);
+    c = parse(LEAST "dir: /\n");
+    assert_string_equal(c.dir, "/");
+    config_deinit(&c);
+}
+
+static void mistakes_are_named_with_file_and_line(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } bad[] = {
+        {"", "\"server\" is missing"},
+        {"server: https://b\n", "\"ca\" is missing"},
+        {"server: http://b\n" CA, "agent.yaml:1: server: expected https://HOST:PORT, found \"http://b\""},
+        {"server: https:///\n" CA, "agent.yaml:1: server: expected https://"},
+        {"server: \"b\\e[2J\"\n" CA, "found \"b?[2J\""},
+        {"server: https://b\nca: x\n", "agent.yaml:2: ca: expected the text of a PEM certificate"},
+        {LEAST "token: a\ntoken_file: /b\n", "agent.yaml:4: token_file: token is given too"},
+        {LEAST "dir: here\n", "agent.yaml:3: dir: expected an absolute path, found \"here\""},
+        {LEAST "dir: \"a\\nb\"\n", "found \"a?b\""},
+        {LEAST "name: \"\"\n", "agent.yaml:3: name: must not be empty"},
+        {LEAST "cpus: 0\n", "agent.yaml:3: cpus:"},
+        {LEAST "memory: 4X\n", "agent.yaml:3: memory:"},
+        {LEAST "provider: awz\n", "agent.yaml:3: provider:"},
+        {LEAST "orphan_timeout: soon\n", "agent.yaml:3: orphan_timeout:"},
+        {LEAST "sever: x\n", "did you mean \"server\"?"},
+        {LEAST "name: [a]\n", "a list"},
+        {"- a\n", "agent.yaml:1"},
+        {"server: {\n", "agent.yaml:"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct config c;
+        struct err e = {0};
+        int rc = config_parse("agent.yaml", bad[i].text, strlen(bad[i].text), &c, &e);
+        if (rc != ERR_INVALID || (int)e.kind != rc)
+            fail_msg("taken, or refused as %d: %s", rc, bad[i].text);
+        if (!strstr(e.text, bad[i].expected))
+            fail_msg("\"%s\" is not in \"%s\", for\n%s", bad[i].expected, e.text, bad[i].text);
+    }
+}
+
+static void a_file_that_others_may_read_is_refused(void **state)
+{
+    char path[] = "/tmp/belay-agent-config-XXXXXX";
+    struct config c;
+    struct err e;
+    (void)state;
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, LEAST, strlen(LEAST)), strlen(LEAST));
+    assert_int_equal(fchmod(fd, 0640), 0);
+    assert_int_equal(config_read(path, &c, &e), ERR_DENIED);
+    assert_non_null(strstr(e.text, "chmod 600"));
+    assert_int_equal(fchmod(fd, 0600), 0);
+    assert_int_equal(config_read(path, &c, &e), 0);
+    config_deinit(&c);
+    close(fd);
+    unlink(path);
+    assert_int_equal(config_read(path, &c, &e), ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(server_and_ca_are_enough),
+        cmocka_unit_test(everything_of_the_manual_is_read),
+        cmocka_unit_test(mistakes_are_named_with_file_and_line),
+        cmocka_unit_test(a_file_that_others_may_read_is_refused),
+    };
+    unsetenv("BELAY_NODE_DIR");
+    unsetenv("BELAY_METADATA");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
