@@ -249,9 +249,9 @@ static json_t *to_json(const struct yaml_node *node)
             json_array_append_new(a, to_json(node->items[k]));
         return a;
     }
-    if (str_eq(node->text, "true") || str_eq(node->text, "false"))
+    if (node->plain && (str_eq(node->text, "true") || str_eq(node->text, "false")))
         return json_boolean(str_eq(node->text, "true"));
-    if (str_to_i64(node->text, INT64_MIN + 1, INT64_MAX, "number", &n, NULL) == 0)
+    if (node->plain && str_to_i64(node->text, INT64_MIN + 1, INT64_MAX, "number", &n, NULL) == 0)
         return json_integer(n);
     return json_text(node->text);
 }

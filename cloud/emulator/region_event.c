@@ -31,7 +31,8 @@ static void read_reclaim(struct json_reader *r, struct region_event *ev)
 {
     read_pick(r, ev);
     ev->is_without_notice = json_opt_bool(r, "without_notice", false);
-    ev->has_notice = json_object_get(r->object, "notice_s") != NULL;
+    const json_t *notice = json_object_get(r->object, "notice_s");
+    ev->has_notice = notice && !json_is_null(notice);
     ev->notice_ms = SECONDS_MS(json_opt_i64(r, "notice_s", 0, NOTICE_S_MAX, 0));
     if (ev->is_without_notice && ev->has_notice)
         json_reader_fail(r, "notice_s", "cannot be given together with without_notice");
@@ -121,11 +122,13 @@ static int unknown_kind(const char *name, struct err *e)
     const char *names[N_KINDS + 1] = {0};
     for (size_t i = 0; i < N_KINDS; i++)
         names[i] = kinds[i].name;
+    char shown[STR_SHOW_MAX];
     const char *nearest = str_nearest(name, names);
     return err_set(e, ERR_INVALID,
-        "event \"%.40s\" is not known%s%s%s; there are reclaim, rebalance, capacity, price, "
+        "event %s is not known%s%s%s; there are reclaim, rebalance, capacity, price, "
         "throttle, refuse, slow, drop_reply, clear",
-        name, nearest ? ": did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        str_show(name, shown), nearest ? ": did you mean \"" : "", nearest ? nearest : "",
+        nearest ? "\"?" : "");
 }
 
 int region_event_parse(const json_t *value, struct region_event *ret_event, struct err *e)

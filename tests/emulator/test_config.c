@@ -43,7 +43,8 @@ static void everything_can_be_said(void **state)
              "    spot: {capacity: 4, usd_per_hour: 0.25}\n    on_demand: {capacity: 0, usd_per_hour: 1}\n"
              "events:\n"
              "  - {at: 2m, reclaim: {instance: random, notice_s: 5}}\n"
-             "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n";
+             "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n"
+             "  - {at: 11, price: {zone: eu-west-1a, type: a.b, usd_per_hour: '2'}}\n";
     struct emulator_config c;
     struct err e;
     (void)state;
@@ -59,10 +60,11 @@ static void everything_can_be_said(void **state)
     assert_string_equal(c.images[1], "ami-2");
     assert_string_equal(c.subnets[0].zone, "eu-west-1a");
     assert_int_equal(c.role_ttl_ms, 600000);
-    assert_int_equal(c.region.n_script, 2);
+    assert_int_equal(c.region.n_script, 3);
     assert_int_equal(c.region.script[0].at_ms, 10000); /* sorted */
     assert_int_equal(c.region.script[0].event.price_uusd_h, 500000);
-    assert_int_equal(c.region.script[1].event.notice_ms, 5000);
+    assert_int_equal(c.region.script[1].event.price_uusd_h, 2000000); /* in quotes: a text */
+    assert_int_equal(c.region.script[2].event.notice_ms, 5000);
     assert_int_equal(c.region.surplus, SURPLUS_RANDOM);
     config_deinit(&c);
 }

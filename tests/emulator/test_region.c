@@ -158,7 +158,7 @@ static void without_notice_it_ends_at_once(void **state)
     (void)state;
     start(&w);
     struct instance *i = world_run(&w, "us-east-1a");
-    world_event(&w, "{\"reclaim\":{\"zone\":\"us-east-1a\",\"without_notice\":true}}");
+    world_event(&w, "{\"reclaim\":{\"zone\":\"us-east-1a\",\"without_notice\":true,\"notice_s\":null}}");
     assert_int_equal(i->state, INSTANCE_SHUTTING_DOWN);
     assert_true(w.was_at_once);
     assert_false(wall_is_set(i->deadline));
