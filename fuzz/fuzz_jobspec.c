@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The body of a submit: a job specification that keeps its limits and, written out again, is read as the same;
+ * or an error, and nothing else.
+ */
+#include "base/mem.h"
+#include "fuzz/check.h"
+#include "scheduler/jobspec.h"
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static json_t *parse_own(const char *text, json_type type)
+{
+    json_t *v = NULL;
+    struct err e;
+    int rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX * 8, &v, &e);
+    assert(rc == 0 && json_typeof(v) == type);
+    (void)rc, (void)type;
+    return v;
+}
+
+static void check_limits(const struct jobspec *s)
+{
+    const struct job_row *r = &s->row;
+    check_line(r->name);
+    assert(!r->pool[0] || str_is_name(r->pool, CORE_NAME_MAX - 1));
+    assert(r->user[0] == '\0' && r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0);
+    assert(r->time_limit_ms >= 0 && r->retries_failed >= 0 && r->ckpt_keep >= 1);
+    assert(r->ckpt_every_ms == CKPT_EVERY_AUTO || r->ckpt_every_ms >= 1000);
+    assert(r->ckpt_signal >= 1 && r->ckpt_signal <= 64 && r->ckpt_signal != SIGKILL &&
+           r->ckpt_signal != SIGSTOP);
+    assert(str_starts(s->spec.script, "#!") && strlen(s->spec.script) <= JOBSPEC_SCRIPT_MAX);
+    assert(s->spec.cwd[0] == '/');
+}
+
+/* The specification as a body again. */
+static json_t *to_json(const struct jobspec *s)
+{
+    const struct job_row *r = &s->row;
+    json_t *o = json_object(), *c = json_object();
+    json_object_set_new(o, "script", json_text(s->spec.script));
+    json_object_set_new(o, "cwd", json_text(s->spec.cwd));
+    json_object_set_new(o, "name", json_text(r->name));
+    json_object_set_new(o, "pool", json_text(r->pool));
+    json_object_set_new(o, "cpus", json_integer(r->need.cpus));
+    json_object_set_new(o, "gpus", json_integer(r->need.gpus));
+    json_object_set_new(o, "memory_mib", json_integer(r->need.memory_mib));
+    json_object_set_new(o, "time_limit_ms", json_integer(r->time_limit_ms));
+    json_object_set_new(o, "market", json_string(market_wish_names[r->market]));
+    json_object_set_new(o, "retries", json_integer(r->retries_failed));
+    json_object_set_new(c, "method", json_string(ckpt_method_names[r->method]));
+    json_object_set_new(
+        c, "every_ms", json_integer(r->ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->ckpt_every_ms));
+    json_object_set_new(c, "keep", json_integer(r->ckpt_keep));
+    json_object_set_new(c, "signal", json_integer(r->ckpt_signal));
+    json_object_set_new(o, "checkpoint", c);
+    json_object_set_new(o, "args", parse_own(s->spec.args_json, JSON_ARRAY));
+    json_object_set_new(o, "env", parse_own(s->spec.env_json, JSON_OBJECT));
+    json_object_set_new(o, "labels", parse_own(s->spec.labels_json, JSON_OBJECT));
+    return o;
+}
+
+static void round_trip(const struct jobspec *s)
+{
+    struct jobspec again;
+    struct err e;
+    json_t *o = to_json(s), *o2;
+    int rc = jobspec_parse(o, &again, &e);
+    assert(rc == 0);
+    (void)rc;
+    o2 = to_json(&again);
+    assert(json_equal(o, o2));
+    json_decref(o);
+    json_decref(o2);
+    jobspec_deinit(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct jobspec s;
+    struct err e = {0};
+    json_t *v;
+    if (json_parse((const char *)data, size, JOBSPEC_BYTES_MAX, &v, &e) != 0)
+        return 0;
+    memset(&s, CHECK_PATTERN, sizeof(s));
+    int rc = jobspec_parse(v, &s, &e);
+    json_decref(v);
+    if (rc == 0) {
+        check_limits(&s);
+        round_trip(&s);
+        jobspec_deinit(&s);
+    } else {
+        check_error(rc, &e);
+        check_untouched(&s, sizeof(s));
+    }
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages of a join, of its answer and of a renewal; the first byte chooses. What decodes must encode,
+ * and decode again to the same.
+ */
+#include "base/mem.h"
+#include "base/wire/wire.h"
+#include "fuzz/check.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ROUND_TRIP(type)                                                                                     \
+    static void type##_round_trip(const char *p, size_t n)                                                   \
+    {                                                                                                        \
+        struct type *m = mem_alloc(sizeof(*m)), *back = mem_alloc(sizeof(*back));                            \
+        struct buf first = {0}, second = {0};                                                                \
+        struct err e = {0};                                                                                  \
+        memset(m, CHECK_PATTERN, sizeof(*m));                                                                \
+        int rc = type##_decode(p, n, m, &e);                                                                 \
+        if (rc == 0) {                                                                                       \
+            type##_encode(m, &first);                                                                        \
+            rc = type##_decode(first.data, first.len, back, &e);                                             \
+            assert(rc == 0);                                                                                 \
+            type##_encode(back, &second);                                                                    \
+            assert(str_eq(first.data, second.data));                                                         \
+        } else {                                                                                             \
+            check_error(rc, &e);                                                                             \
+            check_untouched(m, sizeof(*m));                                                                  \
+        }                                                                                                    \
+        buf_deinit(&first);                                                                                  \
+        buf_deinit(&second);                                                                                 \
+        free(m);                                                                                             \
+        free(back);                                                                                          \
+    }
+
+ROUND_TRIP(wire_join)
+ROUND_TRIP(wire_joined)
+ROUND_TRIP(wire_renew)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const char *p = (const char *)data + 1;
+    if (data[0] == 'j')
+        wire_join_round_trip(p, size - 1);
+    else if (data[0] == 'd')
+        wire_joined_round_trip(p, size - 1);
+    else
+        wire_renew_round_trip(p, size - 1);
+    return 0;
+}
