@@ -45,7 +45,7 @@ size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_serv
 
 /* After a commit: answers long polls for which there is something new. */
 void api_committed(struct api *a, const struct db_batch *committed);
-/* Output of this job has grown. */
+/* Output of this job has grown, or will not grow as was expected. */
 void api_output_grew(struct api *a, int64_t job);
 /* No more new requests: /healthz tells, long polls are answered. */
 void api_shut_down(struct api *a);

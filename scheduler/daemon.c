@@ -105,6 +105,12 @@ static void on_effects(void *ctx, const struct db_batch *committed)
     api_committed(d->api, committed);
 }
 
+static void on_log_over(void *ctx, int64_t job)
+{
+    struct daemon *d = ctx;
+    api_output_grew(d->api, job);
+}
+
 /* ---- start: state ---- */
 
 static int open_state(struct daemon *d, struct err *e)
@@ -119,7 +125,7 @@ static int open_state(struct daemon *d, struct err *e)
     if (rc == 0)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)
-        rc = logs_open(&d->logs, logs, &clock_system, e);
+        rc = logs_open(&d->logs, logs, d->timers, on_log_over, d, e);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     free(path);

@@ -25,50 +25,64 @@ static const char cut_line[] =
 /* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is awaited. */
 struct awaited {
     struct link in_logs;
+    struct logs *logs;
     int64_t job, attempt, bytes;
-    struct mono until;
+    struct timer patience;
 };
 
-int logs_open(struct logs *l, const char *dir, const struct clock *clock, struct err *e)
+int logs_open(
+    struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx, struct err *e)
 {
-    *l = (struct logs){.clock = clock};
+    *l = (struct logs){.timers = timers, .over = over, .ctx = ctx};
     if (!STR_COPY(l->dir, dir))
         return err_set(e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
     return fs_mkdirs(dir, 0700, e);
 }
 
-void logs_close(struct logs *l)
+/* ---- what is awaited ---- */
+
+static void awaited_free(struct awaited *a)
 {
-    for (struct link *n; (n = list_pop(&l->awaited));)
-        free(LIST_ENTRY(n, struct awaited, in_logs));
+    timer_stop(a->logs->timers, &a->patience);
+    link_remove(&a->in_logs);
+    free(a);
 }
 
-/* ---- what is awaited ---- */
+void logs_close(struct logs *l)
+{
+    for (struct link *n; (n = list_first(&l->awaited));)
+        awaited_free(LIST_ENTRY(n, struct awaited, in_logs));
+}
 
 /* NULL: all that was written is here, or will not come any more. */
 static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt)
 {
     LIST_FOREACH (&l->awaited, n) {
         struct awaited *a = LIST_ENTRY(n, struct awaited, in_logs);
-        if (a->until.ms <= clock_mono(l->clock).ms) {
-            link_remove(n);
-            free(a);
-        } else if (a->job == job && a->attempt == attempt) {
+        if (a->job == job && a->attempt == attempt)
             return a;
-        }
     }
     return NULL;
+}
+
+/* Nothing else would wake those who follow the log: there is no output, and the job has ended already. */
+static void on_patience_over(struct timer *t, void *ctx)
+{
+    struct awaited *a = ctx;
+    struct logs *l = a->logs;
+    int64_t job = a->job;
+    (void)t;
+    awaited_free(a);
+    l->over(l->ctx, job);
 }
 
 static void arrived(struct logs *l, int64_t job, int64_t attempt, int64_t size)
 {
     struct awaited *a = awaited_of(l, job, attempt);
-    if (a && size >= a->bytes) {
-        link_remove(&a->in_logs);
-        free(a);
-    } else if (a) {
-        a->until.ms = clock_mono(l->clock).ms + LOGS_AWAIT_MS;
-    }
+    if (a && size >= a->bytes)
+        awaited_free(a);
+    else if (a)
+        timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
 }
 
 static char *path_of(const struct logs *l, int64_t job, int64_t attempt)
@@ -91,8 +105,9 @@ void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes)
     if (size_of(l, job, attempt) >= bytes || awaited_of(l, job, attempt))
         return;
     struct awaited *a = mem_alloc(sizeof(*a));
-    *a = (struct awaited){.job = job, .attempt = attempt, .bytes = bytes};
-    a->until.ms = clock_mono(l->clock).ms + LOGS_AWAIT_MS;
+    *a = (struct awaited){.logs = l, .job = job, .attempt = attempt, .bytes = bytes};
+    timer_init(&a->patience, on_patience_over, a);
+    timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
     list_push_back(&l->awaited, &a->in_logs);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/timers.h"
 #include "db/db.h"
 
 #define LOGS_ATTEMPT_BYTES_MAX                                                                               \
@@ -18,14 +19,20 @@
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
 
+/* What was awaited of this job will not come any more: what its log held back can be read. */
+typedef void (*logs_over_fn)(void *ctx, int64_t job);
+
 struct logs {
     char dir[1024];
-    const struct clock *clock;
-    struct list awaited; /* oldest first */
+    struct timers *timers;
+    logs_over_fn over;
+    void *ctx;
+    struct list awaited;
 };
 
-/* clock is borrowed. */
-int logs_open(struct logs *l, const char *dir, const struct clock *clock, struct err *e);
+/* timers is borrowed. over runs from a timer, never inside a call. The object must not be moved. */
+int logs_open(struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx,
+    struct err *e);
 void logs_close(struct logs *l); /* harmless when zeroed */
 
 /* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has

@@ -171,6 +171,21 @@ class Agents(unittest.TestCase):
 
     # ---- output ----
 
+    def test_followers_are_told_when_the_rest_does_not_come(self):
+        _, cert = self.joined(pool="spare", cpus=100)
+        rev = self.sync(cert)[1]["rev"]
+        job = self.d.submit(cpus=100, pool="spare")
+        desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
+        self.assertEqual([a["job"] for a in desired["attempts"]], [job])
+        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+        self.d.call("POST", "/agent/v1/output/%d/1?offset=0" % job, b"one\n", cert=cert)
+        self.sync(cert, 4, attempts=[{"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "failed", "exit_code": 3,
+                                      "output_bytes": 1000}])
+        begun = time.monotonic()  # the rest is awaited for 10 s, a poll by itself would end after 25
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=4&wait_ms=25000" % job)
+        self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"", "1"))
+        self.assertLess(time.monotonic() - begun, 20)
+
     def check_output(self, node, cert, job):
         def put(offset, data, attempt=1, who=cert):
             return self.d.call("POST", "/agent/v1/output/%d/%d?offset=%s" % (job, attempt, offset), data, cert=who)

@@ -27,7 +27,15 @@ struct world {
     struct db *db;
     struct db_reader *reader;
     struct logs logs;
+    int n_over;
 };
+
+static void on_over(void *ctx, int64_t job)
+{
+    struct world *w = ctx;
+    assert_int_equal(job, JOB);
+    w->n_over++;
+}
 
 static int setup(void **state)
 {
@@ -37,7 +45,7 @@ static int setup(void **state)
     *state = w;
     vtimers_init(&w->vt, 0);
     if (!mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
-        db_reader_of(w->db, &w->reader, &e) != 0 || logs_open(&w->logs, w->dir, &w->vt.clock, &e) != 0)
+        db_reader_of(w->db, &w->reader, &e) != 0 || logs_open(&w->logs, w->dir, &w->vt.timers, on_over, w, &e) != 0)
         return -1;
     return 0;
 }
@@ -361,7 +369,9 @@ static void it_is_awaited_for_a_while_only(void **state)
     put(w, 2, ATTEMPT_RUNNING);
     vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
     check_log(w, "abc\n", false);
+    assert_int_equal(w->n_over, 0);
     vtimers_advance(&w->vt, 1);
+    assert_int_equal(w->n_over, 1); /* those who follow the log are to look now */
     check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
     assert_int_equal(append(w, 1, 4, "late\n"), 9); /* closed now */
     check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
@@ -380,6 +390,21 @@ static void output_that_keeps_coming_is_awaited_however_long_it_takes(void **sta
     check_log(w, "abc\ndef\n", false);
     assert_int_equal(append(w, 1, 8, "ghi\n"), 12);
     check_log(w, "abc\ndef\nghi\n", true);
+    vtimers_advance(&w->vt, 2 * LOGS_AWAIT_MS);
+    assert_int_equal(w->n_over, 0);
+}
+
+static void closing_ends_what_is_awaited(void **state)
+{
+    struct world *w = *state;
+    int64_t due;
+    put(w, 1, ATTEMPT_RUNNING);
+    logs_await(&w->logs, JOB, 1, 12);
+    logs_await(&w->logs, JOB, 1, 12);
+    logs_await(&w->logs, JOB, 2, 12);
+    assert_true(vtimers_next(&w->vt, &due));
+    logs_close(&w->logs);
+    assert_false(vtimers_next(&w->vt, &due));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -403,6 +428,7 @@ int main(void)
         TEST(what_is_awaited_comes_before_the_next_attempts_seam),
         TEST(it_is_awaited_for_a_while_only),
         TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
+        TEST(closing_ends_what_is_awaited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
