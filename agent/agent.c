@@ -86,11 +86,19 @@ static void on_changed_later(void *ctx)
     uplink_changed_later(&a->link);
 }
 
+/* A task is gone once belayd has its end durably, and with it what was saved. */
+static void acknowledge_reclaim(struct agent *a)
+{
+    if (a->notice.kind == NOTICE_RECLAIM && list_is_empty(&a->tasks))
+        notice_reader_acknowledge(a->notices);
+}
+
 static void on_gone(void *ctx, struct task *t)
 {
-    (void)ctx;
+    struct agent *a = ctx;
     link_remove(task_link(t));
     task_free(t);
+    acknowledge_reclaim(a);
 }
 
 static int adopt_all(struct agent *a, struct err *e)
@@ -278,6 +286,7 @@ static void on_notice(void *ctx, const struct notice *n)
     log_warn("notice", log_s("kind", notice_kind_name(n->kind)),
         log_i("left_ms",
             mono_is_set(n->deadline_mono) ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms : -1));
+    acknowledge_reclaim(a);
 }
 
 /* ---- joining ---- */
@@ -443,6 +452,7 @@ static void stop(struct agent *a)
     enroll_stop(&a->enroll);
     uplink_stop(&a->link);
     notice_reader_stop(a->notices);
+    a->notices = NULL;
     timer_stop(a->timers, &a->identity_wait);
     timer_stop(a->timers, &a->orphan);
     timer_stop(a->timers, &a->exit_check);

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "base/yaml.h"
+#include "cloud/notice.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +23,7 @@
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define DIR_DEFAULT "/var/lib/belay-agent"
-#define METADATA_AWS "http://169.254.169.254"
-
-static const char *const provider_names[] = {"none", "aws", NULL};
+#define METADATA_URL "http://169.254.169.254"
 
 static int check_secret_file(const char *path, struct err *e)
 {
@@ -53,7 +52,7 @@ static void read_places(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(
             r, yaml_opt(r, "server"), "expected https://HOST:PORT, found %s", str_show(c->server, shown));
     const char *metadata = getenv("BELAY_METADATA");
-    const char *given = yaml_opt_str(r, "metadata", sizeof(c->metadata) - 1, METADATA_AWS);
+    const char *given = yaml_opt_str(r, "metadata", sizeof(c->metadata) - 1, METADATA_URL);
     STR_COPY(c->metadata, metadata && *metadata ? metadata : given);
     strip_slashes(c->metadata);
 
@@ -82,7 +81,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
     if (!r->rc && !c->name[0])
         yaml_reader_fail(r, yaml_opt(r, "name"), "must not be empty");
-    STR_COPY(c->provider, provider_names[yaml_opt_enum(r, "provider", provider_names, 0)]);
+    STR_COPY(c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the agent.
+ * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the agent, which sees
+ * nothing else of a provider; how each is read is in cloud/PROVIDER/notice.h.
  *
- * Only a reply that parses as a notice is one; the healthy answer of AWS is 404. A time-out, a 5xx or garbage
- * is neither "notice" nor "all clear": it is counted and logged when it lasts. Polls every poll_ms (AWS: 5 s
- * at most, 1 s by default here, one keep-alive connection), with backoff while the endpoint errs.
+ * Only a reply that parses as a notice is one. A time-out, a 5xx or garbage is neither "notice" nor "all clear": it is
+ * counted, retried with backoff, and logged when it lasts.
  */
 #ifndef BELAY_CLOUD_NOTICE_H
 #define BELAY_CLOUD_NOTICE_H
@@ -42,8 +42,8 @@ typedef void (*notice_identity_fn)(void *ctx, const struct err *e, const struct 
 struct notice_reader; /* one per agent */
 
 struct notice_reader_options {
-    const char *base_url; /* "http://169.254.169.254" on a real node; configuration */
-    int64_t poll_ms;      /* 0: 1000 */
+    const char *base_url; /* of the metadata service; NULL: the real one */
+    int64_t poll_ms;      /* 0: 1000, or the provider's own */
     struct http_client *http;
     struct timers *timers;
     notice_fn on_notice;
@@ -51,14 +51,17 @@ struct notice_reader_options {
     void *ctx;
 };
 
-/* The reader for provider "aws" (more follow). Starts at once. NULL provider "none": NULL is returned. */
+/* The names that notice_reader_start knows, "none" first, NULL-terminated; static. */
+extern const char *const notice_provider_names[];
+
+/* The reader for one of these providers. Starts at once. "none", or a base_url that is none (logged): NULL. */
 struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o);
+/* What had to be saved before the reclaim is committed: the node may go. A provider that takes an approval gets it, and
+ * may then end the node before its deadline; others do nothing. Not before a reclaim was told; a repeat does nothing.
+ * Does not block; may be called inside on_notice. NULL fine. */
+void notice_reader_acknowledge(struct notice_reader *r);
 void notice_reader_stop(
     struct notice_reader *r); /* cancels what is under way; frees when it has ended. NULL fine */
-
-/* Pure parser of spot/instance-action. 0 and *ret_notice, or ERR_INVALID with why. */
-int notice_parse_aws_action(
-    const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e);
 
 const char *notice_kind_name(enum notice_kind k); /* "reclaim" "rebalance" "maintenance" "none" */
 

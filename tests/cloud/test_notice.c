@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/imds.h"
-#include "cloud/notice.h"
+#include "cloud/aws/notice.h"
 #include "fake_http.h"
 #include <stdarg.h>
 #include <stddef.h>
@@ -300,18 +300,28 @@ static void stop_drops_a_read_under_way(void **state)
     assert_int_equal(g->identities, 0);
 }
 
-static void machines_without_a_provider_have_no_reader(void **state)
+static void every_provider_named_has_a_reader(void **state)
 {
     struct rig *g = *state;
     struct notice_reader_options o = {
         .http = &g->http.client, .timers = &g->vt.timers, .on_notice = on_notice};
     assert_null(notice_reader_start("none", &o));
+    assert_null(notice_reader_start("nobody", &o));
+    for (size_t i = 1; notice_provider_names[i]; i++) {
+        g->reader = notice_reader_start(notice_provider_names[i], &o);
+        assert_non_null(g->reader);
+        notice_reader_acknowledge(g->reader); /* nothing to approve yet */
+        notice_reader_stop(g->reader);
+    }
+    g->reader = NULL;
+    assert_int_equal(g->http.n_requests, 0);
+    notice_reader_acknowledge(NULL);
     notice_reader_stop(NULL);
 }
 
 static int parse(const char *body, struct notice *n, struct err *e)
 {
-    return notice_parse_aws_action(body, strlen(body), (struct wall){NOON_MS}, n, e);
+    return aws_notice_parse_action(body, strlen(body), (struct wall){NOON_MS}, n, e);
 }
 
 static void actions_are_parsed(void **state)
@@ -365,7 +375,7 @@ int main(void)
         RIG(identity_fails_after_ten_tries),
         RIG(reader_may_be_stopped_inside_its_callback),
         RIG(stop_drops_a_read_under_way),
-        RIG(machines_without_a_provider_have_no_reader),
+        RIG(every_provider_named_has_a_reader),
         cmocka_unit_test(actions_are_parsed),
         RIG(metadata_address_must_be_a_plain_http_host),
     };
