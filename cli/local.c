@@ -70,9 +70,9 @@ int64_t local_node(const char *home)
 
 char *local_program(const char *name)
 {
-    /* Beside us when installed; one folder over in a build tree. */
+    /* Beside us or in sbin, which is not on everybody's PATH, when installed; one folder over in a build tree. */
     static const char *const places[] = {
-        "%s/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
+        "%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
