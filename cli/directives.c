@@ -11,12 +11,18 @@
 #include "base/str.h"
 #include "base/time.h"
 #include <ctype.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Outside text for an error or a warning. */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
+
+/* A key of the specification that directives_finish takes out again. */
+#define MIB_PER_CPU "mib_per_cpu"
+#define MIB_MAX (1LL << 30) /* belayd's limit for a job */
 
 struct context {
     const char *where; /* "train.sh:4" or "command line" */
@@ -94,7 +100,7 @@ static int apply_cpus(const struct context *c, const char *value, struct err *e)
 static int apply_one(const struct context *c, const char *value, struct err *e)
 {
     (void)c;
-    if (!str_eq(value, "1"))
+    if (!str_eq(value, "1") && !str_eq(value, "1-1"))
         return err_set(e, ERR_UNSUPPORTED, "jobs of more than one node or task are not supported: found %s",
             SHOWN(value));
     return 0;
@@ -136,8 +142,24 @@ static int apply_memory(const struct context *c, const char *value, struct err *
         return 0;
     }
     int rc = str_to_mib(value, &mib, e);
-    if (rc == 0)
+    if (rc == 0) {
         json_object_set_new(c->spec, "memory_mib", json_integer(mib));
+        json_object_del(c->spec, MIB_PER_CPU);
+    }
+    return rc;
+}
+
+/* How many CPUs there are is known when all has been read: see directives_finish. */
+static int apply_memory_per_cpu(const struct context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0 && mib > MIB_MAX)
+        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
+    if (rc == 0) {
+        json_object_set_new(c->spec, MIB_PER_CPU, json_integer(mib));
+        json_object_del(c->spec, "memory_mib");
+    }
     return rc;
 }
 
@@ -272,9 +294,15 @@ static int apply_account(const struct context *c, const char *value, struct err 
 
 static int apply_chdir(const struct context *c, const char *value, struct err *e)
 {
-    if (value[0] != '/')
-        return err_set(e, ERR_INVALID, "expected an absolute path, found %s", SHOWN(value));
-    json_object_set_new(c->spec, "cwd", json_text(value));
+    char here[PATH_MAX];
+    if (!value[0])
+        return err_set(e, ERR_INVALID, "expected a directory, found nothing");
+    if (value[0] != '/' && !getcwd(here, sizeof(here)))
+        return err_set(e, ERR_INVALID,
+            "the current directory cannot be named: expected an absolute path, found %s", SHOWN(value));
+    char *path = value[0] == '/' ? mem_strdup(value) : mem_printf("%s/%s", here, value);
+    json_object_set_new(c->spec, "cwd", json_text(path));
+    free(path);
     return 0;
 }
 
@@ -347,7 +375,9 @@ static const struct flag flags[] = {
     {{"gpus", 'G', "N", "GPUs (default 0)"}, apply_gpus},
     {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gres},
     {{"gpus-per-node", 0, "N", "the same"}, apply_gpus},
+    {{"gpus-per-task", 0, "N", "the same"}, apply_gpus},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
+    {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00"}, apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
     {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"},
@@ -372,7 +402,7 @@ static const struct flag flags[] = {
     {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"open-mode", 0, "MODE", "accepted for Slurm's scripts; no effect"}, apply_nothing},
-    {{"parsable", 0, NULL, "accepted for Slurm's scripts; no effect"}, apply_nothing},
+    {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
     {{"qos", 'q', "NAME", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"nice", 0, "N", "accepted for Slurm's scripts; no effect"}, apply_told},
 };
@@ -402,6 +432,25 @@ bool directives_takes_value(const char *name)
     return f && f->shown.value;
 }
 
+/* What sbatch has and would be missed: a name that is near to one of these is another thing altogether. */
+static bool is_slurms(const char *name)
+{
+    static const char *const names[] = {"array", "a", "begin", "b", "clusters", "M", "constraint", "C",
+        "cores-per-socket", "cpus-per-gpu", "deadline", "delay-boot", "dependency", "d", "distribution", "m",
+        "exclude", "x", "exclusive", "export-file", "extra-node-info", "B", "get-user-env", "gpu-bind",
+        "gpu-freq", "gpus-per-socket", "hint", "hold", "H", "input", "i", "kill-on-invalid-dep", "licenses",
+        "L", "mem-bind", "mem-per-gpu", "mincpus", "no-kill", "k", "no-requeue", "nodefile", "F", "nodelist",
+        "w", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-socket", "overcommit", "O", "oversubscribe",
+        "s", "prefer", "priority", "profile", "propagate", "quiet", "Q", "reboot", "reservation",
+        "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec", "threads-per-core",
+        "time-min", "tmp", "use-min-nodes", "verbose", "v", "wait", "W", "wait-all-nodes", "wckey", "wrap",
+        NULL};
+    size_t i = 0;
+    while (names[i] && !str_eq(names[i], name))
+        i++;
+    return names[i];
+}
+
 static int refuse_unknown(const struct context *c, const char *name, struct err *e)
 {
     const char *names[N_FLAGS + 1];
@@ -410,9 +459,13 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
     names[N_FLAGS] = NULL;
     const char *near = str_nearest(name, names);
     char flag[80];
-    snprintf(flag, sizeof(flag), "--%s", name);
-    return err_set(e, ERR_INVALID, "%s: %s is not supported%s%s%s", c->where, SHOWN(flag),
-        near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+    snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
+    if (is_slurms(name))
+        return err_set(e, ERR_INVALID, "%s: %s is not supported: take it out if the job is right without it",
+            c->where, SHOWN(flag));
+    return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag),
+        near ? "; did you mean --" : " (belay submit --help lists the flags)", near ? near : "",
+        near ? "?" : "");
 }
 
 static int apply(const struct context *c, const char *name, const char *value, struct err *e)
@@ -436,6 +489,20 @@ int directives_apply_flag(const char *where, const char *name, const char *value
     struct context c = {
         .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     return apply(&c, name, value, e);
+}
+
+int directives_finish(json_t *spec, struct err *e)
+{
+    const json_t *per_cpu = json_object_get(spec, MIB_PER_CPU), *cpus = json_object_get(spec, "cpus");
+    if (!per_cpu)
+        return 0;
+    int64_t mib = json_integer_value(per_cpu) * (cpus ? json_integer_value(cpus) : 1);
+    if (mib > MIB_MAX)
+        return err_set(e, ERR_INVALID, "--mem-per-cpu: %lld MiB for all CPUs are more than the %lld allowed",
+            (long long)mib, MIB_MAX);
+    json_object_set_new(spec, "memory_mib", json_integer(mib));
+    json_object_del(spec, MIB_PER_CPU);
+    return 0;
 }
 
 /* ---- lines ---- */
@@ -510,7 +577,7 @@ static bool is_command(const char *line, size_t len)
     size_t i = 0;
     while (i < len && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r'))
         i++;
-    return i < len && line[0] != '#';
+    return i < len && line[i] != '#';
 }
 
 int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,

@@ -27,6 +27,10 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
     directive_warn_fn warn, void *warn_ctx, struct err *e);
 
+/* When all directives and flags have been applied, once: works out what hangs on several of them (memory for each
+ * CPU). ERR_INVALID. */
+int directives_finish(json_t *spec, struct err *e);
+
 /* True when the flag takes a value; NULL-safe; unknown flags: false. */
 bool directives_takes_value(const char *name);
 

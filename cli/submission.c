@@ -32,6 +32,7 @@ void submission_deinit(struct submission *s)
 int submission_add_flag(struct submission *s, int val, const char *arg)
 {
     const struct directive_flag *f = directives_flag((size_t)(val - CLI_JOB_FLAG));
+    s->parsable = s->parsable || str_eq(f->name, "parsable");
     json_array_append_new(s->flags, json_pack("[s,o]", f->name, json_text(arg)));
     return 0;
 }
@@ -50,6 +51,12 @@ static int apply_flags(struct submission *s, struct err *e)
     return 0;
 }
 
+static bool first_line_has_cr(const char *script, size_t n)
+{
+    const char *newline = memchr(script, '\n', n);
+    return newline && newline > script && newline[-1] == '\r';
+}
+
 int submission_build(struct submission *s, const char *file, const char *script, size_t n,
     const char *name_hint, const char **args, int n_args, struct err *e)
 {
@@ -60,6 +67,12 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (n < 2 || memcmp(script, "#!", 2) != 0)
         return err_set(e, ERR_INVALID,
             "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
+    if (first_line_has_cr(script, n))
+        return err_set(e, ERR_INVALID,
+            "%s:1: the lines end as in DOS, so that its interpreter would not be found: sed -i 's/\\r$//' "
+            "FILE mends "
+            "them",
+            file);
     if (!getcwd(cwd, sizeof(cwd)))
         return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
     json_object_set_new(s->spec, "script", json_textn(script, n));
@@ -70,7 +83,9 @@ int submission_build(struct submission *s, const char *file, const char *script,
         json_array_append_new(list, json_text(args[i]));
     json_object_set_new(s->spec, "args", list);
     int rc = directives_apply_script(file, script, n, s->spec, on_warning, NULL, e);
-    return rc == 0 ? apply_flags(s, e) : rc;
+    if (rc == 0)
+        rc = apply_flags(s, e);
+    return rc == 0 ? directives_finish(s->spec, e) : rc;
 }
 
 static int wait_for(struct submission *s, struct client *c, int64_t id)
@@ -116,7 +131,7 @@ int submission_send(struct submission *s)
     if (s->json)
         cli_print_json(reply);
     else if (!s->follow)
-        printf("Submitted batch job %lld\n", (long long)id);
+        printf(s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
     warn_if_impossible(c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;

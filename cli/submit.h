@@ -11,7 +11,7 @@ struct submission {
     json_t *spec;  /* as docs/api.md; owned */
     json_t *flags; /* array of [name, value or null] from the command line, applied after the script's own;
                       owned */
-    bool wait, follow, json;
+    bool wait, follow, json, parsable;
 };
 
 void submission_init(struct submission *s);

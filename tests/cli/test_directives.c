@@ -13,9 +13,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct result {
     int rc;
@@ -38,6 +40,8 @@ static struct result apply_bytes(const char *script, size_t n)
     char *exact = malloc(n ? n : 1);
     memcpy(exact, script, n);
     r.rc = directives_apply_script("train.sh", exact, n, spec, on_warning, &r.warnings, &r.e);
+    if (r.rc == 0)
+        r.rc = directives_finish(spec, &r.e);
     r.spec = json_dump_text(spec);
     json_decref(spec);
     free(exact);
@@ -101,6 +105,8 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --label team=nlp --label a=b=c\n", "{\"labels\":{\"team\":\"nlp\",\"a\":\"b=c\"}}");
     check_spec("#BELAY --account nlp\n", "{\"labels\":{\"account\":\"nlp\"}}");
     check_spec("#BELAY --chdir /data\n", "{\"cwd\":\"/data\"}");
+    check_spec("#SBATCH --gpus-per-task=2\n", "{\"gpus\":2}");
+    check_spec("#SBATCH --nodes=1-1\n", "{}");
     check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{}");
     check_spec("#BELAY --requeue --parsable --open-mode append --comment 'to be kept'\n", "{}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
@@ -119,6 +125,31 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=gpu:2,tmp:1\n", "train.sh:1: --gres");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
     check_refused("#SBATCH --gpus 65\n", "0 .. 64");
+}
+
+static void memory_for_each_cpu_is_multiplied_when_all_is_read(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH --mem-per-cpu=2G\n", "{\"memory_mib\":2048}");
+    check_spec("#SBATCH --mem-per-cpu=2G\n#SBATCH -c 4\n", "{\"cpus\":4,\"memory_mib\":8192}");
+    check_spec("#SBATCH --mem-per-cpu=2G --mem=1G\n", "{\"memory_mib\":1024}");
+    check_spec("#SBATCH --mem=1G --mem-per-cpu=2G\n", "{\"memory_mib\":2048}");
+    check_refused("#SBATCH --mem-per-cpu=some\n", "train.sh:1: --mem-per-cpu: expected a memory size");
+    check_refused("#SBATCH --mem-per-cpu=1024T -c 2\n", "--mem-per-cpu: 2147483648 MiB");
+    check_refused("#SBATCH --mem-per-cpu=2000T\n", "train.sh:1: --mem-per-cpu: ");
+}
+
+static void a_relative_directory_counts_from_the_current_one(void **state)
+{
+    char here[PATH_MAX];
+    struct result r = apply_bytes("#SBATCH -D sub/dir\n", strlen("#SBATCH -D sub/dir\n"));
+    (void)state;
+    assert_int_equal(r.rc, 0);
+    assert_non_null(getcwd(here, sizeof(here)));
+    char *expected = mem_printf("{\"cwd\":\"%s/sub/dir\"}", here);
+    assert_string_equal(r.spec, expected);
+    free(expected);
+    result_deinit(&r);
 }
 
 static void a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours(void **state)
@@ -205,7 +236,8 @@ static void directives_end_at_the_first_command(void **state)
 {
     (void)state;
     check_spec("#!/bin/sh\n# a remark\n\n  \t\n#BELAY -c 2\n\nset -e\n#BELAY -c 4\n", "{\"cpus\":2}");
-    check_spec("#!/bin/sh\n  # indented: the first command to Slurm and to us\n#BELAY -c 4\n", "{}");
+    check_spec("#!/bin/sh\n  # an indented remark is no command\n\t#\n#BELAY -c 4\n", "{\"cpus\":4}");
+    check_spec("#!/bin/sh\n  set -e # a command\n#BELAY -c 4\n", "{}");
     check_spec("##BELAY -c 4\n# SBATCH -c 5\n#sbatch -c 6\n", "{}");
     check_spec("", "{}");
     check_spec("   ", "{}");
@@ -218,7 +250,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
         "#!/bin/sh\n\n#BELAY train\n", "train.sh:3: expected flags like --time 2h, found \"train\"");
     check_refused("#BELAY --requeue now\n", "found \"now\"");
     check_refused("#BELAY -\n", "found \"-\"");
-    check_refused("#BELAY --\n", "\"--\" is not supported");
+    check_refused("#BELAY --\n", "\"--\" is not known");
     check_refused("#BELAY --job-name\n", "train.sh:1: --job-name needs a value (NAME)");
     check_refused("#BELAY -J\n", "--job-name needs a value");
     check_refused("#BELAY --requeue=1\n", "--requeue takes no value, found \"1\"");
@@ -236,7 +268,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --retries -1\n", "--retries");
     check_refused("#BELAY --label nlp\n", "expected NAME=VALUE, found \"nlp\"");
     check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
-    check_refused("#BELAY --chdir data\n", "expected an absolute path, found \"data\"");
+    check_refused("#BELAY --chdir=\n", "expected a directory");
     check_refused("#BELAY --pool a/b\n", "is not a pool's name");
     check_refused("#SBATCH --nodes=2\n", "--nodes: jobs of more than one node or task are not supported");
     check_refused("#SBATCH -n 4\n", "--ntasks");
@@ -250,8 +282,10 @@ static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_nam
     (void)state;
     check_refused("#SBATCH --dependency=afterok:1\n", "train.sh:1: \"--dependency\" is not supported");
     check_refused("#SBATCH --array=0-9\n", "\"--array\" is not supported");
-    check_refused("#SBATCH -a 0-9\n", "\"--a\" is not supported");
-    check_refused("#SBATCH --no-requeue\n", "did you mean --requeue?");
+    check_refused("#SBATCH -a 0-9\n", "\"-a\" is not supported");
+    check_refused("#SBATCH --no-requeue\n", "is not supported: take it out if the job is right without it");
+    check_refused("#SBATCH --nodelist=a\n", "is not supported: take it out");
+    check_refused("#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
     check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");
     check_refused("#BELAY --Time 2h\n", "did you mean --time?");
     check_refused("#BELAY --a\x1b[31mb 1\n", "--a?[31mb"); /* nothing of it reaches the terminal */
@@ -326,6 +360,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flag_sets_what_it_says),
         cmocka_unit_test(gpus_are_read_as_slurm_writes_them),
+        cmocka_unit_test(memory_for_each_cpu_is_multiplied_when_all_is_read),
+        cmocka_unit_test(a_relative_directory_counts_from_the_current_one),
         cmocka_unit_test(a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours),
         cmocka_unit_test(signals_have_names_and_numbers),
         cmocka_unit_test(only_named_variables_travel),

@@ -145,6 +145,9 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", "-J", "from-flag", script, env={"HERE": "there"})
         self.assertEqual(self.json("show", str(job))["job"]["name"], "from-flag")
 
+    def test_parsable_prints_the_number_alone(self):
+        self.assertRegex(self.ok("submit", "--parsable", self.h.script("true\n")), r"\A\d+\n\Z")
+
     def test_a_script_comes_on_standard_input(self):
         job = self.submit("--wait", text="#!/bin/sh\necho stdin\n")
         self.assertEqual(self.ok("logs", str(job)), "stdin\n")
@@ -268,7 +271,8 @@ class Local(unittest.TestCase):
     def test_scripts_that_are_none_are_refused(self):
         for name, content, text in (("a", "echo\n", "a:1: a job script begins with #!"), ("b", "", "#!"),
                                     ("c", "#!/bin/sh\n\0", "UTF-8 text"), ("d", "#!/bin/sh\n\xff", "UTF-8 text"),
-                                    ("e", "#!/bin/sh\n#BELAY --tme 2h\n", "e:2: \"--tme\" is not supported; did you mean --time?"),
+                                    ("e", "#!/bin/sh\n#BELAY --tme 2h\n", "e:2: \"--tme\" is not known; did you mean --time?"),
+                                    ("g", "#!/bin/sh\r\necho\r\n", "g:1: the lines end as in DOS"),
                                     ("f", "#!/bin/sh\n#" + "x" * (1 << 20), "")):
             path = os.path.join(self.h.dir, name)
             with open(path, "w", encoding="latin-1") as f:
@@ -363,6 +367,17 @@ class DownAndUp(unittest.TestCase):
                 self.assertIn("no belayd answers at " + path, h.belay("list").stderr)
             self.assertEqual(h.belay("up").returncode, 0)  # and without FILE it is back in its home
             self.assertTrue(os.path.exists(os.path.join(h.home, "belayd.sock")))
+
+    def test_programs_are_found_where_they_are_installed(self):
+        with Home() as h:  # belayd is in sbin, which is not on the PATH of Debian's users
+            for place in ("cli/belay:bin", "agent/belay-agent:bin", "scheduler/belayd:sbin"):
+                program, folder = place.split(":")
+                os.makedirs(os.path.join(h.dir, folder), exist_ok=True)
+                shutil.copy(os.path.join(BUILD, program), os.path.join(h.dir, folder))
+            done = subprocess.run([os.path.join(h.dir, "bin/belay"), "up"], env={**h.env, "PATH": "/usr/bin:/bin"}, text=True,
+                                  capture_output=True, timeout=WAIT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(h.belay("run", "echo", "installed").stdout, "installed\n")
 
     def test_a_job_survives_down_and_up_and_numbers_go_on(self):
         with Home() as h:
