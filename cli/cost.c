@@ -13,6 +13,7 @@ enum { VAL_BY = 1, VAL_USER, VAL_FROM, VAL_TO };
 
 struct query {
     struct buf path;
+    bool jobs_add_up;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -30,6 +31,7 @@ static int on_option(void *ctx, int val, const char *arg)
             cli_error("--by: expected job, user, pool, kind or day, found \"%s\"", arg);
             return CLI_USAGE;
         }
+        q->jobs_add_up = str_eq(arg, "job") || str_eq(arg, "user");
     } else if (val != VAL_USER && time_parse_iso(arg, &w, &e) != 0) {
         cli_error("--%s: %s", names[val - 1], e.text);
         return CLI_USAGE;
@@ -39,13 +41,17 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
+/* jobs < 0: not known. */
 static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uusd, int64_t on_demand,
     int64_t useful, int64_t total)
 {
     char a[32], b[32], c[32];
     table_row(t);
     table_cell(t, "%s", key);
-    table_cell(t, "%lld", (long long)jobs);
+    if (jobs >= 0)
+        table_cell(t, "%lld", (long long)jobs);
+    else
+        table_cell(t, "-");
     table_cell(t, "%s", cli_usd(uusd, a, sizeof(a)));
     table_cell(t, "%s", cli_usd(on_demand, b, sizeof(b)));
     if (on_demand > 0)
@@ -59,7 +65,8 @@ static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uus
         table_cell(t, "-");
 }
 
-static void print_lines(const json_t *lines)
+/* A job is in one line of its own, and in one of its user; in several of the others, and counts once. */
+static void print_lines(const json_t *lines, bool jobs_add_up)
 {
     struct table *t = table_create();
     int64_t sum[5] = {0};
@@ -80,13 +87,13 @@ static void print_lines(const json_t *lines)
             sum[k] += v[k] = cli_int(l, keys[k], 0);
         add_line(t, cli_text(l, "key"), v[0], v[1], v[2], v[3], v[4]);
     }
-    add_line(t, "total", sum[0], sum[1], sum[2], sum[3], sum[4]);
+    add_line(t, "total", jobs_add_up ? sum[0] : -1, sum[1], sum[2], sum[3], sum[4]);
     table_print(t);
 }
 
 static int run(int argc, const char **argv)
 {
-    struct query q = {0};
+    struct query q = {.jobs_add_up = true};
     struct cli_args a;
     buf_adds(&q.path, "/api/v1/cost");
     int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
@@ -95,7 +102,7 @@ static int run(int argc, const char **argv)
         if (v && a.json)
             cli_print_json(v);
         else if (v)
-            print_lines(json_object_get(v, "lines"));
+            print_lines(json_object_get(v, "lines"), q.jobs_add_up);
         rc = v ? CLI_OK : CLI_FAILED;
         json_decref(v);
     }
