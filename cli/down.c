@@ -102,6 +102,11 @@ static int stop_all(struct down *d, struct err *e)
     bool up = local_pid(path, "belayd") != 0;
     int rc = 0;
     free(path);
+    if (!up && local_has_tasks(d->home))
+        return err_set(e, ERR_UNAVAILABLE,
+            "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing was "
+            "stopped: "
+            "start it with belay up, then belay down");
     if (up) {
         rc = client_create(&d->client, e);
         if (rc == 0)

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -101,6 +103,36 @@ static bool is_named(pid_t pid, const char *program)
     }
     const char *slash = strrchr(text, '/');
     return str_eq(slash ? slash + 1 : text, program);
+}
+
+/* argv[2] of "belay-agent supervise DIR NODE"; false: pid is something else, or gone. */
+static bool is_supervisor_below(const char *pid, const char *tasks)
+{
+    char *path = mem_printf("/proc/%s/cmdline", pid), text[PATH_MAX] = "";
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    const char *end = text + n, *word = text + strlen(text) + 1;
+    if (f)
+        fclose(f);
+    free(path);
+    if (word >= end || !str_eq(word, "supervise"))
+        return false;
+    word += strlen(word) + 1;
+    return word < end && str_starts(word, tasks);
+}
+
+bool local_has_tasks(const char *home)
+{
+    char *tasks = mem_printf("%s/agent/tasks/", home);
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    bool found = false;
+    while (proc && !found && (entry = readdir(proc)))
+        found = isdigit((unsigned char)entry->d_name[0]) && is_supervisor_below(entry->d_name, tasks);
+    if (proc)
+        closedir(proc);
+    free(tasks);
+    return found;
 }
 
 pid_t local_pid(const char *file, const char *program)

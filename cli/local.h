@@ -30,6 +30,9 @@ char *local_program(const char *name);
  */
 pid_t local_pid(const char *file, const char *program);
 
+/* True when a job of home's agent runs on this machine, whether or not the agent does: its supervisor outlives it. */
+bool local_has_tasks(const char *home);
+
 /* Starts argv as a daemon: own session, no terminal, output appended to log. *ret_pid is its pid. */
 int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct err *e);
 

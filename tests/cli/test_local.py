@@ -227,6 +227,14 @@ class Local(unittest.TestCase):
         for action in ("drain", "undrain"):
             self.assertEqual(self.json("nodes", action, str(node)), {"id": node})
 
+    def test_a_cost_total_counts_a_job_once(self):
+        self.submit("--wait", self.h.script("true\n"))
+        lines = {by: self.ok("cost", "--by", by).splitlines() for by in ("job", "user", "pool", "kind", "day")}
+        counts = {by: l[-1].split()[1] for by, l in lines.items()}
+        self.assertEqual((counts["kind"], counts["day"], counts["pool"]), ("-", "-", "-"))
+        self.assertEqual(counts["user"], counts["job"])
+        self.assertGreater(int(counts["job"]), 0)
+
     def test_tables_are_plain_on_a_pipe(self):
         self.submit("--wait", "-J", "n" * 60, self.h.script("true\n"))
         for arguments in (("list", "-a"), ("nodes",), ("pools",), ("offers",), ("cost",), ("token", "list"), ("version",)):
@@ -420,6 +428,23 @@ class DownAndUp(unittest.TestCase):
             err = waiter.communicate(timeout=WAIT_S)[1]
             self.assertEqual((waiter.returncode, err), (9, ""))
             self.assertEqual(json.loads(h.belay("show", "1", "--json").stdout)["job"]["attempts"], 1)
+
+    def test_down_does_not_leave_a_running_job_behind_in_silence(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.script("echo working\nexec sleep 1000\n")
+            self.assertEqual(h.belay("submit", job).stdout, "Submitted batch job 1\n")
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "working\n")
+            follower.kill()
+            follower.communicate()
+            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            done = h.belay("down")
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("start it with belay up, then belay down", done.stderr)
+            self.assertEqual(h.belay("up").returncode, 0)
+            self.assertEqual(h.belay("down").returncode, 0)
+            self.assertEqual(h.processes(), [])
 
     def test_a_lost_database_is_begun_anew(self):
         with Home() as h:
