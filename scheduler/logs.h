@@ -31,8 +31,8 @@ struct logs {
 };
 
 /* timers is borrowed. over runs from a timer, never inside a call. The object must not be moved. */
-int logs_open(struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx,
-    struct err *e);
+int logs_open(
+    struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx, struct err *e);
 void logs_close(struct logs *l); /* harmless when zeroed */
 
 /* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has

@@ -45,7 +45,8 @@ static int setup(void **state)
     *state = w;
     vtimers_init(&w->vt, 0);
     if (!mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
-        db_reader_of(w->db, &w->reader, &e) != 0 || logs_open(&w->logs, w->dir, &w->vt.timers, on_over, w, &e) != 0)
+        db_reader_of(w->db, &w->reader, &e) != 0 ||
+        logs_open(&w->logs, w->dir, &w->vt.timers, on_over, w, &e) != 0)
         return -1;
     return 0;
 }
