@@ -195,6 +195,16 @@ class Local(unittest.TestCase):
             self.assertNotEqual(waiter.returncode, 0)
         self.assertLess(time.monotonic() - begun, 25)  # none had to be killed, which is after 30 s
 
+    def test_a_command_is_wrapped_in_a_script(self):
+        done = self.h.belay("submit", "--wait", "--wrap", "echo \"a  b\" | tr a-z A-Z; exit 7")
+        job = int(re.fullmatch(r"Submitted batch job (\d+)\n", done.stdout).group(1))
+        self.assertEqual((done.returncode, done.stderr), (7, ""))
+        self.assertEqual(self.ok("logs", str(job)), "A  B\n")
+        shown = self.json("show", str(job))
+        self.assertEqual((shown["job"]["name"], shown["spec"]["script"]), ("wrap", "#!/bin/sh\necho \"a  b\" | tr a-z A-Z; exit 7\n"))
+        job = self.submit("-J", "mine", "-c", "1", "--wrap=true", "--wait")
+        self.assertEqual(self.json("show", str(job))["job"]["name"], "mine")
+
     def test_a_job_that_nothing_can_run_is_warned_of(self):
         done = self.h.belay("submit", "-c", "4096", self.h.script("true\n"))
         self.assertEqual(done.returncode, 0)
@@ -265,7 +275,8 @@ class Local(unittest.TestCase):
                                 (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
                                 (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
                                 (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
-                                (("submit", "-N", "2", script), "--nodes"), (("run",), "which command"),
+                                (("submit", "-N", "2", script), "--nodes"), (("submit", "--wrap", "true", script), "--wrap"),
+                                (("submit", "--wrap", " \n"), "expected a command"), (("submit", "--wrap"), "--wrap"), (("run",), "which command"),
                                 (("cost", "--by", "weather"), "--by"), (("cost", "--from", "now"), "--from"),
                                 (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),
                                 (("token", "create", "--ttl", "x"), "--ttl"), (("down", "--timeout", "x"), "--timeout"),
