@@ -90,18 +90,51 @@ static int poll_timeout(const struct vigil *v)
 
 /* ---- commands ---- */
 
+static int parse_terminate(const char *numbers, struct vigil_command *c, struct err *e)
+{
+    char delay[24];
+    size_t n = strcspn(numbers, " ");
+    if (n >= sizeof(delay) || numbers[n] != ' ')
+        return err_set(e, ERR_INVALID, "expected terminate DELAY GRACE");
+    memcpy(delay, numbers, n);
+    delay[n] = '\0';
+    int rc = str_to_i64(delay, 0, VIGIL_TIME_MAX_MS, "delay", &c->delay_ms, e);
+    return rc ? rc : str_to_i64(numbers + n + 1, 0, VIGIL_TIME_MAX_MS, "grace", &c->grace_ms, e);
+}
+
+int vigil_parse(const char *line, struct vigil_command *ret_command, struct err *e)
+{
+    struct vigil_command c = {.what = VIGIL_KILL};
+    char shown[STR_SHOW_MAX];
+    int rc = 0;
+    if (str_starts(line, "signal ")) {
+        c.what = VIGIL_SIGNAL;
+        rc = str_to_i64(line + strlen("signal "), 1, 64, "signal", &c.signal, e);
+    } else if (str_starts(line, "terminate ")) {
+        c.what = VIGIL_TERMINATE;
+        rc = parse_terminate(line + strlen("terminate "), &c, e);
+    } else if (!str_eq(line, "kill")) {
+        rc = err_set(e, ERR_INVALID, "expected signal, terminate or kill, found %s", str_show(line, shown));
+    }
+    if (!rc)
+        *ret_command = c;
+    return rc;
+}
+
 static void obey(struct vigil *v, int fd, const char *line)
 {
-    long long a, b;
+    struct vigil_command c;
+    struct err e;
     char answer[32] = "ok\n";
-    if (sscanf(line, "signal %lld", &a) == 1 && a >= 1 && a <= 64)
-        snprintf(answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(v->group, (int)a));
-    else if (sscanf(line, "terminate %lld %lld", &a, &b) == 2 && a >= 0 && b >= 0)
-        stop(v, EXIT_STOPPED, "", a, b);
-    else if (strcmp(line, "kill") == 0)
-        stop(v, EXIT_STOPPED, "", 0, 0);
-    else
+    if (vigil_parse(line, &c, &e)) {
+        log_warn("a command was not understood", log_err(&e));
         snprintf(answer, sizeof(answer), "unknown\n");
+    } else if (c.what == VIGIL_SIGNAL) {
+        snprintf(
+            answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(v->group, (int)c.signal));
+    } else {
+        stop(v, EXIT_STOPPED, "", c.delay_ms, c.grace_ms);
+    }
     if (send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         log_debug("an answer did not reach the agent");
 }

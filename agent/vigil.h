@@ -12,6 +12,17 @@
 
 #define VIGIL_CONNECTIONS 4
 #define VIGIL_LINE_BYTES 128
+#define VIGIL_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
+
+struct vigil_command {
+    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL } what;
+    int64_t signal;             /* SIGNAL: 1 .. 64 */
+    int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. VIGIL_TIME_MAX_MS */
+};
+
+/* Pure: one line of ctl.sock, without its end. ERR_INVALID: it is none. (A task of the agent's own user can
+ * reach the socket.) */
+int vigil_parse(const char *line, struct vigil_command *ret_command, struct err *e);
 
 struct vigil_connection {
     int fd; /* -1: free */

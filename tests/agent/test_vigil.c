@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands that a supervisor takes.
+ */
+#include "agent/vigil.h"
+
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static void the_agents_commands_are_read(void **state)
+{
+    struct vigil_command c;
+    struct err e;
+    (void)state;
+    assert_int_equal(vigil_parse("signal 10", &c, &e), 0);
+    assert_int_equal(c.what, VIGIL_SIGNAL);
+    assert_int_equal(c.signal, 10);
+    assert_int_equal(vigil_parse("terminate 200 30000", &c, &e), 0);
+    assert_int_equal(c.what, VIGIL_TERMINATE);
+    assert_int_equal(c.delay_ms, 200);
+    assert_int_equal(c.grace_ms, 30000);
+    assert_int_equal(vigil_parse("kill", &c, &e), 0);
+    assert_int_equal(c.what, VIGIL_KILL);
+    assert_int_equal(c.delay_ms, 0);
+    assert_int_equal(c.grace_ms, 0);
+}
+
+/* A sum of such times and the clock's must not overflow. */
+static void what_is_malformed_or_out_of_range_is_refused(void **state)
+{
+    static const char *const bad[] = {"", "kill ", "killall", "signal", "signal ", "signal 0", "signal 65",
+        "signal 1x", "signal -1", "terminate", "terminate 1", "terminate 1 ", "terminate  1 2",
+        "terminate 1 2 3", "terminate -1 0", "terminate 0 9223372036854775807",
+        "terminate 9223372036854775807 0", "terminate 99999999999999999999999999 0", "reboot"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct vigil_command c;
+        struct err e = {0};
+        int rc = vigil_parse(bad[i], &c, &e);
+        if (rc != ERR_INVALID || e.kind != ERR_INVALID || !e.text[0])
+            fail_msg("taken, or refused as %d: \"%s\"", rc, bad[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_agents_commands_are_read),
+        cmocka_unit_test(what_is_malformed_or_out_of_range_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
