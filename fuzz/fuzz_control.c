@@ -1,18 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program writes into its control directory: commits and progress.
+ * What a program writes into its control directory: the numbers of commits and progress, and names. Lines up
+ * to the first empty one are files to be there, the rest is what is in each. Every commit is answered once.
  */
 #include "agent/control.h"
-
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "fuzz/check.h"
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FILES_MAX 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_numbers(int rc, const struct control_numbers *n, const struct err *e)
+{
+    if (rc == 0)
+        assert((n->done >= 0 || n->done == CONTROL_NONE) && (n->total >= 0 || n->total == CONTROL_NONE));
+    else
+        check_error(rc, e);
+}
+
+static void parse(const char *text, size_t n, const char *first_key)
+{
+    struct control_numbers numbers;
+    struct err e = {0};
+    int rc = control_parse_numbers(text, n, first_key, &numbers, &e);
+    check_numbers(rc, &numbers, &e);
+}
+
+static int make_file(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return 0; /* it cannot be a name */
+    struct err e;
+    int rc = fs_write_all(fd, text, strlen(text), &e);
+    assert(rc == 0);
+    (void)rc;
+    close(fd);
+    return 1;
+}
+
+static int make_files(int dir, char *text)
+{
+    char *rest = text, *names[FILES_MAX];
+    size_t n = 0;
+    int made = 0;
+    for (char *line; n < FILES_MAX && (line = strsep(&rest, "\n")) && line[0]; n++)
+        names[n] = line;
+    for (size_t i = 0; i < n; i++)
+        if (!strchr(names[i], '/'))
+            made += make_file(dir, names[i], rest ? rest : "");
+    return made;
+}
+
+static bool is_there(int dir, const char *what, int64_t k)
+{
+    char name[40];
+    snprintf(name, sizeof(name), "%s.%lld", what, (long long)k);
+    return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void answer_all(int dir, int n_files)
+{
+    struct control_numbers numbers;
+    struct err e = {0};
+    int64_t k, last = 0;
+    for (; control_next_commit(dir, &k); n_files--) {
+        assert(k > last && n_files > 0 && is_there(dir, "commit", k) && !is_there(dir, "result", k));
+        int rc = control_read_commit(dir, k, &numbers, &e);
+        check_numbers(rc, &numbers, &e);
+        control_answer(dir, k, &(struct control_answer){.attempt = 1, .sequence = k});
+        assert(!is_there(dir, "commit", k) && is_there(dir, "result", k));
+        last = k;
+    }
+    int rc = control_read_progress(dir, &numbers, &e);
+    if (rc != ERR_NOT_FOUND)
+        check_numbers(rc, &numbers, &e);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct control_numbers n;
+    char path[] = "/tmp/belay-fuzz-control-XXXXXX", *text = mem_strndup((const char *)data, size);
     struct err e;
-    control_parse_numbers((const char *)data, size, "progress", &n, &e);
-    control_parse_numbers((const char *)data, size, "done", &n, &e);
+    log_set_level(LOG_ERROR);
+    parse((const char *)data, size, "progress");
+    parse((const char *)data, size, "done");
+    int dir = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    assert(dir >= 0);
+    answer_all(dir, make_files(dir, text));
+    close(dir);
+    fs_remove_tree(path, &e);
+    free(text);
     return 0;
 }
