@@ -2,6 +2,7 @@
  *
  * belayd's configuration: one that keeps its limits, or an error with file and line, and nothing else.
  */
+#include "base/buf.h"
 #include "fuzz/check.h"
 #include "scheduler/config.h"
 #include <stdint.h>
@@ -25,6 +26,10 @@ static void check_pool(const struct config_pool *p)
 static void check_config(const struct config *c)
 {
     assert(str_is_name(c->cluster, CORE_NAME_MAX - 1));
+    struct buf store = {0};
+    struct err e;
+    assert(str_url_decode(&store, c->store, strlen(c->store), false, &e) == 0);
+    buf_deinit(&store);
     assert(c->state_dir[0] == '/' && c->socket[0] == '/' && str_starts(c->store, "file:///"));
     assert(c->listen_host[0] && c->listen_port >= 0 && c->listen_port <= 65535);
     assert(!c->server_url[0] || str_starts(c->server_url, "https://"));
@@ -41,7 +46,7 @@ static void check_config(const struct config *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const dirs[] = {NULL, "/srv/belay"};
+    static const char *const dirs[] = {NULL, "/srv/50%"};
     for (size_t i = 0; i < 2; i++) {
         struct config c;
         struct err e = {0};

@@ -317,6 +317,28 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
     free(own);
 }
 
+/* What no agent could open is refused here. */
+static void check_store(struct yaml_reader *r, const char *url)
+{
+    struct buf path = {0};
+    struct err e;
+    if (r->rc == 0 && url && str_url_decode(&path, url, strlen(url), false, &e) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "store"), "%s; in a URL a percent sign is written as %%25", e.text);
+    buf_deinit(&path);
+}
+
+/* The path as it stands in a file:// URL, where '%' begins an escape. */
+static char *path_of_url(const char *path)
+{
+    struct buf out = {0};
+    for (; *path; path++)
+        if (*path == '%')
+            buf_adds(&out, "%25");
+        else
+            buf_addc(&out, *path);
+    return buf_take(&out);
+}
+
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
@@ -333,7 +355,10 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     if (socket && socket[0] != '/')
         yaml_reader_fail(r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
     copy_place(r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
-    copy_place(r, "store", store, "file://", c->state_dir, "/store", c->store, sizeof(c->store));
+    check_store(r, store);
+    char *state_in_url = path_of_url(c->state_dir);
+    copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
+    free(state_in_url);
 }
 
 static void read_cluster(struct yaml_reader *r, struct config *c)

@@ -182,6 +182,10 @@ static void the_state_directory_of_the_command_line_wins(void **state)
     assert_string_equal(c.socket, "/home/ann/b/belayd.sock");
     assert_string_equal(c.store, "file:///home/ann/b/store");
     config_deinit(&c);
+    assert_int_equal(config_parse("f", "", 0, "/srv/50%/a b", &c, &e), 0);
+    assert_string_equal(c.socket, "/srv/50%/a b/belayd.sock");
+    assert_string_equal(c.store, "file:///srv/50%25/a b/store"); /* a URL */
+    config_deinit(&c);
     assert_int_equal(config_parse("f", "", 0, "not/absolute", &c, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "absolute path"));
 }
@@ -248,6 +252,8 @@ static const struct refused {
     {"server: 'https://a\"b'\n", {"server:"}},
     {"store: s3://bucket\n", {"store:", "file:///", "s3://bucket"}},
     {"store: file://relative\n", {"store:"}},
+    {"store: file:///srv/50%/store\n", {"lab.yaml:1: store:", "%25"}},
+    {"store: file:///srv/%00\n", {"lab.yaml:1: store:"}},
     {"state: relative\n", {"state:", "absolute", "relative"}},
     {"socket: relative\n", {"socket:", "absolute"}},
     {"state: \"a\\e[2J\"\n", {"state:", "found \"a?[2J\""}},
