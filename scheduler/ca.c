@@ -17,9 +17,9 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CA_DAYS 3650
-#define SERVER_DAYS 397
 #define PEM_MAX 65536
 #define BACKDATE_S 300 /* clocks of nodes may be behind */
 
@@ -27,6 +27,7 @@ struct ca {
     X509 *cert;
     EVP_PKEY *key;
     char *pem;
+    struct wall ends_at;
     const struct clock *clock;
 };
 
@@ -200,6 +201,11 @@ int ca_open(
     c->clock = clock;
     int rc =
         fs_exists(cert_path) ? load(c, cert_path, key_path, e) : make(c, cert_path, key_path, cluster, e);
+    struct tm end;
+    if (rc == 0 && ASN1_TIME_to_tm(X509_get0_notAfter(c->cert), &end) == 1)
+        c->ends_at.ms = SECONDS_MS((int64_t)timegm(&end));
+    else if (rc == 0)
+        rc = fail(e, ERR_CORRUPT, "the end of the cluster's certificate cannot be read");
     free(cert_path);
     free(key_path);
     if (rc != 0)
@@ -217,6 +223,11 @@ void ca_close(struct ca *c)
     EVP_PKEY_free(c->key);
     free(c->pem);
     free(c);
+}
+
+struct wall ca_ends_at(const struct ca *c)
+{
+    return c->ends_at;
 }
 
 const char *ca_pem(const struct ca *c)
@@ -250,7 +261,7 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     int rc = 0;
     if (!key)
         return fail(e, ERR_INTERNAL, "cannot make the server's key");
-    X509 *cert = new_cert("belayd", key, clock_wall(c->clock), SECONDS_MS(SERVER_DAYS * 86400LL));
+    X509 *cert = new_cert("belayd", key, clock_wall(c->clock), c->ends_at.ms - clock_wall(c->clock).ms);
     add_san(&san, "localhost");
     add_san(&san, "127.0.0.1");
     add_san(&san, "::1");

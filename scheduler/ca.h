@@ -17,10 +17,13 @@ int ca_open(
     const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e);
 void ca_close(struct ca *c); /* NULL is fine */
 
-const char *ca_pem(const struct ca *c); /* the CA's certificate; borrowed */
+const char *ca_pem(const struct ca *c);     /* the CA's certificate; borrowed */
+struct wall ca_ends_at(const struct ca *c); /* after that nothing that it signed is good */
 
 /* A fresh key and certificate for the server, for these host names and addresses (always also localhost,
- * 127.0.0.1 and ::1), valid 397 days. Both texts are the caller's. */
+ * 127.0.0.1 and ::1). Valid for as long as the CA is: belayd makes one at each start and keeps the key in memory,
+ * and one that ended sooner would cut all agents off from a belayd that has just run on. Both texts are the
+ * caller's. */
 int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
     char **ret_key_pem, struct err *e);
 

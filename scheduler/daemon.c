@@ -28,6 +28,8 @@
 #define CONNECTIONS_MAX 15000
 #define BUFFERED_MAX ((size_t)512 << 20) /* bodies that are coming in, of one listener */
 #define IDLE_MS 60000
+#define CA_LOOK_MS SECONDS_MS(86400)
+#define CA_WARN_MS (180 * CA_LOOK_MS)
 #define URL_MAX 256
 
 struct daemon {
@@ -47,6 +49,7 @@ struct daemon {
     struct provision *provision;
     struct logs logs;
     struct ca *ca;
+    struct timer ca_look;
     struct api *api;
     struct http_server *unix_server, *tls_server;
     struct cloud_driver *drivers[CONFIG_POOLS_MAX];
@@ -131,6 +134,22 @@ static int open_state(struct daemon *d, struct err *e)
     free(path);
     free(logs);
     return rc;
+}
+
+/* The CA's end is everybody's, and nothing moves it: it has to be told of in time. */
+static void on_ca_look(struct timer *t, void *ctx)
+{
+    struct daemon *d = ctx;
+    int64_t left_ms = ca_ends_at(d->ca).ms - clock_wall(&clock_system).ms;
+    timer_start(d->timers, t, CA_LOOK_MS);
+    if (left_ms > CA_WARN_MS)
+        return;
+    log_warn(left_ms > 0
+                 ? "the cluster's certificate authority ends soon, and with it every connection of an agent: "
+                   "make a new one (belayd(8), ca.pem)"
+                 : "the cluster's certificate authority has ended and no agent can connect: make a new one "
+                   "(belayd(8), ca.pem)",
+        log_i("days_left", left_ms / CA_LOOK_MS));
 }
 
 static int load_model(struct daemon *d, struct err *e)
@@ -455,6 +474,8 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
         goto fail;
     post_pools(d);
     provision_start(d->provision);
+    timer_init(&d->ca_look, on_ca_look, d);
+    on_ca_look(&d->ca_look, d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
         log_s("state", config->state_dir), log_s("version", BELAY_VERSION));
     *ret_daemon = d;
@@ -503,6 +524,7 @@ void daemon_destroy(struct daemon *d)
     db_reader_close(d->reader);
     planner_destroy(d->planner);
     model_destroy(d->model);
+    timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);

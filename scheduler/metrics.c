@@ -53,6 +53,9 @@ void api_metrics(struct request *q)
     add_model(&out, tick_model(q->api->o.tick));
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);
+    metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
+        "When the cluster's certificate authority ends, and every certificate with it.",
+        (double)(ca_ends_at(q->api->o.ca).ms / 1000));
     metric(&out, "belay_api_requests_total", "counter", "Requests to the API.", (double)q->api->n_requests);
     metric(&out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
         (double)q->api->n_refused);

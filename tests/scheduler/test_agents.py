@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agents' side of the API, as an agent that is wrong, late, lying or not one would use it."""
 
+import contextlib
 import json
+import os
+import shutil
+import ssl
 import time
 import unittest
 
@@ -211,6 +215,43 @@ class Agents(unittest.TestCase):
         self.assertEqual(put(8, b"end\n")[1], {"size": 12})
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"end\n", "1"))
+
+
+class EndingAuthority(unittest.TestCase):
+    """The cluster's CA is near its end, or past it."""
+
+    def make_ca(self, d, days):
+        os.makedirs(d.state, 0o700)
+        key = Keys(d).key()
+        shutil.copy(key, d.state + "/ca.key")
+        now = time.time()
+        Keys(d).run("req", "-new", "-x509", "-key", key, "-subj", "/CN=belay cluster lab", "-days", str(days), "-sha256",
+                    "-addext", "basicConstraints=critical,CA:TRUE,pathlen:0", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+                    "-out", d.state + "/ca.pem")
+        return now + days * DAY_S
+
+    def server_cert_ends(self, d):
+        c = d.connect(tls=True)
+        c.connect()
+        with contextlib.closing(c):
+            return ssl.cert_time_to_seconds(c.sock.getpeercert()["notAfter"])
+
+    def test_it_is_told_in_the_log_and_the_metrics_and_nothing_ends_before_it(self):
+        for days, warned in ((2, True), (179, True), (182, False)):
+            d = Belayd()
+            end = self.make_ca(d, days)
+            with self.subTest(days), d:
+                self.assertAlmostEqual(d.metric("belay_ca_end_timestamp_seconds"), end, delta=60)
+                self.assertEqual(self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds"))
+                self.assertEqual("certificate authority ends soon" in d.log(), warned)
+                if warned:
+                    self.assertIn("days_left=%d" % (days - 1), d.log())
+
+    def test_a_new_one_lasts_for_years(self):
+        with Belayd() as d:
+            self.assertGreater(d.metric("belay_ca_end_timestamp_seconds"), time.time() + 3640 * DAY_S)
+            self.assertEqual(self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds"))
+            self.assertNotIn("certificate authority", d.log())
 
 
 if __name__ == "__main__":

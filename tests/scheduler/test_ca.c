@@ -226,6 +226,11 @@ static void the_servers_certificate_has_every_name_and_address(void **state)
     assert_int_equal(verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, START_MS), X509_V_OK);
     assert_int_equal(
         verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_CLIENT, START_MS), X509_V_ERR_INVALID_PURPOSE);
+    /* However long belayd runs: to the CA's last second, and no further. */
+    assert_int_equal(
+        verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms - 1000), X509_V_OK);
+    assert_int_equal(verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms + 1000),
+        X509_V_ERR_CERT_HAS_EXPIRED);
     assert_int_equal(X509_check_host(cert, "head", 0, 0, NULL), 1);
     assert_int_equal(X509_check_host(cert, "localhost", 0, 0, NULL), 1);
     assert_int_equal(X509_check_host(cert, "tail", 0, 0, NULL), 0);
