@@ -162,20 +162,32 @@ static void add_indented(struct buf *out, const char *text)
     }
 }
 
+/* A JSON string is a quoted scalar of YAML. */
+static void add_quoted(struct buf *out, const char *key, const char *value)
+{
+    json_t *v = json_text(value);
+    char *quoted = json_dump_text(v);
+    buf_printf(out, "%s: %s\n", key, quoted);
+    free(quoted);
+    json_decref(v);
+}
+
 /* Written at every start: belayd may listen elsewhere now. */
 static int write_agent_config(struct up *u, struct err *e)
 {
     struct buf text = {0}, ca = {0};
     char *path = in_home(u, "agent.yaml"), *ca_path = in_home(u, "ca.pem");
+    char *dir = in_home(u, "agent"), *token = in_home(u, "agent.token");
     json_t *v = NULL;
     int rc = client_json(u->client, "GET", "/api/v1/version", NULL, &v, e);
     if (rc == 0)
         rc = fs_read(ca_path, 65536, &ca, e);
     if (rc == 0) {
-        buf_printf(&text,
-            "# Written by belay up.\nserver: \"%s\"\nprovider: none\ndir: \"%s/agent\"\n"
-            "token_file: \"%s/agent.token\"\nca: |\n",
-            cli_text(v, "listen"), u->home, u->home);
+        buf_adds(&text, "# Written by belay up.\nprovider: none\n");
+        add_quoted(&text, "server", cli_text(v, "listen"));
+        add_quoted(&text, "dir", dir);
+        add_quoted(&text, "token_file", token);
+        buf_adds(&text, "ca: |\n");
         add_indented(&text, buf_str(&ca));
         rc = fs_write_atomic(path, text.data, text.len, 0600, e);
     }
@@ -184,6 +196,8 @@ static int write_agent_config(struct up *u, struct err *e)
     buf_deinit(&ca);
     free(path);
     free(ca_path);
+    free(dir);
+    free(token);
     return rc;
 }
 

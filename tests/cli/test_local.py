@@ -24,7 +24,7 @@ class Home:
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
-        self.home = os.path.join(self.dir, "home")
+        self.home = os.path.join(self.dir, "ho\"me 5%")  # must be quoted in YAML, and escaped in a URL
         sanitizer = "log_path=%s/sanitizer" % self.dir
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
