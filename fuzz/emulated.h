@@ -14,7 +14,7 @@
 #define EMULATED_NOON_MS INT64_C(1787400000000)
 #define EMULATED_ROOM 3
 
-static inline void emulated_start(struct region *r)
+static inline void emulated_start(struct region *r, struct journal *journal)
 {
     static const struct region_options options = {
         .name = "us-east-1", .account = "111122223333", .seed = 1, .boot_delay_ms = 1000, .notice_ms = 2000};
@@ -26,7 +26,7 @@ static inline void emulated_start(struct region *r)
         pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = EMULATED_ROOM;
         pools[i].price_uusd_h[CLOUD_SPOT] = pools[i].price_uusd_h[CLOUD_ON_DEMAND] = 500000;
     }
-    region_init(r, &options, pools, 2, NULL, NULL, (struct wall){EMULATED_NOON_MS});
+    region_init(r, &options, journal, pools, 2, NULL, NULL, (struct wall){EMULATED_NOON_MS});
 }
 
 /* n more in us-east-1a, with a role and a tag, that need a metadata token; they run 2 s later. */

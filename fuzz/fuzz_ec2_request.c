@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void start(struct region *r, const struct region_options *o)
+static void start(struct region *r, const struct region_options *o, struct journal *journal)
 {
     struct market_pool *pools = mem_array(2, sizeof(*pools));
     for (int i = 0; i < 2; i++) {
@@ -27,7 +27,7 @@ static void start(struct region *r, const struct region_options *o)
         pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = ROOM;
         pools[i].price_uusd_h[CLOUD_SPOT] = pools[i].price_uusd_h[CLOUD_ON_DEMAND] = 500000;
     }
-    region_init(r, o, pools, 2, NULL, NULL, (struct wall){NOON_MS});
+    region_init(r, o, journal, pools, 2, NULL, NULL, (struct wall){NOON_MS});
 }
 
 static void check(const struct region *r, const struct ec2_reply *reply)
@@ -64,10 +64,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct region_options options = {
         .name = "us-east-1", .account = "111122223333", .seed = 1, .boot_delay_ms = 1000, .notice_ms = 2000};
     struct region r;
+    struct journal journal = {0};
     struct wall now = {NOON_MS};
     const char *at = (const char *)data, *end = at + size;
     log_set_level(LOG_ERROR);
-    start(&r, &options);
+    start(&r, &options, &journal);
     for (int i = 0; i < CALLS_MAX && at < end; i++, now.ms += 700) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline ? newline : end;
@@ -75,5 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = stop + 1;
     }
     region_deinit(&r);
+    journal_deinit(&journal);
     return 0;
 }

@@ -20,7 +20,7 @@ static void check_event(const struct region_event *ev)
     assert(ev->kind != EVENT_FAULT || (ev->fault.count >= 1 && ev->fault.ms >= 0));
 }
 
-static void check_pools(const struct emulator_config *c)
+static void check_pools(const struct provider_config *c)
 {
     assert(c->n_pools >= 1 && c->n_pools <= MARKET_POOLS_MAX);
     for (size_t i = 0; i < c->n_pools; i++) {
@@ -31,18 +31,25 @@ static void check_pools(const struct emulator_config *c)
     }
 }
 
-static void check_config(const struct emulator_config *c)
+static void check_provider(const struct provider_config *c)
 {
-    assert(c->n_keys >= 1 && c->n_keys <= CONFIG_KEYS_MAX);
-    assert(c->ec2_port >= 0 && c->ec2_port <= 65535 && c->metadata_port >= 0 && c->metadata_port <= 65535);
-    assert(c->shutdown_ms >= 0 && c->role_ttl_ms >= 0 && c->region.boot_delay_ms >= 0 &&
-           c->region.notice_ms >= 0);
-    assert(c->path && (!c->dir || c->dir[0] == '/'));
+    assert(c->front && c->options);
+    assert(c->port >= 0 && c->port <= 65535 && c->metadata_port >= 0 && c->metadata_port <= 65535);
+    assert(c->role_ttl_ms >= 0 && c->region.boot_delay_ms >= 0 && c->region.notice_ms >= 0);
     check_pools(c);
     for (size_t i = 0; i < c->region.n_script; i++) {
         assert(c->region.script[i].at_ms >= (i ? c->region.script[i - 1].at_ms : 0));
         check_event(&c->region.script[i].event);
     }
+}
+
+static void check_config(const struct emulator_config *c)
+{
+    assert(c->n_providers >= 1 && c->n_providers <= CONFIG_PROVIDERS_MAX);
+    assert(c->shutdown_ms >= 0);
+    assert(c->path && (!c->dir || c->dir[0] == '/'));
+    for (size_t i = 0; i < c->n_providers; i++)
+        check_provider(&c->providers[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

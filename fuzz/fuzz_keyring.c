@@ -66,18 +66,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size), *rest = text, *lines[4];
     struct region region;
+    struct journal journal = {0};
     struct keyring keyring = {0};
     for (size_t i = 0; i < 4; i++) {
         char *line = strsep(&rest, "\n");
         lines[i] = line ? line : text + strlen(text);
     }
     char *body = rest ? rest : text + strlen(text);
-    emulated_start(&region);
+    emulated_start(&region, &journal);
     keyring_add(&keyring, "AKID", "SECRET");
     check_foreign(&region, &keyring, lines, body);
     check_own(&region, &keyring, lines[0], body);
     keyring_deinit(&keyring);
     region_deinit(&region);
+    journal_deinit(&journal);
     free(text);
     return 0;
 }

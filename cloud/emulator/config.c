@@ -9,28 +9,27 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "cloud/catalogue.h"
+#include "cloud/emulator/config_section.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define PATH_TEXT_MAX 4096
 #define NAME_TEXT_MAX (CLOUD_NAME_MAX - 1)
 #define MS_MAX (24 * 3600 * 1000)
 #define COUNT_MAX 1000000
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct reading {
-    struct yaml_reader r;
-    const char *file;
-    struct emulator_config *c;
-    struct err *e;
+    struct config_section s;
+    struct provider_config *p;
     const struct yaml_node *pool; /* that is being read */
 };
 
+static const struct yaml_node nothing = {.type = YAML_MAPPING};
+
 /* ---- Small readers ---- */
 
-/* Paths are relative to the configuration's directory. The caller's. */
-static char *resolve(const char *file, const char *path)
+char *config_resolve(const char *file, const char *path)
 {
     const char *slash = strrchr(file, '/');
     if (path[0] == '/' || !slash)
@@ -60,8 +59,9 @@ static const char *word_at(struct yaml_reader *r, const struct yaml_node *node, 
     return item->text;
 }
 
-static const char **read_names(struct yaml_reader *r, const char *key)
+const char **config_names(struct config_section *s, const char *key)
 {
+    struct yaml_reader *r = &s->r;
     const struct yaml_node *seq = yaml_opt_seq(r, key, CONFIG_LIST_MAX);
     if (!seq)
         return NULL;
@@ -75,90 +75,49 @@ static const char **read_names(struct yaml_reader *r, const char *key)
     return names;
 }
 
-static void free_names(const char **names)
+void config_names_free(const char **names)
 {
     for (size_t k = 0; names && names[k]; k++)
         free((char *)names[k]);
     free(names);
 }
 
-/* A reader for a mapping below; its errors are the outer one's. */
-static void finish_inner(struct reading *rd, struct yaml_reader *inner)
+void config_inner_init(struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map)
 {
-    int rc = yaml_reader_finish(inner);
-    if (rc < 0 && rd->r.rc == 0)
-        rd->r.rc = rc;
+    yaml_reader_init(inner, s->file, map, s->r.rc == 0 ? s->e : NULL);
 }
 
-static void init_inner(struct reading *rd, struct yaml_reader *inner, const struct yaml_node *map)
+void config_inner_finish(struct config_section *s, struct yaml_reader *inner)
 {
-    yaml_reader_init(inner, rd->file, map, rd->r.rc == 0 ? rd->e : NULL);
+    int rc = yaml_reader_finish(inner);
+    if (rc < 0 && s->r.rc == 0)
+        s->r.rc = rc;
 }
 
 /* ---- Parts ---- */
 
-static void read_keys(struct reading *rd)
-{
-    const struct yaml_node *seq = yaml_opt_seq(&rd->r, "keys", CONFIG_KEYS_MAX);
-    for (size_t k = 0; seq && k < seq->n_items && rd->r.rc == 0; k++) {
-        struct yaml_reader r;
-        init_inner(rd, &r, seq->items[k]);
-        const char *access = yaml_req_str(&r, "access_key", KEYRING_ACCESS_MAX - 1);
-        const char *secret = yaml_req_str(&r, "secret_key", KEYRING_SECRET_MAX - 1);
-        finish_inner(rd, &r);
-        if (rd->r.rc < 0)
-            return;
-        STR_COPY(rd->c->keys[k].access, access);
-        STR_COPY(rd->c->keys[k].secret, secret);
-        rd->c->n_keys = k + 1;
-    }
-    if (rd->c->n_keys == 0)
-        yaml_reader_fail(&rd->r, NULL, "keys: at least one access key is needed to sign requests with");
-}
-
 static void read_metadata(struct reading *rd)
 {
-    static const struct yaml_node nothing = {.type = YAML_MAPPING};
-    struct emulator_config *c = rd->c;
-    const struct yaml_node *map = yaml_opt_map(&rd->r, "metadata");
+    struct provider_config *p = rd->p;
+    const struct yaml_node *map = yaml_opt_map(&rd->s.r, "metadata");
     struct yaml_reader r;
-    init_inner(rd, &r, map ? map : &nothing);
-    copy_str(&r, "host", c->metadata_host, sizeof(c->metadata_host), "127.0.0.1");
-    c->metadata_port = (int)yaml_opt_i64(&r, "port", 0, 65535, 0);
-    c->role_ttl_ms = yaml_opt_duration_ms(&r, "role_ttl", SECONDS_MS(6 * 3600));
-    finish_inner(rd, &r);
-}
-
-static void read_subnets(struct reading *rd)
-{
-    const struct yaml_node *map = yaml_opt_map(&rd->r, "subnets");
-    if (!map)
-        return;
-    rd->c->subnets = mem_array(map->n_items + 1, sizeof(*rd->c->subnets));
-    for (size_t k = 0; k < map->n_items; k++) {
-        const struct yaml_node *zone = map->items[k];
-        struct ec2_subnet *s = &rd->c->subnets[rd->c->n_subnets];
-        if (zone->type != YAML_SCALAR || !str_is_name(zone->key, NAME_TEXT_MAX) ||
-            !str_is_name(zone->text, NAME_TEXT_MAX)) {
-            yaml_reader_fail(&rd->r, zone, "expected SUBNET: ZONE, both names");
-            return;
-        }
-        STR_COPY(s->id, zone->key);
-        STR_COPY(s->zone, zone->text);
-        rd->c->n_subnets++;
-    }
+    config_inner_init(&rd->s, &r, map ? map : &nothing);
+    copy_str(&r, "host", p->metadata_host, sizeof(p->metadata_host), "127.0.0.1");
+    p->metadata_port = (int)yaml_opt_i64(&r, "port", 0, 65535, 0);
+    p->role_ttl_ms = yaml_opt_duration_ms(&r, "role_ttl", p->front->role_ttl_ms);
+    config_inner_finish(&rd->s, &r);
 }
 
 static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_follow *f)
 {
     const struct yaml_node *node = yaml_opt(r, "trace");
-    const char *name = yaml_opt_str(r, "trace", PATH_TEXT_MAX, NULL);
+    const char *name = yaml_opt_str(r, "trace", CONFIG_PATH_MAX, NULL);
     f->speed = yaml_opt_i64(r, "speed", 1, 1000000, 1);
     f->offset = yaml_opt_i64(r, "offset", 0, TRACE_TICKS_MAX, 0);
     f->scale = yaml_opt_i64(r, "scale", 1, 1000, 1);
     if (!name || r->rc < 0)
         return;
-    char *path = resolve(rd->file, name);
+    char *path = config_resolve(rd->s.file, name);
     struct err e;
     if (trace_load(path, &f->trace, &e) < 0)
         yaml_reader_fail(r, node, "%s", e.text);
@@ -169,11 +128,10 @@ static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_
 static void read_side(
     struct reading *rd, const struct yaml_node *map, enum cloud_market market, struct market_pool *p)
 {
-    static const struct yaml_node nothing = {.type = YAML_MAPPING};
-    const struct catalogue_type *known = catalogue_find("aws", p->type);
+    const struct catalogue_type *known = catalogue_find(rd->p->front->name, p->type);
     int64_t usual = !known ? -1 : market == CLOUD_SPOT ? known->spot_uusd_h : known->on_demand_uusd_h;
     struct yaml_reader r;
-    init_inner(rd, &r, map ? map : &nothing);
+    config_inner_init(&rd->s, &r, map ? map : &nothing);
     p->capacity[market] = yaml_opt_i64(&r, "capacity", 0, COUNT_MAX, MARKET_UNLIMITED);
     p->price_uusd_h[market] = yaml_opt_uusd(&r, "usd_per_hour", usual);
     if (market == CLOUD_SPOT)
@@ -182,22 +140,22 @@ static void read_side(
     if (r.rc == 0 && !has_price)
         yaml_reader_fail(
             &r, map ? map : rd->pool, "usd_per_hour: the usual price of %s is not known; say one", p->type);
-    finish_inner(rd, &r);
+    config_inner_finish(&rd->s, &r);
 }
 
 static void add_pool(struct reading *rd, const struct yaml_node *spot, const struct yaml_node *on_demand,
     const char *zone, const char *type)
 {
-    struct emulator_config *c = rd->c;
+    struct provider_config *c = rd->p;
     struct market_pool p = {0};
     STR_COPY(p.zone, zone);
     STR_COPY(p.type, type);
     for (size_t k = 0; k < c->n_pools; k++)
         if (str_eq(c->pools[k].zone, zone) && str_eq(c->pools[k].type, type))
-            yaml_reader_fail(&rd->r, rd->pool, "the pool %s %s is given twice", zone, type);
+            yaml_reader_fail(&rd->s.r, rd->pool, "the pool %s %s is given twice", zone, type);
     if (c->n_pools == MARKET_POOLS_MAX)
-        yaml_reader_fail(&rd->r, rd->pool, "more than %d pools", MARKET_POOLS_MAX);
-    if (rd->r.rc < 0)
+        yaml_reader_fail(&rd->s.r, rd->pool, "more than %d pools", MARKET_POOLS_MAX);
+    if (rd->s.r.rc < 0)
         return;
     read_side(rd, on_demand, CLOUD_ON_DEMAND, &p);
     read_side(rd, spot, CLOUD_SPOT, &p);
@@ -208,16 +166,16 @@ static void add_pool(struct reading *rd, const struct yaml_node *spot, const str
 static void read_pool(struct reading *rd, const struct yaml_node *map)
 {
     struct yaml_reader r;
-    init_inner(rd, &r, map);
+    config_inner_init(&rd->s, &r, map);
     rd->pool = map;
     const struct yaml_node *zones = yaml_opt(&r, "zone"), *types = yaml_opt(&r, "type");
     const struct yaml_node *spot = yaml_opt_map(&r, "spot"), *on_demand = yaml_opt_map(&r, "on_demand");
     if (n_words(zones) == 0 || n_words(types) == 0)
         yaml_reader_fail(&r, NULL, "a pool needs a zone and a type, or lists of them");
-    finish_inner(rd, &r);
-    for (size_t z = 0; z < n_words(zones) && rd->r.rc == 0; z++)
-        for (size_t t = 0; t < n_words(types) && rd->r.rc == 0; t++) {
-            const char *zone = word_at(&rd->r, zones, z), *type = word_at(&rd->r, types, t);
+    config_inner_finish(&rd->s, &r);
+    for (size_t z = 0; z < n_words(zones) && rd->s.r.rc == 0; z++)
+        for (size_t t = 0; t < n_words(types) && rd->s.r.rc == 0; t++) {
+            const char *zone = word_at(&rd->s.r, zones, z), *type = word_at(&rd->s.r, types, t);
             if (zone && type)
                 add_pool(rd, spot, on_demand, zone, type);
         }
@@ -225,11 +183,11 @@ static void read_pool(struct reading *rd, const struct yaml_node *map)
 
 static void read_pools(struct reading *rd)
 {
-    const struct yaml_node *seq = yaml_opt_seq(&rd->r, "pools", MARKET_POOLS_MAX);
-    for (size_t k = 0; seq && k < seq->n_items && rd->r.rc == 0; k++)
+    const struct yaml_node *seq = yaml_opt_seq(&rd->s.r, "pools", MARKET_POOLS_MAX);
+    for (size_t k = 0; seq && k < seq->n_items && rd->s.r.rc == 0; k++)
         read_pool(rd, seq->items[k]);
-    if (rd->c->n_pools == 0)
-        yaml_reader_fail(&rd->r, NULL, "pools: at least one is needed");
+    if (rd->p->n_pools == 0)
+        yaml_reader_fail(&rd->s.r, NULL, "pools: at least one is needed");
 }
 
 /* ---- Events ---- */
@@ -260,7 +218,7 @@ static void read_script_entry(struct reading *rd, const struct yaml_node *map, s
 {
     struct err e;
     if (map->type != YAML_MAPPING) {
-        yaml_reader_fail(&rd->r, map, "expected a mapping: {at: 10s, reclaim: {...}}");
+        yaml_reader_fail(&rd->s.r, map, "expected a mapping: {at: 10s, reclaim: {...}}");
         return;
     }
     json_t *event = to_json(map);
@@ -271,10 +229,10 @@ static void read_script_entry(struct reading *rd, const struct yaml_node *map, s
         at = number;
     }
     if (!at || time_parse_duration(at, false, &s->at_ms, &e) < 0)
-        yaml_reader_fail(&rd->r, map, "at: expected the time after the start (10s, 2m)");
+        yaml_reader_fail(&rd->s.r, map, "at: expected the time after the start (10s, 2m)");
     json_object_del(event, "at");
-    if (rd->r.rc == 0 && region_event_parse(event, &s->event, &e) < 0)
-        yaml_reader_fail(&rd->r, map, "%s", e.text);
+    if (rd->s.r.rc == 0 && region_event_parse(event, &s->event, &e) < 0)
+        yaml_reader_fail(&rd->s.r, map, "%s", e.text);
     json_decref(event);
 }
 
@@ -286,30 +244,75 @@ static int by_time(const void *a, const void *b)
 
 static void read_script(struct reading *rd)
 {
-    const struct yaml_node *seq = yaml_opt_seq(&rd->r, "events", CONFIG_SCRIPT_MAX);
+    const struct yaml_node *seq = yaml_opt_seq(&rd->s.r, "events", CONFIG_SCRIPT_MAX);
     if (!seq || seq->n_items == 0)
         return;
-    rd->c->region.script = mem_array(seq->n_items, sizeof(struct region_script));
-    rd->c->region.n_script = seq->n_items;
-    for (size_t k = 0; k < seq->n_items && rd->r.rc == 0; k++)
-        read_script_entry(rd, seq->items[k], &rd->c->region.script[k]);
-    qsort(rd->c->region.script, seq->n_items, sizeof(struct region_script), by_time);
+    rd->p->region.script = mem_array(seq->n_items, sizeof(struct region_script));
+    rd->p->region.n_script = seq->n_items;
+    for (size_t k = 0; k < seq->n_items && rd->s.r.rc == 0; k++)
+        read_script_entry(rd, seq->items[k], &rd->p->region.script[k]);
+    qsort(rd->p->region.script, seq->n_items, sizeof(struct region_script), by_time);
 }
 
-/* ---- The whole ---- */
+/* ---- A provider ---- */
 
 static void read_region(struct reading *rd)
 {
     static const char *const surplus[] = {"newest", "random", NULL};
-    struct region_options *o = &rd->c->region;
-    copy_str(&rd->r, "region", o->name, sizeof(o->name), "us-east-1");
-    copy_str(&rd->r, "account", o->account, sizeof(o->account), "111122223333");
-    o->seed = (uint64_t)yaml_opt_i64(&rd->r, "seed", 0, INT64_MAX, 1);
-    o->boot_delay_ms = yaml_opt_i64(&rd->r, "boot_delay_ms", 0, MS_MAX, 1000);
-    o->notice_ms = SECONDS_MS(yaml_opt_i64(&rd->r, "notice_s", 0, MS_MAX / 1000, 120));
-    o->consistency_delay_ms = yaml_opt_i64(&rd->r, "consistency_delay_ms", 0, MS_MAX, 0);
-    o->surplus = (enum region_surplus)yaml_opt_enum(&rd->r, "surplus", surplus, SURPLUS_NEWEST);
+    const struct front *front = rd->p->front;
+    struct region_options *o = &rd->p->region;
+    struct yaml_reader *r = &rd->s.r;
+    o->provider = front->name;
+    o->make_id = front->make_id;
+    copy_str(r, "region", o->name, sizeof(o->name), front->region);
+    copy_str(r, "account", o->account, sizeof(o->account), front->account);
+    o->seed = (uint64_t)yaml_opt_i64(r, "seed", 0, INT64_MAX, 1);
+    o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
+    o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));
+    o->consistency_delay_ms = yaml_opt_i64(r, "consistency_delay_ms", 0, MS_MAX, 0);
+    o->quota = yaml_opt_i64(r, "quota", 1, REGION_ALIVE_MAX, REGION_ALIVE_MAX);
+    o->surplus = (enum region_surplus)yaml_opt_enum(r, "surplus", surplus, SURPLUS_NEWEST);
 }
+
+/* rd->s.r is its section's reader. */
+static void read_provider(struct reading *rd, const char *port_key)
+{
+    read_region(rd);
+    rd->p->port = (int)yaml_opt_i64(&rd->s.r, port_key, 0, 65535, 0);
+    rd->p->options = rd->p->front->read_options(&rd->s);
+    read_metadata(rd);
+    read_pools(rd);
+    read_script(rd);
+}
+
+static struct provider_config *add_provider(struct emulator_config *c, const struct front *front)
+{
+    struct provider_config *p = &c->providers[c->n_providers++];
+    p->front = front;
+    return p;
+}
+
+/* One of `providers`; its errors are the outer reader's. */
+static void read_section(struct config_section *outer, struct emulator_config *c, const struct yaml_node *map)
+{
+    const char *names[CONFIG_PROVIDERS_MAX + 1] = {0};
+    for (size_t k = 0; fronts[k] && k < CONFIG_PROVIDERS_MAX; k++)
+        names[k] = fronts[k]->name;
+    const struct front *front = front_find(map->key);
+    if (!front) {
+        const char *nearest = str_nearest(map->key, names);
+        yaml_reader_fail(&outer->r, map, "is no provider known here%s%s", nearest ? "; did you mean " : "",
+            nearest ? nearest : "");
+        return;
+    }
+    struct reading rd = {
+        .s = {.file = outer->file, .e = outer->r.rc == 0 ? outer->e : NULL}, .p = add_provider(c, front)};
+    yaml_reader_init(&rd.s.r, outer->file, map, rd.s.e);
+    read_provider(&rd, "port");
+    config_inner_finish(outer, &rd.s.r);
+}
+
+/* ---- The whole ---- */
 
 /* The directory of belay-agent, first in the PATH of user data. The program itself may be named too. */
 static char *build_path(const char *file, const char *agent_path)
@@ -317,7 +320,7 @@ static char *build_path(const char *file, const char *agent_path)
     struct stat st;
     if (!agent_path)
         return mem_strdup(SYSTEM_PATH);
-    char *agent = resolve(file, agent_path), *whole = realpath(agent, NULL);
+    char *agent = config_resolve(file, agent_path), *whole = realpath(agent, NULL);
     if (whole && stat(whole, &st) == 0 && !S_ISDIR(st.st_mode))
         *strrchr(whole, '/') = '\0';
     char *path = mem_printf("%s:" SYSTEM_PATH, whole ? whole : agent);
@@ -326,24 +329,24 @@ static char *build_path(const char *file, const char *agent_path)
     return path;
 }
 
-static void read_all(struct reading *rd)
+static void read_all(struct config_section *s, struct emulator_config *c)
 {
-    struct emulator_config *c = rd->c;
-    read_region(rd);
-    copy_str(&rd->r, "host", c->host, sizeof(c->host), "127.0.0.1");
-    c->ec2_port = (int)yaml_opt_i64(&rd->r, "ec2_port", 0, 65535, 0);
-    c->control_port = (int)yaml_opt_i64(&rd->r, "control_port", 0, 65535, 0);
-    c->shutdown_ms = yaml_opt_i64(&rd->r, "shutdown_ms", 0, MS_MAX, 2000);
-    const char *dir = yaml_opt_str(&rd->r, "dir", PATH_TEXT_MAX, NULL);
-    c->dir = dir ? resolve(rd->file, dir) : NULL;
-    c->path = build_path(rd->file, yaml_opt_str(&rd->r, "agent_path", PATH_TEXT_MAX, NULL));
-    c->images = read_names(&rd->r, "images");
-    c->profiles = read_names(&rd->r, "profiles");
-    read_keys(rd);
-    read_metadata(rd);
-    read_subnets(rd);
-    read_pools(rd);
-    read_script(rd);
+    copy_str(&s->r, "host", c->host, sizeof(c->host), "127.0.0.1");
+    c->control_port = (int)yaml_opt_i64(&s->r, "control_port", 0, 65535, 0);
+    c->shutdown_ms = yaml_opt_i64(&s->r, "shutdown_ms", 0, MS_MAX, 2000);
+    const char *dir = yaml_opt_str(&s->r, "dir", CONFIG_PATH_MAX, NULL);
+    c->dir = dir ? config_resolve(s->file, dir) : NULL;
+    c->path = build_path(s->file, yaml_opt_str(&s->r, "agent_path", CONFIG_PATH_MAX, NULL));
+    const struct yaml_node *sections = yaml_opt_map(&s->r, "providers");
+    if (sections && (sections->n_items == 0 || sections->n_items > CONFIG_PROVIDERS_MAX))
+        yaml_reader_fail(&s->r, sections, "expected 1 to %d providers", CONFIG_PROVIDERS_MAX);
+    for (size_t k = 0; sections && k < sections->n_items && s->r.rc == 0; k++)
+        read_section(s, c, sections->items[k]);
+    if (sections || s->r.rc < 0)
+        return;
+    struct reading rd = {.s = *s, .p = add_provider(c, fronts[0])};
+    read_provider(&rd, "ec2_port");
+    s->r = rd.s.r;
 }
 
 int config_parse(
@@ -354,10 +357,10 @@ int config_parse(
     if (rc < 0)
         return rc;
     struct emulator_config c = {0};
-    struct reading rd = {.file = file, .c = &c, .e = e};
-    yaml_reader_init(&rd.r, file, root, e);
-    read_all(&rd);
-    rc = yaml_reader_finish(&rd.r);
+    struct config_section s = {.file = file, .e = e};
+    yaml_reader_init(&s.r, file, root, e);
+    read_all(&s, &c);
+    rc = yaml_reader_finish(&s.r);
     yaml_node_free(root);
     if (rc < 0)
         config_deinit(&c);
@@ -377,17 +380,20 @@ int config_load(const char *file, struct emulator_config *ret_config, struct err
     return rc;
 }
 
+static void provider_deinit(struct provider_config *p)
+{
+    for (size_t k = 0; k < p->n_pools; k++)
+        trace_deinit(&p->pools[k].follow.trace);
+    free(p->pools);
+    free(p->region.script);
+    p->front->free_options(p->options);
+}
+
 void config_deinit(struct emulator_config *c)
 {
-    for (size_t k = 0; k < c->n_pools; k++)
-        trace_deinit(&c->pools[k].follow.trace);
-    free(c->pools);
-    free(c->subnets);
-    free_names(c->images);
-    free_names(c->profiles);
-    free(c->region.script);
+    for (size_t k = 0; k < c->n_providers; k++)
+        provider_deinit(&c->providers[k]);
     free(c->dir);
     free(c->path);
-    explicit_bzero(c->keys, sizeof(c->keys));
     *c = (struct emulator_config){0};
 }

@@ -11,18 +11,38 @@ struct wall emulator_now(struct emulator *em)
     return (struct wall){clock_mono(&clock_system).ms + em->host.wall_minus_mono_ms};
 }
 
+void emulator_advance(struct emulator *em)
+{
+    for (size_t k = 0; k < em->n_providers; k++)
+        region_advance(&em->providers[k].region, emulator_now(em));
+}
+
 static void on_timer(struct timer *t, void *ctx)
 {
-    struct emulator *em = ctx;
     (void)t;
-    region_advance(&em->region, emulator_now(em));
-    emulator_changed(em);
+    emulator_advance(ctx);
+    emulator_changed(ctx);
+}
+
+static struct wall next_event(const struct emulator *em)
+{
+    struct wall first = WALL_NONE;
+    for (size_t k = 0; k < em->n_providers; k++) {
+        struct wall next = region_next(&em->providers[k].region);
+        if (wall_is_set(next) && (!wall_is_set(first) || next.ms < first.ms))
+            first = next;
+    }
+    return first;
 }
 
 void emulator_changed(struct emulator *em)
 {
     control_wake(em);
-    struct wall next = region_next(&em->region);
+    for (size_t k = 0; k < em->n_providers; k++) {
+        front_server_wake(em->providers[k].api);
+        machines_wake(em->providers[k].machines);
+    }
+    struct wall next = next_event(em);
     if (em->is_stopping || !wall_is_set(next)) {
         timer_stop(em->timers, &em->timer);
         return;
@@ -41,42 +61,68 @@ static void host_changed(void *ctx)
     emulator_changed(ctx);
 }
 
-static void start_region(struct emulator *em, struct emulator_config *c)
+static void console(void *ctx, const struct instance *i, struct buf *out)
 {
-    em->host = (struct machines_host){.now = host_now,
-        .changed = host_changed,
-        .wall_minus_mono_ms = clock_wall(&clock_system).ms - clock_mono(&clock_system).ms,
-        .ctx = em};
-    em->machine_options = (struct machines_options){.dir = c->dir,
-        .path = c->path,
-        .metadata_host = c->metadata_host,
-        .metadata_port = c->metadata_port,
-        .shutdown_ms = c->shutdown_ms,
-        .role_ttl_ms = c->role_ttl_ms};
-    for (size_t i = 0; i < c->n_keys; i++)
-        keyring_add(&em->keyring, c->keys[i].access, c->keys[i].secret);
-    em->machines = machines_create(em->loop, &em->region, &em->keyring, &em->machine_options, &em->host);
-    em->account = (struct ec2_account){.images = c->images,
-        .profiles = c->profiles,
-        .subnets = c->subnets,
-        .n_subnets = c->n_subnets,
-        .console = machines_console,
-        .console_ctx = em->machines};
-    region_init(&em->region, &c->region, c->pools, c->n_pools, &machines_ops, em->machines, emulator_now(em));
-    c->pools = NULL;
-    c->n_pools = 0;
+    const struct provider *p = ctx;
+    machines_console(p->machines, i, out);
 }
 
-static int start_server(struct emulator *em, int port, size_t body_max, http_handler_fn handler,
-    struct http_server **ret_server, struct err *e)
+static int open_front(struct provider *p, const struct provider_config *c, const char *dir, struct err *e)
+{
+    p->place = (struct front_place){.region = &p->region,
+        .options = c->options,
+        .dir = dir,
+        .role_ttl_ms = c->role_ttl_ms,
+        .console = console,
+        .console_ctx = p};
+    int rc = p->front->open(&p->place, &p->state, e);
+    p->machine_options.front_state = p->state;
+    return rc;
+}
+
+static int start_api(struct emulator *em, struct provider *p, int port, struct err *e)
+{
+    const struct front_server_options o = {.front = p->front,
+        .region = &p->region,
+        .state = p->state,
+        .host = em->config->host,
+        .port = port,
+        .now = host_now,
+        .changed = host_changed,
+        .ctx = em};
+    return front_server_start(em->loop, &o, &p->api, e);
+}
+
+static int start_provider(struct emulator *em, struct provider_config *c, struct err *e)
+{
+    struct provider *p = &em->providers[em->n_providers];
+    p->front = c->front;
+    p->machine_options = (struct machines_options){.dir = em->config->dir,
+        .path = em->config->path,
+        .metadata_host = c->metadata_host,
+        .metadata_port = c->metadata_port,
+        .shutdown_ms = em->config->shutdown_ms,
+        .front = c->front,
+        .holders = &em->holders};
+    p->machines = machines_create(em->loop, &p->region, &p->machine_options, &em->host);
+    region_init(&p->region, &c->region, &em->journal, c->pools, c->n_pools, &machines_ops, p->machines,
+        emulator_now(em));
+    c->pools = NULL;
+    c->n_pools = 0;
+    em->regions[em->n_providers++] = &p->region;
+    int rc = open_front(p, c, em->config->dir, e);
+    return rc < 0 ? rc : start_api(em, p, c->port, e);
+}
+
+static int start_control(struct emulator *em, struct err *e)
 {
     const struct http_server_options o = {.host = em->config->host,
-        .port = port,
-        .max_body_bytes = body_max,
+        .port = em->config->control_port,
+        .max_body_bytes = CONTROL_BODY_MAX,
         .max_connections = CONNECTIONS_MAX,
-        .handler = handler,
+        .handler = control_handle,
         .ctx = em};
-    return http_server_start(em->loop, &o, ret_server, e);
+    return http_server_start(em->loop, &o, &em->control, e);
 }
 
 int emulator_start(struct emulator *em, uv_loop_t *loop, struct emulator_config *config, struct err *e)
@@ -84,10 +130,15 @@ int emulator_start(struct emulator *em, uv_loop_t *loop, struct emulator_config 
     *em = (struct emulator){.loop = loop, .config = config};
     em->timers = uv_timers_create(loop);
     timer_init(&em->timer, on_timer, em);
-    start_region(em, config);
-    int rc = start_server(em, config->ec2_port, FORM_BYTES_MAX, ec2_server_handle, &em->ec2, e);
+    em->host = (struct machines_host){.now = host_now,
+        .changed = host_changed,
+        .wall_minus_mono_ms = clock_wall(&clock_system).ms - clock_mono(&clock_system).ms,
+        .ctx = em};
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < config->n_providers; k++)
+        rc = start_provider(em, &config->providers[k], e);
     if (rc == 0)
-        rc = start_server(em, config->control_port, CONTROL_BODY_MAX, control_handle, &em->control, e);
+        rc = start_control(em, e);
     emulator_changed(em);
     return rc;
 }
@@ -96,22 +147,37 @@ void emulator_stop(struct emulator *em)
 {
     em->is_stopping = true;
     timer_stop(em->timers, &em->timer);
-    http_server_stop(em->ec2);
     http_server_stop(em->control);
-    em->ec2 = em->control = NULL;
-    machines_kill_all(em->machines);
+    em->control = NULL;
+    for (size_t k = 0; k < em->n_providers; k++) {
+        front_server_stop(em->providers[k].api);
+        em->providers[k].api = NULL;
+        machines_kill_all(em->providers[k].machines);
+    }
+}
+
+size_t emulator_machines(const struct emulator *em)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < em->n_providers; k++)
+        n += machines_count(em->providers[k].machines);
+    return n;
 }
 
 bool emulator_is_empty(const struct emulator *em)
 {
-    return machines_count(em->machines) == 0;
+    return emulator_machines(em) == 0;
 }
 
 void emulator_deinit(struct emulator *em)
 {
     assert(emulator_is_empty(em));
     uv_timers_destroy(em->timers);
-    region_deinit(&em->region);
-    keyring_deinit(&em->keyring);
-    machines_destroy(em->machines);
+    for (size_t k = 0; k < em->n_providers; k++) {
+        struct provider *p = &em->providers[k];
+        region_deinit(&p->region);
+        p->front->close(p->state);
+        machines_destroy(p->machines);
+    }
+    journal_deinit(&em->journal);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The running emulator: the region on a libuv loop, its processes, and the two servers in front of it. The
- * only part that knows the clock.
+ * The running emulator: a region for each provider on one libuv loop, their processes, and the servers in front of
+ * them. The only part that knows the clock.
  */
 #ifndef BELAY_CLOUD_EMULATOR_EMULATOR_H
 #define BELAY_CLOUD_EMULATOR_EMULATOR_H
@@ -9,21 +9,31 @@
 #include "base/timers.h"
 #include "base/uv/http_server.h"
 #include "cloud/emulator/config.h"
-#include "cloud/emulator/ec2_api.h"
+#include "cloud/emulator/front_server.h"
 #include "cloud/emulator/machines.h"
+
+struct provider {
+    const struct front *front;
+    void *state; /* the front's */
+    struct region region;
+    struct machines *machines;
+    struct machines_options machine_options;
+    struct front_place place;
+    struct front_server *api;
+};
 
 struct emulator {
     uv_loop_t *loop;
     const struct emulator_config *config;
-    struct region region;
-    struct keyring keyring;
-    struct machines *machines;
+    struct provider providers[CONFIG_PROVIDERS_MAX];
+    struct region *regions[CONFIG_PROVIDERS_MAX]; /* those of the providers */
+    size_t n_providers;
+    struct journal journal;
     struct machines_host host;
-    struct machines_options machine_options;
-    struct ec2_account account;
+    struct list holders; /* of all machines */
     struct timers *timers;
-    struct timer timer; /* at region_next */
-    struct http_server *ec2, *control;
+    struct timer timer; /* at the first region_next */
+    struct http_server *control;
     struct list waiters; /* of control.c: requests for events that have not happened yet */
     bool is_stopping;
 };
@@ -35,16 +45,19 @@ int emulator_start(struct emulator *em, uv_loop_t *loop, struct emulator_config 
  * nothing. */
 struct wall emulator_now(struct emulator *em);
 
-/* After anything was done to the region. */
+/* All regions, to now. */
+void emulator_advance(struct emulator *em);
+
+/* After anything was done to a region. */
 void emulator_changed(struct emulator *em);
 
 /* Ends all instances at once and refuses new requests. Run the loop until emulator_is_empty; then deinit. */
 void emulator_stop(struct emulator *em);
 bool emulator_is_empty(const struct emulator *em);
+size_t emulator_machines(const struct emulator *em); /* that run */
 void emulator_deinit(struct emulator *em);
 
-/* The HTTP handlers; ctx is the emulator. */
-void ec2_server_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+/* The control endpoint's HTTP handler; ctx is the emulator. */
 void control_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 void control_wake(struct emulator *em); /* answers those who waited for what the journal now has */
 

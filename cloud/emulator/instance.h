@@ -47,6 +47,7 @@ struct launch_spec {
     char key_name[256];          /* "": none */
     char profile[129];           /* name of the instance profile; "": none */
     char token[65];              /* "": none */
+    char name[CLOUD_NAME_MAX];   /* where the owner names its instances; "": EC2 */
     int64_t max_price_uusd_h;    /* 0: none, that is the on-demand price */
     bool powers_off_to_stop;     /* InstanceInitiatedShutdownBehavior stop, the default of EC2 */
     bool metadata_needs_token;   /* HttpTokens=required */
@@ -69,7 +70,7 @@ struct reservation {
 
 struct instance {
     struct link alive; /* in region.alive until it is terminated or stopped */
-    char id[32];
+    char id[40];
     char spot_request_id[32]; /* "" on demand */
     char private_ip[16];
     int64_t number;   /* 1, 2, ... in the order of launches */

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/uv/proc.h"
 #include "cloud/emulator/holder.h"
-#include "cloud/emulator/metadata_server.h"
+#include "cloud/emulator/front_server.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +27,11 @@
 #define CONSOLE_MAX (1024 * 1024)
 
 struct machine {
-    struct link link; /* in machines.list */
+    struct link link;   /* in machines.list */
+    struct link holder; /* in options.holders */
     struct machines *machines;
     struct instance *instance; /* NULL once the region was told that it is gone */
-    struct metadata_server *metadata;
+    struct front_server *metadata;
     char *dir, *console, *script;
     uv_process_t process;
     uv_pipe_t commands, reports;
@@ -45,18 +46,17 @@ struct machine {
 struct machines {
     uv_loop_t *loop;
     struct region *region;
-    struct keyring *keyring;
     const struct machines_options *o;
     const struct machines_host *host;
     struct list list;
     size_t n;
 };
 
-struct machines *machines_create(uv_loop_t *loop, struct region *region, struct keyring *keyring,
-    const struct machines_options *o, const struct machines_host *host)
+struct machines *machines_create(uv_loop_t *loop, struct region *region, const struct machines_options *o,
+    const struct machines_host *host)
 {
     struct machines *ms = mem_alloc(sizeof(*ms));
-    *ms = (struct machines){.loop = loop, .region = region, .keyring = keyring, .o = o, .host = host};
+    *ms = (struct machines){.loop = loop, .region = region, .o = o, .host = host};
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     return ms;
 }
@@ -79,8 +79,8 @@ static void remove_group(const struct machine *m);
 
 static bool is_holder(const struct machines *ms, pid_t pid)
 {
-    LIST_FOREACH (&ms->list, l) {
-        const struct machine *m = LIST_ENTRY(l, struct machine, link);
+    LIST_FOREACH (ms->o->holders, l) {
+        const struct machine *m = LIST_ENTRY(l, struct machine, holder);
         if (!m->has_exited && m->process.pid == pid)
             return true;
     }
@@ -109,7 +109,8 @@ static void finish_if_gone(struct machine *m)
         return;
     struct machines *ms = m->machines;
     struct instance *i = m->instance;
-    metadata_server_stop(m->metadata);
+    front_server_stop(m->metadata);
+    link_remove(&m->holder);
     if (!mono_is_set(m->died)) {
         log_warn("an instance's holder was killed", log_s("instance", i->id));
         m->died = clock_mono(&clock_system);
@@ -203,7 +204,7 @@ static int spawn(struct machine *m, struct err *e)
     size_t n = sizeof(self);
     char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s", ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
-         *url = mem_printf("BELAY_METADATA=%s", metadata_server_url(m->metadata));
+         *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
     char *env[] = {path, home, node, url, NULL};
     char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir, m->console,
         m->script ? m->script : (char *)"", NULL};
@@ -304,16 +305,16 @@ static int make_files(struct machine *m, struct err *e)
 static int start_metadata(struct machine *m, struct err *e)
 {
     const struct machines *ms = m->machines;
-    const struct metadata_server_options o = {.metadata = {.region = ms->region,
-                                                  .instance = m->instance,
-                                                  .keyring = ms->keyring,
-                                                  .role_ttl_ms = ms->o->role_ttl_ms},
-        .faults = &ms->region->faults,
+    const struct front_server_options o = {.front = ms->o->front,
+        .region = ms->region,
+        .state = ms->o->front_state,
+        .instance = m->instance,
         .host = ms->o->metadata_host,
         .port = ms->o->metadata_port,
         .now = ms->host->now,
+        .changed = ms->host->changed,
         .ctx = ms->host->ctx};
-    return metadata_server_start(ms->loop, &o, &m->metadata, e);
+    return front_server_start(ms->loop, &o, &m->metadata, e);
 }
 
 static int op_boot(void *ctx, struct instance *i, struct err *e)
@@ -330,11 +331,12 @@ static int op_boot(void *ctx, struct instance *i, struct err *e)
         rc = spawn(m, e);
     if (rc == 0) {
         list_push_back(&ms->list, &m->link);
+        list_push_back(ms->o->holders, &m->holder);
         ms->n++;
         i->machine = m;
         return 0;
     }
-    metadata_server_stop(m->metadata);
+    front_server_stop(m->metadata);
     if (m->n_open == 0) {
         machine_free(m);
         return rc;
@@ -367,10 +369,16 @@ void machines_kill_all(struct machines *ms)
         command(LIST_ENTRY(l, struct machine, link), "shutdown 0\n");
 }
 
+void machines_wake(struct machines *ms)
+{
+    LIST_FOREACH (&ms->list, l)
+        front_server_wake(LIST_ENTRY(l, struct machine, link)->metadata);
+}
+
 const char *machine_metadata_url(const struct instance *i)
 {
     const struct machine *m = i->machine;
-    return m ? metadata_server_url(m->metadata) : "";
+    return m ? front_server_url(m->metadata) : "";
 }
 
 pid_t machine_pid(const struct instance *i)

@@ -6,8 +6,7 @@
 #ifndef BELAY_CLOUD_EMULATOR_MACHINES_H
 #define BELAY_CLOUD_EMULATOR_MACHINES_H
 
-#include "cloud/emulator/keyring.h"
-#include "cloud/emulator/region.h"
+#include "cloud/emulator/front.h"
 #include <uv.h>
 
 struct machines_options {
@@ -16,7 +15,9 @@ struct machines_options {
     const char *metadata_host; /* "127.0.0.1" */
     int metadata_port;         /* 0: any free one, another for each instance */
     int64_t shutdown_ms;       /* between SIGTERM and SIGKILL of a termination */
-    int64_t role_ttl_ms;
+    const struct front *front; /* how their metadata services speak, and its state */
+    void *front_state;
+    struct list *holders; /* of the machines of all providers, so that none is taken for an orphan */
 };
 
 /* The world outside, for the metadata service and for exits. */
@@ -30,14 +31,16 @@ struct machines_host {
 struct machines;
 
 /* Everything is borrowed until destroy. */
-struct machines *machines_create(uv_loop_t *loop, struct region *region, struct keyring *keyring,
-    const struct machines_options *o, const struct machines_host *host);
+struct machines *machines_create(uv_loop_t *loop, struct region *region, const struct machines_options *o,
+    const struct machines_host *host);
 void machines_destroy(struct machines *ms); /* none may be left */
 
 extern const struct region_ops machines_ops; /* ctx: the struct machines */
 
 void machines_kill_all(struct machines *ms); /* at once; machines_count goes to 0 soon */
 size_t machines_count(const struct machines *ms);
+void machines_wake(
+    struct machines *ms); /* the region is another: what waits at metadata services is asked again */
 
 /* For people and tests. "" and 0 when there is no machine (any more). */
 const char *machine_metadata_url(const struct instance *i);

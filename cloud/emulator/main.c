@@ -64,26 +64,32 @@ static int parse_arguments(struct program *p, int argc, char **argv)
 
 /* ---- The port file ---- */
 
-static json_t *endpoint(const struct program *p, const struct http_server *s)
+static json_t *control_url(const struct program *p)
 {
     char url[128];
     const char *host = p->config.host;
     bool is_v6 = strchr(host, ':') != NULL;
-    snprintf(
-        url, sizeof(url), "http://%s%s%s:%d", is_v6 ? "[" : "", host, is_v6 ? "]" : "", http_server_port(s));
+    snprintf(url, sizeof(url), "http://%s%s%s:%d", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+        http_server_port(p->emulator.control));
     return json_string(url);
 }
 
 static int announce(const struct program *p, struct err *e)
 {
     json_t *o = json_object();
-    json_object_set_new(o, "ec2", endpoint(p, p->emulator.ec2));
-    json_object_set_new(o, "control", endpoint(p, p->emulator.control));
-    json_object_set_new(o, "region", json_string(p->config.region.name));
+    for (size_t k = 0; k < p->emulator.n_providers; k++) {
+        const struct provider *provider = &p->emulator.providers[k];
+        const char *url = front_server_url(provider->api);
+        json_object_set_new(o, provider->front->port_key, json_string(url));
+        if (provider->front->announce)
+            provider->front->announce(provider->state, &provider->region, o);
+        log_info("API ready", log_s("provider", provider->front->name), log_s("url", url));
+    }
+    json_object_set_new(o, "control", control_url(p));
     json_object_set_new(o, "dir", json_text(p->config.dir));
     json_object_set_new(o, "pid", json_integer(getpid()));
-    log_info("ready", log_s("ec2", json_string_value(json_object_get(o, "ec2"))),
-        log_s("control", json_string_value(json_object_get(o, "control"))), log_s("dir", p->config.dir));
+    log_info("ready", log_s("control", json_string_value(json_object_get(o, "control"))),
+        log_s("dir", p->config.dir));
     char *text = json_dump_text(o);
     json_decref(o);
     int rc = p->port_file ? fs_write_atomic(p->port_file, text, strlen(text), 0644, e) : 0;
@@ -121,7 +127,7 @@ static void on_stop_timer(struct timer *t, void *ctx)
 {
     const struct program *p = ctx;
     (void)t;
-    log_error("not all instances ended in time", log_i("left", machines_count(p->emulator.machines)));
+    log_error("not all instances ended in time", log_i("left", emulator_machines(&p->emulator)));
     _exit(EXIT_FAILURE);
 }
 
@@ -131,7 +137,7 @@ static void on_signal(void *ctx, int signum)
     if (p->is_stopping)
         return;
     p->is_stopping = true;
-    log_info("stopping", log_i("signal", signum), log_i("instances", machines_count(p->emulator.machines)));
+    log_info("stopping", log_i("signal", signum), log_i("instances", emulator_machines(&p->emulator)));
     emulator_stop(&p->emulator);
     timer_init(&p->stop_timer, on_stop_timer, p);
     timer_start(p->emulator.timers, &p->stop_timer, STOP_MAX_MS);

@@ -22,6 +22,18 @@ const char *region_market_name(enum cloud_market m)
     return m == CLOUD_SPOT ? "spot" : "on-demand";
 }
 
+const char *region_provider(const struct region *r)
+{
+    return r->o->provider ? r->o->provider : "aws";
+}
+
+void region_journal(struct region *r, struct wall at, const char *what, json_t *details)
+{
+    json_t *d = details ? details : json_object();
+    json_object_set_new(d, "provider", json_string(region_provider(r)));
+    journal_add(r->journal, at, what, d);
+}
+
 void region_note(
     struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason)
 {
@@ -34,15 +46,15 @@ void region_note(
         json_object_set_new(d, "reason", json_text(reason));
     if (wall_is_set(i->deadline))
         json_object_set_new(d, "deadline_ms", json_integer(i->deadline.ms));
-    journal_add(&r->journal, at, what, d);
-    log_info(what, log_s("instance", i->id), log_s("zone", i->pool->zone), log_s("type", i->pool->type),
-        log_s("reason", reason ? reason : ""));
+    region_journal(r, at, what, d);
+    log_info(what, log_s("provider", region_provider(r)), log_s("instance", i->id),
+        log_s("zone", i->pool->zone), log_s("type", i->pool->type), log_s("reason", reason ? reason : ""));
 }
 
-void region_init(struct region *r, const struct region_options *o, struct market_pool *pools, size_t n_pools,
-    const struct region_ops *ops, void *ctx, struct wall now)
+void region_init(struct region *r, const struct region_options *o, struct journal *journal,
+    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx, struct wall now)
 {
-    *r = (struct region){.o = o, .ops = ops, .ctx = ctx, .start = now, .now = now};
+    *r = (struct region){.o = o, .journal = journal, .ops = ops, .ctx = ctx, .start = now, .now = now};
     market_init(&r->market, pools, n_pools, now);
     prng_init(&r->prng, o->seed);
     prng_init(&r->ids, o->seed + 1);
@@ -63,7 +75,6 @@ void region_deinit(struct region *r)
     free(r->instances);
     free(r->reservations);
     faults_deinit(&r->faults);
-    journal_deinit(&r->journal);
     market_deinit(&r->market);
     *r = (struct region){0};
 }
@@ -357,7 +368,10 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
         .ended_at = WALL_NONE,
         .gone_at = WALL_NONE,
         .billed_until = WALL_NONE};
-    make_id(r, "i-", 17, i->id, sizeof(i->id));
+    if (r->o->make_id)
+        r->o->make_id(&r->ids, i->id, sizeof(i->id));
+    else
+        make_id(r, "i-", 17, i->id, sizeof(i->id));
     if (v->spec.market == CLOUD_SPOT)
         make_id(r, "sir-", 8, i->spot_request_id, sizeof(i->spot_request_id));
     snprintf(i->private_ip, sizeof(i->private_ip), "10.%d.%d.%d", (int)(i->number >> 16 & 0xff),
@@ -376,13 +390,13 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
 
 static int check_quota(const struct region *r, int64_t n, struct err *e)
 {
-    int64_t n_alive = 0;
+    int64_t n_alive = 0, quota = r->o->quota > 0 ? r->o->quota : REGION_ALIVE_MAX;
     LIST_FOREACH (&r->alive, l)
         n_alive += l != NULL;
-    if (n_alive + n > REGION_ALIVE_MAX || (int64_t)r->n_instances + n > REGION_INSTANCES_MAX)
+    if (n_alive + n > quota || (int64_t)r->n_instances + n > REGION_INSTANCES_MAX)
         return err_set(e, ERR_QUOTA,
-            "%lld instances and %lld more are over the quota of %d at a time, %d in all", (long long)n_alive,
-            (long long)n, REGION_ALIVE_MAX, REGION_INSTANCES_MAX);
+            "%lld instances and %lld more are over the quota of %lld at a time, %d in all",
+            (long long)n_alive, (long long)n, (long long)quota, REGION_INSTANCES_MAX);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One emulated region: market, instances, faults, journal, and the rules that bind them. Pure: time is passed
+ * One emulated region of one provider: market, instances, faults, and the rules that bind them. Pure: time is passed
  * in and only moves forward, chance comes from the seed, and processes are behind region_ops. After each call
  * that takes a `now` the caller arms its timer for region_next.
  */
@@ -22,17 +22,20 @@ struct region_script {
     struct region_event event;
 };
 
+/* An instance's id, unique in the region, from random numbers. */
+typedef void (*region_id_fn)(struct prng *ids, char *out, size_t size);
+
 struct region_options {
+    const char *provider;      /* "aws"; NULL: the same */
     char name[CLOUD_NAME_MAX]; /* "us-east-1" */
-    char account[13];
+    char account[CLOUD_NAME_MAX];
     uint64_t seed;
     int64_t boot_delay_ms;
-    int64_t notice_ms;              /* of a reclaim by the market, and of one that does not say */
-    int64_t consistency_delay_ms;   /* a new instance cannot be seen so long */
-#define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
-#define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
-
+    int64_t notice_ms;            /* of a reclaim by the market, and of one that does not say */
+    int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
+    int64_t quota;                /* instances at a time; 0: REGION_ALIVE_MAX */
     enum region_surplus surplus;  /* who goes first when capacity shrinks */
+    region_id_fn make_id;         /* NULL: EC2's form */
     struct region_script *script; /* borrowed; sorted by at_ms */
     size_t n_script;
 };
@@ -60,7 +63,7 @@ struct region {
     void *ctx;
     struct market market;
     struct faults faults;
-    struct journal journal;
+    struct journal *journal; /* of all regions of the emulator */
     struct prng prng;        /* for decisions */
     struct prng ids;         /* for ids of resources, and */
     struct prng request_ids; /* of requests: so that one more call changes nothing else */
@@ -74,11 +77,15 @@ struct region {
     struct region_counts counts;
 };
 
-/* o is borrowed; the pools are taken. ops and ctx may be NULL for a world without processes: then a shutdown
- * ends an instance at once. */
-void region_init(struct region *r, const struct region_options *o, struct market_pool *pools, size_t n_pools,
-    const struct region_ops *ops, void *ctx, struct wall now);
+/* o and the journal are borrowed; the pools are taken. ops and ctx may be NULL for a world without processes: then a
+ * shutdown ends an instance at once. */
+void region_init(struct region *r, const struct region_options *o, struct journal *journal,
+    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx, struct wall now);
 void region_deinit(struct region *r); /* every machine must be gone */
+
+const char *region_provider(const struct region *r);
+/* To the journal, with the provider's name. details: an object, taken; NULL: nothing to add. */
+void region_journal(struct region *r, struct wall at, const char *what, json_t *details);
 
 /* Does what is due up to now, in order of time. */
 void region_advance(struct region *r, struct wall now);

@@ -95,7 +95,7 @@ static int apply_to_pool(struct region *r, const struct region_event *ev, struct
         json_object_set_new(d, "uusd_h", json_integer(ev->price_uusd_h));
     else
         json_object_set_new(d, "n", json_integer(p->capacity[ev->market]));
-    journal_add(&r->journal, now, ev->kind == EVENT_PRICE ? "price" : "capacity", d);
+    region_journal(r, now, ev->kind == EVENT_PRICE ? "price" : "capacity", d);
     return 0;
 }
 

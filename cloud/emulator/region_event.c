@@ -143,6 +143,7 @@ int region_event_parse(const json_t *value, struct region_event *ret_event, stru
         struct region_event ev = {.kind = kinds[i].kind};
         struct json_reader r;
         json_reader_init(&r, json_object_iter_value(it), name, e);
+        json_opt_strcpy(&r, "provider", ev.provider, sizeof(ev.provider), "");
         kinds[i].read(&r, &ev);
         int rc = json_reader_finish(&r);
         if (rc == 0)

@@ -25,6 +25,7 @@ enum region_pick { PICK_ALL, PICK_RANDOM, PICK_ONE };
 
 struct region_event {
     enum region_event_kind kind;
+    char provider[16]; /* whose; "": not said */
     /* reclaim, rebalance: which of the instances that run */
     enum region_pick pick;
     char instance[CLOUD_NAME_MAX]; /* PICK_ONE */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cloud/emulator/config.h"
 #include "base/str.h"
+#include "cloud/emulator/ec2_front.h"
 #include "tests/emulator/world.h"
 #include <string.h>
 
@@ -20,14 +21,16 @@ static void the_least_is_enough(void **state)
     (void)state;
     if (parse(KEYS POOL, &c, &e) < 0)
         fail_msg("%s", e.text);
-    assert_string_equal(c.region.name, "us-east-1");
-    assert_int_equal(c.n_pools, 1);
-    assert_int_equal(c.pools[0].capacity[CLOUD_SPOT], MARKET_UNLIMITED);
-    assert_true(c.pools[0].price_uusd_h[CLOUD_ON_DEMAND] > c.pools[0].price_uusd_h[CLOUD_SPOT]);
-    assert_true(c.pools[0].price_uusd_h[CLOUD_SPOT] > 0);
-    assert_int_equal(c.region.notice_ms, 120000);
-    assert_string_equal(c.metadata_host, "127.0.0.1");
-    assert_null(c.images);
+    assert_string_equal(c.providers[0].region.name, "us-east-1");
+    assert_int_equal(c.providers[0].n_pools, 1);
+    assert_int_equal(c.providers[0].pools[0].capacity[CLOUD_SPOT], MARKET_UNLIMITED);
+    assert_true(c.providers[0].pools[0].price_uusd_h[CLOUD_ON_DEMAND] >
+                c.providers[0].pools[0].price_uusd_h[CLOUD_SPOT]);
+    assert_true(c.providers[0].pools[0].price_uusd_h[CLOUD_SPOT] > 0);
+    assert_int_equal(c.providers[0].region.notice_ms, 120000);
+    assert_string_equal(c.providers[0].metadata_host, "127.0.0.1");
+    const struct ec2_options *o = c.providers[0].options;
+    assert_null(o->images);
     config_deinit(&c);
 }
 
@@ -52,20 +55,38 @@ static void everything_can_be_said(void **state)
         fail_msg("%s", e.text);
     assert_string_equal(c.dir, "dir/scratch");
     assert_true(str_starts(c.path, "/opt/belay/bin:/"));
-    assert_int_equal(c.n_pools, 4);
-    assert_string_equal(c.pools[3].zone, "eu-west-1b");
-    assert_string_equal(c.pools[3].type, "c.d");
-    assert_int_equal(c.pools[3].price_uusd_h[CLOUD_SPOT], 250000);
-    assert_int_equal(c.pools[3].capacity[CLOUD_ON_DEMAND], 0);
-    assert_string_equal(c.images[1], "ami-2");
-    assert_string_equal(c.subnets[0].zone, "eu-west-1a");
-    assert_int_equal(c.role_ttl_ms, 600000);
-    assert_int_equal(c.region.n_script, 3);
-    assert_int_equal(c.region.script[0].at_ms, 10000); /* sorted */
-    assert_int_equal(c.region.script[0].event.price_uusd_h, 500000);
-    assert_int_equal(c.region.script[1].event.price_uusd_h, 2000000); /* in quotes: a text */
-    assert_int_equal(c.region.script[2].event.notice_ms, 5000);
-    assert_int_equal(c.region.surplus, SURPLUS_RANDOM);
+    assert_int_equal(c.providers[0].n_pools, 4);
+    assert_string_equal(c.providers[0].pools[3].zone, "eu-west-1b");
+    assert_string_equal(c.providers[0].pools[3].type, "c.d");
+    assert_int_equal(c.providers[0].pools[3].price_uusd_h[CLOUD_SPOT], 250000);
+    assert_int_equal(c.providers[0].pools[3].capacity[CLOUD_ON_DEMAND], 0);
+    const struct ec2_options *o = c.providers[0].options;
+    assert_string_equal(o->images[1], "ami-2");
+    assert_string_equal(o->subnets[0].zone, "eu-west-1a");
+    assert_int_equal(c.providers[0].role_ttl_ms, 600000);
+    assert_int_equal(c.providers[0].region.n_script, 3);
+    assert_int_equal(c.providers[0].region.script[0].at_ms, 10000); /* sorted */
+    assert_int_equal(c.providers[0].region.script[0].event.price_uusd_h, 500000);
+    assert_int_equal(c.providers[0].region.script[1].event.price_uusd_h, 2000000); /* in quotes: a text */
+    assert_int_equal(c.providers[0].region.script[2].event.notice_ms, 5000);
+    assert_int_equal(c.providers[0].region.surplus, SURPLUS_RANDOM);
+    config_deinit(&c);
+}
+
+static void each_provider_has_a_section(void **state)
+{
+    static const char text[] =
+        "providers:\n  aws:\n    port: 1\n    quota: 7\n    " KEYS "    " POOL "control_port: 2\n";
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(text, &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(c.n_providers, 1);
+    assert_int_equal(c.providers[0].port, 1);
+    assert_int_equal(c.providers[0].region.quota, 7);
+    assert_string_equal(c.providers[0].region.provider, "aws");
+    assert_int_equal(c.control_port, 2);
     config_deinit(&c);
 }
 
@@ -97,6 +118,12 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {KEYS POOL "subnets: {a: [b]}\n", "name"},
         {KEYS POOL "images: ami-1\n", "images"},
         {"keys: {\n", "emulator.yaml"},
+        {"providers: {}\n", "1 to"},
+        {"providers: {asw: {}}\n", "did you mean aws"},
+        {"providers: {aws: {}}\n", "keys"},
+        {"providers: {aws: 3}\n", "emulator.yaml:1"},
+        {"providers:\n  aws:\n    ec2_port: 1\n    " KEYS "    " POOL, "ec2_port"},
+        {"providers:\n  aws:\n    " KEYS "    " POOL POOL, "pools"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -116,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_is_enough),
         cmocka_unit_test(everything_can_be_said),
+        cmocka_unit_test(each_provider_has_a_section),
         cmocka_unit_test(mistakes_are_named_with_file_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

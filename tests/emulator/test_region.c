@@ -391,24 +391,60 @@ static void the_journal_tells_the_story_and_the_state_the_sums(void **state)
     start(&w);
     world_run(&w, "us-east-1a");
     static const char two[] = "[{\"reclaim\":{\"instance\":\"all\",\"notice_s\":1}},{\"clear\":{}}]";
-    assert_int_equal(control_events(&w.region, two, strlen(two), w.now, &reply, &e), 0);
+    assert_int_equal(control_events(w.regions, 1, two, strlen(two), w.now, &reply, &e), 0);
     assert_int_equal(json_array_size(json_object_get(reply, "results")), 2);
     json_decref(reply);
     static const char *const story[] = {"launch", "running", "notice"};
-    json_t *events = journal_after(&w.region.journal, 0, 100);
+    json_t *events = journal_after(&w.journal, 0, 100);
     assert_int_equal(json_array_size(events), 3);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(json_string_value(json_object_get(json_array_get(events, i), "what")), story[i]);
     json_decref(events);
-    events = journal_after(&w.region.journal, 2, 100);
+    events = journal_after(&w.journal, 2, 100);
     assert_int_equal(json_array_size(events), 1);
     json_decref(events);
-    json_t *sums = control_state(&w.region, w.now);
+    json_t *sums = control_state(w.regions, 1, w.now);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 1);
     assert_int_equal(json_array_size(json_object_get(sums, "pools")), 3);
     assert_int_equal(json_integer_value(json_object_get(sums, "alive")), 1);
     json_decref(sums);
     world_stop(&w);
+}
+
+static void events_find_their_provider(void **state)
+{
+    struct world a, b;
+    json_t *reply = NULL;
+    struct err e = {0};
+    char text[200];
+    (void)state;
+    start(&a);
+    world_init(&b);
+    b.options.provider = "gcp";
+    world_start(&b);
+    const struct instance *i = world_run(&a, "us-east-1a"), *j = world_run(&b, "us-east-1a");
+    struct region *const both[] = {&a.region, &b.region};
+    static const char all[] = "{\"reclaim\":{\"instance\":\"all\",\"provider\":\"gcp\"}}",
+                      unsaid[] = "{\"reclaim\":{\"instance\":\"all\"}}",
+                      unknown[] = "{\"clear\":{\"provider\":\"azure\"}}";
+    assert_true(control_events(both, 2, unsaid, strlen(unsaid), a.now, &reply, &e) < 0);
+    assert_non_null(strstr(e.text, "provider"));
+    assert_true(control_events(both, 2, unknown, strlen(unknown), a.now, &reply, &e) < 0);
+    assert_non_null(strstr(e.text, "azure"));
+    assert_int_equal(control_events(both, 2, all, strlen(all), a.now, &reply, &e), 0);
+    json_decref(reply);
+    assert_true(j->is_reclaimed && !i->is_reclaimed);
+    snprintf(text, sizeof(text), "{\"reclaim\":{\"instance\":\"%s\"}}", i->id); /* the first that has it */
+    assert_int_equal(control_events(both, 2, text, strlen(text), a.now, &reply, &e), 0);
+    json_decref(reply);
+    assert_true(i->is_reclaimed);
+    json_t *sums = control_state(both, 2, a.now);
+    assert_int_equal(json_integer_value(json_object_get(sums, "alive")), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 2);
+    assert_int_equal(json_object_size(json_object_get(sums, "providers")), 2);
+    json_decref(sums);
+    world_stop(&a);
+    world_stop(&b);
 }
 
 static void bad_events_are_refused_with_the_reason(void **state)
@@ -438,7 +474,7 @@ static void bad_events_are_refused_with_the_reason(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         json_t *reply = NULL;
         struct err e = {0};
-        assert_true(control_events(&w.region, bad[i].text, strlen(bad[i].text), w.now, &reply, &e) < 0);
+        assert_true(control_events(w.regions, 1, bad[i].text, strlen(bad[i].text), w.now, &reply, &e) < 0);
         if (!strstr(e.text, bad[i].expected))
             fail_msg("%s: expected %s in: %s", bad[i].text, bad[i].expected, e.text);
     }
@@ -492,6 +528,7 @@ int main(void)
         cmocka_unit_test(events_reach_only_those_they_mean),
         cmocka_unit_test(ids_do_not_depend_on_how_often_was_asked),
         cmocka_unit_test(the_journal_tells_the_story_and_the_state_the_sums),
+        cmocka_unit_test(events_find_their_provider),
         cmocka_unit_test(bad_events_are_refused_with_the_reason),
         cmocka_unit_test(faults_happen_as_often_as_they_were_asked_for),
     };

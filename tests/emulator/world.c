@@ -57,12 +57,14 @@ void world_start(struct world *w)
     pools[0] = world_pool("us-east-1a", TYPE, 2, 1);
     pools[1] = world_pool("us-east-1b", TYPE, 2, 1);
     pools[2] = world_pool("us-east-1a", "g5.xlarge", MARKET_UNLIMITED, MARKET_UNLIMITED);
-    region_init(&w->region, &w->options, pools, 3, &ops, w, w->now);
+    w->regions[0] = &w->region;
+    region_init(&w->region, &w->options, &w->journal, pools, 3, &ops, w, w->now);
 }
 
 void world_stop(struct world *w)
 {
     region_deinit(&w->region);
+    journal_deinit(&w->journal);
 }
 
 void world_advance(struct world *w, int64_t ms)

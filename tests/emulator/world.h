@@ -20,6 +20,8 @@
 struct world {
     struct region_options options;
     struct region region;
+    struct region *regions[1]; /* it */
+    struct journal journal;
     struct wall now;
     bool boot_fails;
     int n_boots, n_dooms, n_shutdowns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cloud/emulator/metadata.h"
+#include "cloud/emulator/ec2_metadata.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "tests/emulator/world.h"
@@ -9,21 +9,21 @@
 struct bench {
     struct world world;
     struct keyring keyring;
-    struct metadata metadata;
+    struct ec2_metadata metadata;
     struct instance *instance;
     char token[256];
 };
 
-static int ask(struct bench *b, const struct metadata_request *r, struct metadata_reply *reply)
+static int ask(struct bench *b, const struct ec2_metadata_request *r, struct ec2_metadata_reply *reply)
 {
-    metadata_answer(&b->metadata, r, b->world.now, reply);
+    ec2_metadata_answer(&b->metadata, r, b->world.now, reply);
     return reply->status;
 }
 
 static void renew_token(struct bench *b, const char *ttl)
 {
-    struct metadata_reply reply;
-    const struct metadata_request r = {.method = "PUT", .path = "/latest/api/token", .ttl = ttl};
+    struct ec2_metadata_reply reply;
+    const struct ec2_metadata_request r = {.method = "PUT", .path = "/latest/api/token", .ttl = ttl};
     assert_int_equal(ask(b, &r, &reply), 200);
     assert_int_equal(reply.ttl_s, atoi(ttl));
     STR_COPY(b->token, buf_str(&reply.body));
@@ -48,7 +48,7 @@ static void setup(struct bench *b)
     assert_int_equal(region_launch(&b->world.region, &spec, "", "", 1, 1, b->world.now, &v, NULL), 0);
     world_advance(&b->world, 2000);
     b->instance = v->instances[0];
-    b->metadata = (struct metadata){
+    b->metadata = (struct ec2_metadata){
         .region = &b->world.region, .instance = b->instance, .keyring = &b->keyring, .role_ttl_ms = 3600000};
     renew_token(b, "60");
 }
@@ -59,15 +59,15 @@ static void teardown(struct bench *b)
     world_stop(&b->world);
 }
 
-static int get(struct bench *b, const char *path, struct metadata_reply *reply)
+static int get(struct bench *b, const char *path, struct ec2_metadata_reply *reply)
 {
-    const struct metadata_request r = {.method = "GET", .path = path, .token = b->token};
+    const struct ec2_metadata_request r = {.method = "GET", .path = path, .token = b->token};
     return ask(b, &r, reply);
 }
 
 static void expect(struct bench *b, const char *path, int status, const char *text)
 {
-    struct metadata_reply reply;
+    struct ec2_metadata_reply reply;
     int got = get(b, path, &reply);
     if (got != status || (text && !strstr(buf_str(&reply.body), text)))
         fail_msg("%s: expected %d %s, got %d %s", path, status, text ? text : "", got, buf_str(&reply.body));
@@ -77,7 +77,7 @@ static void expect(struct bench *b, const char *path, int status, const char *te
 /* The whole body. */
 static void expect_exactly(struct bench *b, const char *path, const char *text)
 {
-    struct metadata_reply reply;
+    struct ec2_metadata_reply reply;
     assert_int_equal(get(b, path, &reply), 200);
     assert_string_equal(buf_str(&reply.body), text);
     buf_deinit(&reply.body);
@@ -85,8 +85,8 @@ static void expect_exactly(struct bench *b, const char *path, const char *text)
 
 static int put_token(struct bench *b, const char *path, const char *ttl, const char *forwarded_for)
 {
-    struct metadata_reply reply;
-    const struct metadata_request r = {
+    struct ec2_metadata_reply reply;
+    const struct ec2_metadata_request r = {
         .method = "PUT", .path = path, .ttl = ttl, .forwarded_for = forwarded_for};
     int status = ask(b, &r, &reply);
     buf_deinit(&reply.body);
@@ -115,8 +115,8 @@ static void nothing_is_read_without_a_token_that_is_good_now_and_here(void **sta
     setup(&b);
     setup(&other);
     memset(other.metadata.secret, 7, sizeof(other.metadata.secret));
-    struct metadata_reply reply;
-    const struct metadata_request naked = {.method = "GET", .path = "/latest/meta-data/instance-id"};
+    struct ec2_metadata_reply reply;
+    const struct ec2_metadata_request naked = {.method = "GET", .path = "/latest/meta-data/instance-id"};
     assert_int_equal(ask(&b, &naked, &reply), 401);
     buf_deinit(&reply.body);
     expect(&b, "/latest/meta-data/instance-id", 200, b.instance->id);
@@ -181,7 +181,7 @@ static void the_machine_is_described(void **state)
 static void role_credentials_are_on_the_ring(void **state)
 {
     struct bench b;
-    struct metadata_reply reply;
+    struct ec2_metadata_reply reply;
     json_t *v = NULL;
     (void)state;
     setup(&b);

@@ -4,7 +4,7 @@
  * any number of them may be live, as on EC2. The tree of paths is a table; a path that ends in '/' lists what
  * is below it.
  */
-#include "cloud/emulator/metadata.h"
+#include "cloud/emulator/ec2_metadata.h"
 #include "base/str.h"
 #include "cloud/emulator/b64.h"
 #include "cloud/emulator/ec2_api.h"
@@ -25,21 +25,21 @@ struct token {
     unsigned char mac[MAC_BYTES];
 };
 
-static void sign_token(const struct metadata *m, struct token *t)
+static void sign_token(const struct ec2_metadata *m, struct token *t)
 {
     unsigned n = MAC_BYTES;
     HMAC(EVP_sha256(), m->secret, sizeof(m->secret), (const unsigned char *)&t->ends_ms, sizeof(t->ends_ms),
         t->mac, &n);
 }
 
-static void write_token(const struct metadata *m, int64_t ends_ms, struct buf *out)
+static void write_token(const struct ec2_metadata *m, int64_t ends_ms, struct buf *out)
 {
     struct token t = {.ends_ms = (uint64_t)ends_ms};
     sign_token(m, &t);
     b64_encode(out, &t, sizeof(t));
 }
 
-static bool token_is_good(const struct metadata *m, const char *text, struct wall now)
+static bool token_is_good(const struct ec2_metadata *m, const char *text, struct wall now)
 {
     struct buf bytes = {0};
     struct token given, right;
@@ -54,7 +54,7 @@ static bool token_is_good(const struct metadata *m, const char *text, struct wal
     return is_good;
 }
 
-void metadata_error(int status, struct metadata_reply *reply)
+void ec2_metadata_error(int status, struct ec2_metadata_reply *reply)
 {
     const char *title = status == 400   ? "Bad Request"
                         : status == 401 ? "Unauthorized"
@@ -74,16 +74,16 @@ void metadata_error(int status, struct metadata_reply *reply)
         status, title, status, title);
 }
 
-static void give_token(
-    const struct metadata *m, const struct metadata_request *r, struct wall now, struct metadata_reply *reply)
+static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_request *r, struct wall now,
+    struct ec2_metadata_reply *reply)
 {
     int64_t ttl_s;
     if (r->forwarded_for || !str_eq(r->path, "/latest/api/token")) {
-        metadata_error(403, reply);
+        ec2_metadata_error(403, reply);
         return;
     }
-    if (!r->ttl || str_to_i64(r->ttl, 1, METADATA_TTL_MAX_S, "TTL", &ttl_s, NULL) < 0) {
-        metadata_error(400, reply);
+    if (!r->ttl || str_to_i64(r->ttl, 1, EC2_METADATA_TTL_MAX_S, "TTL", &ttl_s, NULL) < 0) {
+        ec2_metadata_error(400, reply);
         return;
     }
     reply->ttl_s = ttl_s;
@@ -94,7 +94,7 @@ static void give_token(
 
 /* What a path shows: appended to out. false: there is nothing (404). */
 struct look {
-    const struct metadata *m;
+    const struct ec2_metadata *m;
     const struct instance *i;
     const struct launch_spec *spec;
     struct wall now;
@@ -326,7 +326,7 @@ static bool list(const char *dir, const struct look *l, struct buf *out)
     return last[0] != '\0';
 }
 
-static bool find(struct look *l, const char *path, struct metadata_reply *reply)
+static bool find(struct look *l, const char *path, struct ec2_metadata_reply *reply)
 {
     for (size_t k = 0; k < N_TREE; k++) {
         const char *at = tree[k].path;
@@ -354,23 +354,23 @@ static const char *below_version(const char *path)
     return path[11] == '/' ? path + 12 : path[11] ? NULL : "";
 }
 
-void metadata_answer(
-    const struct metadata *m, const struct metadata_request *r, struct wall now, struct metadata_reply *reply)
+void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r, struct wall now,
+    struct ec2_metadata_reply *reply)
 {
     const struct launch_spec *spec = &m->instance->reservation->spec;
-    *reply = (struct metadata_reply){.status = 200, .content_type = TEXT};
+    *reply = (struct ec2_metadata_reply){.status = 200, .content_type = TEXT};
     const char *path = below_version(r->path);
     struct look l = {.m = m, .i = m->instance, .spec = spec, .now = now};
     if (spec->is_metadata_off)
-        metadata_error(403, reply);
+        ec2_metadata_error(403, reply);
     else if (str_eq(r->method, "PUT"))
         give_token(m, r, now, reply);
     else if (!str_eq(r->method, "GET") && !str_eq(r->method, "HEAD"))
-        metadata_error(405, reply);
+        ec2_metadata_error(405, reply);
     else if (r->token ? !token_is_good(m, r->token, now) : spec->metadata_needs_token)
-        metadata_error(401, reply);
+        ec2_metadata_error(401, reply);
     else if (path && str_eq(path, "api/token"))
-        metadata_error(405, reply);
+        ec2_metadata_error(405, reply);
     else if (!path || !find(&l, path, reply))
-        metadata_error(404, reply);
+        ec2_metadata_error(404, reply);
 }

@@ -3,7 +3,7 @@
  * The emulator's metadata service. A line is a request: METHOD PATH TOKEN TTL, where TOKEN is '@' for the one
  * given last, and '-' is a header that is absent. The role's keys are told to no request without a token.
  */
-#include "cloud/emulator/metadata.h"
+#include "cloud/emulator/ec2_metadata.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>
@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct visitor {
-    struct metadata metadata;
+    struct ec2_metadata metadata;
     struct wall now;
     char token[256];
 };
@@ -25,7 +25,7 @@ static const char *given(const char *word)
 }
 
 static void check_reply(
-    const struct metadata_request *r, const struct visitor *v, const struct metadata_reply *reply)
+    const struct ec2_metadata_request *r, const struct visitor *v, const struct ec2_metadata_reply *reply)
 {
     static const int statuses[] = {200, 400, 401, 403, 404, 405};
     size_t i = 0;
@@ -35,7 +35,7 @@ static void check_reply(
     if (reply->status == 200 && !str_eq(r->method, "PUT"))
         assert(r->token && str_eq(r->token, v->token)); /* nobody can make one up */
     assert((reply->ttl_s > 0) == (reply->status == 200 && str_eq(r->method, "PUT")));
-    assert(reply->ttl_s <= METADATA_TTL_MAX_S);
+    assert(reply->ttl_s <= EC2_METADATA_TTL_MAX_S);
 }
 
 static void ask(struct visitor *v, char *line)
@@ -43,15 +43,15 @@ static void ask(struct visitor *v, char *line)
     char *rest = line, *words[4];
     for (size_t i = 0; i < 4; i++)
         words[i] = strsep(&rest, " ");
-    struct metadata_request r = {.method = words[0],
+    struct ec2_metadata_request r = {.method = words[0],
         .path = words[1] ? words[1] : "/",
         .token = given(words[2]),
         .ttl = given(words[3]),
         .forwarded_for = given(rest)};
-    struct metadata_reply reply;
+    struct ec2_metadata_reply reply;
     if (str_eq(r.token, "@"))
         r.token = v->token;
-    metadata_answer(&v->metadata, &r, v->now, &reply);
+    ec2_metadata_answer(&v->metadata, &r, v->now, &reply);
     check_reply(&r, v, &reply);
     if (reply.ttl_s > 0)
         STR_COPY(v->token, buf_str(&reply.body));
@@ -62,8 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size), *rest = text;
     struct region region;
+    struct journal journal = {0};
     struct keyring keyring = {0};
-    emulated_start(&region);
+    emulated_start(&region, &journal);
     struct reservation *launched = emulated_launch(&region, CLOUD_SPOT, 1);
     struct visitor v = {.now = {EMULATED_NOON_MS + 2000},
         .metadata = {.region = &region,
@@ -75,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ask(&v, strsep(&rest, "\n"));
     keyring_deinit(&keyring);
     region_deinit(&region);
+    journal_deinit(&journal);
     free(text);
     return 0;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading one provider's section of the configuration: what config.c and the fronts share.
+ */
+#ifndef BELAY_CLOUD_EMULATOR_CONFIG_SECTION_H
+#define BELAY_CLOUD_EMULATOR_CONFIG_SECTION_H
+
+#include "base/yaml.h"
+
+#define CONFIG_PATH_MAX 4096
+
+struct config_section {
+    struct yaml_reader r; /* of the section's mapping */
+    const char *file;     /* for messages; paths in the text are relative to its directory */
+    struct err *e;
+};
+
+/* A reader for a mapping below the section; its errors are the section's. */
+void config_inner_init(struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map);
+void config_inner_finish(struct config_section *s, struct yaml_reader *inner);
+
+/* A list of names, ended by NULL, to be freed with config_names_free; NULL: there is no such key. */
+const char **config_names(struct config_section *s, const char *key);
+void config_names_free(const char **names);
+
+/* A path of the text. The caller's. */
+char *config_resolve(const char *file, const char *path);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * AWS: its keys in the configuration, the check of signatures before ec2_api.c, and IMDS over ec2_metadata.c.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/emulator/config_section.h"
+#include "cloud/emulator/ec2_front.h"
+#include "cloud/emulator/ec2_metadata.h"
+#include "cloud/emulator/front.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct ec2 {
+    struct keyring keyring;
+    struct ec2_account account;
+    int64_t role_ttl_ms;
+};
+
+/* ---- Configuration ---- */
+
+static void read_keys(struct config_section *s, struct ec2_options *o)
+{
+    const struct yaml_node *seq = yaml_opt_seq(&s->r, "keys", EC2_KEYS_MAX);
+    for (size_t k = 0; seq && k < seq->n_items && s->r.rc == 0; k++) {
+        struct yaml_reader r;
+        config_inner_init(s, &r, seq->items[k]);
+        const char *access = yaml_req_str(&r, "access_key", KEYRING_ACCESS_MAX - 1);
+        const char *secret = yaml_req_str(&r, "secret_key", KEYRING_SECRET_MAX - 1);
+        config_inner_finish(s, &r);
+        if (s->r.rc < 0)
+            return;
+        STR_COPY(o->keys[k].access, access);
+        STR_COPY(o->keys[k].secret, secret);
+        o->n_keys = k + 1;
+    }
+    if (o->n_keys == 0)
+        yaml_reader_fail(&s->r, NULL, "keys: at least one access key is needed to sign requests with");
+}
+
+static void read_subnets(struct config_section *s, struct ec2_options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(&s->r, "subnets");
+    if (!map)
+        return;
+    o->subnets = mem_array(map->n_items + 1, sizeof(*o->subnets));
+    for (size_t k = 0; k < map->n_items; k++) {
+        const struct yaml_node *zone = map->items[k];
+        struct ec2_subnet *subnet = &o->subnets[o->n_subnets];
+        if (zone->type != YAML_SCALAR || !str_is_name(zone->key, CLOUD_NAME_MAX - 1) ||
+            !str_is_name(zone->text, CLOUD_NAME_MAX - 1)) {
+            yaml_reader_fail(&s->r, zone, "expected SUBNET: ZONE, both names");
+            return;
+        }
+        STR_COPY(subnet->id, zone->key);
+        STR_COPY(subnet->zone, zone->text);
+        o->n_subnets++;
+    }
+}
+
+static void *read_options(struct config_section *s)
+{
+    struct ec2_options *o = mem_alloc(sizeof(*o));
+    o->images = config_names(s, "images");
+    o->profiles = config_names(s, "profiles");
+    read_keys(s, o);
+    read_subnets(s, o);
+    return o;
+}
+
+static void free_options(void *options)
+{
+    struct ec2_options *o = options;
+    if (!o)
+        return;
+    config_names_free(o->images);
+    config_names_free(o->profiles);
+    free(o->subnets);
+    explicit_bzero(o->keys, sizeof(o->keys));
+    free(o);
+}
+
+/* ---- State ---- */
+
+static int open_ec2(const struct front_place *place, void **ret_state, struct err *e)
+{
+    const struct ec2_options *o = place->options;
+    struct ec2 *state = mem_alloc(sizeof(*state));
+    (void)e;
+    for (size_t k = 0; k < o->n_keys; k++)
+        keyring_add(&state->keyring, o->keys[k].access, o->keys[k].secret);
+    state->account = (struct ec2_account){.images = o->images,
+        .profiles = o->profiles,
+        .subnets = o->subnets,
+        .n_subnets = o->n_subnets,
+        .console = place->console,
+        .console_ctx = place->console_ctx};
+    state->role_ttl_ms = place->role_ttl_ms;
+    *ret_state = state;
+    return 0;
+}
+
+static void close_ec2(void *state)
+{
+    struct ec2 *ec2 = state;
+    if (!ec2)
+        return;
+    keyring_deinit(&ec2->keyring);
+    free(ec2);
+}
+
+static void announce(const void *state, const struct region *region, json_t *ports)
+{
+    (void)state;
+    json_object_set_new(ports, "region", json_string(region->o->name));
+}
+
+/* ---- The API ---- */
+
+/* Takes the body of the inner reply. */
+static void give(struct front_reply *reply, struct ec2_reply *inner)
+{
+    buf_deinit(&reply->body);
+    reply->status = inner->status;
+    reply->content_type = EC2_CONTENT_TYPE;
+    reply->body = inner->body;
+    reply->n_headers = 0;
+    front_reply_header(reply, "x-amzn-RequestId", "%s", inner->request_id);
+    front_reply_header(reply, "Server", "AmazonEC2");
+    STR_COPY(reply->request_id, inner->request_id);
+}
+
+/* 0, or -1 with the refusal in reply. */
+static int check_caller(const struct front_site *s, const struct front_request *r, struct ec2_reply *reply)
+{
+    const struct ec2 *ec2 = s->state;
+    struct sigv4_header headers[SIGV4_HEADERS_MAX];
+    struct err e;
+    size_t n = 0;
+    for (; n < r->n_headers && n < SIGV4_HEADERS_MAX; n++)
+        headers[n] = (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
+    const struct keyring_request request = {.method = r->method,
+        .target = r->target,
+        .headers = headers,
+        .n_headers = n,
+        .body = r->body,
+        .body_len = r->body_len};
+    const char *code = keyring_check(&ec2->keyring, &request, s->region->o->name, s->clock, &e);
+    if (!code)
+        return 0;
+    ec2_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, reply);
+    return -1;
+}
+
+/* The parameters of a POST are in its body, of a GET in its query. */
+static int read_form(const struct front_request *r, struct form *form, struct err *e)
+{
+    if (str_eq(r->method, "POST"))
+        return form_parse(r->body, r->body_len, form, e);
+    const char *query = front_query(r);
+    return form_parse(query, strlen(query), form, e);
+}
+
+static bool is_refused(const struct front_site *s, const char *action, struct ec2_reply *reply)
+{
+    struct fault fault;
+    const char *code = front_refusal(s->region, action, "RequestLimitExceeded", &fault);
+    if (!code)
+        return false;
+    if (str_eq(action, "RunInstances")) {
+        s->region->counts.launch_calls++;
+        s->region->counts.refusals++;
+    }
+    ec2_api_error(s->region, code, NULL, reply);
+    return true;
+}
+
+static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+{
+    const struct ec2 *ec2 = s->state;
+    struct ec2_reply inner = {0};
+    struct form form = {0};
+    struct err e;
+    if (!str_eq(r->path, "/") || (!str_eq(r->method, "POST") && !str_eq(r->method, "GET"))) {
+        ec2_api_error(
+            s->region, "InvalidAction", "The Query API takes POST and GET on the path / only.", &inner);
+    } else if (check_caller(s, r, &inner) < 0) {
+        /* the refusal is there */
+    } else if (read_form(r, &form, &e) < 0) {
+        ec2_api_error(s->region, "MalformedQueryString", e.text, &inner);
+    } else {
+        const char *action = form_get(&form, "Action");
+        STR_COPY(reply->action, action ? action : "");
+        if (!is_refused(s, reply->action, &inner))
+            ec2_api_call(s->region, &ec2->account, &form, s->now, &inner);
+    }
+    form_deinit(&form);
+    reply->is_noted = str_eq(reply->action, "RunInstances") || str_eq(reply->action, "TerminateInstances");
+    give(reply, &inner);
+}
+
+static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
+{
+    struct ec2_reply inner = {0};
+    STR_COPY(inner.request_id, reply->request_id);
+    ec2_api_error(s->region, code, NULL, &inner);
+    give(reply, &inner);
+}
+
+/* ---- The metadata service ---- */
+
+static void give_metadata(struct front_reply *reply, struct ec2_metadata_reply *inner)
+{
+    reply->status = inner->status;
+    reply->content_type = inner->content_type;
+    reply->body = inner->body;
+    if (inner->ttl_s > 0)
+        front_reply_header(reply, EC2_METADATA_TTL_HEADER, "%lld", (long long)inner->ttl_s);
+}
+
+static void metadata(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+{
+    struct ec2 *ec2 = s->state;
+    struct ec2_metadata m = {.region = s->region,
+        .instance = s->instance,
+        .keyring = &ec2->keyring,
+        .role_ttl_ms = ec2->role_ttl_ms};
+    const struct ec2_metadata_request request = {.method = r->method,
+        .path = r->path,
+        .token = front_header(r, EC2_METADATA_TOKEN_HEADER),
+        .ttl = front_header(r, EC2_METADATA_TTL_HEADER),
+        .forwarded_for = front_header(r, "X-Forwarded-For")};
+    struct ec2_metadata_reply inner;
+    memcpy(m.secret, s->secret, sizeof(m.secret));
+    ec2_metadata_answer(&m, &request, s->now, &inner);
+    explicit_bzero(m.secret, sizeof(m.secret));
+    give_metadata(reply, &inner);
+}
+
+static void metadata_error(int status, struct front_reply *reply)
+{
+    struct ec2_metadata_reply inner = {0};
+    ec2_metadata_error(status, &inner);
+    give_metadata(reply, &inner);
+}
+
+const struct front ec2_front = {.name = "aws",
+    .port_key = "ec2",
+    .region = "us-east-1",
+    .account = "111122223333",
+    .notice_s = 120,
+    .role_ttl_ms = SECONDS_MS(6 * 3600),
+    .body_max = FORM_BYTES_MAX,
+    .garbage = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<RunInstancesResp",
+    .garbage_type = EC2_CONTENT_TYPE,
+    .internal_error = "InternalError",
+    .read_options = read_options,
+    .free_options = free_options,
+    .open = open_ec2,
+    .close = close_ec2,
+    .announce = announce,
+    .api = api,
+    .api_error = api_error,
+    .metadata = metadata,
+    .metadata_error = metadata_error};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The keys of AWS's section of the configuration.
+ */
+#ifndef BELAY_CLOUD_EMULATOR_EC2_FRONT_H
+#define BELAY_CLOUD_EMULATOR_EC2_FRONT_H
+
+#include "cloud/emulator/ec2_api.h"
+#include "cloud/emulator/keyring.h"
+
+#define EC2_KEYS_MAX 16
+
+struct ec2_options {
+    struct {
+        char access[KEYRING_ACCESS_MAX], secret[KEYRING_SECRET_MAX];
+    } keys[EC2_KEYS_MAX];
+    size_t n_keys;
+    const char **images, **profiles; /* NULL-terminated; NULL: any */
+    struct ec2_subnet *subnets;
+    size_t n_subnets;
+};
+
+#endif
