@@ -140,16 +140,6 @@ static int hex_digit(char c)
     return -1;
 }
 
-int str_unhex(const char *text, void *out, size_t n, struct err *e)
-{
-    if (strlen(text) != 2 * n || strspn(text, "0123456789abcdefABCDEF") != 2 * n)
-        return err_set(e, ERR_INVALID, "expected exactly %zu hex digits", 2 * n);
-    unsigned char *to = out;
-    for (size_t i = 0; i < n; i++)
-        to[i] = (unsigned char)(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
-    return 0;
-}
-
 void str_url_encode(struct buf *out, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -72,9 +72,6 @@ size_t str_utf8_len(const char *p, size_t n);
 
 /* Lower-case hex of n bytes; out has 2n + 1 bytes. */
 void str_hex(const void *p, size_t n, char *out);
-/* ERR_INVALID unless text is exactly 2n hex digits (either case); the error never shows the text, it may be a
- * secret. */
-int str_unhex(const char *text, void *out, size_t n, struct err *e);
 
 /* Adds s to out with the escapes of RFC 3986: everything but A-Z a-z 0-9 - _ . ~ becomes %XX. */
 void str_url_encode(struct buf *out, const char *s, size_t n);

@@ -55,7 +55,6 @@ const struct yaml_node *yaml_opt_seq(struct yaml_reader *r, const char *key, siz
 const char *yaml_req_str(struct yaml_reader *r, const char *key, size_t max_len);
 const char *yaml_opt_str(struct yaml_reader *r, const char *key, size_t max_len, const char *fallback);
 int64_t yaml_opt_i64(struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
-bool yaml_opt_bool(struct yaml_reader *r, const char *key, bool fallback); /* true/false, yes/no, on/off */
 int64_t yaml_opt_duration_ms(struct yaml_reader *r, const char *key, int64_t fallback_ms);
 int64_t yaml_opt_uusd(struct yaml_reader *r, const char *key, int64_t fallback_uusd);
 int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *names, int fallback);

@@ -131,21 +131,6 @@ int64_t yaml_opt_i64(struct yaml_reader *r, const char *key, int64_t min, int64_
     return value;
 }
 
-bool yaml_opt_bool(struct yaml_reader *r, const char *key, bool fallback)
-{
-    static const char *const yes[] = {"true", "yes", "on"}, *const no[] = {"false", "no", "off"};
-    const struct yaml_node *node = scalar(r, key, "true or false");
-    for (size_t i = 0; node && i < 3; i++) {
-        if (str_eq(node->text, yes[i]))
-            return true;
-        if (str_eq(node->text, no[i]))
-            return false;
-    }
-    if (node)
-        mismatch(r, node, "true or false");
-    return fallback;
-}
-
 int64_t yaml_opt_duration_ms(struct yaml_reader *r, const char *key, int64_t fallback_ms)
 {
     const struct yaml_node *node = scalar(r, key, "a duration such as 90s or 10m");

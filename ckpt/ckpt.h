@@ -106,7 +106,4 @@ int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
  * INT64_MAX) calls it; ERR_CONFLICT when a later attempt's fence exists. */
 int ckpt_clean(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
 
-/* Everything of the job. */
-int ckpt_delete_all(const struct ckpt_job *j, struct err *e);
-
 #endif

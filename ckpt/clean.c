@@ -124,25 +124,3 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, int keep, struct err *
     smap_deinit(&c.kept);
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
 }
-
-static int collect_all(void *ctx, const char *name, int64_t size_bytes)
-{
-    struct clean *c = ctx;
-
-    (void)size_bytes;
-    names_add(&c->remove, mem_strdup(name));
-    return 0;
-}
-
-int ckpt_delete_all(const struct ckpt_job *j, struct err *e)
-{
-    struct clean c = {.job = j};
-    int rc = layout_check_job(j, e);
-
-    /* Manifests first: a job half deleted has chunks without manifests, never the reverse. */
-    if (!rc)
-        rc = sweep(&c, "manifests/", collect_all, e);
-    if (!rc)
-        rc = sweep(&c, "", collect_all, e);
-    return rc ? err_wrap(e, "delete the checkpoints of job %" PRId64, j->job) : 0;
-}

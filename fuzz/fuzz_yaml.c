@@ -41,7 +41,6 @@ static void read_mapping(const struct yaml_node *root, int lines)
     yaml_reader_init(&r, "f", root, &e);
     int64_t n = yaml_opt_i64(&r, "n", 1, 100, 7);
     const char *s = yaml_opt_str(&r, "s", 8, "");
-    yaml_opt_bool(&r, "b", true);
     int64_t ms = yaml_opt_duration_ms(&r, "t", 1);
     int64_t uusd = yaml_opt_uusd(&r, "m", 1);
     int w = yaml_opt_enum(&r, "w", names, 0);

@@ -113,7 +113,7 @@ static void nodes_know_their_place_and_style(void **state)
 
 static void a_reader_gives_what_is_there_and_fallbacks(void **state)
 {
-    struct yaml_node *root = parsed("s: 07:00\nn: \"8\"\nyes: on\nno: 'no'\nt: 10m\nm: 3.56\nw: on-demand\n"
+    struct yaml_node *root = parsed("s: 07:00\nn: \"8\"\nt: 10m\nm: 3.56\nw: on-demand\n"
                                     "seq: [1]\nmap: {}\nnone: ~\n");
     struct yaml_reader r;
     struct err e;
@@ -121,8 +121,6 @@ static void a_reader_gives_what_is_there_and_fallbacks(void **state)
     yaml_reader_init(&r, "f.yaml", root, &e);
     assert_string_equal(yaml_req_str(&r, "s", 5), "07:00");
     assert_int_equal(yaml_opt_i64(&r, "n", 1, 9, 0), 8);
-    assert_true(yaml_opt_bool(&r, "yes", false));
-    assert_false(yaml_opt_bool(&r, "no", true));
     assert_int_equal(yaml_opt_duration_ms(&r, "t", 0), 600000);
     assert_int_equal(yaml_opt_uusd(&r, "m", 0), 3560000);
     assert_int_equal(yaml_opt_enum(&r, "w", words, 0), 1);
@@ -131,7 +129,6 @@ static void a_reader_gives_what_is_there_and_fallbacks(void **state)
     assert_null(yaml_opt(&r, "none")); /* null is absent */
     assert_string_equal(yaml_opt_str(&r, "none", 5, "x"), "x");
     assert_int_equal(yaml_opt_i64(&r, "absent", 1, 9, 77), 77);
-    assert_true(yaml_opt_bool(&r, "absent", true));
     assert_int_equal(yaml_opt_duration_ms(&r, "absent", -1), -1);
     assert_int_equal(yaml_opt_uusd(&r, "absent", -1), -1);
     assert_int_equal(yaml_opt_enum(&r, "absent", words, -1), -1);
@@ -149,9 +146,6 @@ static void ask(struct yaml_reader *r, char what)
         break;
     case 'i':
         yaml_opt_i64(r, "k", 1, 9, 1);
-        break;
-    case 'b':
-        yaml_opt_bool(r, "k", false);
         break;
     case 't':
         yaml_opt_duration_ms(r, "k", 1);
@@ -184,7 +178,6 @@ static void errors_name_line_key_and_what_was_found(void **state)
         {"k: ten\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"ten\""},
         {"k: {}\n", 'i', "f.yaml:1: k: expected an integer, found a mapping"},
         {"k: 10\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"10\""},
-        {"k: maybe\n", 'b', "f.yaml:1: k: expected true or false, found \"maybe\""},
         {"k: soon\n", 't', "f.yaml:1: k: expected a duration such as"},
         {"k: free\n", 'm', "f.yaml:1: k: expected an amount in dollars"},
         {"k: sopt\n", 'e', "f.yaml:1: k: expected one of spot, on-demand (nearest: spot), found \"sopt\""},

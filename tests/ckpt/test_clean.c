@@ -83,25 +83,6 @@ static void belayd_cleans_a_job_that_ended(void **state)
     FAILS(ERR_INVALID, ckpt_clean(&s->job, 2, 0, &e));
 }
 
-static void deleting_takes_everything_of_the_job_and_nothing_else(void **state)
-{
-    struct scratch *s = *state;
-    struct ckpt_stats stats;
-    struct ckpt_job other = s->job;
-    struct err e;
-
-    other.job = 70;
-    OK(ckpt_fence(&s->job, 1, &e));
-    make_tree(s->tree, 1);
-    save(s, 1, 1);
-    OK(ckpt_save(&other, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
-    OK(s->job.store->ops->create(s->job.store, "lab/jobs/7/damaged/x", "x", 1, &e));
-    OK(ckpt_delete_all(&s->job, &e));
-    assert_int_equal(find_objects(s, "jobs/7/", NULL, 0), 0);
-    assert_int_equal(find_objects(s, "jobs/70/", NULL, 0), 2);
-    OK(ckpt_delete_all(&s->job, &e));
-}
-
 static void more_objects_than_one_remove_takes_are_removed(void **state)
 {
     struct scratch *s = *state;
@@ -124,7 +105,6 @@ int main(void)
         TEST(a_chunk_that_a_kept_manifest_names_stays),
         TEST(what_killed_saves_left_is_swept),
         TEST(belayd_cleans_a_job_that_ended),
-        TEST(deleting_takes_everything_of_the_job_and_nothing_else),
         TEST(more_objects_than_one_remove_takes_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
