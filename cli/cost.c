@@ -115,8 +115,9 @@ static const struct poptOption options[] = {
     {"by", 0, POPT_ARG_STRING, NULL, VAL_BY, "one line a job, user, pool, kind of time, or day (default job)",
         "job|user|pool|kind|day"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
-    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "from this moment (2026-08-01T00:00:00Z)", "TIME"},
-    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "to this moment", "TIME"},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "what ended from this moment on (2026-08-01T00:00:00Z)",
+        "TIME"},
+    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},
     POPT_TABLEEND,
 };
 

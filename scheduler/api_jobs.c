@@ -60,7 +60,8 @@ struct job_list {
 };
 
 /* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
- * not know is not committed yet), and its progress, which is stored only when something else is. */
+ * not know is not committed yet), what that attempt has cost by now, and its progress, which is stored only when
+ * something else is. */
 static json_t *live_job_json(const struct api *api, const struct job_row *row)
 {
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
@@ -70,7 +71,13 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
         live.progress = j->row.progress;
         live.progress_total = j->row.progress_total;
     }
-    return api_json_job(&live, a && a->row.attempt == row->attempts ? a->node->row.name : NULL);
+    if (!a || a->row.attempt != row->attempts)
+        return api_json_job(&live, NULL);
+    int64_t uusd, on_demand_uusd;
+    core_cost_so_far(a, clock_wall(api->o.timers->clock), &uusd, &on_demand_uusd);
+    live.cost_uusd += uusd;
+    live.on_demand_uusd += on_demand_uusd;
+    return api_json_job(&live, a->node->row.name);
 }
 
 static int add_job(void *ctx, const struct job_row *row)

@@ -44,17 +44,27 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
     return span_ms(j->last_good_at, a->row.ended_at);
 }
 
-/* What the attempt costs of the node, so that all of the node's attempts together never cost more than it
- * does. */
-static int64_t attempt_cost(const struct attempt *a, int64_t ms)
+/* What the attempt costs of the node until `end`, so that all of the node's attempts together never cost more
+ * than it does. */
+static int64_t attempt_cost(const struct attempt *a, int64_t ms, struct wall end)
 {
     const struct instance *i = a->node->instance;
     int64_t whole = core_cost_uusd(ms, a->row.price_uusd_h);
     int64_t cost = resources_share(&a->job->row.need, &a->node->row.total, whole);
     if (!i)
         return cost;
-    int64_t since_join = core_cost_uusd(span_ms(i->row.joined_at, a->row.ended_at), i->row.price_uusd_h);
+    int64_t since_join = core_cost_uusd(span_ms(i->row.joined_at, end), i->row.price_uusd_h);
     return within(cost, since_join - i->row.attempts_uusd);
+}
+
+void core_cost_so_far(
+    const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd)
+{
+    int64_t ms = span_ms(a->row.assigned_at, now);
+    int64_t useful = within(ms - a->row.restore_ms - a->row.save_ms, ms);
+    *ret_uusd = attempt_cost(a, ms, now);
+    *ret_on_demand_uusd = resources_share(
+        &a->job->row.need, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
 }
 
 int64_t ledger_attempt(struct model *m, struct attempt *a)
@@ -62,7 +72,7 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     struct job_row *j = &a->job->row;
     struct instance *i = a->node->instance;
     const struct resources *need = &j->need, *total = &a->node->row.total;
-    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), cost = attempt_cost(a, ms);
+    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), cost = attempt_cost(a, ms, a->row.ended_at);
     int64_t restore = within(a->row.restore_ms, ms), save = within(a->row.save_ms, ms - restore);
     int64_t lost = within(unsaved_ms(a, a->row.assigned_at), ms - restore - save);
     const struct {

@@ -182,4 +182,9 @@ int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 /* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years at $1000/h. */
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);
 
+/* What a live attempt has cost by now, and what its time would have cost on-demand; its ledger rows are written
+ * when it ends. Work that is not saved yet counts as useful. Micro-dollars, >= 0. */
+void core_cost_so_far(
+    const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd);
+
 #endif

@@ -74,6 +74,31 @@ static void a_success_is_useful_but_for_restore_and_saves(void **state)
     lab_deinit(&l);
 }
 
+static void a_running_attempt_is_told_what_it_will_be_charged(void **state)
+{
+    (void)state;
+    struct lab l;
+    int64_t uusd, on_demand;
+    start(&l, 2, 2);
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = 1, .attempt = 1, .node = 1, .restore_ms = 36000}});
+    const struct attempt *a = model_job(l.m, 1)->attempt;
+    core_cost_so_far(a, a->row.assigned_at, &uusd, &on_demand);
+    assert_int_equal(uusd, 0);
+    assert_int_equal(on_demand, 0);
+    core_cost_so_far(a, (struct wall){a->row.assigned_at.ms - HOUR}, &uusd, &on_demand);
+    assert_int_equal(uusd, 0); /* the wall clock was set back */
+    core_cost_so_far(a, (struct wall){a->row.assigned_at.ms + HOUR}, &uusd, &on_demand);
+    assert_int_equal(uusd, 500000); /* half the machine */
+    assert_int_equal(on_demand, core_cost_uusd(HOUR - 36000, 3000000) / 2);
+    lab_wait(&l, HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, uusd);
+    assert_int_equal(lab_row(&l, 1)->on_demand_uusd, on_demand);
+    lab_deinit(&l);
+}
+
 static void what_was_not_saved_is_lost(void **state)
 {
     (void)state;
@@ -227,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_success_is_useful_but_for_restore_and_saves),
+        cmocka_unit_test(a_running_attempt_is_told_what_it_will_be_charged),
         cmocka_unit_test(what_was_not_saved_is_lost),
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
         cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
