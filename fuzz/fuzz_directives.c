@@ -75,6 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rc = apply((const char *)data, size, spec, &e);
         assert(rc == 0 && json_equal(once, spec));
         json_decref(once);
+        rc = directives_finish(spec, &e);
+        check_spec(spec);
+        if (rc != 0)
+            check_error(rc, &e);
+        else
+            assert(!json_object_get(spec, "mib_per_cpu"));
     } else {
         check_error(rc, &e);
         assert(str_starts(e.text, apply == apply_flag ? "command line: " : "train.sh:"));
