@@ -40,6 +40,7 @@ struct cloud_setup {
 struct cloud_provider {
     const char *name;                     /* "aws" */
     const struct cloud_setting *settings; /* ends with a zeroed one */
+    int64_t paid_minimum_ms; /* an instance is billed for so long at least */
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
 };
 

@@ -242,9 +242,29 @@ static const char schema_1[] =
     " key_hash TEXT NOT NULL,"
     " revoked INTEGER NOT NULL"
     ") STRICT;";
+
+/* What an instance has cost is kept stretch by stretch, since prices change while it runs; limits of pools, and what was
+ * learned of offers. */
+static const char schema_2[] =
+    "ALTER TABLE pools ADD COLUMN max_gpus INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN max_uusd_h INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN min_paid_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN spread_pct INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN return_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN egress_uusd_gib INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE offers ADD COLUMN boots INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE offers ADD COLUMN boot_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE offers ADD COLUMN rebalances INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE offers ADD COLUMN rebalances_true INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE instances ADD COLUMN rebalanced INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE instances ADD COLUMN priced_at INTEGER;"
+    "ALTER TABLE instances ADD COLUMN accrued_uusd INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE instances ADD COLUMN boot_uusd INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE instances SET priced_at = launched_at;";
 /* clang-format on */
 
-static const char *const migrations[] = {schema_1};
+static const char *const migrations[] = {schema_1, schema_2};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */

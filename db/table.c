@@ -65,6 +65,12 @@ static const struct column pool_columns[] = {
     COL(pool_row, boot_timeout_ms),
     COL(pool_row, refusal_backoff_ms),
     COL(pool_row, usd_per_hour_uusd),
+    COL(pool_row, max_gpus),
+    COL(pool_row, max_uusd_h),
+    COL(pool_row, min_paid_ms),
+    COL(pool_row, spread_pct),
+    COL(pool_row, return_ms),
+    COL(pool_row, egress_uusd_gib),
 };
 
 static const struct column offer_columns[] = {
@@ -84,6 +90,10 @@ static const struct column offer_columns[] = {
     COL(offer_row, reclaims),
     COL(offer_row, refused_in_a_row),
     COL(offer_row, up_ms),
+    COL(offer_row, boots),
+    COL(offer_row, boot_ms),
+    COL(offer_row, rebalances),
+    COL(offer_row, rebalances_true),
 };
 
 static const struct column instance_columns[] = {
@@ -106,6 +116,10 @@ static const struct column instance_columns[] = {
     COL(instance_row, attempts_uusd),
     COL(instance_row, attempts_ms),
     COL(instance_row, text),
+    COL(instance_row, rebalanced),
+    COL(instance_row, priced_at),
+    COL(instance_row, accrued_uusd),
+    COL(instance_row, boot_uusd),
 };
 
 static const struct column node_columns[] = {
@@ -200,6 +214,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, price_uusd_h),
     COL(attempt_row, on_demand_uusd_h),
     COL(attempt_row, text),
+    COL(attempt_row, base_uusd),
 };
 
 static const struct column checkpoint_columns[] = {

@@ -223,6 +223,8 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "region", opt_text(p->region));
     set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
     set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
+    set(o, "max_gpus", api_json_opt(p->max_gpus, 0));
+    set(o, "max_uusd_per_hour", api_json_opt(p->max_uusd_h, 0));
     set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
     return o;
 }
@@ -241,6 +243,9 @@ json_t *api_json_offer(const struct offer_row *f)
     set_i(o, "refusals", f->refusals);
     set_i(o, "reclaims", f->reclaims);
     set_i(o, "up_ms", f->up_ms);
+    set(o, "boot_ms", f->boots > 0 ? json_integer(f->boot_ms / f->boots) : json_null());
+    set_i(o, "rebalances", f->rebalances);
+    set_i(o, "rebalances_true", f->rebalances_true);
     return o;
 }
 

@@ -167,6 +167,12 @@ static void add_offer(
     STR_COPY(o->type, t->type);
 }
 
+/* Spot before on-demand, over all pools, unless a pool says it the other way round for itself. */
+static int rank_of(enum market m, bool is_reversed)
+{
+    return is_reversed ? m == MARKET_SPOT : m == MARKET_ON_DEMAND;
+}
+
 static void read_offers(struct yaml_reader *r, struct config_pool *p)
 {
     const char *zones[ZONES_MAX], *types[TYPES_MAX], *markets[2] = {"spot", "on-demand"};
@@ -179,12 +185,14 @@ static void read_offers(struct yaml_reader *r, struct config_pool *p)
         yaml_reader_fail(r, NULL, "an elastic pool needs zones and types, at least one of each");
     if (r->rc != 0)
         return;
+    bool is_reversed = n_markets == 2 && str_eq(markets[0], "on-demand");
     p->offers = mem_array(n_zones * n_types * n_markets, sizeof(*p->offers));
-    for (size_t m = 0; m < n_markets; m++)
+    for (size_t k = 0; k < n_markets; k++) {
+        enum market m = str_eq(markets[k], "spot") ? MARKET_SPOT : MARKET_ON_DEMAND;
         for (size_t z = 0; z < n_zones; z++)
             for (size_t t = 0; t < n_types; t++)
-                add_offer(p, zones[z], catalogue_find(p->row.provider, types[t]),
-                    str_eq(markets[m], "spot") ? MARKET_SPOT : MARKET_ON_DEMAND, (int)m);
+                add_offer(p, zones[z], catalogue_find(p->row.provider, types[t]), m, rank_of(m, is_reversed));
+    }
 }
 
 /* Words of a sequence, a line each. Free it. */
@@ -225,6 +233,12 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
     p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
     p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(30));
+    p->row.min_paid_ms = opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
+    p->row.return_ms = opt_time(r, "return_after", 0, SECONDS_MS(1800));
+    p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
+    p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
+    p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);
+    p->row.egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib", 0);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));
     p->credentials = opt_text(r, "credentials", 1024);
@@ -372,6 +386,16 @@ static void read_cluster(struct yaml_reader *r, struct config *c)
     STR_COPY(c->cluster, name);
 }
 
+static int read_limits(const char *file, const struct yaml_node *map, struct config *c, struct err *e)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, file, map, e);
+    c->max_nodes = yaml_opt_i64(&r, "max_nodes", 1, 1000000, 0);
+    c->max_gpus = yaml_opt_i64(&r, "max_gpus", 1, 1000000, 0);
+    c->max_uusd_h = yaml_opt_uusd(&r, "max_usd_per_hour", 0);
+    return yaml_reader_finish(&r);
+}
+
 int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
     struct config *ret_config, struct err *e)
 {
@@ -388,8 +412,10 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_names(&r, &c);
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
-    const struct yaml_node *pools = yaml_opt_map(&r, "pools");
+    const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     rc = yaml_reader_finish(&r);
+    if (rc == 0 && limits)
+        rc = read_limits(file, limits, &c, e);
     if (rc == 0 && pools)
         rc = read_pools(file, pools, &c, e);
     else if (rc == 0)

@@ -154,7 +154,10 @@ static void on_ca_look(struct timer *t, void *ctx)
 
 static int load_model(struct daemon *d, struct err *e)
 {
-    struct model_options o = {.lease_ms = d->config->lease_ms};
+    struct model_options o = {.lease_ms = d->config->lease_ms,
+        .max_nodes = d->config->max_nodes,
+        .max_gpus = d->config->max_gpus,
+        .max_uusd_h = d->config->max_uusd_h};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->model = model_create(&o);

@@ -132,14 +132,14 @@ void sessions_destroy(struct sessions *s)
 
 /* ---- what is desired ---- */
 
-static int64_t resolved_interval_ms(const struct model *m, const struct attempt *a)
+static int64_t resolved_interval_ms(const struct attempt *a)
 {
     const struct job_row *j = &a->job->row;
     if (j->method == CKPT_NONE)
         return 0;
     if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
         return j->ckpt_every_ms;
-    double per_hour = model_reclaims_per_hour(m, a->node);
+    double per_hour = core_reclaims_per_hour(a->node);
     return core_save_interval_ms(j->save_ms, per_hour);
 }
 
@@ -242,7 +242,7 @@ static bool add_start(
         m->is_full = true;
     } else {
         m->bytes += bytes;
-        add_row(&a->job->row, resolved_interval_ms(tick_model(s->o.tick), a), d);
+        add_row(&a->job->row, resolved_interval_ms(a), d);
         add_spec(d, &spec);
     }
     spec_change_deinit(&spec);

@@ -147,7 +147,10 @@ static void post_pools(struct world *w)
         .idle_timeout_ms = 90000,
         .cooldown_ms = 60000,
         .boot_timeout_ms = 300000,
-        .refusal_backoff_ms = 20000};
+        .refusal_backoff_ms = 20000,
+        .min_paid_ms = 60000,
+        .spread_pct = 10,
+        .return_ms = 120000};
     struct event ev = {.type = EV_POOL, .pool = &base};
     STR_COPY(base.name, "base");
     tick_post(w->tick, &ev, NULL, NULL);

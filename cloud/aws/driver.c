@@ -382,4 +382,5 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
         ret_driver, e);
 }
 
-const struct cloud_provider aws_provider = {.name = "aws", .settings = aws_settings, .create = create};
+const struct cloud_provider aws_provider = {
+    .name = "aws", .settings = aws_settings, .paid_minimum_ms = SECONDS_MS(60), .create = create};

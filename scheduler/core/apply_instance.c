@@ -16,7 +16,8 @@ static int check_pool(const struct pool *known, const struct pool_row *r, struct
     if (!r->name[0])
         return err_set(e, ERR_INVALID, "a pool needs a name");
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
-        r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0)
+        r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 ||
+        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->spread_pct < 0)
         return err_set(e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)
         return err_set(e, ERR_CONFLICT, "pool '%s' cannot turn from %s to %s: give the new one another name",
@@ -55,17 +56,6 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-static struct offer *find_offer(const struct pool *p, const struct offer_row *r)
-{
-    LIST_FOREACH (&p->offers, l) {
-        struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-        if (o->row.market == r->market && strcmp(o->row.type, r->type) == 0 &&
-            strcmp(o->row.zone, r->zone) == 0)
-            return o;
-    }
-    return NULL;
-}
-
 static struct offer *new_offer(struct model *m, struct pool *p, const struct offer_row *r)
 {
     struct offer *o = mem_alloc(sizeof *o);
@@ -88,10 +78,10 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
         return err_set(
             e, ERR_NOT_FOUND, "offer %s in %s: there is no elastic pool '%s'", r->type, r->zone, r->pool);
     if (r->total.cpus < 1 || r->total.gpus < 0 || r->total.memory_mib < 0 || r->price_uusd_h < 0 ||
-        r->on_demand_uusd_h < 0 || r->rank < OFFER_WITHDRAWN || r->market == MARKET_OWNED)
+        r->on_demand_uusd_h < 0 || r->rank < OFFER_WITHDRAWN)
         return err_set(e, ERR_INVALID, "offer %s in %s: its size, price, rank or market is out of range",
             r->type, r->zone);
-    struct offer *o = find_offer(p, r);
+    struct offer *o = offer_find(p, r->zone, r->type, r->market);
     if (!o)
         o = new_offer(m, p, r);
     if (memcmp(&o->row.total, &r->total, sizeof r->total) != 0)
@@ -105,6 +95,13 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     m->change++;
     ret_outcome->id = o->row.id;
     return 0;
+}
+
+/* What runs already costs what is in force, too. */
+static void reprice_instances(struct model *m, const struct offer *o, struct stamp now)
+{
+    LIST_FOREACH (&o->instances, l)
+        ledger_reprice(m, LIST_ENTRY(l, struct instance, of_offer), o->row.price_uusd_h, now);
 }
 
 /* True if the price says something new of this offer. */
@@ -139,6 +136,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             if (!reprice(o, ev))
                 continue;
+            reprice_instances(m, o, ev->now);
             offer_place(p, o);
             touch_offer(m, o);
             m->change++;
@@ -152,9 +150,14 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct offer *o = model_offer(m, ev->launch.offer);
-    if (!o || o->pool->n_nodes >= o->pool->row.max_nodes)
+    if (!o)
+        return err_set(e, ERR_CONFLICT, "there is no offer %" PRId64, ev->launch.offer);
+    const struct room pool = pool_room(o->pool), all = model_room(m);
+    const char *lacks = room_lacks(&pool, o) ? room_lacks(&pool, o) : room_lacks(&all, o);
+    if (lacks)
         return err_set(e, ERR_CONFLICT,
-            "offer %" PRId64 " cannot be launched: it is unknown, or its pool is full", ev->launch.offer);
+            "offer %" PRId64 " of pool %s cannot be launched: no more %s are allowed", o->row.id, o->row.pool,
+            lacks);
     struct instance *i = mem_alloc(sizeof *i);
     i->row = (struct instance_row){
         .id = m->next.next_instance++,
@@ -166,6 +169,7 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         .launched_at = WALL_NONE,
         .joined_at = WALL_NONE,
         .ended_at = WALL_NONE,
+        .priced_at = WALL_NONE,
     };
     text_format(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
     STR_COPY(i->row.pool, o->row.pool);
@@ -194,8 +198,7 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
     if (!i || i->row.provider_id[0] || !ev->launched.provider_id[0])
         return 0;
     instance_set_provider_id(m, i, ev->launched.provider_id);
-    if (!wall_is_set(i->row.launched_at))
-        i->row.launched_at = ev->now.wall;
+    instance_launched(i, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
@@ -221,7 +224,7 @@ int apply_launch_refused(struct model *m, const struct event *ev, struct outcome
     ret_outcome->id = ev->refused.instance;
     if (!i || i->row.provider_id[0] || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_ENDING))
         return 0; /* something was launched after all */
-    struct offer *o = model_offer_of(m, i);
+    struct offer *o = i->offer;
     int64_t avoided_ms = 0;
     if (o) {
         o->row.refusals++;
@@ -244,7 +247,7 @@ int apply_end_instance(struct model *m, const struct event *ev, struct outcome *
         return 0;
     if (i->node && !list_is_empty(&i->node->attempts))
         return err_set(e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
-    struct offer *o = model_offer_of(m, i);
+    struct offer *o = i->offer;
     if (i->row.state == INSTANCE_LAUNCHED && o)
         offer_avoid(m, o, ev->now, false); /* it never joined: as good as refused */
     STR_COPY(i->row.text, ev->end_instance.text);
@@ -257,14 +260,17 @@ int apply_end_instance(struct model *m, const struct event *ev, struct outcome *
 
 void instance_reclaimed(struct model *m, struct instance *i)
 {
-    struct offer *o = model_offer_of(m, i);
+    struct offer *o = i->offer;
     if (i->row.reclaimed)
         return;
+    instance_count(m, i, -1);
     i->row.reclaimed = true;
     touch_instance(m, i);
+    m->change++;
     if (!o)
         return;
     o->row.reclaims++;
+    o->row.rebalances_true += i->row.rebalanced;
     touch_offer(m, o);
 }
 
@@ -275,7 +281,7 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
     ret_outcome->id = ev->gone.instance;
     if (!i)
         return 0;
-    struct offer *o = model_offer_of(m, i);
+    struct offer *o = i->offer;
     bool vanished = i->row.state == INSTANCE_RUNNING && i->row.market == MARKET_SPOT;
     if (ev->gone.reclaimed || vanished)
         instance_reclaimed(m, i);

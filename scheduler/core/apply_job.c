@@ -175,12 +175,27 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
         .restored_progress = PROGRESS_NONE,
         .price_uusd_h = n->row.price_uusd_h,
         .on_demand_uusd_h = n->row.on_demand_uusd_h,
+        .base_uusd = n->instance ? core_instance_uusd(&n->instance->row, ev->now.wall) : 0,
     };
     j->attempt = a;
     node_attach(m, n, a);
     touch_attempt(m, a);
     history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = n},
         "attempt %" PRId64 " on %s (%s)", a->row.attempt, n->row.name, market_names[n->row.market]);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->move.job);
+    struct attempt *a = j ? j->attempt : NULL;
+    if (!a || a->row.attempt != ev->move.attempt || a->row.state != ATTEMPT_RUNNING)
+        return err_set(e, ERR_CONFLICT, "attempt %" PRId64 " of job %" PRId64 " does not run (any more)",
+            ev->move.attempt, ev->move.job);
+    attempt_stop(m, a, END_EVICTED, true);
+    m->change++;
+    history(m, ev->now, "move", (struct history_of){.attempt = a}, "%s", ev->move.text);
     ret_outcome->id = j->row.id;
     return 0;
 }
@@ -291,6 +306,14 @@ static void checkpoint_row(struct model *m, const struct event *ev)
     STR_COPY(c->cause, ev->checkpoint.cause);
 }
 
+/* Whether one on-demand may move depends on whether it can save. */
+static void note_save(struct model *m, struct attempt *a, bool failed)
+{
+    if (link_is_in(&a->costly) && (a->row.sequence == 0 || a->save_failed != failed))
+        m->change++;
+    a->save_failed = failed;
+}
+
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0)
@@ -302,7 +325,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     if (!a || ref.sequence <= a->row.sequence)
         return 0; /* fenced, or told before */
     struct job_row *j = &a->job->row;
-    a->save_failed = false;
+    note_save(m, a, false);
     a->row.sequence = ref.sequence;
     a->row.save_ms += ev->checkpoint.took_ms;
     touch_attempt(m, a);
@@ -332,7 +355,7 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
     ret_outcome->id = ev->save_failed.job;
     if (!a)
         return 0;
-    a->save_failed = true;
+    note_save(m, a, true);
     history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
     return 0;
 }

@@ -107,17 +107,21 @@ static int instance_to_join(struct model *m, int64_t id, struct instance **ret_i
 
 static void instance_joined(struct model *m, struct instance *i, struct node *n, struct stamp now)
 {
-    struct offer *o = model_offer_of(m, i);
+    struct offer *o = i->offer;
     i->node = n;
     i->row.node = n->row.id;
     i->row.joined_at = now.wall;
-    if (!wall_is_set(i->row.launched_at))
-        i->row.launched_at = now.wall; /* before the provider's answer came */
+    instance_launched(i, now); /* the join may come before the provider's answer */
+    i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
     instance_move(m, i, INSTANCE_RUNNING, now);
     if (!o)
         return;
     offer_saw(o, &n->row.total);
     o->row.refused_in_a_row = 0;
+    if (now.wall.ms > i->row.intended_at.ms) {
+        o->row.boots++;
+        o->row.boot_ms += now.wall.ms - i->row.intended_at.ms;
+    }
     touch_offer(m, o);
 }
 
@@ -215,6 +219,19 @@ static void describe_notice(const struct event *ev, const struct node *n, char *
         text_format(out, size, "%s notice on %s", kind, n->row.name);
 }
 
+/* Not a reason to leave, but to save early and more often: core_reclaims_per_hour. */
+static void instance_rebalanced(struct model *m, struct instance *i)
+{
+    if (i->row.rebalanced)
+        return;
+    i->row.rebalanced = true;
+    touch_instance(m, i);
+    if (!i->offer)
+        return;
+    i->offer->row.rebalances++;
+    touch_offer(m, i->offer);
+}
+
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     enum notice_type kind = ev->notice.kind;
@@ -239,6 +256,8 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
             (struct history_of){
                 .attempt = LIST_ENTRY(l, struct attempt, on_node), .node = n, .a = ev->notice.deadline.ms},
             "%s", what);
+    if (kind == NOTICE_TYPE_REBALANCE && n->instance)
+        instance_rebalanced(m, n->instance);
     if (kind != NOTICE_TYPE_RECLAIM)
         return 0;
     node_move(m, n, NODE_NOTICED, ev->now);

@@ -35,7 +35,8 @@ enum event_type {
     EV_PLACE,
     EV_LAUNCH,
     EV_END_INSTANCE,
-    EV_NODE_LOST
+    EV_NODE_LOST,
+    EV_MOVE              /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
 };
 
 extern const char *const event_type_names[];
@@ -115,6 +116,10 @@ struct event {
         struct {
             int64_t job, node;
         } place;
+        struct {
+            int64_t job, attempt;
+            char text[CORE_TEXT_MAX];
+        } move;
         struct {
             int64_t offer;
         } launch;

@@ -122,7 +122,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
 {
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        const struct offer *o = model_offer_of(m, i);
+        const struct offer *o = i->offer;
         if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
             continue;
         struct resources total = offer_total(o);
@@ -139,19 +139,28 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
 
 static void explain_offers(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
+    const struct room all = model_room(m);
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
             continue;
-        if (p->n_nodes >= p->row.max_nodes)
-            say(a, "pool-full", "pool %s has %" PRId32 " of at most %" PRId32 " nodes", p->row.name,
-                p->n_nodes, p->row.max_nodes);
+        struct room room = pool_room(p);
+        if (room.nodes == 0)
+            say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId32 " nodes", p->row.name,
+                p->used.nodes, p->row.max_nodes);
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             struct mono until = o->row.avoid_until;
             if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
-                !wish_allows(s->wish, o->row.market) || !mono_is_set(until) || until.ms <= now.mono.ms)
+                !wish_allows(s->wish, o->row.market))
+                continue;
+            const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
+            if (room.nodes > 0 && (lacks || lacks_all))
+                say(a, "limit", "%s %s in %s would exceed the %s that %s may have", o->row.type,
+                    market_names[o->row.market], o->row.zone, lacks ? lacks : lacks_all,
+                    lacks ? "its pool" : "all pools together");
+            if (!mono_is_set(until) || until.ms <= now.mono.ms)
                 continue;
             char in[32];
             time_format_duration(until.ms - now.mono.ms, in, sizeof in);

@@ -32,6 +32,8 @@ struct model {
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
     struct list lost;      /* elastic nodes, longest first */
+    struct list costly;    /* attempts on on-demand machines, longest first */
+    struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
@@ -58,6 +60,21 @@ int64_t resources_share(const struct resources *need, const struct resources *to
 bool wish_allows(enum market_wish wish, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
+
+/* ---- what machines cost, and how many there may be (market.c) ---- */
+double offer_reclaims_per_hour(const struct offer *o);
+int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
+/* Price, expected losses and egress for such a job on a machine of the offer, an hour. */
+int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);
+/* The same with the premium for having in_offer of the pool's in_pool machines in this one offer. */
+int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool);
+struct room pool_room(const struct pool *p);
+struct room model_room(const struct model *m);
+const char *room_lacks(const struct room *r, const struct offer *o); /* what one more would exceed; NULL: nothing */
+void room_take(struct room *r, const struct offer *o);
+/* Adds the instance to what its pool, its offer and all pools have (1), or takes it off (-1). One whose reclaim is
+ * announced does not count: its replacement may start before it is gone. */
+void instance_count(struct model *m, const struct instance *i, int64_t sign);
 
 /* ---- texts (text.c) ---- */
 void text_format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -138,14 +155,18 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
 /* Writes the attempt's rows, adds to the sums of its job and instance. Returns the work lost, in ms. */
 int64_t ledger_attempt(struct model *m, struct attempt *a);
 void ledger_instance(struct model *m, const struct instance *i);
+/* From now on the instance, and with it its node, costs this. */
+void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct stamp now);
 
 /* ---- instances (instances.c) ---- */
 struct pool *pool_add(struct model *m, const struct pool_row *r);
 bool instance_is_coming(const struct instance *i); /* INTENDED or LAUNCHED */
 void instance_index(struct model *m, struct instance *i);
 void instance_unindex(struct model *m, struct instance *i);
+void instance_launched(struct instance *i, struct stamp now); /* it exists, and is paid for, from now on */
 void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now);
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id);
+struct offer *offer_find(const struct pool *p, const char *zone, const char *type, enum market market); /* or NULL */
 void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
 /* It gave no machine: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
  */
@@ -157,6 +178,7 @@ void instance_reclaimed(struct model *m, struct instance *i); /* counted once */
 /* ---- events ---- */
 typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -45,6 +45,12 @@ void instance_index(struct model *m, struct instance *i)
     smap_put(&m->tokens, i->row.token, i);
     list_push_back(&m->all_instances, &i->in_all);
     i->pool->n_nodes++;
+    i->offer = offer_find(i->pool, i->row.zone, i->row.type, i->row.market);
+    if (i->offer) {
+        i->gpus = i->offer->row.total.gpus;
+        list_push_back(&i->offer->instances, &i->of_offer);
+    }
+    instance_count(m, i, 1);
     if (i->row.provider_id[0]) {
         char key[PROVIDER_KEY_MAX];
         provider_key(i->pool->row.region, i->row.provider_id, key);
@@ -64,8 +70,16 @@ void instance_unindex(struct model *m, struct instance *i)
     }
     link_remove(&i->in_all);
     link_remove(&i->booting);
+    link_remove(&i->of_offer);
+    instance_count(m, i, -1);
     i->pool->n_nodes--;
     m->change++;
+}
+
+void instance_launched(struct instance *i, struct stamp now)
+{
+    if (!wall_is_set(i->row.launched_at))
+        i->row.launched_at = i->row.priced_at = now.wall;
 }
 
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id)
@@ -96,13 +110,11 @@ void instance_move(struct model *m, struct instance *i, enum instance_state to, 
     m->change++;
 }
 
-struct offer *model_offer_of(const struct model *m, const struct instance *i)
+struct offer *offer_find(const struct pool *p, const char *zone, const char *type, enum market market)
 {
-    (void)m;
-    LIST_FOREACH (&i->pool->offers, l) {
+    LIST_FOREACH (&p->offers, l) {
         struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-        if (o->row.market == i->row.market && strcmp(o->row.type, i->row.type) == 0 &&
-            strcmp(o->row.zone, i->row.zone) == 0)
+        if (o->row.market == market && strcmp(o->row.type, type) == 0 && strcmp(o->row.zone, zone) == 0)
             return o;
     }
     return NULL;

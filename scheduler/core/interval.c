@@ -10,13 +10,12 @@
 #define HOUR_MS 3600000
 #define INTERVAL_MIN_MS SECONDS_MS(15)
 #define INTERVAL_MAX_MS SECONDS_MS(30 * 60)
-#define PRIOR_RECLAIMS_PER_HOUR 0.05
-#define PRIOR_HOURS 20.0
+#define USUAL_RECLAIMS_PER_HOUR 0.05
 
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
 {
     double save = save_ms > 0 ? (double)save_ms : 1000.0;
-    double rate = reclaims_per_hour > 0 ? reclaims_per_hour : PRIOR_RECLAIMS_PER_HOUR;
+    double rate = reclaims_per_hour > 0 ? reclaims_per_hour : USUAL_RECLAIMS_PER_HOUR;
     double best = sqrt(2.0 * save * (HOUR_MS / rate));
     if (best <= INTERVAL_MIN_MS)
         return INTERVAL_MIN_MS;
@@ -32,10 +31,9 @@ int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
     return hours * uusd_h + (rest * uusd_h + HOUR_MS / 2) / HOUR_MS;
 }
 
-double model_reclaims_per_hour(const struct model *m, const struct node *n)
+int64_t core_instance_uusd(const struct instance_row *r, struct wall at)
 {
-    const struct offer *o = n->instance ? model_offer_of(m, n->instance) : NULL;
-    double reclaims = o ? (double)o->row.reclaims : 0;
-    double hours = o ? (double)o->row.up_ms / HOUR_MS : 0;
-    return (reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) / (hours + PRIOR_HOURS);
+    if (!wall_is_set(r->priced_at) || at.ms < r->priced_at.ms)
+        return r->accrued_uusd;
+    return r->accrued_uusd + core_cost_uusd(at.ms - r->priced_at.ms, r->price_uusd_h);
 }

@@ -3,11 +3,12 @@
  * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never changed.
  *
  * Invariants.
- *  1. The rows of an attempt add up to its time on the node (assigned to ended) and to its share of the
- * node's price. The share is by its dominant resource: who takes all the memory pays for the whole node.
- *  2. The rows of an instance (its attempts', boot, idle) add up to core_cost_uusd(launched to ended)
- * exactly: idle takes what rounding left, and attempts whose dominant resources differ are never charged more
- * together than the node has cost since it joined (the last to end pays less).
+ *  1. The rows of an attempt add up to its time on the node (assigned to ended) and to its share of what the
+ * node cost in it, at the prices in force. The share is by its dominant resource: who takes all the memory pays
+ * for the whole node.
+ *  2. The rows of an instance (its attempts', boot, idle) add up to core_instance_uusd(ended) exactly: idle takes
+ * what rounding left, and attempts whose dominant resources differ are never charged more together than the node
+ * has cost since it joined (the last to end pays less).
  *  3. Only useful time would have been paid in an undisturbed run on-demand; the rest counts 0 there.
  */
 #include "scheduler/core/impl.h"
@@ -49,12 +50,12 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
 static int64_t attempt_cost(const struct attempt *a, int64_t ms, struct wall end)
 {
     const struct instance *i = a->node->instance;
-    int64_t whole = core_cost_uusd(ms, a->row.price_uusd_h);
-    int64_t cost = resources_share(&a->job->row.need, &a->node->row.total, whole);
+    const struct resources *need = &a->job->row.need, *total = &a->node->row.total;
     if (!i)
-        return cost;
-    int64_t since_join = core_cost_uusd(span_ms(i->row.joined_at, end), i->row.price_uusd_h);
-    return within(cost, since_join - i->row.attempts_uusd);
+        return resources_share(need, total, core_cost_uusd(ms, a->row.price_uusd_h));
+    int64_t so_far = core_instance_uusd(&i->row, end);
+    int64_t cost = resources_share(need, total, within(so_far - a->row.base_uusd, so_far));
+    return within(cost, so_far - i->row.boot_uusd - i->row.attempts_uusd);
 }
 
 void core_cost_so_far(
@@ -116,8 +117,8 @@ void ledger_instance(struct model *m, const struct instance *i)
     struct wall booted = wall_is_set(r->joined_at) ? r->joined_at : r->ended_at;
     int64_t all_ms = span_ms(r->launched_at, r->ended_at),
             boot_ms = within(span_ms(r->launched_at, booted), all_ms);
-    int64_t all = core_cost_uusd(all_ms, r->price_uusd_h);
-    int64_t boot = within(core_cost_uusd(boot_ms, r->price_uusd_h), all - r->attempts_uusd);
+    int64_t all = core_instance_uusd(r, r->ended_at);
+    int64_t boot = wall_is_set(r->joined_at) ? within(r->boot_uusd, all - r->attempts_uusd) : all;
     struct ledger_row row = {.node = r->node,
         .instance = r->id,
         .kind = LEDGER_BOOT,
@@ -132,4 +133,23 @@ void ledger_instance(struct model *m, const struct instance *i)
     row.ms = within(all_ms - boot_ms - r->attempts_ms, all_ms);
     row.uusd = all - boot - r->attempts_uusd;
     ledger_add(m, &row);
+}
+
+void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct stamp now)
+{
+    struct instance_row *r = &i->row;
+    if (r->price_uusd_h == uusd_h)
+        return;
+    if (wall_is_set(r->priced_at)) {
+        r->accrued_uusd = core_instance_uusd(r, now.wall);
+        r->priced_at = now.wall;
+    }
+    instance_count(m, i, -1);
+    r->price_uusd_h = uusd_h;
+    instance_count(m, i, 1);
+    touch_instance(m, i);
+    if (!i->node)
+        return;
+    i->node->row.price_uusd_h = uusd_h;
+    touch_node(m, i->node);
 }

@@ -98,7 +98,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     n->last_seen = n->since = n->idle_since = now.mono;
     m->n_nodes_lost += r->state == NODE_LOST;
     if (i) {
-        struct offer *o = model_offer_of(m, i);
+        struct offer *o = i->offer;
         i->node = n;
         if (o)
             offer_saw(o, &r->total);

@@ -73,6 +73,7 @@ static const apply_fn appliers[] = {
     [EV_POOL] = apply_pool,
     [EV_OFFER] = apply_offer,
     [EV_PRICE] = apply_price,
+    [EV_MOVE] = apply_move,
     [EV_LAUNCHED] = apply_launched,
     [EV_LAUNCH_REFUSED] = apply_launch_refused,
     [EV_INSTANCE_GONE] = apply_instance_gone,

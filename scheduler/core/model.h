@@ -36,6 +36,7 @@ struct attempt {
     struct node *node;
     bool save_failed; /* its last save; not stored */
     struct link on_node;
+    struct link costly; /* on an on-demand machine */
     struct link dirty;
 };
 
@@ -65,13 +66,22 @@ struct instance {
     struct mono since;  /* when it entered its state, in this process's life */
     struct link in_all; /* every instance that is not GONE, by id */
     struct link booting; /* of the pool: LAUNCHED */
+    struct offer *offer; /* that it was launched by; NULL: none of that kind is known any more */
+    struct link of_offer;
+    int64_t gpus;        /* as the offer said at the launch */
     struct link dirty;
+};
+
+/* Machines, their GPUs, and what they cost an hour: taken, or still to be had. */
+struct room {
+    int64_t nodes, gpus, uusd_h;
 };
 
 struct pool {
     struct pool_row row;
     int32_t index;     /* its place in all_pools, from 0 */
     int32_t n_nodes;   /* instances of it that are not GONE */
+    struct room used;  /* by those whose reclaim is not announced */
     struct list offers; /* by rank, then price, then id */
     struct tree by_free[3]; /* by market: nodes that take work */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
@@ -84,6 +94,8 @@ struct offer {
     struct offer_row row;
     struct pool *pool;
     struct resources seen; /* the least that its machines really had; zero: none seen yet */
+    struct list instances; /* of it, not GONE */
+    int64_t n_live;        /* those whose reclaim is not announced */
     struct link in_pool;
     struct link dirty;
 };
@@ -114,6 +126,7 @@ bool changes_is_empty(const struct changes *c);
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
+    int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
 };
 
 struct model;
@@ -158,7 +171,6 @@ struct instance *model_instance_by_provider_id(const struct model *m, const char
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
-struct offer *model_offer_of(const struct model *m, const struct instance *i);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
@@ -168,8 +180,9 @@ struct model_counts {
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 
-/* Reclaims an hour to expect on this node: observed of its offer, smoothed by a prior of 0.05 an hour over 20 hours. */
-double model_reclaims_per_hour(const struct model *m, const struct node *n);
+/* Reclaims an hour to expect on this node: observed of its offer, smoothed by a prior of 0.05 an hour over 20 hours; more
+ * after a rebalance recommendation, by how often those of the offer came true. */
+double core_reclaims_per_hour(const struct node *n);
 
 /* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
 int model_check(const struct model *m, struct err *e);
@@ -178,6 +191,9 @@ int model_check(const struct model *m, struct err *e);
  * [15 s, 30 min]; save_ms <= 0 counts as 1 s; reclaims per hour <= 0 as 0.05. */
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
+
+/* What an instance has cost at a moment: each stretch at the price that was in force in it. 0 before its launch. */
+int64_t core_instance_uusd(const struct instance_row *r, struct wall at);
 
 /* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years at $1000/h. */
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);

@@ -130,6 +130,8 @@ void node_attach(struct model *m, struct node *n, struct attempt *a)
     resources_take(&n->free, &a->job->row.need);
     list_push_back(&n->attempts, &a->on_node);
     a->node = n;
+    if (n->row.market == MARKET_ON_DEMAND)
+        list_push_back(&m->costly, &a->costly);
     n->idle_since = MONO_NONE;
     node_refresh(m, n, false);
 }
@@ -138,6 +140,7 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
 {
     struct node *n = a->node;
     link_remove(&a->on_node);
+    link_remove(&a->costly);
     resources_give(&n->free, &a->job->row.need);
     if (list_is_empty(&n->attempts))
         n->idle_since = now.mono;

@@ -106,7 +106,9 @@ static void consider_idle(const struct pool *p, struct mono *best, struct event 
     LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
         struct mono due = after(n->idle_since, p->row.idle_timeout_ms);
-        struct mono cool = after(n->instance->since, p->row.cooldown_ms);
+        int64_t at_least_ms =
+            p->row.cooldown_ms > p->row.min_paid_ms ? p->row.cooldown_ms : p->row.min_paid_ms;
+        struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* none behind it can be earlier */
         if (cool.ms > due.ms)
@@ -210,6 +212,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
     struct event ev = {0};
     int64_t offer;
     bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, &ev), now);
+    found = found || moves_next(p, m, now, &ev);
     if (!found && launches_next(p, m, now, &offer)) {
         ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
         found = true;

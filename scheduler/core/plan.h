@@ -11,9 +11,12 @@
  *     market limits what is paid for by the hour: owned nodes serve every wish;
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
  *     just paid to boot is given a chance), noticed and empty, or LOST for two leases; boot overdue;
- *  4. launches for demand that no node up or on its way will serve: offers by market rank, then price per job that
- *     it serves at once, then id; refused ones avoided; one launch in flight counts as its capacity; a job on a
- *     noticed node counts as demand already.
+ *  4. attempts that have been on-demand for the pool's return_ms and have saved move to a node with room where they pay
+ *     a fifth less;
+ *  5. launches for demand that no node up or on its way will serve: offers by market rank, then effective price per job
+ *     that it serves at once (market.c), then id, within the limits of the pool and of all pools; refused ones avoided;
+ *     one launch in flight counts as its capacity; a job on a noticed node counts as demand already, and so does one
+ *     that could move (4) if there were a node for it.
  */
 #ifndef BELAY_CORE_PLAN_H
 #define BELAY_CORE_PLAN_H

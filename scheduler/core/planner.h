@@ -11,14 +11,17 @@
 /* Room that demand may be put into when it is counted: a node, an instance on its way, or a launch just
  * planned. */
 struct bin {
-    struct resources free;
+    struct resources free, total;
     const struct pool *pool;
     enum market market;
+    int64_t uusd_h; /* of the whole machine */
+    bool is_up;
 };
 
-/* Jobs of one shape that will have to move: their nodes are about to go. */
+/* Jobs of one shape that will have to move: their nodes are about to go, or they are being moved. */
 struct mover {
     const struct shape *shape;
+    const struct job *job; /* one of them */
     int64_t n;
 };
 
@@ -34,17 +37,25 @@ struct planner {
     struct mono valid_until;
     int64_t *launches; /* offers */
     size_t n_launches;
+    int64_t *moves; /* jobs whose attempts can go on where it costs less, at once */
+    size_t n_moves;
 
     /* scratch of one computation, kept for its memory */
     struct bin *bins;
     size_t n_bins;
-    int64_t *room; /* by the index of a pool: how many more instances it may have */
+    struct room *room; /* by the index of a pool: what it may still have */
     size_t n_room;
+    struct room all;      /* what all together may still have */
+    int64_t *planned;     /* by the id of an offer: launches planned here */
+    int64_t planned_max;  /* ids below have a place */
+    int64_t *planned_in;  /* by the index of a pool: those of spot */
     struct mover *movers;
     size_t n_movers;
 };
 
-/* The next offer to launch, or false: none. */
+/* The next attempt to move, or false: none. */
+bool moves_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
+/* The next offer to launch, or false: none. After moves_next has said that there is nothing to move. */
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
 

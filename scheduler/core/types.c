@@ -105,6 +105,7 @@ const char *const history_kinds[] = {
     "gone",
     "launch",
     "launched",
+    "move",
     "launch-refused",
     "ending",
     NULL,
@@ -135,5 +136,6 @@ const char *const event_type_names[] = {
     "launch",
     "end-instance",
     "node-lost",
+    "move",
     NULL,
 };

@@ -158,6 +158,7 @@ struct attempt_row {
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
+    int64_t base_uusd;           /* what its instance had cost by then */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
 };
 
@@ -189,9 +190,13 @@ struct instance_row {
     enum instance_state state;
     char provider_id[CORE_NAME_MAX]; /* "": not known yet */
     int64_t node;              /* the node that joined from it */
-    int64_t price_uusd_h, on_demand_uusd_h; /* at launch */
+    int64_t price_uusd_h, on_demand_uusd_h; /* in force */
+    struct wall priced_at;     /* since when the price holds; WALL_NONE before the launch */
+    int64_t accrued_uusd;      /* what it had cost by then */
+    int64_t boot_uusd;         /* what it had cost when its agent joined */
     struct wall intended_at, launched_at, joined_at, ended_at;
     bool reclaimed;            /* taken by the provider, or announced to be */
+    bool rebalanced;           /* recommended to be left */
     int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */
     int64_t attempts_ms;       /* part of its time that attempts used: each by its share of the node */
     char text[CORE_TEXT_MAX];  /* why it ended */
@@ -207,6 +212,12 @@ struct pool_row {
     int64_t boot_timeout_ms; /* a launched machine that has not joined after so long is ended */
     int64_t refusal_backoff_ms; /* first avoidance of an offer that refused; doubles to 60 times this */
     int64_t usd_per_hour_uusd;  /* reserved: what an owned node-hour costs */
+    int64_t max_gpus;           /* of its instances together; 0: no limit */
+    int64_t max_uusd_h;         /* what its instances may cost an hour, together; 0: no limit */
+    int64_t min_paid_ms;        /* the provider bills so much of an instance at least: not ended for idleness before */
+    int32_t spread_pct;         /* how much more a spot machine may cost to be in another offer than the rest, 0 .. 100 */
+    int64_t return_ms;          /* a job on-demand moves to a cheaper market after so long there, if there is one; 0: never */
+    int64_t egress_uusd_gib;    /* to read a GiB of the checkpoint store from there */
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -223,6 +234,8 @@ struct offer_row {
     int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */
     struct mono avoid_until;    /* not stored; MONO_NONE */
     int64_t up_ms;              /* instance time observed, for the reclaim rate */
+    int64_t boots, boot_ms;     /* machines that joined; what that took from the intent on, summed */
+    int64_t rebalances, rebalances_true; /* recommendations; those whose machine was reclaimed */
 };
 
 /* What happened to a job, a node or an instance, for timelines. */
@@ -241,6 +254,7 @@ struct history_row {
  *                 saved(bytes, took_ms) save-failed cancel requeue(asked by a user)
  *                 ended(exit code, ms of work lost) requeued
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
+ *   and of jobs   move
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
 extern const char *const history_kinds[];

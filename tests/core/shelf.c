@@ -85,8 +85,7 @@ static void put_instance(struct shelf *s, const struct instance_row *r)
     *old = *r;
     if (r->state != INSTANCE_GONE || !wall_is_set(r->launched_at))
         return;
-    int64_t ms = r->ended_at.ms - r->launched_at.ms;
-    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_cost_uusd(ms, r->price_uusd_h));
+    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_instance_uusd(r, r->ended_at));
 }
 
 void shelf_put(struct shelf *s, const struct changes *c)

@@ -153,6 +153,27 @@ static void boot_and_idle_are_what_attempts_leave(void **state)
     lab_deinit(&l);
 }
 
+/* $1/h for half an hour of it, then $4/h: an attempt that sees both pays for both, boot and idle at their own. */
+static void every_stretch_costs_what_was_in_force(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 2);
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR / 2);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000}});
+    assert_int_equal(model_node(l.m, 1)->row.price_uusd_h, 4000000);
+    lab_wait(&l, HOUR / 2);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_wait(&l, HOUR / 4);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).uusd, 16667);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, (500000 + 2000000) / 2);
+    assert_int_equal(sum(&l, LEDGER_IDLE).uusd, (500000 + 2000000) / 2 + 1000000);
+    lab_deinit(&l);
+}
+
 static void a_machine_that_never_joined_was_only_boot(void **state)
 {
     (void)state;
@@ -256,6 +277,7 @@ int main(void)
         cmocka_unit_test(what_was_not_saved_is_lost),
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
         cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
+        cmocka_unit_test(every_stretch_costs_what_was_in_force),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),

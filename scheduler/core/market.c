@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a machine really costs, and how many there may be.
+ *
+ *   effective price = price * (1 + reclaims an hour * (boot + restore + save))     what a reclaim costs: its replacement
+ *                                                                                  boots, restores, and the old one saves
+ *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
+ *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose at once
+ *
+ * The rates are the offer's own, as observed, with a prior that fades as observations come.
+ */
+#include "scheduler/core/impl.h"
+
+#define HOUR_MS 3600000
+#define PRIOR_RECLAIMS_PER_HOUR 0.05
+#define PRIOR_HOURS 20.0
+#define PRIOR_BOOT_MS SECONDS_MS(90)
+#define SAVE_UNKNOWN_MS SECONDS_MS(5)
+/* A recommendation that comes true does so within this time, roughly. */
+#define REBALANCE_HOURS (10.0 / 60)
+
+double offer_reclaims_per_hour(const struct offer *o)
+{
+    double hours = (double)o->row.up_ms / HOUR_MS;
+    return ((double)o->row.reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) / (hours + PRIOR_HOURS);
+}
+
+/* How often a rebalance recommendation of this offer came true; a half while nothing is known. */
+static double rebalance_comes_true(const struct offer *o)
+{
+    return ((double)o->row.rebalances_true + 1) / ((double)o->row.rebalances + 2);
+}
+
+double core_reclaims_per_hour(const struct node *n)
+{
+    const struct instance *i = n->instance;
+    if (!i || !i->offer)
+        return PRIOR_RECLAIMS_PER_HOUR;
+    double rate = offer_reclaims_per_hour(i->offer);
+    return i->row.rebalanced ? rate + rebalance_comes_true(i->offer) / REBALANCE_HOURS : rate;
+}
+
+int64_t offer_boot_ms(const struct offer *o)
+{
+    return (o->row.boot_ms + PRIOR_BOOT_MS) / (o->row.boots + 1);
+}
+
+int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
+{
+    double price = (double)o->row.price_uusd_h, rate = 0;
+    double gib = (double)j->ckpt_bytes / (1 << 30);
+    if (o->row.market == MARKET_SPOT) {
+        int64_t save_ms = j->save_ms > 0 ? j->save_ms : SAVE_UNKNOWN_MS;
+        rate = offer_reclaims_per_hour(o);
+        price *= 1 + rate * (double)(offer_boot_ms(o) + 2 * save_ms) / HOUR_MS;
+    }
+    double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first within the hour */
+    return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
+}
+
+int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
+{
+    if (o->row.market != MARKET_SPOT || in_pool <= 0)
+        return uusd_h;
+    return uusd_h +
+           (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer / (double)in_pool);
+}
+
+/* ---- limits ---- */
+
+static int64_t left(int64_t max, int64_t used)
+{
+    if (max == 0)
+        return INT64_MAX;
+    return max > used ? max - used : 0;
+}
+
+struct room pool_room(const struct pool *p)
+{
+    struct room r = {
+        .nodes = p->row.elastic && p->row.max_nodes > p->used.nodes ? p->row.max_nodes - p->used.nodes : 0,
+        .gpus = left(p->row.max_gpus, p->used.gpus),
+        .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
+    return r;
+}
+
+struct room model_room(const struct model *m)
+{
+    return (struct room){.nodes = left(m->options.max_nodes, m->used.nodes),
+        .gpus = left(m->options.max_gpus, m->used.gpus),
+        .uusd_h = left(m->options.max_uusd_h, m->used.uusd_h)};
+}
+
+const char *room_lacks(const struct room *r, const struct offer *o)
+{
+    if (r->nodes < 1)
+        return "nodes";
+    if (r->gpus < o->row.total.gpus)
+        return "GPUs";
+    return r->uusd_h < o->row.price_uusd_h ? "dollars an hour" : NULL;
+}
+
+void room_take(struct room *r, const struct offer *o)
+{
+    r->nodes -= r->nodes == INT64_MAX ? 0 : 1;
+    r->gpus -= r->gpus == INT64_MAX ? 0 : o->row.total.gpus;
+    r->uusd_h -= r->uusd_h == INT64_MAX ? 0 : o->row.price_uusd_h;
+}
+
+static void add(struct room *used, const struct instance *i, int64_t sign)
+{
+    used->nodes += sign;
+    used->gpus += sign * i->gpus;
+    used->uusd_h += sign * i->row.price_uusd_h;
+}
+
+void instance_count(struct model *m, const struct instance *i, int64_t sign)
+{
+    if (i->row.reclaimed)
+        return;
+    add(&i->pool->used, i, sign);
+    add(&m->used, i, sign);
+    if (i->offer)
+        i->offer->n_live += sign;
+}

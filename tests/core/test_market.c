@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a machine really costs, how many there may be, and when a job moves to a cheaper one.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define HOUR 3600000
+
+static struct pool_row pool(const struct lab *l, const char *name)
+{
+    return model_pool(l->m, name)->row;
+}
+
+static void set_pool(struct lab *l, struct pool_row row)
+{
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &row});
+}
+
+static int64_t offer(
+    struct lab *l, const char *zone, enum market market, int32_t rank, int32_t cpus, int64_t uusd_h)
+{
+    struct offer_row r = {.pool = "burst",
+        .type = "m5",
+        .market = market,
+        .rank = rank,
+        .total = {.cpus = cpus, .memory_mib = cpus * 4096},
+        .price_uusd_h = uusd_h,
+        .on_demand_uusd_h = LAB_ON_DEMAND_UUSD_H};
+    STR_COPY(r.zone, zone);
+    return lab_apply(l, (struct event){.type = EV_OFFER, .offer = &r});
+}
+
+/* The offer's counts as if so much had been seen of it. */
+static void seen(struct lab *l, int64_t id, int64_t reclaims, int64_t up_ms)
+{
+    struct offer *o = model_offer(l->m, id);
+    o->row.reclaims = reclaims;
+    o->row.up_ms = up_ms;
+}
+
+static int64_t launched_by(const struct lab *l, int64_t offer)
+{
+    return model_offer(l->m, offer)->row.launches;
+}
+
+static int64_t bring_up(struct lab *l, int64_t instance, int32_t cpus)
+{
+    lab_launched(l, instance);
+    return lab_join_instance(l, instance, cpus);
+}
+
+static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t calm = offer(&l, "z2", MARKET_SPOT, 0, 4, 1030000);
+    seen(&l, 1, 200, 100 * HOUR); /* twice an hour */
+    seen(&l, calm, 0, 100 * HOUR);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launched_by(&l, 1), 0);
+    assert_int_equal(launched_by(&l, calm), 1);
+    struct job_row j = {.save_ms = 60000};
+    struct offer *o = model_offer(l.m, 1);
+    /* (200 + 1) / (100 + 20) an hour, each 90 s of boot and a minute each of save and restore */
+    double expected = 1000000 * (1 + 201.0 / 120 * (90 + 120) / 3600);
+    assert_true(llabs(offer_effective_uusd_h(o, &j) - (int64_t)expected) <= 1);
+    o->row.market = MARKET_ON_DEMAND;
+    assert_int_equal(offer_effective_uusd_h(o, &j), 1000000); /* nobody takes those back */
+    o->row.market = MARKET_SPOT;
+    lab_deinit(&l);
+}
+
+static void data_that_lies_elsewhere_is_paid_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    struct pool_row p = pool(&l, "burst");
+    p.egress_uusd_gib = 90000;
+    set_pool(&l, p);
+    struct job_row j = {.ckpt_bytes = 2LL << 30};
+    struct offer *o = model_offer(l.m, 2);
+    assert_int_equal(offer_effective_uusd_h(o, &j), LAB_ON_DEMAND_UUSD_H);
+    j.last_good.attempt = 1;
+    assert_int_equal(offer_effective_uusd_h(o, &j), LAB_ON_DEMAND_UUSD_H + 2 * 90000);
+    lab_deinit(&l);
+}
+
+static void boots_are_learned(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_launched(&l, 1);
+    lab_wait(&l, 30000);
+    lab_join_instance(&l, 1, 4);
+    assert_int_equal(offer_boot_ms(model_offer(l.m, 1)), (90000 + 30000) / 2);
+    lab_deinit(&l);
+}
+
+/* Three zones at nearly one price: with a premium for company, ten machines end up in all of them. */
+static void machines_are_spread_as_far_as_the_premium_goes(void **state)
+{
+    (void)state;
+    for (int spread = 0; spread <= 10; spread += 10) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 20, "m5", 4);
+        int64_t second = offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000),
+                third = offer(&l, "z3", MARKET_SPOT, 0, 4, 1020000);
+        int64_t dear = offer(&l, "z4", MARKET_SPOT, 0, 4, 1200000);
+        struct pool_row p = pool(&l, "burst");
+        p.spread_pct = spread;
+        set_pool(&l, p);
+        for (int k = 0; k < 10; k++)
+            lab_submit_cpus(&l, 4);
+        lab_plan(&l);
+        assert_int_equal(launched_by(&l, 1) + launched_by(&l, second) + launched_by(&l, third), 10);
+        assert_int_equal(launched_by(&l, dear), 0);
+        if (spread == 0)
+            assert_int_equal(launched_by(&l, 1), 10);
+        else
+            assert_true(
+                launched_by(&l, 1) <= 5 && launched_by(&l, second) >= 2 && launched_by(&l, third) >= 2);
+        lab_deinit(&l);
+    }
+}
+
+static void no_pool_exceeds_its_limits(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    struct pool_row p = pool(&l, "burst");
+    p.max_uusd_h = 3500000; /* three spot machines and a half */
+    set_pool(&l, p);
+    for (int k = 0; k < 8; k++)
+        lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launched_by(&l, 1), 3);
+    assert_int_equal(launched_by(&l, 2), 0);
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l.m, l.now, 1, r, EXPLAIN_REASONS_MAX);
+    bool told = false;
+    for (size_t k = 0; k < n; k++)
+        told = told || strcmp(r[k].code, "limit") == 0;
+    assert_true(told);
+    struct event ev = {.type = EV_LAUNCH, .launch.offer = 1};
+    assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
+    lab_plan(&l); /* what runs costs less as well: there is room for four more */
+    assert_int_equal(launched_by(&l, 1), 7);
+    lab_deinit(&l);
+}
+
+static void all_pools_together_have_a_limit(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    model_destroy(l.m);
+    l.m = model_create(&(struct model_options){
+        .cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .max_nodes = 5, .max_gpus = 6});
+    lab_elastic(&l, "one", 4, "m5", 4);
+    lab_elastic(&l, "two", 4, "m5", 4);
+    for (int k = 0; k < 9; k++)
+        lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "one")->n_nodes + model_pool(l.m, "two")->n_nodes, 5);
+    lab_deinit(&l);
+}
+
+static void gpus_are_limited_too(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t g = lab_offer(&l, "burst", "g6", MARKET_SPOT, 0, (struct resources){4, 4, 16384}, 2000000);
+    struct pool_row p = pool(&l, "burst");
+    p.max_gpus = 10;
+    set_pool(&l, p);
+    for (int k = 0; k < 4; k++) {
+        struct job_row j = lab_job(1);
+        j.need.gpus = 4;
+        lab_submit(&l, &j);
+    }
+    lab_plan(&l);
+    assert_int_equal(launched_by(&l, g), 2);
+    lab_deinit(&l);
+}
+
+/* It boots while the save runs, in a pool of one too. */
+static void a_replacement_is_launched_at_the_notice(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_non_null(model_instance(l.m, 2));
+    assert_int_equal(lab_plan(&l), 0); /* and no third */
+    lab_deinit(&l);
+}
+
+static void what_is_paid_for_is_kept(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    struct pool_row p = pool(&l, "burst");
+    p.idle_timeout_ms = p.cooldown_ms = 1000;
+    p.min_paid_ms = HOUR;
+    set_pool(&l, p);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_ended(&l, job, END_SUCCEEDED, 0);
+    for (int64_t waited = 0; waited < HOUR - 10000; waited += 10000) {
+        lab_wait(&l, 10000);
+        lab_heartbeats(&l);
+        assert_false(lab_decision(&l, &ev));
+    }
+    lab_wait(&l, 10000);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_END_INSTANCE);
+    lab_deinit(&l);
+}
+
+static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_plan(&l);
+    double before = core_reclaims_per_hour(model_node(l.m, 1));
+    lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
+    double after = core_reclaims_per_hour(model_node(l.m, 1));
+    assert_true(after > before + 1);                          /* nothing is known yet: as good as even */
+    assert_int_equal(model_node(l.m, 1)->row.state, NODE_UP); /* and nobody has to leave */
+    lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(model_offer(l.m, 1)->row.rebalances, 1);
+    assert_int_equal(model_offer(l.m, 1)->row.rebalances_true, 1);
+    model_offer(l.m, 1)->row.rebalances = 1000; /* of an offer that cries wolf */
+    assert_true(core_reclaims_per_hour(model_node(l.m, 1)) < before + 0.1);
+    lab_deinit(&l);
+}
+
+/* ---- back to what costs less ---- */
+
+/* Spot is refused, so the job runs on-demand; it has saved. */
+static void in_a_drought(struct lab *l, int64_t return_ms)
+{
+    lab_init(l);
+    lab_elastic(l, "burst", 4, "m5", 4);
+    struct pool_row p = pool(l, "burst");
+    p.return_ms = return_ms;
+    set_pool(l, p);
+    lab_submit_cpus(l, 4);
+    lab_plan(l);
+    lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {1, true, "no capacity"}});
+    lab_plan(l);
+    assert_int_equal(model_instance(l->m, 2)->row.market, MARKET_ON_DEMAND);
+    bring_up(l, 2, 4);
+    lab_plan(l);
+    lab_started(l, 1);
+    lab_saved(l, 1, 1, 10);
+}
+
+static void wait_with_heartbeats(struct lab *l, int64_t ms)
+{
+    for (; ms > 0; ms -= 10000) {
+        lab_wait(l, 10000);
+        lab_heartbeats(l);
+    }
+}
+
+static void after_a_drought_a_job_returns_to_spot(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    wait_with_heartbeats(&l, 590000);
+    assert_int_equal(lab_plan(&l), 0); /* spot could be had again, but not yet */
+    lab_check_wake(&l);
+    wait_with_heartbeats(&l, 10000);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
+    assert_int_equal(
+        model_job(l.m, 1)->attempt->row.state, ATTEMPT_RUNNING); /* it goes on until there is a place */
+    bring_up(&l, 3, 4);
+    assert_int_equal(lab_plan(&l), 1);
+    const struct attempt *a = model_job(l.m, 1)->attempt;
+    assert_int_equal(a->row.state, ATTEMPT_STOPPING);
+    assert_true(a->row.save_first);
+    assert_int_equal(a->row.stop_reason, END_EVICTED);
+    assert_int_equal(lab_plan(&l), 0); /* its place is kept for it; no second machine */
+    lab_saved(&l, 1, 2, 20);
+    lab_ended(&l, 1, END_EVICTED, 0);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(lab_node_of(&l, 1), model_instance(l.m, 3)->node->row.id);
+    lab_deinit(&l);
+}
+
+static void a_drought_that_lasts_costs_no_work(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    int64_t next = 3, tries = 0;
+    for (int k = 0; k < 360; k++) { /* an hour */
+        wait_with_heartbeats(&l, 10000);
+        lab_plan(&l);
+        for (; model_instance(l.m, next); next++, tries++)
+            lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {next, true, "no capacity"}});
+    }
+    assert_int_equal(model_job(l.m, 1)->row.attempts, 1);
+    assert_true(tries >= 4 && tries <= 12); /* at growing distances */
+    lab_deinit(&l);
+}
+
+static void who_has_not_saved_stays(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    model_job(l.m, 1)->attempt->save_failed = true;
+    wait_with_heartbeats(&l, 1200000);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_deinit(&l);
+}
+
+static void who_asked_for_on_demand_stays(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    struct pool_row p = pool(&l, "burst");
+    p.return_ms = 60000;
+    set_pool(&l, p);
+    struct job_row j = lab_job(4);
+    j.market = WISH_ON_DEMAND;
+    lab_submit(&l, &j);
+    lab_plan(&l);
+    bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_saved(&l, 1, 1, 10);
+    wait_with_heartbeats(&l, 1200000);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_deinit(&l);
+}
+
+static void what_hardly_costs_less_is_not_worth_a_move(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
+    wait_with_heartbeats(&l, 1200000);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_deinit(&l);
+}
+
+static void an_owned_node_that_is_free_is_returned_to_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    wait_with_heartbeats(&l, 600000);
+    int64_t owned = lab_join(&l, "rack1", 4);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_ended(&l, 1, END_EVICTED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, 1), owned);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_offer_that_is_reclaimed_often_costs_what_it_loses),
+        cmocka_unit_test(data_that_lies_elsewhere_is_paid_for),
+        cmocka_unit_test(boots_are_learned),
+        cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),
+        cmocka_unit_test(no_pool_exceeds_its_limits),
+        cmocka_unit_test(all_pools_together_have_a_limit),
+        cmocka_unit_test(gpus_are_limited_too),
+        cmocka_unit_test(a_replacement_is_launched_at_the_notice),
+        cmocka_unit_test(what_is_paid_for_is_kept),
+        cmocka_unit_test(a_rebalance_that_comes_true_makes_saves_more_frequent),
+        cmocka_unit_test(after_a_drought_a_job_returns_to_spot),
+        cmocka_unit_test(a_drought_that_lasts_costs_no_work),
+        cmocka_unit_test(who_has_not_saved_stays),
+        cmocka_unit_test(who_asked_for_on_demand_stays),
+        cmocka_unit_test(what_hardly_costs_less_is_not_worth_a_move),
+        cmocka_unit_test(an_owned_node_that_is_free_is_returned_to_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
