@@ -61,6 +61,7 @@ pools:
     max_nodes: 4
     idle_timeout: 2s
     cooldown: 2s
+    paid_minimum: 0s
 """
 
 CREDENTIALS = """\
