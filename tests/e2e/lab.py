@@ -47,7 +47,8 @@ CLOUD = {
 }
 POOL = {
     "provider": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"], "types": ["m6i.xlarge"],
-    "markets": ["spot", "on-demand"], "image": "ami-1", "max_nodes": 8, "idle_timeout": "1s", "cooldown": "1s", "paid_minimum": "0s",
+    "markets": ["spot", "on-demand"], "image": "ami-1", "max_nodes": 8, "idle_timeout": "1s", "cooldown": "1s",
+    "paid_minimum": "0s",
     "refusal_backoff": "500ms",
 }
 BELAYD = {
