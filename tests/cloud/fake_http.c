@@ -36,13 +36,13 @@ static void on_timer(struct timer *t, void *ctx)
         call->done(call->ctx, &e, NULL);
     } else {
         struct http_reply reply = {.status = a->status};
-        char *date = a->date ? mem_printf("Date: %s", a->date) : NULL;
         buf_adds(&reply.body, a->body);
-        if (date)
-            reply.headers[reply.n_headers++] = date;
+        while (reply.n_headers < FAKE_HEADERS_MAX && a->headers[reply.n_headers]) {
+            reply.headers[reply.n_headers] = (char *)a->headers[reply.n_headers];
+            reply.n_headers++;
+        }
         call->done(call->ctx, NULL, &reply);
         buf_deinit(&reply.body);
-        free(date);
     }
     free(call);
 }
@@ -127,12 +127,17 @@ static void add(struct fake_http *f, struct fake_answer a)
 
 void fake_http_add(struct fake_http *f, int status, const char *body)
 {
-    fake_http_add_dated(f, status, body, NULL);
+    add(f, (struct fake_answer){.status = status, .body = mem_strdup(body)});
 }
 
-void fake_http_add_dated(struct fake_http *f, int status, const char *body, const char *date)
+void fake_http_with(struct fake_http *f, const char *header)
 {
-    add(f, (struct fake_answer){.status = status, .body = mem_strdup(body), .date = date});
+    struct fake_answer *last = &f->script[f->n_script - 1];
+    size_t n = 0;
+    while (last->headers[n])
+        n++;
+    assert_true(n < FAKE_HEADERS_MAX);
+    last->headers[n] = header;
 }
 
 void fake_http_add_error(struct fake_http *f, enum err_kind kind)

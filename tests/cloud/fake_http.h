@@ -15,17 +15,19 @@
 
 struct fake_request {
     char method[8];
-    char url[256];
+    char url[1024];
     char *headers; /* lines, each ending in '\n' */
     struct buf body;
 };
 
-/* An answer: an error when kind is set, else a status with a body and a Date header. */
+#define FAKE_HEADERS_MAX 4
+
+/* An answer: an error when kind is set, else a status with a body and headers. */
 struct fake_answer {
     enum err_kind kind;
     int status;
     char *body;
-    const char *date; /* NULL: none */
+    const char *headers[FAKE_HEADERS_MAX]; /* "Name: value"; NULL: none */
 };
 
 struct fake_route {
@@ -53,7 +55,8 @@ void fake_http_init(struct fake_http *f, struct timers *timers);
 void fake_http_deinit(struct fake_http *f);
 
 void fake_http_add(struct fake_http *f, int status, const char *body);
-void fake_http_add_dated(struct fake_http *f, int status, const char *body, const char *date);
+/* A header, borrowed, for the answer that was added last. */
+void fake_http_with(struct fake_http *f, const char *header);
 void fake_http_add_error(struct fake_http *f, enum err_kind kind);
 /* A file of the folder replies/. */
 void fake_http_add_file(struct fake_http *f, int status, const char *name);

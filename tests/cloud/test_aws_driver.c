@@ -318,7 +318,8 @@ static void wrong_clock_is_mended_once_and_for_all(void **state)
 {
     struct rig *g = *state;
     create(g);
-    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
+    fake_http_add(&g->http, 400, EXPIRED);
+    fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
     fake_http_add_file(&g->http, 200, "run_instances.xml");
     fake_http_add_file(&g->http, 200, "run_instances.xml");
     launch(g, 0);
@@ -335,8 +336,10 @@ static void clock_is_mended_only_once_a_call(void **state)
 {
     struct rig *g = *state;
     create(g);
-    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
-    fake_http_add_dated(&g->http, 400, EXPIRED, "Sat, 22 Aug 2026 13:00:00 GMT");
+    fake_http_add(&g->http, 400, EXPIRED);
+    fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
+    fake_http_add(&g->http, 400, EXPIRED);
+    fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
     launch(g, ERR_DENIED);
     fake_http_add(&g->http, 400, EXPIRED); /* without a date there is nothing to go by */
     launch(g, ERR_DENIED);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Azure's refusals: one table from code to what it means for the caller. See arm.h.
+ *
+ * The code that says what is wrong may be the outermost, one in details, or only be quoted in the message; what wraps
+ * it ("DeploymentFailed", "Conflict") says nothing. So the codes are looked up from the outside in, then words of the
+ * message, and what only wraps comes last.
+ */
+#include "base/json.h"
+#include "base/str.h"
+#include "cloud/azure/arm.h"
+#include "cloud/xml.h"
+#include <string.h>
+
+#define MESSAGE_MAX 300
+#define TEXT_MAX (64 * 1024)
+#define DEPTH_MAX 4
+#define DETAILS_MAX 16
+
+struct refusal {
+    const char *code; /* a trailing '*' stands for any ending */
+    enum err_kind kind;
+    enum { PLAIN, IN_MESSAGE, WRAPS } where; /* IN_MESSAGE: also when only the message names it */
+    enum arm_remedy remedy;
+    const char *hint; /* what to do; NULL: the message says it */
+};
+
+#define DOCS "docs/clouds/azure.md lists the rights that are needed"
+
+static const struct refusal refusals[] = {
+    {"SkuNotAvailable", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"AllocationFailed", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"ZonalAllocationFailed", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"OverconstrainedAllocationRequest", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"OverconstrainedZonalAllocationRequest", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"SpotPriceGreaterThanProvidedMaxPrice", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"AvailabilityZoneNotSupported", ERR_NO_CAPACITY},
+    {"SubnetIsFull", ERR_NO_CAPACITY, PLAIN, 0, "the pool's subnet is full: name a larger one"},
+
+    {"QuotaExceeded", ERR_QUOTA, IN_MESSAGE, 0, "ask Azure for more; spot draws on lowPriorityCores alone"},
+    {"*QuotaExceeded", ERR_QUOTA},
+
+    {"TooManyRequests", ERR_THROTTLED, IN_MESSAGE},
+    {"SubscriptionRequestsThrottled", ERR_THROTTLED},
+    {"OperationThrottled", ERR_THROTTLED},
+    {"ResourceCollectionRequestsThrottled", ERR_THROTTLED},
+
+    {"AnotherOperationInProgress", ERR_UNAVAILABLE, IN_MESSAGE},
+    {"OperationPreempted", ERR_UNAVAILABLE},
+    {"InternalServerError", ERR_UNAVAILABLE},
+    {"InternalExecutionError", ERR_UNAVAILABLE},
+    {"InternalOperationError", ERR_UNAVAILABLE},
+    {"NetworkingInternalOperationError", ERR_UNAVAILABLE},
+    {"ServerTimeout", ERR_UNAVAILABLE},
+    {"ServiceUnavailable", ERR_UNAVAILABLE},
+    {"GatewayTimeout", ERR_UNAVAILABLE},
+    {"RetryableError*", ERR_UNAVAILABLE},
+    {"ReferencedResourceNotProvisioned", ERR_UNAVAILABLE},
+    {"NicReservedForAnotherVm", ERR_UNAVAILABLE},
+    {"NicInUse", ERR_UNAVAILABLE},
+    {"OSProvisioningTimedOut", ERR_UNAVAILABLE, PLAIN, 0,
+        "does the image have cloud-init or the Azure agent?"},
+
+    {"PropertyChangeNotAllowed", ERR_CONFLICT},
+
+    {"ExpiredAuthenticationToken", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN, "check this machine's clock"},
+    {"InvalidAuthenticationToken*", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN},
+    {"AuthenticationFailed*", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN},
+    {"AuthorizationFailed", ERR_DENIED, PLAIN, 0, DOCS},
+    {"LinkedAuthorizationFailed", ERR_DENIED, PLAIN, 0, DOCS},
+    {"RequestDisallowedByPolicy", ERR_DENIED},
+    {"ReadOnlyDisabledSubscription", ERR_DENIED},
+    {"ScopeLocked", ERR_DENIED, PLAIN, 0,
+        "take the lock off the resource group: machines could not be deleted"},
+
+    {"ResourceNotFound", ERR_NOT_FOUND},
+    {"ResourceGroupNotFound", ERR_CONFIG, PLAIN, 0, "check the pool's resource_group"},
+    {"SubscriptionNotFound", ERR_CONFIG, PLAIN, 0, "check the pool's subscription"},
+    {"MissingSubscriptionRegistration", ERR_CONFIG, PLAIN, 0,
+        "register it: az provider register --namespace Microsoft.Compute, and Microsoft.Network"},
+    {"AzureSpot*", ERR_UNSUPPORTED},
+    {"MaxPriceValueInvalid", ERR_CONFIG},
+    {"MarketplacePurchaseEligibilityFailed", ERR_CONFIG},
+    {"VMMarketplaceInvalidInput", ERR_CONFIG},
+    {"ResourcePurchaseValidationFailed", ERR_CONFIG},
+
+    /* Something other than what was asked for is in the way, or one of these says what. */
+    {"OperationNotAllowed", ERR_CONFIG, WRAPS},
+    {"Conflict", ERR_UNAVAILABLE, WRAPS},
+    {"ConflictingUserInput", ERR_UNAVAILABLE, WRAPS},
+    {"ResourceDeploymentFailure", ERR_UNAVAILABLE, WRAPS},
+    {"NotFound", ERR_CONFIG, WRAPS},
+    {"PlatformImageNotFound", ERR_CONFIG},
+    {"ImageNotFound", ERR_CONFIG},
+    {"Invalid*", ERR_CONFIG, WRAPS},
+    {"Missing*", ERR_CONFIG, WRAPS},
+    {"BadRequest", ERR_CONFIG, WRAPS},
+    {"Location*", ERR_CONFIG},
+};
+
+#define N_REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+static bool matches(const char *known, const char *code)
+{
+    size_t n = strlen(known);
+    if (*known == '*')
+        return str_ends(code, known + 1);
+    return known[n - 1] == '*' ? strncmp(code, known, n - 1) == 0 : strcmp(code, known) == 0;
+}
+
+static const struct refusal *find_refusal(const char *code)
+{
+    for (size_t i = 0; i < N_REFUSALS; i++)
+        if (matches(refusals[i].code, code))
+            return &refusals[i];
+    return NULL;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* A code as a word of its own in text. */
+static bool names(const char *text, const char *code)
+{
+    size_t n = strlen(code);
+    for (const char *at = strstr(text, code); at; at = strstr(at + 1, code))
+        if ((at == text || !is_letter(at[-1])) && !is_letter(at[n]))
+            return true;
+    return false;
+}
+
+static const struct refusal *find_in_message(const char *message)
+{
+    for (size_t i = 0; i < N_REFUSALS; i++)
+        if (refusals[i].where == IN_MESSAGE && names(message, refusals[i].code))
+            return &refusals[i];
+    return NULL;
+}
+
+static enum err_kind kind_of_status(int status)
+{
+    if (status == 429)
+        return ERR_THROTTLED;
+    if (status >= 500 || status == 409)
+        return ERR_UNAVAILABLE;
+    if (status == 401 || status == 403)
+        return ERR_DENIED;
+    if (status == 404)
+        return ERR_NOT_FOUND;
+    return status == 408 ? ERR_TIMEOUT : ERR_INVALID;
+}
+
+/* ---- reading ---- */
+
+struct found {
+    const struct refusal *refusal; /* the first that is none of those that wrap */
+    const struct refusal *wrapper;
+    char code[ARM_CODE_MAX];   /* of refusal, else of wrapper, else the outermost */
+    char message[MESSAGE_MAX]; /* that stands beside it */
+    bool quota;                /* a message speaks of one */
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_string(v) && json_string_length(v) <= TEXT_MAX ? json_string_value(v) : "";
+}
+
+static void note(struct found *f, const char *code, const char *message)
+{
+    str_copy(f->code, sizeof(f->code), code);
+    str_copy(f->message, sizeof(f->message), message);
+    for (char *p = f->message; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+}
+
+static void look_at(struct found *f, const json_t *error, int depth)
+{
+    const char *code = text_of(error, "code"), *message = text_of(error, "message");
+    const struct refusal *r = *code ? find_refusal(code) : NULL;
+    const json_t *details = json_object_get(error, "details"), *item;
+    size_t k;
+    f->quota = f->quota || strstr(message, "quota") || strstr(message, "Quota");
+    if (r && r->where != WRAPS && !f->refusal) {
+        f->refusal = r;
+        note(f, code, message);
+    } else if (!f->refusal && find_in_message(message)) {
+        f->refusal = find_in_message(message);
+        note(f, f->refusal->code, message);
+    } else if (!f->refusal && ((r && !f->wrapper) || !f->code[0])) {
+        f->wrapper = r;
+        note(f, code, message);
+    }
+    json_array_foreach((json_t *)details, k, item)
+    {
+        if (k >= DETAILS_MAX || depth == DEPTH_MAX)
+            break;
+        look_at(f, item, depth + 1);
+    }
+}
+
+/* Nothing of ARM's: a proxy's or load balancer's page, an empty body. */
+static int set_by_status(int status, const char *body, size_t n, struct err *e)
+{
+    const char *what = "not an Azure error";
+    if (n == 0)
+        what = "an empty body";
+    else if (xml_looks_like_html(body, n))
+        what = "an HTML page (a proxy or load balancer in between?)";
+    return err_set(e, kind_of_status(status), "Azure answered HTTP %d with %s", status, what);
+}
+
+static int set_refusal(const struct found *f, int status, enum arm_remedy *ret_remedy, struct err *e)
+{
+    const struct refusal *r = f->refusal ? f->refusal : f->wrapper;
+    enum err_kind kind = r ? r->kind : kind_of_status(status);
+    if (r && r->where == WRAPS && f->quota) { /* OperationNotAllowed has other meanings too */
+        kind = ERR_QUOTA;
+    } else if (!r && kind == ERR_INVALID) {
+        kind = ERR_CONFIG; /* a refusal nobody here has heard of: an operator has to read it */
+    }
+    if (r && r->remedy)
+        *ret_remedy = r->remedy;
+    return err_set(e, kind, "Azure refused: %s%s%s%s%s", f->code, f->message[0] ? ": " : "", f->message,
+        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+}
+
+int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e)
+{
+    struct found f = {0};
+    json_t *root = NULL;
+    *ret_remedy = status == 401 ? ARM_REMEDY_TOKEN : ARM_REMEDY_NONE;
+    if (json_parse(body, n, ARM_REPLY_MAX, &root, NULL) != 0)
+        return set_by_status(status, body, n, e);
+    const json_t *error = json_object_get(root, "error");
+    look_at(&f, error ? error : root, 0);
+    json_decref(root);
+    if (!f.code[0] && !f.message[0])
+        return set_by_status(status, body, n, e);
+    return set_refusal(&f, status, ret_remedy, e);
+}
+
+int arm_refusal(const char *code, const char *message, struct err *e)
+{
+    struct found f = {.quota = strstr(message, "quota") != NULL};
+    enum arm_remedy unused;
+    f.refusal = find_refusal(code);
+    note(&f, code, message);
+    return set_refusal(&f, 200, &unused, e);
+}
