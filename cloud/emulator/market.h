@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "cloud/driver.h"
-#include "cloud/emulator/trace.h"
+#include "cloud/trace.h"
 
 #define MARKET_POOLS_MAX 1000
 #define MARKET_UNLIMITED INT64_MAX

@@ -2,7 +2,7 @@
  *
  * Reading trace files. Everything is checked here, so that the market can index without asking.
  */
-#include "cloud/emulator/trace.h"
+#include "cloud/trace.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"

@@ -7,8 +7,8 @@
  * The format of the "Can't Be Late" traces (Wu et al., NSDI '24). prices, if present, are dollars an hour,
  * one a tick.
  */
-#ifndef BELAY_CLOUD_EMULATOR_TRACE_H
-#define BELAY_CLOUD_EMULATOR_TRACE_H
+#ifndef BELAY_CLOUD_TRACE_H
+#define BELAY_CLOUD_TRACE_H
 
 #include "base/err.h"
 #include <stddef.h>
