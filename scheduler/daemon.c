@@ -19,6 +19,7 @@
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
+#include "scheduler/pools.h"
 #include "scheduler/userdata.h"
 #include <stdlib.h>
 #include <string.h>
@@ -47,13 +48,12 @@ struct daemon {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    struct pools *pools;
     struct logs logs;
     struct ca *ca;
     struct timer ca_look;
     struct api *api;
     struct http_server *unix_server, *tls_server;
-    struct cloud_driver *drivers[CONFIG_POOLS_MAX];
-    size_t n_drivers;
     char server_url[URL_MAX];
     struct commit_port port;
     uv_async_t commit_ended;
@@ -165,118 +165,11 @@ static int load_model(struct daemon *d, struct err *e)
     return db_load(d->db, d->model, now, e);
 }
 
-/* ---- start: pools ---- */
-
-static int make_driver(
-    struct daemon *d, const struct config_pool *p, struct cloud_driver **ret_driver, struct err *e)
-{
-    struct cloud_setup s = {
-        .provider = p->provider,
-        .region = p->row.region,
-        .endpoint = p->endpoint,
-        .credentials = p->credentials,
-        .metadata = p->metadata,
-        .disk_gib = p->disk_gib,
-        .http = d->http,
-        .timers = d->timers,
-    };
-    for (size_t i = 0; i < CLOUD_SETTINGS_MAX; i++)
-        s.values[i] = p->settings[i];
-    int rc = p->provider->create(&s, ret_driver, e);
-    return rc == 0 ? 0 : err_wrap(e, "pool %s", p->row.name);
-}
-
-/* One driver a pool: pools may have different accounts. */
-static int add_pools(struct daemon *d, struct err *e)
-{
-    for (size_t i = 0; i < d->config->n_pools; i++) {
-        const struct config_pool *p = &d->config->pools[i];
-        if (!p->row.elastic)
-            continue;
-        int rc = make_driver(d, p, &d->drivers[d->n_drivers], e);
-        if (rc != 0)
-            return rc;
-        struct provision_pool pp = {
-            .name = p->row.name,
-            .driver = d->drivers[d->n_drivers++],
-            .region = p->row.region,
-        };
-        provision_add_pool(d->provision, &pp);
-    }
-    return 0;
-}
-
-static bool is_configured(const struct config *c, const char *pool)
-{
-    for (size_t i = 0; i < c->n_pools; i++)
-        if (str_eq(c->pools[i].row.name, pool))
-            return true;
-    return false;
-}
-
-static bool is_offered(const struct config_pool *p, const struct offer_row *r)
-{
-    for (size_t k = 0; k < p->n_offers; k++)
-        if (p->offers[k].market == r->market && str_eq(p->offers[k].type, r->type) &&
-            str_eq(p->offers[k].zone, r->zone))
-            return true;
-    return false;
-}
-
-/* Offers that the pool had and the configuration no longer names: never launched again. */
-static void withdraw_offers(struct daemon *d, const struct config_pool *p)
-{
-    const struct pool *known = model_pool(d->model, p->row.name);
-    if (!known)
-        return;
-    LIST_FOREACH (&known->offers, l) {
-        struct offer_row r = LIST_ENTRY(l, struct offer, in_pool)->row;
-        struct event ev = {.type = EV_OFFER, .offer = &r};
-        if (is_offered(p, &r) || r.rank == OFFER_WITHDRAWN)
-            continue;
-        r.rank = OFFER_WITHDRAWN;
-        tick_post(d->tick, &ev, NULL, NULL);
-    }
-}
-
-/* What the model refuses of the configuration (a pool that changed its kind while it has nodes) stays as it
- * was. */
-static void on_configured(void *ctx, const struct err *e, int64_t id)
-{
-    (void)ctx, (void)id;
-    if (e)
-        log_error("a part of the configuration did not take effect", log_err(e));
-}
-
-/* The configuration as facts: every pool and offer of it, and the end of those that it no longer has. */
-static void post_pools(struct daemon *d)
-{
-    LIST_FOREACH (model_pools(d->model), l) {
-        struct pool_row gone = LIST_ENTRY(l, struct pool, in_all)->row;
-        gone.max_nodes = 0;
-        struct event ev = {.type = EV_POOL, .pool = &gone};
-        if (!is_configured(d->config, gone.name))
-            tick_post(d->tick, &ev, on_configured, NULL);
-    }
-    for (size_t i = 0; i < d->config->n_pools; i++) {
-        const struct config_pool *p = &d->config->pools[i];
-        struct event ev = {.type = EV_POOL, .pool = &p->row};
-        tick_post(d->tick, &ev, on_configured, NULL);
-        withdraw_offers(d, p);
-        for (size_t k = 0; k < p->n_offers; k++) {
-            struct event offer = {.type = EV_OFFER, .offer = &p->offers[k]};
-            tick_post(d->tick, &offer, on_configured, NULL);
-        }
-    }
-}
-
 static char *build_user_data(void *ctx, const struct instance_row *i, const struct provision_pool *pool)
 {
     struct daemon *d = ctx;
     char token[129];
-    const struct config_pool *p = d->config->pools;
-    while (!str_eq(p->row.name, pool->name))
-        p++;
+    const struct config_pool *p = pools_find(d->pools, pool->name);
     api_instance_token(&d->meta, i->id, token);
     struct userdata u = {
         .server_url = d->server_url,
@@ -319,6 +212,11 @@ static void make_parts(struct daemon *d)
         .price_ms = c->price_ms,
         .user_data = build_user_data,
         .ctx = d});
+    d->pools = pools_create(&(struct pools_options){.config = c,
+        .tick = d->tick,
+        .provision = d->provision,
+        .timers = d->timers,
+        .http = d->http});
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sessions = d->sessions,
         .provision = d->provision,
@@ -464,7 +362,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     d->writer = db_writer_create(d->db, on_writer_wake, d);
     d->db = NULL;
     make_parts(d);
-    rc = add_pools(d, e);
+    rc = pools_open(d->pools, e);
     if (rc == 0)
         rc = listen_tls(d, e);
     if (rc == 0)
@@ -475,7 +373,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     }
     if (rc != 0)
         goto fail;
-    post_pools(d);
+    pools_post(d->pools);
     provision_start(d->provision);
     timer_init(&d->ca_look, on_ca_look, d);
     on_ca_look(&d->ca_look, d);
@@ -515,12 +413,12 @@ void daemon_destroy(struct daemon *d)
         return;
     http_server_stop(d->unix_server);
     http_server_stop(d->tls_server);
-    for (size_t i = 0; i < d->n_drivers; i++)
-        d->drivers[i]->ops->destroy(d->drivers[i]);
+    pools_close(d->pools);
     db_writer_destroy(d->writer); /* a commit under way borrows the tick's batch: it ends first */
     tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
     provision_destroy(d->provision);
+    pools_destroy(d->pools);
     api_destroy(d->api);
     logs_close(&d->logs);
     db_close(d->db);
