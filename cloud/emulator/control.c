@@ -134,6 +134,8 @@ static json_t *describe_region(struct region *r, struct wall now, json_t *all)
     json_object_set_new(o, "alive", json_integer(count_alive(r)));
     json_object_set_new(o, "cost_uusd", json_integer(cost_uusd));
     json_object_set_new(o, "counts", counts);
+    if (r->describe)
+        json_object_set_new(o, "resources", r->describe(r->describe_ctx, now));
     return o;
 }
 

@@ -10,7 +10,7 @@
 #include "cloud/emulator/region.h"
 
 #define FRONT_HEADERS_MAX 64
-#define FRONT_REPLY_HEADERS_MAX 4
+#define FRONT_REPLY_HEADERS_MAX 8
 #define FRONT_SECRET_BYTES 32
 
 struct front_header {
@@ -36,7 +36,7 @@ struct front_reply {
     const char *content_type; /* static */
     struct {
         const char *name; /* static */
-        char value[128];
+        char value[640];
     } headers[FRONT_REPLY_HEADERS_MAX];
     size_t n_headers;
     struct buf body; /* the caller's */
@@ -112,6 +112,7 @@ struct front {
 };
 
 extern const struct front ec2_front;
+extern const struct front arm_front;
 
 extern const struct front
     *const fronts[]; /* ends with NULL; the first is that of a file without `providers` */

@@ -174,6 +174,13 @@ void region_terminate(struct region *r, struct instance *i, struct wall now)
         end(r, i, false, now);
 }
 
+void region_accept_reclaim(struct region *r, struct instance *i, struct wall now)
+{
+    region_advance(r, now);
+    if (i->state == INSTANCE_RUNNING && wall_is_set(i->deadline))
+        region_reclaim_now(r, i, now);
+}
+
 static void power_off(struct region *r, struct instance *i, struct wall at)
 {
     const struct launch_spec *spec = &i->reservation->spec;

@@ -75,6 +75,9 @@ struct region {
     size_t n_instances;
     struct list alive;
     struct region_counts counts;
+    /* What a provider has besides instances, for GET /state: a new value. NULL: nothing. */
+    json_t *(*describe)(void *ctx, struct wall now);
+    void *describe_ctx;
 };
 
 /* o and the journal are borrowed; the pools are taken. ops and ctx may be NULL for a world without processes: then a
@@ -105,6 +108,9 @@ bool region_is_visible(const struct region *r, const struct instance *i, struct 
 
 /* By its owner. Harmless on one that has ended. */
 void region_terminate(struct region *r, struct instance *i, struct wall now);
+
+/* A machine under notice agrees to be taken back before its deadline. Harmless on any other. */
+void region_accept_reclaim(struct region *r, struct instance *i, struct wall now);
 
 /* The last process of a machine is gone, at died_at. is_power_off: it ended by itself. */
 void region_machine_gone(
