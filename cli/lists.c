@@ -17,6 +17,12 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
     case COLUMN_YES:
         table_cell(t, "%s", json_is_true(json_object_get(row, c->key)) ? "yes" : "-");
         return;
+    case COLUMN_REAL:
+        if (json_is_number(json_object_get(row, c->key)))
+            table_cell(t, "%.3g", json_number_value(json_object_get(row, c->key)));
+        else
+            table_cell(t, "-");
+        return;
     case COLUMN_AGO:
         table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));
         return;
@@ -36,27 +42,31 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
     }
 }
 
+void list_table(const json_t *rows, const struct list_column *columns)
+{
+    size_t i;
+    json_t *row;
+    struct table *t = table_create();
+    for (const struct list_column *c = columns; c->title; c++)
+        table_column(t, c->title, c->kind != COLUMN_TEXT);
+    json_array_foreach(rows, i, row)
+    {
+        table_row(t);
+        for (const struct list_column *c = columns; c->title; c++)
+            print_cell(t, row, c);
+    }
+    table_print(t);
+}
+
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json)
 {
     json_t *v = cli_get(path);
-    size_t i;
-    json_t *row;
     if (!v)
         return CLI_FAILED;
-    if (json) {
+    if (json)
         cli_print_json(v);
-    } else {
-        struct table *t = table_create();
-        for (const struct list_column *c = columns; c->title; c++)
-            table_column(t, c->title, c->kind != COLUMN_TEXT);
-        json_array_foreach(json_object_get(v, name), i, row)
-        {
-            table_row(t);
-            for (const struct list_column *c = columns; c->title; c++)
-                print_cell(t, row, c);
-        }
-        table_print(t);
-    }
+    else
+        list_table(json_object_get(v, name), columns);
     json_decref(v);
     return CLI_OK;
 }

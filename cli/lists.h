@@ -10,11 +10,17 @@
 struct list_column {
     const char *title;
     const char *key;
-    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES } kind;
+    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES, COLUMN_REAL } kind;
 };
+
+/* The rows as a table with these columns (ended by title NULL). */
+void list_table(const json_t *rows, const struct list_column *columns);
 
 /* GET path; prints member `name` of the reply with these columns (ended by title NULL). */
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json);
+
+/* Columns that several verbs show. */
+extern const struct list_column node_columns[], offer_columns[];
 
 /* The whole of a verb without options of its own. */
 int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns,

@@ -12,7 +12,7 @@
 
 enum { VAL_ALL = 1 };
 
-static const struct list_column columns[] = {
+const struct list_column node_columns[] = {
     {"ID", "id", COLUMN_INT},
     {"NODE", "name", COLUMN_TEXT},
     {"POOL", "pool", COLUMN_TEXT},
@@ -35,21 +35,60 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-static int change(const char *action, const char *node, bool json)
+enum { DRAIN, UNDRAIN, DELETE };
+static const char *const actions[] = {"drain", "undrain", "delete", NULL};
+
+/* A node's number, by that or by its name. 0 after a report. */
+static int64_t node_id(const char *word)
 {
-    struct err e;
-    int64_t id;
-    if (str_to_i64(node, 1, INT64_MAX, "node", &id, &e) != 0) {
-        cli_error("%s (belay nodes shows the numbers)", e.text);
-        return CLI_USAGE;
+    int64_t id = 0;
+    size_t i;
+    json_t *row, *v;
+    if (str_to_i64(word, 1, INT64_MAX, "node", &id, NULL) == 0)
+        return id;
+    v = cli_get("/api/v1/nodes");
+    json_array_foreach(json_object_get(v, "nodes"), i, row)
+    {
+        if (str_eq(cli_text(row, "name"), word))
+            id = cli_int(row, "id", 0);
     }
-    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)id, action);
+    if (v && id == 0)
+        cli_error("there is no node \"%s\" (belay nodes lists them)", word);
+    json_decref(v);
+    return id;
+}
+
+static void tell(int action, const json_t *v)
+{
+    const char *state = cli_text(v, "state");
+    long long jobs = cli_int(v, "jobs", 0);
+    printf("node %lld (%s): ", (long long)cli_int(v, "id", 0), cli_text(v, "name"));
+    if (action == DELETE)
+        printf("deleted%s\n",
+            json_is_true(json_object_get(v, "elastic")) ? ", its instance is being ended" : "");
+    else if (action == DRAIN && jobs > 0)
+        printf("takes no more work; %lld job%s being saved to run elsewhere\n", jobs,
+            jobs == 1 ? " is" : "s are");
+    else if (action == DRAIN)
+        printf("takes no more work, and is empty\n");
+    else if (str_eq(state, "up"))
+        printf("takes work again\n");
+    else
+        printf("not drained any more, but %s\n", state);
+}
+
+static int change(int action, const char *node, bool json)
+{
+    int64_t id = node_id(node);
+    if (id == 0)
+        return CLI_FAILED;
+    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)id, actions[action]);
     json_t *v = cli_post(path, NULL);
     free(path);
     if (v && json)
         cli_print_json(v);
     else if (v)
-        printf("node %lld: %s\n", (long long)id, action);
+        tell(action, v);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
@@ -57,16 +96,14 @@ static int change(const char *action, const char *node, bool json)
 
 static int change_all(const struct cli_args *a)
 {
-    static const char *const actions[] = {"drain", "undrain", "delete", NULL};
-    const char *action = a->rest[0];
-    int rc = CLI_OK, i = 0;
-    while (actions[i] && !str_eq(actions[i], action))
-        i++;
-    if (!actions[i] || a->n_rest < 2) {
+    int rc = CLI_OK, action = 0;
+    while (actions[action] && !str_eq(actions[action], a->rest[0]))
+        action++;
+    if (!actions[action] || a->n_rest < 2) {
         cli_error("belay nodes, or belay nodes drain|undrain|delete NODE...");
         return CLI_USAGE;
     }
-    for (i = 1; i < a->n_rest; i++) {
+    for (int i = 1; i < a->n_rest; i++) {
         int one = change(action, a->rest[i], a->json);
         rc = one > rc ? one : rc;
     }
@@ -81,7 +118,7 @@ static int run(int argc, const char **argv)
     if (rc == 0 && a.n_rest > 0)
         rc = change_all(&a);
     else if (rc == 0)
-        rc = list_print(all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", columns, a.json);
+        rc = list_print(all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }

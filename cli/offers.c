@@ -5,7 +5,9 @@
 #include "cli/lists.h"
 #include "cli/verbs.h"
 
-static const struct list_column columns[] = {
+enum { VAL_ALL = 1 };
+
+const struct list_column offer_columns[] = {
     {"POOL", "pool", COLUMN_TEXT},
     {"ZONE", "zone", COLUMN_TEXT},
     {"TYPE", "type", COLUMN_TEXT},
@@ -14,17 +16,57 @@ static const struct list_column columns[] = {
     {"MIB", "memory_mib", COLUMN_INT},
     {"GPUS", "gpus", COLUMN_INT},
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
+    {"EFFECTIVE/H", "effective_uusd_h", COLUMN_USD_H},
     {"ON-DEMAND/H", "on_demand_uusd_h", COLUMN_USD_H},
     {"LAUNCHES", "launches", COLUMN_INT},
     {"REFUSALS", "refusals", COLUMN_INT},
+    {"AVOIDED FOR", "avoided_ms", COLUMN_DURATION},
+    {"BOOT", "boot_ms", COLUMN_DURATION},
     {"RECLAIMS", "reclaims", COLUMN_INT},
+    {"RECLAIMS/H", "reclaims_per_hour", COLUMN_REAL},
+    {"REBALANCES", "rebalances", COLUMN_INT},
+    {"CAME TRUE", "rebalances_true", COLUMN_INT},
     {NULL, NULL, COLUMN_TEXT},
 };
 
-static int run(int argc, const char **argv)
+static int on_option(void *ctx, int val, const char *arg)
 {
-    return list_run(&verb_offers, "/api/v1/offers", "offers", columns, argc, argv);
+    bool *all = ctx;
+    (void)val, (void)arg;
+    *all = true;
+    return CLI_OK;
 }
 
+static void drop_withdrawn(json_t *offers)
+{
+    for (size_t i = json_array_size(offers); i-- > 0;)
+        if (json_is_true(json_object_get(json_array_get(offers, i), "withdrawn")))
+            json_array_remove(offers, i);
+}
+
+static int run(int argc, const char **argv)
+{
+    bool all = false;
+    struct cli_args a;
+    int rc = cli_parse(&verb_offers, argc, argv, false, on_option, &all, &a);
+    json_t *v = rc == 0 ? cli_get("/api/v1/offers") : NULL;
+    if (rc == 0 && !v)
+        rc = CLI_FAILED;
+    if (v && !all)
+        drop_withdrawn(json_object_get(v, "offers"));
+    if (v && a.json)
+        cli_print_json(v);
+    else if (v)
+        list_table(json_object_get(v, "offers"), offer_columns);
+    json_decref(v);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "offers that are no longer configured too", NULL},
+    POPT_TABLEEND,
+};
+
 const struct verb verb_offers = {
-    "offers", CLI_NO_WORDS, "list what can be bought, with prices and what was learned", run, NULL, false};
+    "offers", CLI_NO_WORDS, "list what can be bought, with prices and what was learned", run, options, false};

@@ -56,9 +56,17 @@ static int add_pool(void *ctx, const struct pool_row *p)
     return 0;
 }
 
+struct offer_list {
+    const struct model *model; /* NULL: not to be looked at */
+    struct stamp now;
+    json_t *offers;
+};
+
 static int add_offer(void *ctx, const struct offer_row *o)
 {
-    json_array_append_new(ctx, api_json_offer(o));
+    struct offer_list *l = ctx;
+    const struct offer *live = l->model ? model_offer(l->model, o->id) : NULL;
+    json_array_append_new(l->offers, api_json_offer(o, live, l->now));
     return 0;
 }
 
@@ -103,10 +111,10 @@ static void tell_pools(const struct api *a, struct http_exchange *x, const struc
 
 static void tell_offers(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
-    json_t *list = json_array();
+    struct offer_list l = {.model = model, .now = tick_now(a->o.tick), .offers = json_array()};
     struct err e;
-    (void)model, (void)arg;
-    reply_list(x, "offers", list, db_read_offers(a->o.reader, add_offer, list, &e), &e);
+    (void)arg;
+    reply_list(x, "offers", l.offers, db_read_offers(a->o.reader, add_offer, &l, &e), &e);
 }
 
 /* Asked right after the start: what is configured is told when it is stored. */
@@ -154,11 +162,41 @@ void api_cost(struct request *q)
 
 /* ---- nodes ---- */
 
+struct node_change {
+    struct later *later;
+    char name[CORE_NAME_MAX];
+    bool elastic;
+};
+
+/* What has become of the node. It is the model's, which holds nothing now that is not committed. */
+static void on_node_changed(void *ctx, const struct err *e, int64_t id)
+{
+    struct node_change *c = ctx;
+    struct api *a = c->later->api;
+    struct http_exchange *x = later_take(c->later);
+    const struct node *n = model_node(tick_model(a->o.tick), id);
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x)
+        api_reply_json(x, 200,
+            json_pack("{s:I,s:o,s:s,s:b,s:I}", "id", (json_int_t)id, "name",
+                json_text(n ? n->row.name : c->name), "state",
+                sm_name(&node_sm, n ? n->row.state : NODE_GONE), "elastic", (int)c->elastic, "jobs",
+                (json_int_t)(n ? api_count(&n->attempts) : 0)));
+    free(c);
+}
+
 static void post_node_event(struct request *q, enum event_type type)
 {
     struct event ev = {.type = type, .drain = {.node = q->id}};
-    if (api_need_admin(q))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    if (!api_need_admin(q))
+        return;
+    struct node_change *c = mem_alloc(sizeof(*c));
+    const struct node *n = model_node(tick_model(q->api->o.tick), q->id);
+    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->elastic = n && n->instance;
+    STR_COPY(c->name, n ? n->row.name : "");
+    tick_post(q->api->o.tick, &ev, on_node_changed, c);
 }
 
 void api_nodes_drain(struct request *q)

@@ -162,7 +162,7 @@ json_t *api_json_ledger(const struct ledger_row *l)
     return o;
 }
 
-static int64_t count(const struct list *l)
+int64_t api_count(const struct list *l)
 {
     int64_t n = 0;
     LIST_FOREACH (l, it)
@@ -187,7 +187,7 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "gone_at", api_json_time(n->gone_at));
     set(o, "address", opt_text(n->address));
     set(o, "version", opt_text(n->version));
-    set_i(o, "jobs", live ? count(&live->attempts) : 0);
+    set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;
 }
@@ -229,8 +229,10 @@ json_t *api_json_pool(const struct pool_row *p)
     return o;
 }
 
-json_t *api_json_offer(const struct offer_row *f)
+json_t *api_json_offer(const struct offer_row *f, const struct offer *live, struct stamp now)
 {
+    struct mono until = live ? live->row.avoid_until : MONO_NONE;
+    bool is_avoided = mono_is_set(until) && until.ms > now.mono.ms;
     json_t *o = json_object();
     set(o, "pool", json_text(f->pool));
     set(o, "zone", json_text(f->zone));
@@ -239,9 +241,16 @@ json_t *api_json_offer(const struct offer_row *f)
     set_need(o, &f->total);
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
+    set(o, "effective_uusd_h", live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());
+    set(o, "withdrawn", json_boolean(f->rank == OFFER_WITHDRAWN));
     set_i(o, "launches", f->launches);
     set_i(o, "refusals", f->refusals);
+    set_i(o, "refused_in_a_row", f->refused_in_a_row);
+    set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
+    set(o, "avoided_until",
+        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
     set_i(o, "reclaims", f->reclaims);
+    set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());
     set_i(o, "up_ms", f->up_ms);
     set(o, "boot_ms", f->boots > 0 ? json_integer(f->boot_ms / f->boots) : json_null());
     set_i(o, "rebalances", f->rebalances);

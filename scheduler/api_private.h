@@ -88,10 +88,12 @@ json_t *api_json_ledger(const struct ledger_row *l);
 json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now);
 json_t *api_json_instance(const struct instance_row *i);
 json_t *api_json_pool(const struct pool_row *p);
-json_t *api_json_offer(const struct offer_row *o);
+/* live NULL: what is learned in memory and worked out from it is not known */
+json_t *api_json_offer(const struct offer_row *o, const struct offer *live, struct stamp now);
 json_t *api_json_token(const struct token_row *t);
 json_t *api_json_time(struct wall w);
 json_t *api_json_opt(int64_t value, int64_t none);
+int64_t api_count(const struct list *l);
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };

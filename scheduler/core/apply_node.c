@@ -305,12 +305,15 @@ int apply_node_delete(struct model *m, const struct event *ev, struct outcome *r
     struct node *n = named_node(m, ev->node_delete.node, e);
     if (!n)
         return ERR_NOT_FOUND;
-    if (n->instance)
-        return err_set(e, ERR_CONFLICT,
-            "node %s is a provider's machine: drain it, and it is ended when it is idle", n->row.name);
     if (!list_is_empty(&n->attempts))
         return err_set(e, ERR_CONFLICT, "node %s still runs jobs: drain it first", n->row.name);
     ret_outcome->id = n->row.id;
+    if (n->instance) {
+        struct event end = {.type = EV_END_INSTANCE,
+            .now = ev->now,
+            .end_instance = {.instance = n->row.instance, .text = "its node was deleted"}};
+        return apply_end_instance(m, &end, &(struct outcome){0}, e);
+    }
     history(m, ev->now, "gone", (struct history_of){.node = n}, "%s was deleted", n->row.name);
     node_gone(m, n, ev->now, "deleted");
     return 0;

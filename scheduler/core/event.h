@@ -23,7 +23,7 @@ enum event_type {
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
     EV_UNDRAIN,
-    EV_NODE_DELETE,      /* a reserved node that will not come back; ERR_CONFLICT while it has attempts */
+    EV_NODE_DELETE,      /* it will not come back, and its instance, if it has one, is ended; ERR_CONFLICT while it has attempts */
     EV_POOL,             /* a pool of the configuration: new, changed, or (max_nodes 0) removed */
     EV_OFFER,            /* an offer of a pool; with rank OFFER_WITHDRAWN: no longer one */
     EV_PRICE,            /* an on-demand price is also what the spot offers beside it are compared with */

@@ -58,6 +58,16 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
     return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
 }
 
+double core_offer_reclaims_per_hour(const struct offer *o)
+{
+    return o->row.market == MARKET_SPOT ? offer_reclaims_per_hour(o) : 0;
+}
+
+int64_t core_offer_effective_uusd_h(const struct offer *o)
+{
+    return offer_effective_uusd_h(o, &(struct job_row){0});
+}
+
 int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
 {
     if (o->row.market != MARKET_SPOT || in_pool <= 0)

@@ -184,6 +184,11 @@ void model_counts(const struct model *m, struct model_counts *ret_counts);
  * after a rebalance recommendation, by how often those of the offer came true. */
 double core_reclaims_per_hour(const struct node *n);
 
+/* The same of a machine of this offer to come. */
+double core_offer_reclaims_per_hour(const struct offer *o);
+/* What an hour of it really costs a job that has saved nothing yet: price, and what its reclaims are expected to cost. */
+int64_t core_offer_effective_uusd_h(const struct offer *o);
+
 /* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
 int model_check(const struct model *m, struct err *e);
 

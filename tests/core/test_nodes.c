@@ -331,7 +331,7 @@ static void a_drained_node_can_still_be_reclaimed(void **state)
     lab_deinit(&l);
 }
 
-static void only_an_empty_owned_node_is_deleted(void **state)
+static void only_an_empty_node_is_deleted_and_its_instance_with_it(void **state)
 {
     (void)state;
     struct lab l;
@@ -346,7 +346,9 @@ static void only_an_empty_owned_node_is_deleted(void **state)
     struct event busy = {.type = EV_NODE_DELETE, .node_delete.node = id};
     assert_int_equal(lab_try(&l, &busy, NULL), ERR_CONFLICT);
     struct event paid = {.type = EV_NODE_DELETE, .node_delete.node = elastic};
-    assert_int_equal(lab_try(&l, &paid, NULL), ERR_CONFLICT);
+    lab_apply(&l, paid);
+    assert_null(model_node(l.m, elastic));
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
     lab_ended(&l, job, END_SUCCEEDED, 0);
     lab_apply(&l, busy);
     assert_null(model_node(l.m, id));
@@ -389,7 +391,7 @@ int main(void)
         cmocka_unit_test(a_drain_saves_and_stops_and_outlives_a_reboot),
         cmocka_unit_test(a_drain_of_a_lost_node_waits_for_it),
         cmocka_unit_test(a_drained_node_can_still_be_reclaimed),
-        cmocka_unit_test(only_an_empty_owned_node_is_deleted),
+        cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
         cmocka_unit_test(users_are_told_when_there_is_no_such_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
