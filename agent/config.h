@@ -7,7 +7,7 @@
  *       -----BEGIN CERTIFICATE-----
  *     token: abc...              # one-use; or token_file: FILE, deleted after the join
  *     dir: /var/lib/belay-agent  # keys and tasks
- *     provider: aws              # or none (default): where notices of a reclaim are read
+ *     provider: aws              # azure, or none (default): where notices of a reclaim are read
  *     metadata: http://169.254.169.254
  *     name: node7                # default: the host's
  *     cpus: 8                    # default: measured
@@ -29,7 +29,7 @@ struct config {
     char token[129];   /* "": none, or not read yet from token_file */
     char *token_file;  /* NULL: none */
     char *dir;         /* absolute */
-    char provider[16]; /* "aws", "none" */
+    char provider[16]; /* "aws", "azure", "none" */
     char metadata[512];
     char name[64];
     int64_t cpus, memory_mib; /* 0: measured */

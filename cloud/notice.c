@@ -7,14 +7,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/notice.h"
+#include "cloud/azure/notice.h"
 
 #define POLL_DEFAULT_MS 1000
 #define POLL_BACKOFF_CAP_MS 5000
 #define IDENTITY_TRIES 10
 #define FAILURES_TO_LOG 5
 
-static const struct notice_provider *const providers[] = {&aws_notice_provider};
-const char *const notice_provider_names[] = {"none", "aws", NULL};
+static const struct notice_provider *const providers[] = {&aws_notice_provider, &azure_notice_provider};
+const char *const notice_provider_names[] = {"none", "aws", "azure", NULL};
 
 const char *notice_kind_name(enum notice_kind k)
 {

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See notice.h. One round:
+ *
+ *   instance (while it is not known) --> acknowledgements that are due --> scheduled events --> wait poll_ms
+ *
+ * Invariants
+ *  1. Deadlines count from when an event was first seen, on both clocks, so that a wrong wall clock cannot make a
+ *     notice look longer than its type is. An event that begins keeps the deadline it had; one that is first seen
+ *     when it has begun has none left.
+ *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every event taken for
+ *     its own: a save too many is cheaper than one too few.
+ *  3. Only a reclaim that was told and then acknowledged is started, once.
+ */
+#include "cloud/azure/notice.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/azure/imds.h"
+#include "cloud/http_date.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_PATH "/metadata/scheduledevents?api-version=2020-07-01"
+#define INSTANCE_PATH "/metadata/instance?api-version=2021-02-01"
+#define FIRST_TIMEOUT_MS SECONDS_MS(150)
+#define TIMEOUT_MS SECONDS_MS(5)
+#define ACKNOWLEDGE_TRIES 5
+#define ITEMS_MAX 256
+
+struct pending {
+    struct azure_event event;
+    struct wall deadline;
+    struct mono deadline_mono;
+    struct wall seen;
+    bool told;
+    bool asked; /* to be started */
+    int tries;  /* to say so */
+};
+
+struct azure_reader {
+    struct notice_reader base;
+    char *url;
+    struct http_client *http;
+    struct http_call *call;
+    bool destroyed;     /* freed when the call under way has ended */
+    bool is_on;         /* the service has answered once */
+    char machine[64];   /* "": not known yet */
+    struct err unknown; /* why this round could not read it */
+    struct pending pending[AZURE_EVENTS_MAX];
+    size_t n_pending;
+    struct wall told_deadline; /* of the reclaim told last; WALL_NONE */
+};
+
+/* ---- parsing ---- */
+
+static const struct event_type {
+    const char *name;
+    enum notice_kind kind;
+    int64_t notice_ms;
+} event_types[] = {
+    {"Preempt", NOTICE_RECLAIM, SECONDS_MS(30)},
+    {"Terminate", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
+    {"Reboot", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
+    {"Redeploy", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
+    {"Freeze", NOTICE_MAINTENANCE, SECONDS_MS(15 * 60)},
+};
+
+static const struct event_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < sizeof(event_types) / sizeof(event_types[0]); i++)
+        if (strcasecmp(event_types[i].name, name) == 0)
+            return &event_types[i];
+    return NULL;
+}
+
+static bool concerns(const json_t *resources, const char *machine)
+{
+    const json_t *item;
+    size_t k;
+    json_array_foreach((json_t *)resources, k, item)
+    {
+        if (!machine || (json_is_string(item) && strcasecmp(json_string_value(item), machine) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* "" or missing once it has begun. */
+static struct wall read_not_before(struct json_reader *r)
+{
+    struct wall at = WALL_NONE;
+    const char *text = json_opt_str(r, "NotBefore", 64, "");
+    if (*text && http_date_parse(text, &at, NULL) != 0 && time_parse_iso(text, &at, NULL) != 0)
+        json_reader_fail(r, "NotBefore", "expected a date like \"Sat, 22 Aug 2026 12:00:30 GMT\"");
+    return at;
+}
+
+static int read_event(const json_t *item, const char *machine, struct azure_events *events, struct err *e)
+{
+    struct json_reader r;
+    struct azure_event event;
+    json_reader_init(&r, item, "Events", e);
+    json_req_strcpy(&r, "EventId", event.id, sizeof(event.id));
+    const char *type = json_req_str(&r, "EventType", 64);
+    const char *status = json_opt_str(&r, "EventStatus", 64, "Scheduled");
+    const json_t *resources = json_req_array(&r, "Resources", 1000);
+    event.not_before = read_not_before(&r);
+    int rc = json_reader_finish_lenient(&r);
+    const struct event_type *known = rc == 0 ? find_type(type) : NULL;
+    if (!known || events->n == AZURE_EVENTS_MAX || !concerns(resources, machine))
+        return rc;
+    if (strcasecmp(status, "Started") == 0)
+        event.not_before = WALL_NONE;
+    event.kind = known->kind;
+    event.notice_ms = known->notice_ms;
+    events->list[events->n++] = event;
+    return 0;
+}
+
+int azure_notice_parse_events(
+    const char *body, size_t n, const char *machine, struct azure_events *ret_events, struct err *e)
+{
+    struct azure_events events = {.n = 0};
+    struct json_reader r;
+    json_t *root = NULL, *item;
+    size_t k;
+    int rc = json_parse(body, n, AZURE_IMDS_REPLY_MAX, &root, e);
+    if (rc == 0) {
+        json_reader_init(&r, root, "", e);
+        const json_t *items = json_req_array(&r, "Events", ITEMS_MAX);
+        rc = json_reader_finish_lenient(&r);
+        json_array_foreach((json_t *)items, k, item)
+        {
+            if (rc == 0)
+                rc = read_event(item, machine, &events, e);
+        }
+    }
+    json_decref(root);
+    if (rc == 0)
+        *ret_events = events;
+    return rc == 0 ? 0 : err_wrap(e, EVENTS_PATH);
+}
+
+static int parse_instance(const char *body, size_t n, struct azure_reader *r, struct err *e)
+{
+    struct notice_identity id = {.provider = "azure"};
+    struct json_reader top, compute;
+    char priority[32] = "";
+    json_t *root = NULL;
+    int rc = json_parse(body, n, AZURE_IMDS_REPLY_MAX, &root, e);
+    if (rc == 0) {
+        json_reader_init(&top, root, "", e);
+        const json_t *object = json_req_object(&top, "compute");
+        rc = json_reader_finish_lenient(&top);
+        json_reader_init(&compute, object, "compute", rc == 0 ? e : NULL);
+        json_req_strcpy(&compute, "name", id.instance_id, sizeof(id.instance_id));
+        json_req_strcpy(&compute, "vmSize", id.type, sizeof(id.type));
+        json_req_strcpy(&compute, "location", id.region, sizeof(id.region));
+        json_opt_strcpy(&compute, "zone", id.zone, sizeof(id.zone), "");
+        json_opt_strcpy(&compute, "priority", priority, sizeof(priority), "");
+        if (rc == 0)
+            rc = json_reader_finish_lenient(&compute);
+        if (rc == 0 && !id.instance_id[0])
+            rc = err_set(e, ERR_INVALID, "compute.name is empty");
+    }
+    json_decref(root);
+    if (rc != 0)
+        return err_wrap(e, INSTANCE_PATH);
+    if (!id.zone[0]) /* a machine in none has its region for one, as in a pool's file */
+        STR_COPY(id.zone, id.region);
+    STR_COPY(id.life_cycle, strcasecmp(priority, "Spot") == 0 ? "spot" : "on-demand");
+    STR_COPY(r->machine, id.instance_id);
+    r->base.identity = id;
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static void free_reader(struct azure_reader *r)
+{
+    free(r->url);
+    free(r);
+}
+
+/* To be called first when the call under way has ended; false if the reader was stopped meanwhile. */
+static bool is_wanted(struct azure_reader *r)
+{
+    r->call = NULL;
+    if (!r->destroyed)
+        return true;
+    free_reader(r);
+    return false;
+}
+
+static void ask(
+    struct azure_reader *r, const char *path, const char *body, int64_t timeout_ms, http_done_fn done)
+{
+    char *url = mem_printf("%s%s", r->url, path);
+    struct http_request q = {
+        .method = body ? "POST" : "GET",
+        .url = url,
+        .headers = {AZURE_IMDS_HEADER, body ? "Content-Type: application/json" : NULL},
+        .body = body,
+        .body_len = body ? strlen(body) : 0,
+        .timeout_ms = timeout_ms,
+        .max_reply_bytes = AZURE_IMDS_REPLY_MAX,
+    };
+    r->call = http_start(r->http, &q, done, r);
+    free(url);
+}
+
+static int check(const struct err *failed, const struct http_reply *reply, const char *path, struct err *e)
+{
+    if (failed) {
+        *e = *failed;
+        return err_wrap(e, "metadata %s", path);
+    }
+    if (reply->status == 200)
+        return 0;
+    return err_set(
+        e, reply->status == 400 ? ERR_INVALID : ERR_UNAVAILABLE, "metadata %s: HTTP %d", path, reply->status);
+}
+
+/* ---- events ---- */
+
+static struct pending *find_pending(struct pending *list, size_t n, const char *id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(list[i].event.id, id))
+            return &list[i];
+    return NULL;
+}
+
+static void set_deadline(struct pending *p, struct wall now, struct mono now_mono)
+{
+    struct wall at = wall_is_set(p->event.not_before) ? p->event.not_before : now;
+    if (at.ms > p->seen.ms + p->event.notice_ms)
+        at.ms = p->seen.ms + p->event.notice_ms;
+    int64_t left_ms = at.ms - now.ms;
+    p->deadline = at;
+    p->deadline_mono.ms = now_mono.ms + (left_ms > 0 ? left_ms : 0);
+}
+
+/* What there is now, with what is known of it. What is gone was not, or is over. */
+static void keep(struct azure_reader *r, const struct azure_events *events)
+{
+    struct pending now[AZURE_EVENTS_MAX];
+    struct wall wall = clock_wall(r->base.timers->clock);
+    struct mono mono = clock_mono(r->base.timers->clock);
+    for (size_t i = 0; i < events->n; i++) {
+        const struct azure_event *event = &events->list[i];
+        const struct pending *known = find_pending(r->pending, r->n_pending, event->id);
+        now[i] = known ? *known : (struct pending){.seen = wall};
+        bool moved = !known || (wall_is_set(event->not_before) &&
+                                   (!wall_is_set(known->event.not_before) ||
+                                       event->not_before.ms != known->event.not_before.ms));
+        now[i].event = *event;
+        if (moved)
+            set_deadline(&now[i], wall, mono);
+        else if (!wall_is_set(event->not_before))
+            now[i].event.not_before = known->event.not_before;
+    }
+    memcpy(r->pending, now, events->n * sizeof(now[0]));
+    r->n_pending = events->n;
+}
+
+static bool tell(struct azure_reader *r, const struct pending *p)
+{
+    return notice_reader_tell(&r->base, &(struct notice){
+                                            .kind = p->event.kind,
+                                            .deadline = p->deadline,
+                                            .deadline_mono = p->deadline_mono,
+                                            .seen = p->seen,
+                                        });
+}
+
+/* The reclaim that comes first, when it is another than the one told last; then what has not been told of
+ * maintenance. False when the reader is gone. */
+static bool tell_events(struct azure_reader *r)
+{
+    struct pending *first = NULL;
+    for (size_t i = 0; i < r->n_pending; i++) {
+        struct pending *p = &r->pending[i];
+        if (p->event.kind == NOTICE_RECLAIM && (!first || p->deadline.ms < first->deadline.ms))
+            first = p;
+    }
+    if (!first) {
+        r->told_deadline = WALL_NONE;
+    } else if (!wall_is_set(r->told_deadline) || r->told_deadline.ms != first->deadline.ms) {
+        r->told_deadline = first->deadline;
+        for (size_t i = 0; i < r->n_pending; i++)
+            r->pending[i].told |= r->pending[i].event.kind == NOTICE_RECLAIM;
+        if (!tell(r, first))
+            return false;
+    }
+    for (size_t i = 0; i < r->n_pending; i++) {
+        struct pending *p = &r->pending[i];
+        if (p->event.kind != NOTICE_MAINTENANCE || p->told)
+            continue;
+        p->told = true;
+        if (!tell(r, p))
+            return false;
+    }
+    return true;
+}
+
+static void on_events(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct azure_reader *r = ctx;
+    struct azure_events events;
+    struct err e;
+    if (!is_wanted(r))
+        return;
+    int rc = check(failed, reply, EVENTS_PATH, &e);
+    if (rc == 0)
+        rc = azure_notice_parse_events(
+            buf_str(&reply->body), reply->body.len, r->machine[0] ? r->machine : NULL, &events, &e);
+    if (rc != 0) {
+        notice_reader_round_ended(&r->base, &e);
+        return;
+    }
+    r->is_on = true;
+    keep(r, &events);
+    if (!tell_events(r))
+        return;
+    /* The notices were read; only who this machine is was not. */
+    if (r->machine[0] || notice_reader_identity_failed(&r->base, &r->unknown))
+        notice_reader_round_ended(&r->base, NULL);
+}
+
+static void ask_events(struct azure_reader *r)
+{
+    ask(r, EVENTS_PATH, NULL, r->is_on ? TIMEOUT_MS : FIRST_TIMEOUT_MS, on_events);
+}
+
+/* ---- acknowledging ---- */
+
+static bool is_due(const struct pending *p)
+{
+    return p->asked && p->tries < ACKNOWLEDGE_TRIES;
+}
+
+/* NULL: nothing is due. To be freed. */
+static char *start_requests(struct azure_reader *r)
+{
+    json_t *list = json_array(), *body = json_object();
+    for (size_t i = 0; i < r->n_pending; i++)
+        if (is_due(&r->pending[i]))
+            json_array_append_new(list, json_pack("{s:s}", "EventId", r->pending[i].event.id));
+    bool due = json_array_size(list) > 0;
+    json_object_set_new(body, "StartRequests", list);
+    char *text = due ? json_dump_text(body) : NULL;
+    json_decref(body);
+    return text;
+}
+
+/* Refused for good, or taken: not again. */
+static void on_acknowledged(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct azure_reader *r = ctx;
+    struct err e;
+    if (!is_wanted(r))
+        return;
+    int rc = check(failed, reply, "StartRequests", &e);
+    for (size_t i = 0; i < r->n_pending; i++) {
+        struct pending *p = &r->pending[i];
+        if (is_due(p))
+            p->tries = rc == 0 || rc == ERR_INVALID ? ACKNOWLEDGE_TRIES : p->tries + 1;
+    }
+    if (rc != 0)
+        log_warn("an event could not be acknowledged: Azure goes ahead at its deadline", log_err(&e));
+    ask_events(r);
+}
+
+static void acknowledge(struct notice_reader *base)
+{
+    struct azure_reader *r = (struct azure_reader *)base;
+    for (size_t i = 0; i < r->n_pending; i++)
+        r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM && r->pending[i].told;
+}
+
+/* ---- rounds ---- */
+
+static void go_on(struct azure_reader *r)
+{
+    char *requests = start_requests(r);
+    if (requests)
+        ask(r, EVENTS_PATH, requests, TIMEOUT_MS, on_acknowledged);
+    else
+        ask_events(r);
+    free(requests);
+}
+
+static void on_instance(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct azure_reader *r = ctx;
+    if (!is_wanted(r))
+        return;
+    int rc = check(failed, reply, INSTANCE_PATH, &r->unknown);
+    if (rc == 0)
+        rc = parse_instance(buf_str(&reply->body), reply->body.len, r, &r->unknown);
+    if (rc != 0 || r->base.identity_told || notice_reader_tell_identity(&r->base))
+        go_on(r);
+}
+
+static void start_round(struct notice_reader *base)
+{
+    struct azure_reader *r = (struct azure_reader *)base;
+    if (r->machine[0])
+        go_on(r);
+    else
+        ask(r, INSTANCE_PATH, NULL, TIMEOUT_MS, on_instance);
+}
+
+static void destroy(struct notice_reader *base)
+{
+    struct azure_reader *r = (struct azure_reader *)base;
+    r->destroyed = true;
+    if (r->call)
+        http_cancel(r->http, r->call);
+    else
+        free_reader(r);
+}
+
+static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
+{
+    char *url = NULL;
+    int rc = azure_imds_url(o->base_url, &url, e);
+    if (rc != 0)
+        return rc;
+    struct azure_reader *r = mem_alloc(sizeof(*r));
+    r->url = url;
+    r->http = o->http;
+    r->told_deadline = WALL_NONE;
+    *ret_reader = &r->base;
+    return 0;
+}
+
+const struct notice_provider azure_notice_provider = {
+    .name = "azure", .create = create, .round = start_round, .acknowledge = acknowledge, .destroy = destroy};

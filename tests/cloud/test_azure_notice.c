@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/azure/notice.h"
+#include "fake_http.h"
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
+#define INSTANCE "/metadata/instance?api-version=2021-02-01"
+#define EVENTS "/metadata/scheduledevents?api-version=2020-07-01"
+#define IDENTITY                                                                                             \
+    "{\"compute\":{\"azEnvironment\":\"AzurePublicCloud\",\"evictionPolicy\":\"Delete\",\"location\":"       \
+    "\"eastus\",\"name\":\"belay-lab-17\",\"priority\":\"Spot\",\"resourceGroupName\":\"lab\","              \
+    "\"tagsList\":[],\"vmId\":\"3d1f\",\"vmSize\":\"Standard_NC4as_T4_v3\",\"zone\":\"1\"},\"network\":{}}"
+#define EVENT(id, type, status, resource, at)                                                                \
+    "{\"EventId\":\"" id "\",\"EventType\":\"" type "\",\"ResourceType\":\"VirtualMachine\",\"Resources\":[" \
+    "\"" resource "\"],\"EventStatus\":\"" status "\",\"NotBefore\":\"" at "\",\"Description\":\"\","        \
+    "\"EventSource\":\"Platform\",\"DurationInSeconds\":-1}"
+#define DOCUMENT(events) "{\"DocumentIncarnation\":5,\"Events\":[" events "]}"
+#define AT_1200_30 "Sat, 22 Aug 2026 12:00:30 GMT"
+#define AT_1210 "Sat, 22 Aug 2026 12:10:00 GMT"
+
+/* A reader, and what it has told. */
+struct rig {
+    struct vtimers vt;
+    struct fake_http http;
+    struct notice_reader *reader;
+    struct notice notices[8];
+    size_t n_notices;
+    struct notice_identity identity;
+    struct err identity_error;
+    int identities;
+    bool stop_at_notice, acknowledge_at_notice;
+};
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    struct rig *g = ctx;
+    assert_true(g->n_notices < 8);
+    g->notices[g->n_notices++] = *n;
+    if (g->acknowledge_at_notice)
+        notice_reader_acknowledge(g->reader);
+    if (g->stop_at_notice) {
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+    }
+}
+
+static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
+{
+    struct rig *g = ctx;
+    g->identities++;
+    if (e)
+        g->identity_error = *e;
+    else
+        g->identity = *id;
+}
+
+static void start(struct rig *g)
+{
+    struct notice_reader_options o = {
+        .base_url = "http://127.0.0.1:1338",
+        .http = &g->http.client,
+        .timers = &g->vt.timers,
+        .on_notice = on_notice,
+        .on_identity = on_identity,
+        .ctx = g,
+    };
+    g->reader = notice_reader_start("azure", &o);
+    assert_non_null(g->reader);
+}
+
+/* A healthy machine with nothing pending. */
+static int setup(void **state)
+{
+    struct rig *g = mem_alloc(sizeof(*g));
+    vtimers_init(&g->vt, NOON_MS);
+    fake_http_init(&g->http, &g->vt.timers);
+    fake_http_route(&g->http, "GET", INSTANCE, 200, IDENTITY);
+    fake_http_route(&g->http, "GET", EVENTS, 200, DOCUMENT());
+    fake_http_route(&g->http, "POST", EVENTS, 200, "");
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    notice_reader_stop(g->reader);
+    while (vtimers_run_next(&g->vt))
+        ;
+    fake_http_deinit(&g->http);
+    vtimers_deinit(&g->vt);
+    free(g);
+    return 0;
+}
+
+static void events(struct rig *g, const char *document)
+{
+    fake_http_route(&g->http, "GET", EVENTS, 200, document);
+}
+
+static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 0);
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_NONE);
+    assert_string_equal(g->identity.provider, "azure");
+    assert_string_equal(g->identity.instance_id, "belay-lab-17");
+    assert_string_equal(g->identity.type, "Standard_NC4as_T4_v3");
+    assert_string_equal(g->identity.zone, "1");
+    assert_string_equal(g->identity.region, "eastus");
+    assert_string_equal(g->identity.life_cycle, "spot");
+    assert_int_equal(fake_http_count(&g->http, "GET", INSTANCE), 1);
+    assert_in_range(fake_http_count(&g->http, "GET", EVENTS), 9, 11); /* one a second */
+    for (size_t i = 0; i < g->http.n_requests; i++)
+        assert_true(fake_http_sent(&g->http, i, "Metadata: true"));
+}
+
+static void a_preemption_is_told_once(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Started", "belay-lab-17", "")));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(30));
+    assert_int_equal(g->notices[0].deadline_mono.ms, SECONDS_MS(30)); /* virtual time began at noon */
+}
+
+static void a_wrong_clock_makes_no_notice_longer(void **state)
+{
+    struct rig *g = *state;
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "BELAY-LAB-17", AT_1210)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(29), SECONDS_MS(31));
+}
+
+static void what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not(void **state)
+{
+    static const char *const reclaims[] = {
+        DOCUMENT(EVENT("1", "Terminate", "Scheduled", "belay-lab-17", AT_1210)),
+        DOCUMENT(EVENT("2", "Reboot", "Scheduled", "belay-lab-17", AT_1210)),
+        DOCUMENT(EVENT("3", "Redeploy", "Scheduled", "belay-lab-17", AT_1210))};
+    struct rig *g = *state;
+    start(g);
+    for (size_t i = 0; i < 3; i++) {
+        events(g, reclaims[i]);
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        assert_int_equal(g->n_notices, i + 1);
+        assert_int_equal(g->notices[i].kind, NOTICE_RECLAIM);
+        assert_int_equal(g->notices[i].deadline.ms, NOON_MS + SECONDS_MS(600));
+        events(g, DOCUMENT()); /* unexecuted */
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+    }
+    events(g, DOCUMENT(EVENT("4", "Freeze", "Scheduled", "belay-lab-17", AT_1210)));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 4);
+    assert_int_equal(g->notices[3].kind, NOTICE_MAINTENANCE);
+    events(g, DOCUMENT(EVENT("5", "Bake", "Scheduled", "belay-lab-17", AT_1210)));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 4);
+}
+
+static void an_event_that_has_begun_has_no_time_left(void **state)
+{
+    struct rig *g = *state;
+    events(g, DOCUMENT(EVENT("602d", "Reboot", "Started", "belay-lab-17", "")));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(4));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].deadline.ms, g->notices[0].seen.ms);
+}
+
+static void events_of_other_machines_are_not_ours(void **state)
+{
+    struct rig *g = *state;
+    events(g, DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(4));
+    assert_int_equal(g->n_notices, 0);
+    events(g, DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30) "," EVENT(
+                  "2", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void a_machine_that_cannot_be_named_heeds_all_events(void **state)
+{
+    struct rig *g = *state;
+    fake_http_route(&g->http, "GET", INSTANCE, 500, "");
+    events(g, DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(30));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_UNAVAILABLE);
+    assert_true(fake_http_count(&g->http, "GET", INSTANCE) > 10);
+}
+
+static void a_preemption_comes_before_a_reboot(void **state)
+{
+    struct rig *g = *state;
+    events(g, DOCUMENT(EVENT("1", "Reboot", "Scheduled", "belay-lab-17", AT_1210)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    events(g, DOCUMENT(EVENT("1", "Reboot", "Scheduled", "belay-lab-17", AT_1210) "," EVENT(
+                  "2", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    assert_int_equal(g->n_notices, 2);
+    assert_int_equal(g->notices[1].deadline.ms, NOON_MS + SECONDS_MS(30));
+}
+
+/* ---- acknowledging ---- */
+
+static void nothing_is_acknowledged_before_it_was_told_and_saved(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    notice_reader_acknowledge(g->reader);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(fake_http_count(&g->http, "POST", EVENTS), 0);
+}
+
+static void a_reclaim_is_acknowledged_once(void **state)
+{
+    struct rig *g = *state;
+    g->acknowledge_at_notice = true;
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30) "," EVENT("7a",
+                  "Freeze", "Scheduled", "belay-lab-17",
+                  AT_1210) "," EVENT("8b", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    notice_reader_acknowledge(g->reader);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(fake_http_count(&g->http, "POST", EVENTS), 1);
+    for (size_t i = 0; i < g->http.n_requests; i++)
+        if (str_eq(g->http.requests[i].method, "POST")) {
+            assert_string_equal(
+                buf_str(&g->http.requests[i].body), "{\"StartRequests\":[{\"EventId\":\"602d\"}]}");
+            assert_true(fake_http_sent(&g->http, i, "Metadata: true"));
+        }
+}
+
+static void an_acknowledgement_is_tried_again_a_few_times(void **state)
+{
+    struct rig *g = *state;
+    g->acknowledge_at_notice = true;
+    fake_http_route(&g->http, "POST", EVENTS, 500, "");
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    assert_int_equal(fake_http_count(&g->http, "POST", EVENTS), 5);
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void a_malformed_acknowledgement_is_not_repeated(void **state)
+{
+    struct rig *g = *state;
+    g->acknowledge_at_notice = true;
+    fake_http_route(&g->http, "POST", EVENTS, 400, "");
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    assert_int_equal(fake_http_count(&g->http, "POST", EVENTS), 1);
+}
+
+/* ---- trouble ---- */
+
+static void trouble_is_neither_notice_nor_all_clear(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    fake_http_route(&g->http, "GET", EVENTS, 500, "");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    fake_http_route(&g->http, "GET", EVENTS, 0, "");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void malformed_documents_are_refused(void **state)
+{
+    static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"Events\":7}", "{\"Events\":[7]}",
+        "{\"Events\":[{}]}", "{\"Events\":[{\"EventId\":7,\"EventType\":\"Preempt\",\"Resources\":[]}]}",
+        "{\"Events\":[{\"EventId\":\"a\",\"Resources\":[]}]}",
+        "{\"Events\":[{\"EventId\":\"a\",\"EventType\":\"Preempt\"}]}",
+        "{\"Events\":[{\"EventId\":\"a\",\"EventType\":\"Preempt\",\"Resources\":\"belay\"}]}",
+        DOCUMENT(EVENT("a", "Preempt", "Scheduled", "belay-lab-17", "soon")),
+        DOCUMENT(EVENT("a", "Preempt", "Scheduled", "belay-lab-17", "Sat, 22 Aut 2026 12:00:30 GMT")),
+        DOCUMENT() " x", "<html>502</html>", NULL};
+    struct azure_events list = {.n = 7};
+    (void)state;
+    for (size_t i = 0; wrong[i]; i++) {
+        struct err e = {0};
+        if (azure_notice_parse_events(wrong[i], strlen(wrong[i]), NULL, &list, &e) != ERR_INVALID)
+            fail_msg("taken: %s", wrong[i]);
+        assert_true(str_starts(e.text, "/metadata/scheduledevents"));
+    }
+    assert_int_equal(list.n, 7);
+}
+
+static void more_events_than_fit_are_left_out(void **state)
+{
+    struct buf text = {0};
+    struct azure_events list;
+    struct err e;
+    (void)state;
+    buf_adds(&text, "{\"Events\":[");
+    for (int i = 0; i < 20; i++)
+        buf_printf(
+            &text, "%s{\"EventId\":\"%d\",\"EventType\":\"Freeze\",\"Resources\":[\"m\"]}", i ? "," : "", i);
+    buf_adds(&text, "]}");
+    assert_int_equal(azure_notice_parse_events(buf_str(&text), text.len, "m", &list, &e), 0);
+    assert_int_equal(list.n, AZURE_EVENTS_MAX);
+    buf_deinit(&text);
+}
+
+static void malformed_identities_are_tried_again_and_told(void **state)
+{
+    static const char *const wrong[] = {"{}", "{\"compute\":7}", "{\"compute\":{\"name\":\"a\"}}",
+        "{\"compute\":{\"name\":\"\",\"vmSize\":\"s\",\"location\":\"eastus\"}}", "nonsense"};
+    struct rig *g = *state;
+    start(g);
+    notice_reader_stop(g->reader);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        g->identities = 0;
+        g->identity_error = (struct err){0};
+        fake_http_route(&g->http, "GET", INSTANCE, 200, wrong[i]);
+        start(g);
+        vtimers_advance(&g->vt, SECONDS_MS(11));
+        assert_int_equal(g->identities, 1);
+        assert_int_equal(g->identity_error.kind, ERR_INVALID);
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+    }
+}
+
+static void a_first_call_may_take_its_time(void **state)
+{
+    struct rig *g = *state;
+    g->http.silent = true;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    notice_reader_stop(g->reader); /* while it is under way */
+    g->reader = NULL;
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->http.n_cancelled, 1);
+    assert_int_equal(g->identities, 0);
+}
+
+static void a_reader_can_be_stopped_in_its_callback(void **state)
+{
+    struct rig *g = *state;
+    g->stop_at_notice = true;
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(fake_http_count(&g->http, "GET", EVENTS), 1);
+}
+
+static void urls_that_are_none_start_nothing(void **state)
+{
+    static const char *const wrong[] = {
+        "", "https://169.254.169.254", "http://", "http://a/b", "http://a@b", NULL};
+    struct rig *g = *state;
+    struct notice_reader_options o = {.http = &g->http.client, .timers = &g->vt.timers};
+    for (size_t i = 0; wrong[i]; i++) {
+        o.base_url = wrong[i];
+        assert_null(notice_reader_start("azure", &o));
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(healthy_machine_tells_who_it_is_and_nothing_more),
+        TEST(a_preemption_is_told_once),
+        TEST(a_wrong_clock_makes_no_notice_longer),
+        TEST(what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not),
+        TEST(an_event_that_has_begun_has_no_time_left),
+        TEST(events_of_other_machines_are_not_ours),
+        TEST(a_machine_that_cannot_be_named_heeds_all_events),
+        TEST(a_preemption_comes_before_a_reboot),
+        TEST(nothing_is_acknowledged_before_it_was_told_and_saved),
+        TEST(a_reclaim_is_acknowledged_once),
+        TEST(an_acknowledgement_is_tried_again_a_few_times),
+        TEST(a_malformed_acknowledgement_is_not_repeated),
+        TEST(trouble_is_neither_notice_nor_all_clear),
+        TEST(malformed_documents_are_refused),
+        TEST(more_events_than_fit_are_left_out),
+        TEST(malformed_identities_are_tried_again_and_told),
+        TEST(a_first_call_may_take_its_time),
+        TEST(a_reader_can_be_stopped_in_its_callback),
+        TEST(urls_that_are_none_start_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
