@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See catalogue.h. Linux, us-east-1, USD. A row: type, vCPUs, memory GiB, GPUs, model, MiB of one GPU,
+ * See catalogue.h. Linux, USD. A row: type, vCPUs, memory GiB, GPUs, model, MiB of one GPU,
  * on-demand and typical spot price in micro-dollars an hour (0: unknown).
  *
- * On-demand: the price table of the Karpenter AWS provider, of 2026-07-20.
+ * AWS, us-east-1. On-demand: the price table of the Karpenter AWS provider, of 2026-07-20.
  * Spot A: on-demand less the 30-day saving of the AWS Spot Instance Advisor on 2025-06-28.
  * Spot B: median over zones in SkyPilot's public catalogue, taken between mid-2025 and 2026 (p5.48xlarge:
  * us-west-2).
+ *
+ * Azure, eastus (ND96isr_H200_v5: westus2). On-demand: the price table of the Karpenter Azure provider, of 2026-06-18.
+ * Spot: SkyPilot's public catalogue, taken about 2024 to 2025; 0 too where it was the on-demand price.
  */
 #include "cloud/catalogue.h"
 #include "base/str.h"
@@ -44,14 +47,37 @@
     X("c7g.4xlarge", 16, 32, 0, "", 0, 580000, 168000 /* A */)                      \
     X("r6i.8xlarge", 32, 256, 0, "", 0, 2016000, 564000 /* A */)                    \
     X("m8g.8xlarge", 32, 128, 0, "", 0, 1436160, 562000 /* B */)
+
+#define AZURE_TYPES(X) \
+    X("Standard_NC4as_T4_v3", 4, 28, 1, "T4", 16384, 526000, 62700)               \
+    X("Standard_NC64as_T4_v3", 64, 440, 4, "T4", 16384, 4352000, 518800)          \
+    X("Standard_NC24ads_A100_v4", 24, 220, 1, "A100", 81920, 3673000, 444400)     \
+    X("Standard_NC48ads_A100_v4", 48, 440, 2, "A100", 81920, 7346000, 888900)     \
+    X("Standard_NC96ads_A100_v4", 96, 880, 4, "A100", 81920, 14692000, 1777700)   \
+    X("Standard_ND96asr_v4", 96, 900, 8, "A100", 40960, 27197000, 2991700)        \
+    X("Standard_ND96amsr_A100_v4", 96, 1800, 8, "A100", 81920, 32770000, 3604700) \
+    X("Standard_NC40ads_H100_v5", 40, 320, 1, "H100", 96256, 6980000, 0)          \
+    X("Standard_NC80adis_H100_v5", 80, 640, 2, "H100", 96256, 13960000, 0)        \
+    X("Standard_ND96isr_H100_v5", 96, 1900, 8, "H100", 81920, 98320000, 0)        \
+    X("Standard_ND96isr_H200_v5", 96, 1850, 8, "H200", 144384, 84800000, 0)       \
+    X("Standard_NV36ads_A10_v5", 36, 440, 1, "A10", 24576, 3200000, 800000)       \
+    X("Standard_NV72ads_A10_v5", 72, 880, 2, "A10", 24576, 6520000, 1630000)      \
+    X("Standard_NC6s_v3", 6, 112, 1, "V100", 16384, 3060000, 397800)              \
+    X("Standard_D8s_v5", 8, 32, 0, "", 0, 384000, 0)                              \
+    X("Standard_F16s_v2", 16, 32, 0, "", 0, 677000, 0)                            \
+    X("Standard_E32s_v5", 32, 256, 0, "", 0, 2016000, 0)
 /* clang-format on */
 
-#define ROW(name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                           \
-    {"aws", name, vcpu, (int64_t)(gib)*GIB_MIB, gpu, model, gpu_mib, on_demand, spot},
+#define ROW(provider, name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                 \
+    {provider, name, vcpu, (int64_t)(gib)*GIB_MIB, gpu, model, gpu_mib, on_demand, spot},
 #define NAME(name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot) name,
 
-static const struct catalogue_type types[] = {AWS_TYPES(ROW)};
+#define AWS_ROW(...) ROW("aws", __VA_ARGS__)
+#define AZURE_ROW(...) ROW("azure", __VA_ARGS__)
+
+static const struct catalogue_type types[] = {AWS_TYPES(AWS_ROW) AZURE_TYPES(AZURE_ROW)};
 static const char *const aws_names[] = {AWS_TYPES(NAME) NULL};
+static const char *const azure_names[] = {AZURE_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
 const struct catalogue_type *catalogue_find(const char *provider, const char *type)
@@ -64,5 +90,7 @@ const struct catalogue_type *catalogue_find(const char *provider, const char *ty
 
 const char *const *catalogue_names(const char *provider)
 {
-    return str_eq(provider, "aws") ? aws_names : no_names;
+    if (str_eq(provider, "aws"))
+        return aws_names;
+    return str_eq(provider, "azure") ? azure_names : no_names;
 }

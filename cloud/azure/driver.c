@@ -7,7 +7,7 @@
  *                               |               v                v
  *                               +------> DELETE VM, if there is none DELETE NIC and disk --> the refusal
  *   terminate:  DELETE VM of each; where there is none: DELETE NIC, DELETE disk
- *   list:       what is tagged --> the machines --> their power states
+ *   list:       what is tagged --> the machines --> their power states --> DELETE VM of the deallocated
  *
  * Invariants
  *  1. A token goes into requests to one host only, the configured endpoint: URLs from replies are held against it.
@@ -65,7 +65,8 @@ enum phase {
     LIST_TAGGED,
     LIST_VMS,
     LIST_POWER,
-    END, /* the resource that ids[next] names */
+    LIST_DROP, /* the deallocated machine that words[next] names */
+    END,       /* the resource that words[next] names */
     END_NIC,
     END_DISK,
     PRICES
@@ -87,7 +88,7 @@ struct azure_call {
     struct err refusal;
     /* list */
     struct cloud_instances leftovers;
-    /* terminate, prices: what is asked for, one after the other */
+    /* what is asked for, one after the other: prices of types, ends of machines */
     char **words;
     size_t n_words, next;
 };
@@ -188,6 +189,9 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
     case LIST_POWER:
         arm_path_list_power(m, url);
         break;
+    case LIST_DROP:
+        arm_path_delete_vm(m, word, url);
+        break;
     case END:
         if (arm_part_of(word) == ARM_VM)
             arm_path_delete_vm(m, word, url);
@@ -215,6 +219,7 @@ static const char *method_of(enum phase phase)
     case DROP_VM:
     case DROP_NIC:
     case DROP_DISK:
+    case LIST_DROP:
     case END:
     case END_NIC:
     case END_DISK:
@@ -539,6 +544,29 @@ static void end_list(struct azure_call *c)
     cloud_call_finish(&c->base, add_leftovers(c, &e) == 0 ? NULL : &e);
 }
 
+/* A spot machine that was deallocated would stay, and its disk be billed. It counts as on its way out, and is. */
+static void drop_deallocated(struct azure_call *c)
+{
+    const struct cloud_instances *l = &c->base.instances;
+    c->words = mem_array(l->n + 1, sizeof(*c->words));
+    for (size_t i = 0; i < l->n; i++)
+        if (l->list[i].reclaimed && str_eq(l->list[i].cluster, c->base.cluster))
+            c->words[c->n_words++] = mem_strdup(l->list[i].id);
+    if (c->n_words > 0)
+        go_on(c, LIST_DROP);
+    else
+        end_list(c);
+}
+
+/* Whatever came of it: the next listing tells. */
+static void on_deallocated_dropped(struct azure_call *c)
+{
+    if (++c->next < c->n_words)
+        go_on(c, LIST_DROP);
+    else
+        end_list(c);
+}
+
 static int parse_list_page(struct azure_call *c, const struct http_reply *reply, struct err *e)
 {
     const char *body = buf_str(&reply->body), *region = c->base.region;
@@ -568,7 +596,9 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
 {
     struct azure_call *c = (struct azure_call *)base;
     struct err e;
-    if (reply->status != 200) {
+    if (c->phase == LIST_DROP) {
+        on_deallocated_dropped(c);
+    } else if (reply->status != 200) {
         if (!read_refusal(c, reply, &e))
             return;
         if (c->phase == LIST_POWER && e.kind == ERR_DENIED) /* a right that belay can do without */
@@ -583,7 +613,7 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
         else if (c->phase == LIST_VMS && base->instances.n > 0)
             go_on(c, LIST_POWER);
         else
-            end_list(c);
+            drop_deallocated(c);
     }
 }
 

@@ -416,6 +416,7 @@ static void answer_list(struct rig *g)
     fake_http_add_file(&g->http, 200, "azure_vms_1.json");
     fake_http_add_file(&g->http, 200, "azure_vms_2.json");
     fake_http_add_file(&g->http, 200, "azure_power.json");
+    fake_http_add(&g->http, 202, "");
 }
 
 static void listing_follows_all_pages_and_keeps_our_own(void **state)
@@ -434,7 +435,9 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
         "lab"
         "/providers/Microsoft.Compute/virtualMachines?api-version=2022-08-01&$skiptoken=belay-lab-2%2F%21%21",
         "GET " ENDPOINT "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute"
-        "/virtualMachines?api-version=2022-08-01&statusOnly=true");
+        "/virtualMachines?api-version=2022-08-01&statusOnly=true",
+        /* It would stay deallocated for ever. */
+        "DELETE " VMS "/belay-lab-1?api-version=2022-08-01&forceDeletion=true");
     assert_int_equal(g->n, 4); /* the fifth belongs to "other" */
     assert_true(g->list[0].reclaimed);
     assert_string_equal(g->list[3].id, "belay-lab-5");
