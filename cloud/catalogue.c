@@ -10,6 +10,9 @@
  *
  * Azure, eastus (ND96isr_H200_v5: westus2). On-demand: the price table of the Karpenter Azure provider, of 2026-06-18.
  * Spot: SkyPilot's public catalogue, taken about 2024 to 2025; 0 too where it was the on-demand price.
+ *
+ * GCP, us-central1 (a3-megagpu-8g: us-east4): both from the table of Cyclenerd's google-cloud-pricing-cost-calculator,
+ * of 2026-07-30. Google changes spot prices about once a month.
  */
 #include "cloud/catalogue.h"
 #include "base/str.h"
@@ -66,6 +69,26 @@
     X("Standard_D8s_v5", 8, 32, 0, "", 0, 384000, 0)                              \
     X("Standard_F16s_v2", 16, 32, 0, "", 0, 677000, 0)                            \
     X("Standard_E32s_v5", 32, 256, 0, "", 0, 2016000, 0)
+
+#define GCP_TYPES(X) \
+    X("a2-highgpu-1g", 12, 85, 1, "A100", 40960, 3673400, 1928000)       \
+    X("a2-highgpu-8g", 96, 680, 8, "A100", 40960, 29387100, 15424200)    \
+    X("a2-megagpu-16g", 96, 1360, 16, "A100", 40960, 55739500, 29255700) \
+    X("a2-ultragpu-1g", 12, 170, 1, "A100", 81920, 5068800, 2759500)     \
+    X("a2-ultragpu-8g", 96, 1360, 8, "A100", 81920, 40550400, 22076400)  \
+    X("a3-highgpu-1g", 26, 234, 1, "H100", 81920, 11061200, 6326200)     \
+    X("a3-highgpu-8g", 208, 1872, 8, "H100", 81920, 88490000, 50609500)  \
+    X("a3-megagpu-8g", 208, 1872, 8, "H100", 81920, 92937600, 23275200)  \
+    X("g2-standard-4", 4, 16, 1, "L4", 24576, 706800, 397300)            \
+    X("g2-standard-12", 12, 48, 1, "L4", 24576, 1000400, 562400)         \
+    X("g2-standard-48", 48, 192, 4, "L4", 24576, 4001700, 2249600)       \
+    X("g2-standard-96", 96, 384, 8, "L4", 24576, 8003300, 4499300)       \
+    X("e2-standard-8", 8, 32, 0, "", 0, 268000, 160800)                  \
+    X("n2-standard-8", 8, 32, 0, "", 0, 388500, 184200)                  \
+    X("n2d-standard-32", 32, 128, 0, "", 0, 1351900, 391300)             \
+    X("t2d-standard-16", 16, 64, 0, "", 0, 675900, 252200)               \
+    X("c2-standard-16", 16, 64, 0, "", 0, 835200, 398700)                \
+    X("c3-highcpu-88", 88, 176, 0, "", 0, 3742300, 917000)
 /* clang-format on */
 
 #define ROW(provider, name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                 \
@@ -74,10 +97,12 @@
 
 #define AWS_ROW(...) ROW("aws", __VA_ARGS__)
 #define AZURE_ROW(...) ROW("azure", __VA_ARGS__)
+#define GCP_ROW(...) ROW("gcp", __VA_ARGS__)
 
-static const struct catalogue_type types[] = {AWS_TYPES(AWS_ROW) AZURE_TYPES(AZURE_ROW)};
+static const struct catalogue_type types[] = {AWS_TYPES(AWS_ROW) AZURE_TYPES(AZURE_ROW) GCP_TYPES(GCP_ROW)};
 static const char *const aws_names[] = {AWS_TYPES(NAME) NULL};
 static const char *const azure_names[] = {AZURE_TYPES(NAME) NULL};
+static const char *const gcp_names[] = {GCP_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
 const struct catalogue_type *catalogue_find(const char *provider, const char *type)
@@ -92,5 +117,7 @@ const char *const *catalogue_names(const char *provider)
 {
     if (str_eq(provider, "aws"))
         return aws_names;
-    return str_eq(provider, "azure") ? azure_names : no_names;
+    if (str_eq(provider, "azure"))
+        return azure_names;
+    return str_eq(provider, "gcp") ? gcp_names : no_names;
 }

@@ -109,7 +109,7 @@ struct cloud_driver_ops {
     void (*list)(
         struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
 
-    /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then nothing was terminated.
+    /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then others may not have been terminated.
      */
     void (*terminate)(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
         cloud_done_fn done, void *ctx);

@@ -8,14 +8,16 @@
 #include "base/str.h"
 #include "cloud/aws/notice.h"
 #include "cloud/azure/notice.h"
+#include "cloud/gcp/notice.h"
 
 #define POLL_DEFAULT_MS 1000
 #define POLL_BACKOFF_CAP_MS 5000
 #define IDENTITY_TRIES 10
 #define FAILURES_TO_LOG 5
 
-static const struct notice_provider *const providers[] = {&aws_notice_provider, &azure_notice_provider};
-const char *const notice_provider_names[] = {"none", "aws", "azure", NULL};
+static const struct notice_provider *const providers[] = {
+    &aws_notice_provider, &azure_notice_provider, &gcp_notice_provider};
+const char *const notice_provider_names[] = {"none", "aws", "azure", "gcp", NULL};
 
 const char *notice_kind_name(enum notice_kind k)
 {
@@ -122,7 +124,9 @@ struct notice_reader *notice_reader_start(const char *provider, const struct not
     }
     r->provider = p;
     r->timers = o->timers;
-    r->poll_ms = o->poll_ms > 0 ? o->poll_ms : POLL_DEFAULT_MS;
+    r->poll_ms = p->poll_ms > 0 ? p->poll_ms : POLL_DEFAULT_MS;
+    if (o->poll_ms > 0)
+        r->poll_ms = o->poll_ms;
     r->on_notice = o->on_notice;
     r->on_identity = o->on_identity;
     r->ctx = o->ctx;

@@ -15,6 +15,7 @@
 
 struct notice_provider {
     const char *name; /* "aws" */
+    int64_t poll_ms;  /* between two rounds, unless the options say it; 0: 1000 */
     /* Without a request: ERR_CONFIG for a base_url that is none. The options are borrowed for the call. */
     int (*create)(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e);
     /* Looks once at what there is; ends, later, with notice_reader_round_ended or by waiting for ever for a change. */

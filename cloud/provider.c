@@ -7,10 +7,11 @@
 #include "base/str.h"
 #include "cloud/aws/aws.h"
 #include "cloud/azure/azure.h"
+#include "cloud/gcp/gcp.h"
 #include <assert.h>
 
-static const struct cloud_provider *const providers[] = {&aws_provider, &azure_provider};
-const char *const cloud_provider_names[] = {"aws", "azure", NULL};
+static const struct cloud_provider *const providers[] = {&aws_provider, &azure_provider, &gcp_provider};
+const char *const cloud_provider_names[] = {"aws", "azure", "gcp", NULL};
 
 const struct cloud_provider *cloud_provider_find(const char *name)
 {

@@ -41,6 +41,8 @@ static void on_timer(struct timer *t, void *ctx)
             reply.headers[reply.n_headers] = (char *)a->headers[reply.n_headers];
             reply.n_headers++;
         }
+        for (size_t i = 0; i < 4 && call->f->headers[i]; i++)
+            reply.headers[reply.n_headers++] = (char *)call->f->headers[i];
         call->done(call->ctx, NULL, &reply);
         buf_deinit(&reply.body);
     }

@@ -45,8 +45,9 @@ struct fake_http {
     struct fake_route routes[16];
     size_t n_routes;
     struct list calls;
-    bool silent;    /* requests get no answer until cancelled */
-    bool keep_none; /* requests are answered and forgotten */
+    const char *headers[4]; /* "Name: value", of every reply from now on */
+    bool silent;            /* requests get no answer until cancelled */
+    bool keep_none;         /* requests are answered and forgotten */
     size_t n_cancelled;
 };
 

@@ -30,6 +30,7 @@ static void check_rows(const char *provider, size_t expected)
     for (; names[n]; n++) {
         const struct catalogue_type *t = catalogue_find(provider, names[n]);
         assert_non_null(t);
+        assert_string_equal(t->provider, provider);
         assert_string_equal(t->type, names[n]);
         assert_true(t->vcpus > 0 && t->memory_mib > 0 && t->on_demand_uusd_h > 0);
         assert_true(t->spot_uusd_h >= 0 && t->spot_uusd_h < t->on_demand_uusd_h);
@@ -44,6 +45,7 @@ static void every_row_makes_sense(void **state)
     (void)state;
     check_rows("aws", 29);
     check_rows("azure", 17);
+    check_rows("gcp", 18);
     assert_null(*catalogue_names("none"));
     assert_string_equal(str_nearest("p5.48xlarg", catalogue_names("aws")), "p5.48xlarge");
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compute Engine's refusals: one table from code or reason to what it means for the caller. See gce.h.
+ */
+#include "base/json.h"
+#include "base/str.h"
+#include "cloud/gcp/gce.h"
+#include <string.h>
+
+#define ERROR_BYTES_MAX (1024 * 1024)
+#define CODE_MAX 96
+#define MESSAGE_MAX 380
+
+struct refusal {
+    const char *code; /* a trailing '*' stands for any ending */
+    enum err_kind kind;
+    const char *hint; /* what to do; NULL: the message says it */
+};
+
+#define QUOTA_HINT                                                                                           \
+    "ask Google for more of the quota that it names (GPUS_ALL_REGIONS counts all regions together)"
+#define RIGHTS_HINT "docs/clouds/gcp.md lists the rights that are needed"
+
+static const struct refusal refusals[] = {
+    {"ZONE_RESOURCE_POOL_EXHAUSTED*", ERR_NO_CAPACITY},
+    {"REGION_RESOURCE_POOL_EXHAUSTED*", ERR_NO_CAPACITY},
+    {"RESOURCE_POOL_EXHAUSTED*", ERR_NO_CAPACITY},
+    {"STOCKOUT", ERR_NO_CAPACITY},
+    {"GPU_STOCKOUT", ERR_NO_CAPACITY},
+    {"insufficientCapacity", ERR_NO_CAPACITY},
+    {"UNSUPPORTED_OPERATION", ERR_NO_CAPACITY}, /* preempted while it was being created */
+
+    {"QUOTA_EXCEEDED", ERR_QUOTA, QUOTA_HINT},
+    {"quotaExceeded", ERR_QUOTA, QUOTA_HINT},
+
+    {"rateLimitExceeded", ERR_THROTTLED},
+    {"userRateLimitExceeded", ERR_THROTTLED},
+    {"RATE_LIMIT_EXCEEDED", ERR_THROTTLED},
+    {"RESOURCE_OPERATION_RATE_EXCEEDED", ERR_THROTTLED},
+
+    {"RESOURCE_NOT_READY", ERR_UNAVAILABLE},
+    {"resourceNotReady", ERR_UNAVAILABLE},
+    {"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", ERR_UNAVAILABLE},
+    {"resourceInUseByAnotherResource", ERR_UNAVAILABLE},
+    {"backendError", ERR_UNAVAILABLE},
+    {"internalError", ERR_UNAVAILABLE},
+    {"INTERNAL_ERROR", ERR_UNAVAILABLE},
+
+    {"alreadyExists", ERR_CONFLICT},
+    {"RESOURCE_ALREADY_EXISTS", ERR_CONFLICT},
+
+    {"authError", ERR_DENIED, "check the service account's key"},
+    {"UNAUTHENTICATED", ERR_DENIED, "check the service account's key"},
+    {"required", ERR_DENIED, "check the service account's key"},
+    {"forbidden", ERR_DENIED, RIGHTS_HINT},
+    {"insufficientPermissions", ERR_DENIED, RIGHTS_HINT},
+    {"PERMISSION*", ERR_DENIED, RIGHTS_HINT},
+    {"IAM_PERMISSION_DENIED", ERR_DENIED, RIGHTS_HINT},
+    {"accessNotConfigured", ERR_DENIED, "turn the Compute Engine API on in the project"},
+    {"SERVICE_DISABLED", ERR_DENIED, "turn the Compute Engine API on in the project"},
+
+    {"IP_SPACE_EXHAUSTED*", ERR_CONFIG, "the pool's subnet is full: name a larger one"},
+    {"RESOURCE_NOT_FOUND", ERR_CONFIG},
+    {"CONDITION_NOT_MET", ERR_CONFIG},
+    {"VPC_NOT_FOUND", ERR_CONFIG},
+    {"INVALID*", ERR_CONFIG},
+    {"invalid*", ERR_CONFIG},
+    {"badRequest", ERR_CONFIG},
+};
+
+static const struct refusal *find_refusal(const char *code)
+{
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const char *known = refusals[i].code;
+        size_t n = strlen(known);
+        if (known[n - 1] == '*' ? strncmp(code, known, n - 1) == 0 : strcmp(code, known) == 0)
+            return &refusals[i];
+    }
+    return NULL;
+}
+
+static enum err_kind kind_of_status(int status)
+{
+    if (status == 429)
+        return ERR_THROTTLED;
+    if (status >= 500)
+        return ERR_UNAVAILABLE;
+    if (status == 401 || status == 403)
+        return ERR_DENIED;
+    return status == 408 ? ERR_TIMEOUT : ERR_CONFIG;
+}
+
+/* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in the pool. */
+static enum err_kind kind_of_not_found(const char *message)
+{
+    return strstr(message, "/instances/") || !strstr(message, "resource '") ? ERR_NOT_FOUND : ERR_CONFIG;
+}
+
+int gce_set_error(int status, const char *code, const char *message, struct err *e)
+{
+    const struct refusal *r = find_refusal(code);
+    enum err_kind kind = r ? r->kind : kind_of_status(status);
+    char text[MESSAGE_MAX + 1];
+    STR_COPY(text, message);
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' ';
+    if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND"))
+        kind = kind_of_not_found(text);
+    /* Invalid values are repeated in the message, and the start-up script holds a secret. */
+    if (strstr(text, "metadata"))
+        text[0] = '\0';
+    return err_set(e, kind, "Compute Engine refused: %s%s%s%s%s", code, text[0] ? ": " : "", text,
+        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* {"error":{"message","status","errors":[{"reason"}]}} */
+static bool read_error(const json_t *root, char *code, size_t size, const char **ret_message)
+{
+    const json_t *error = json_object_get(root, "error");
+    const char *message = text_of(error, "message");
+    const char *reason = text_of(json_array_get(json_object_get(error, "errors"), 0), "reason");
+    if (!reason)
+        reason = text_of(error, "status");
+    if (!reason || !*reason)
+        return false;
+    str_copy(code, size, reason);
+    for (char *p = code; *p; p++)
+        if (*p <= ' ' || *p > '~')
+            *p = '?';
+    *ret_message = message ? message : "";
+    return true;
+}
+
+int gce_parse_error(int status, const char *body, size_t n, struct err *e)
+{
+    char code[CODE_MAX];
+    const char *message;
+    json_t *root = NULL;
+    int rc;
+    if (json_parse(body, n, ERROR_BYTES_MAX, &root, NULL) == 0 &&
+        read_error(root, code, sizeof(code), &message)) {
+        rc = gce_set_error(status, code, message, e);
+    } else {
+        enum err_kind kind = kind_of_status(status);
+        rc = err_set(e, kind == ERR_CONFIG ? ERR_INVALID : kind,
+            "Compute Engine answered HTTP %d without an error of its own (a proxy in between?)", status);
+    }
+    json_decref(root);
+    return rc;
+}

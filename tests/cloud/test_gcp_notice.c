@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/gcp/notice.h"
+#include "fake_http.h"
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOON_MS 1787400000000
+#define ROOT "/computeMetadata/v1/instance"
+#define HELD "?wait_for_change=true&last_etag=0a1b&timeout_sec=10"
+#define PREEMPTED ROOT "/preempted"
+#define MAINTENANCE ROOT "/maintenance-event"
+#define EARLY ROOT "/attributes/belay-early-notice-seconds"
+
+struct rig {
+    struct vtimers vt;
+    struct fake_http http;
+    struct notice_reader *reader;
+    struct notice notices[8];
+    size_t n_notices;
+    struct notice_identity identity;
+    struct err identity_error;
+    int identities;
+    bool stop_at_notice;
+};
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    struct rig *g = ctx;
+    assert_true(g->n_notices < 8);
+    g->notices[g->n_notices++] = *n;
+    if (g->stop_at_notice) {
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+    }
+}
+
+static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
+{
+    struct rig *g = ctx;
+    g->identities++;
+    if (e)
+        g->identity_error = *e;
+    else
+        g->identity = *id;
+}
+
+/* The value now, and from now on to whoever waits for a change of it. */
+static void set(struct rig *g, const char *path, const char *held, const char *value)
+{
+    fake_http_route(&g->http, "GET", path, 200, value);
+    fake_http_route(&g->http, "GET", held, 200, value);
+}
+
+static void preempt(struct rig *g, const char *value)
+{
+    set(g, PREEMPTED, PREEMPTED HELD, value);
+}
+
+static void start(struct rig *g)
+{
+    struct notice_reader_options o = {
+        .base_url = "http://127.0.0.1:1339",
+        .http = &g->http.client,
+        .timers = &g->vt.timers,
+        .on_notice = on_notice,
+        .on_identity = on_identity,
+        .ctx = g,
+    };
+    g->reader = notice_reader_start("gcp", &o);
+    assert_non_null(g->reader);
+}
+
+/* A healthy spot machine with nothing pending. */
+static int setup(void **state)
+{
+    struct rig *g = mem_alloc(sizeof(*g));
+    vtimers_init(&g->vt, NOON_MS);
+    fake_http_init(&g->http, &g->vt.timers);
+    g->http.headers[0] = "Metadata-Flavor: Google";
+    g->http.headers[1] = "ETag: 0a1b";
+    preempt(g, "FALSE");
+    set(g, MAINTENANCE, MAINTENANCE HELD, "NONE");
+    fake_http_route(&g->http, "GET", EARLY, 404, "");
+    fake_http_route(&g->http, "GET", ROOT "/name", 200, "belay-lab-17");
+    fake_http_route(&g->http, "GET", ROOT "/zone", 200, "projects/123456/zones/us-central1-a");
+    fake_http_route(&g->http, "GET", ROOT "/machine-type", 200, "projects/123456/machineTypes/g2-standard-4");
+    fake_http_route(&g->http, "GET", ROOT "/scheduling/preemptible", 200, "TRUE");
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    notice_reader_stop(g->reader);
+    while (vtimers_run_next(&g->vt))
+        ;
+    fake_http_deinit(&g->http);
+    vtimers_deinit(&g->vt);
+    free(g);
+    return 0;
+}
+
+static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 0);
+    assert_int_equal(g->identities, 1);
+    assert_string_equal(g->identity.provider, "gcp");
+    assert_string_equal(g->identity.instance_id, "us-central1-a/belay-lab-17");
+    assert_string_equal(g->identity.type, "g2-standard-4");
+    assert_string_equal(g->identity.zone, "us-central1-a");
+    assert_string_equal(g->identity.region, "us-central1");
+    assert_string_equal(g->identity.life_cycle, "spot");
+    assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), 1); /* read once, then waited for */
+    assert_true(fake_http_count(&g->http, "GET", PREEMPTED HELD) > 10);
+    for (size_t i = 0; i < g->http.n_requests; i++)
+        assert_true(fake_http_sent(&g->http, i, "Metadata-Flavor: Google"));
+}
+
+static void preemption_is_told_once_with_half_a_minute(void **state)
+{
+    struct rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    preempt(g, "TRUE\n");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
+    assert_in_range(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(33), NOON_MS + SECONDS_MS(33) + 200);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(33), SECONDS_MS(33) + 200);
+    notice_reader_acknowledge(g->reader); /* nobody asks for it */
+}
+
+static void preemption_before_the_first_read_is_seen(void **state)
+{
+    struct rig *g = *state;
+    fake_http_route(&g->http, "GET", PREEMPTED, 200, "TRUE");
+    start(g);
+    vtimers_advance(&g->vt, 10);
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void early_notice_is_as_long_as_the_launch_asked(void **state)
+{
+    struct rig *g = *state;
+    fake_http_route(&g->http, "GET", EARLY, 200, "120");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    preempt(g, "TRUE");
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(121), SECONDS_MS(122));
+}
+
+static void maintenance_is_not_a_preemption(void **state)
+{
+    struct rig *g = *state;
+    g->http.keep_none = true;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    set(g, MAINTENANCE, MAINTENANCE HELD, "MIGRATE_ON_HOST_MAINTENANCE");
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 0); /* it moves, and goes on */
+    set(g, MAINTENANCE, MAINTENANCE HELD, "TERMINATE_ON_HOST_MAINTENANCE");
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_MAINTENANCE);
+    assert_false(wall_is_set(g->notices[0].deadline));
+    preempt(g, "TRUE");
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->notices[1].kind, NOTICE_RECLAIM);
+}
+
+static void failures_are_neither_notice_nor_all_clear(void **state)
+{
+    static const struct {
+        int status;
+        const char *body;
+    } failures[] = {{500, ""}, {0, ""}, {503, "TRUE"}, {200, "<html></html>"}, {200, "true"}, {200, ""},
+        {200, "TRUE\nTRUE"}, {302, "TRUE"}, {404, ""}};
+    struct rig *g = *state;
+    g->http.keep_none = true;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    preempt(g, "TRUE");
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    assert_int_equal(g->n_notices, 1);
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        fake_http_route(&g->http, "GET", PREEMPTED HELD, failures[i].status, failures[i].body);
+        vtimers_advance(&g->vt, SECONDS_MS(7));
+    }
+    preempt(g, "TRUE");
+    vtimers_advance(&g->vt, SECONDS_MS(7));
+    assert_int_equal(g->n_notices, 1); /* had one of them been the all clear, this would be told as new */
+}
+
+static void replies_of_others_are_not_believed(void **state)
+{
+    struct rig *g = *state;
+    g->http.headers[0] = "Server: a proxy";
+    preempt(g, "TRUE");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    assert_int_equal(g->n_notices, 0);
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_DENIED);
+    assert_in_range(fake_http_count(&g->http, "GET", PREEMPTED), 5, 12); /* by and by every 5 s */
+}
+
+static void strange_etag_does_not_get_into_a_url(void **state)
+{
+    struct rig *g = *state;
+    g->http.headers[1] = "ETag: 0a&x=/../";
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    for (size_t i = 0; i < g->http.n_requests; i++)
+        assert_null(strchr(g->http.requests[i].url, '?'));
+}
+
+static void identity_that_is_none_is_told_as_such(void **state)
+{
+    struct rig *g = *state;
+    g->http.keep_none = true;
+    fake_http_route(&g->http, "GET", ROOT "/zone", 200, "projects/123456/zones/../../x y");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(30));
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_INVALID);
+    preempt(g, "TRUE");
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->n_notices, 1); /* notices are watched for all the same */
+}
+
+static void reader_may_be_stopped_inside_its_callback(void **state)
+{
+    struct rig *g = *state;
+    g->stop_at_notice = true;
+    preempt(g, "TRUE");
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    assert_int_equal(g->n_notices, 1);
+}
+
+static void stop_drops_what_is_held(void **state)
+{
+    struct rig *g = *state;
+    g->http.silent = true;
+    start(g);
+    vtimers_advance(&g->vt, 10);
+    assert_int_equal(g->http.n_requests, 2);
+    notice_reader_stop(g->reader);
+    g->reader = NULL;
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    assert_int_equal(g->http.n_requests, 2);
+    assert_int_equal(g->http.n_cancelled, 2);
+    assert_int_equal(g->identities, 0);
+}
+
+#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG(healthy_machine_tells_who_it_is_and_nothing_more),
+        RIG(preemption_is_told_once_with_half_a_minute),
+        RIG(preemption_before_the_first_read_is_seen),
+        RIG(early_notice_is_as_long_as_the_launch_asked),
+        RIG(maintenance_is_not_a_preemption),
+        RIG(failures_are_neither_notice_nor_all_clear),
+        RIG(replies_of_others_are_not_believed),
+        RIG(strange_etag_does_not_get_into_a_url),
+        RIG(identity_that_is_none_is_told_as_such),
+        RIG(reader_may_be_stopped_inside_its_callback),
+        RIG(stop_drops_what_is_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
