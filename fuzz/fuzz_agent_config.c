@@ -16,7 +16,7 @@ static void check_config(const struct config *c)
     assert(str_starts(c->server, "https://") && !str_ends(c->server, "/") && !str_ends(c->metadata, "/"));
     assert(strstr(c->ca_pem, "-----BEGIN CERTIFICATE-----") && c->dir[0] == '/');
     assert(c->name[0] && c->cpus >= 0 && c->memory_mib >= 0 && c->orphan_timeout_ms >= 0);
-    assert(config_is_elastic(c) == str_eq(c->provider, "aws"));
+    assert(config_is_elastic(c) == !str_eq(c->provider, "none"));
     assert(!c->token[0] || !c->token_file);
     if (!c->token_file && config_token(c, token, sizeof(token), &e) == 0)
         assert(str_eq(token, c->token));
