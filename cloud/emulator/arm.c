@@ -103,8 +103,12 @@ struct arm_resource *arm_add(
     struct arm *a, enum arm_kind kind, const char *group, const char *name, json_t *body, struct wall now)
 {
     struct arm_resource *v = mem_alloc(sizeof(*v));
-    *v = (struct arm_resource){
-        .kind = kind, .number = ++a->last_number, .body = body, .made = now, .fails_at = WALL_NONE};
+    *v = (struct arm_resource){.kind = kind,
+        .number = ++a->last_number,
+        .body = body,
+        .made = now,
+        .reserved_until = WALL_NONE,
+        .fails_at = WALL_NONE};
     STR_COPY(v->group, group);
     STR_COPY(v->name, name);
     arm_make_uuid(&a->region->ids, v->uuid);

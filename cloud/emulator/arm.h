@@ -31,6 +31,7 @@ struct arm_account {
     int64_t spot_cores;         /* the quota lowPriorityCores; 0: none */
     int page;                   /* entries on a page of a listing, 1 .. 1000 */
     int retry_after_s;          /* what operations under way say */
+    int64_t nic_reserved_ms;    /* an interface whose machine was refused is kept for it so long */
 };
 
 enum arm_kind { ARM_KIND_VM, ARM_KIND_NIC, ARM_KIND_DISK };
@@ -55,6 +56,8 @@ struct arm_resource {
     /* of a network interface or a disk */
     struct arm_resource *owner; /* the virtual machine that it is attached to; NULL: none */
     bool goes_with_owner;       /* deleteOption Delete */
+    struct wall reserved_until; /* for the machine that was refused with it; WALL_NONE: it is not */
+    char reserved_for[ARM_RESOURCE_NAME_MAX];
 
     /* of a virtual machine */
     char uuid[ARM_UUID_MAX];

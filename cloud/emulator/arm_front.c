@@ -25,7 +25,7 @@ struct arm_options {
     struct arm_client clients[CLIENTS_MAX];
     size_t n_clients;
     const char **groups, **images, **subnets;
-    int64_t token_ttl_ms, spot_cores;
+    int64_t token_ttl_ms, spot_cores, nic_reserved_ms;
     int page, retry_after_s;
 };
 
@@ -88,6 +88,7 @@ static void *read_options(struct config_section *s)
     o->spot_cores = yaml_opt_i64(&s->r, "spot_cores", 0, 1000000, 0);
     o->page = (int)yaml_opt_i64(&s->r, "page", 1, 1000, 100);
     o->retry_after_s = (int)yaml_opt_i64(&s->r, "retry_after_s", 0, 600, 1);
+    o->nic_reserved_ms = SECONDS_MS(yaml_opt_i64(&s->r, "nic_reserved_s", 0, 3600, 0));
     return o;
 }
 
@@ -122,7 +123,8 @@ static int open_azure(const struct front_place *place, void **ret_state, struct 
         .subnets = o->subnets,
         .spot_cores = o->spot_cores,
         .page = o->page,
-        .retry_after_s = o->retry_after_s};
+        .retry_after_s = o->retry_after_s,
+        .nic_reserved_ms = o->nic_reserved_ms};
     azure->auth = (struct arm_auth){.tenant = o->tenant,
         .clients = o->clients,
         .n_clients = o->n_clients,

@@ -61,6 +61,19 @@ int arm_put_nic(struct arm_call *c)
     return 0;
 }
 
+int arm_check_reserved(struct arm_call *c, const struct arm_resource *nic, const char *name)
+{
+    if (!wall_is_set(nic->reserved_until) || c->now.ms >= nic->reserved_until.ms ||
+        (name && strcasecmp(name, nic->reserved_for) == 0))
+        return 0;
+    return arm_fail(c, "NicReservedForAnotherVm",
+        "Nic(s) in request is reserved for another Virtual Machine for %lld seconds. Please provide another "
+        "nic(s) or "
+        "retry after %lld seconds. Reserved VM: %s",
+        (long long)(c->arm->account->nic_reserved_ms / 1000),
+        (long long)(c->arm->account->nic_reserved_ms / 1000), nic->reserved_for);
+}
+
 int arm_delete_part(struct arm_call *c, enum arm_kind kind)
 {
     struct arm_resource *v = arm_find(c->arm, kind, c->group, c->name);
@@ -76,6 +89,8 @@ int arm_delete_part(struct arm_call *c, enum arm_kind kind)
             v->name, v->owner->name);
     if (v->owner)
         return arm_fail(c, "OperationNotAllowed", "Disk %s is attached to VM %s.", v->name, v->owner->name);
+    if (arm_check_reserved(c, v, NULL) < 0)
+        return -1;
     arm_remove(c->arm, v);
     c->reply->status = 202;
     add_done(c, true);

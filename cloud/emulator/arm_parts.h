@@ -82,6 +82,8 @@ int arm_delete_vm(struct arm_call *c);
 int arm_evict_vm(struct arm_call *c);
 int arm_put_nic(struct arm_call *c);
 int arm_delete_part(struct arm_call *c, enum arm_kind kind); /* a network interface or a disk */
+/* A network interface that is kept for another machine than `name` (NULL: for any). */
+int arm_check_reserved(struct arm_call *c, const struct arm_resource *nic, const char *name);
 
 int arm_get(struct arm_call *c, enum arm_kind kind);
 int arm_get_instance_view(struct arm_call *c);

@@ -307,6 +307,15 @@ static int reply_vm(
     return 0;
 }
 
+/* Azure keeps the interface for the machine that it has just refused. */
+static void reserve(const struct arm_call *c, struct arm_resource *nic)
+{
+    if (c->arm->account->nic_reserved_ms == 0)
+        return;
+    nic->reserved_until = (struct wall){c->now.ms + c->arm->account->nic_reserved_ms};
+    STR_COPY(nic->reserved_for, c->name);
+}
+
 static int create(struct arm_call *c, struct arm_resource *failed)
 {
     struct arm_wish w = {0};
@@ -314,8 +323,8 @@ static int create(struct arm_call *c, struct arm_resource *failed)
     struct instance *i = NULL;
     c->arm->region->counts.launch_calls++;
     int rc = arm_read_wish(c, &w);
-    if (rc == 0)
-        rc = place(c, &w, fails_with, &i);
+    if (rc == 0 && (rc = place(c, &w, fails_with, &i)) < 0 && w.nic && !failed)
+        reserve(c, w.nic);
     if (rc == 0) {
         struct arm_resource *vm = failed ? failed : make_vm(c, &w);
         start_create(c, vm, fails_with, i);

@@ -274,6 +274,8 @@ static int read_nic(struct arm_call *c, const json_t *list, struct arm_wish *w)
     if (owner && (strcasecmp(owner->name, c->name) != 0 || strcasecmp(owner->group, c->group) != 0))
         return arm_fail(c, "NicInUse", "Network Interface %s is used by existing resource %s.", w->nic->name,
             owner->name);
+    if (arm_check_reserved(c, w->nic, c->name) < 0)
+        return -1;
     return read_delete_option(c, arm_str_at(item, "properties.deleteOption", NULL), &w->keeps_nic);
 }
 

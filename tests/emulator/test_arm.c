@@ -355,6 +355,30 @@ static void parts_of_others_cannot_be_used(void **state)
     arm_world_stop(&w);
 }
 
+static void an_interface_is_kept_for_the_machine_that_was_refused(void **state)
+{
+    struct arm_world w;
+    char *nic =
+        arm_quoted("{'location':'eastus','properties':{'ipConfigurations':[{'name':'ip0','properties':{"
+                   "'subnet':{'id':'" SUBNET "'}}}]}}");
+    char *refs = arm_quoted("'networkInterfaces':[{'id':'" NICS "/n'}]}}}");
+    (void)state;
+    arm_world_start(&w);
+    w.account.nic_reserved_ms = 180000;
+    char *body = arm_machine("", "");
+    strcpy(strstr(body, "\"networkApiVersion\""), refs);
+    *(strstr(body, "[\"1\"]") + 2) = '2';
+    arm_expect(&w, "PUT", NICS "/n", NIC_VERSION, nic, 201, "");
+    arm_expect(&w, "PUT", VMS "/a", VERSION, body, 409, "SkuNotAvailable");
+    arm_expect(&w, "DELETE", NICS "/n", NIC_VERSION, NULL, 400, "NicReservedForAnotherVm");
+    arm_expect(&w, "PUT", VMS "/b", VERSION, body, 400, "NicReservedForAnotherVm");
+    arm_expect(&w, "PUT", VMS "/a", VERSION, body, 409, "SkuNotAvailable");
+    arm_world_advance(&w, 180000);
+    arm_expect(&w, "DELETE", NICS "/n", NIC_VERSION, NULL, 202, "");
+    free(body), free(refs), free(nic);
+    arm_world_stop(&w);
+}
+
 static void a_disk_in_use_stays(void **state)
 {
     struct arm_world w;
@@ -656,6 +680,7 @@ int main(void)
         cmocka_unit_test(only_a_running_spot_machine_can_be_evicted),
         cmocka_unit_test(a_wrong_body_is_refused_by_name),
         cmocka_unit_test(parts_of_others_cannot_be_used),
+        cmocka_unit_test(an_interface_is_kept_for_the_machine_that_was_refused),
         cmocka_unit_test(a_disk_in_use_stays),
         cmocka_unit_test(a_call_needs_a_version_a_scope_and_a_route),
         cmocka_unit_test(limits_are_told),

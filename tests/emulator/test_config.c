@@ -90,6 +90,28 @@ static void each_provider_has_a_section(void **state)
     config_deinit(&c);
 }
 
+#define AZURE                                                                                                \
+    "providers:\n  azure:\n    pools: [{zone: '1', type: Standard_D8s_v5, spot: {usd_per_hour: 1}, "         \
+    "on_demand: {usd_per_hour: 2}}]\n"
+#define CLIENTS "    clients: [{client_id: a, client_secret: b}]\n"
+
+static void azure_has_keys_of_its_own(void **state)
+{
+    static const char text[] = AZURE CLIENTS
+        "    tenant: t\n    token_ttl: 10m\n    resource_groups: [lab]\n    images: ['a:b:c:latest']\n"
+        "    subnets: [/subscriptions/x]\n    spot_cores: 64\n    page: 3\n    retry_after_s: 0\n    "
+        "nic_reserved_s: 180\n";
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(text, &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.providers[0].region.name, "eastus");
+    assert_string_equal(c.providers[0].region.provider, "azure");
+    assert_int_equal(c.providers[0].region.notice_ms, 30000);
+    config_deinit(&c);
+}
+
 static void mistakes_are_named_with_file_and_line(void **state)
 {
     static const struct {
@@ -119,6 +141,12 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {KEYS POOL "images: ami-1\n", "images"},
         {"keys: {\n", "emulator.yaml"},
         {"providers: {}\n", "1 to"},
+        {AZURE, "clients"},
+        {AZURE "    clients: [{client_id: a}]\n", "client_secret"},
+        {AZURE CLIENTS "    images: ['']\n", "a text of 1"},
+        {AZURE CLIENTS "    images: [[a]]\n", "a text of 1"},
+        {AZURE CLIENTS "    page: 0\n", "page"},
+        {AZURE CLIENTS "    keys: []\n", "keys"},
         {"providers: {asw: {}}\n", "did you mean aws"},
         {"providers: {aws: {}}\n", "keys"},
         {"providers: {aws: 3}\n", "emulator.yaml:1"},
@@ -144,6 +172,7 @@ int main(void)
         cmocka_unit_test(the_least_is_enough),
         cmocka_unit_test(everything_can_be_said),
         cmocka_unit_test(each_provider_has_a_section),
+        cmocka_unit_test(azure_has_keys_of_its_own),
         cmocka_unit_test(mistakes_are_named_with_file_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
