@@ -41,7 +41,7 @@ struct http_request {
 struct http_reply {
     int status; /* 100 .. 599 */
     struct buf body;
-    /* "Name: value" as received. Those of over 1024 bytes, and those after the last place, are left out. */
+    /* "Name: value" as received. Those of over 8192 bytes, and those after the last place, are left out. */
     char *headers[HTTP_REPLY_HEADERS_MAX];
     size_t n_headers;
 };

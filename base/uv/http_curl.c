@@ -15,7 +15,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define REPLY_HEADER_MAX 1024 /* longer ones are left out */
+#define REPLY_HEADER_MAX 8192 /* longer ones are left out */
 
 /* An option that this libcurl does not know would be a broken build, not a failed request. */
 #define SET(c, option, value)                                                                                \

@@ -247,7 +247,7 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     struct canned s;
     struct outcome o;
     struct buf b = {0};
-    buf_printf(&b, "HTTP/1.1 200 OK\r\nX-Long: %02000d\r\nETag: \"kept\"\r\nContent-Length: 0\r\n", 1);
+    buf_printf(&b, "HTTP/1.1 200 OK\r\nX-Long: %09000d\r\nETag: %04096d\r\nContent-Length: 0\r\n", 1, 2);
     for (int i = 0; i < 100; i++)
         buf_printf(&b, "X-%d: y\r\n", i);
     buf_adds(&b, "\r\n");
@@ -255,7 +255,7 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     canned_start(&r, &s, buf_str(&b));
     rig_fetch(&r, "GET", "/", plain, &o);
     assert_int_equal(o.status, 200);
-    assert_string_equal(o.etag, "\"kept\"");
+    assert_int_equal(strlen(o.etag), sizeof(o.etag) - 1); /* 4 KB are not too long: there are URLs in headers */
     outcome_deinit(&o);
     canned_stop(&s);
     buf_deinit(&b);
