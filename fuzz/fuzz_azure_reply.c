@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Azure's replies. The first byte chooses who reads the rest: '0' a machine, '1' machines, '2' tagged resources, '3'
+ * power states, '4' prices, '5' an operation, '6' a resource's progress, '7' Scheduled Events, anything else a refusal.
+ */
+#include "base/str.h"
+#include "cloud/azure/arm.h"
+#include "cloud/azure/notice.h"
+#include <assert.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_instance(const struct cloud_instance *i)
+{
+    assert(i->id[0] && strlen(i->id) < sizeof(i->id));
+    assert(strlen(i->token) < sizeof(i->token) && strlen(i->cluster) < sizeof(i->cluster));
+    assert(strlen(i->reason) < sizeof(i->reason) && str_is_utf8(i->reason, strlen(i->reason)));
+    assert(!i->reclaimed || i->state == CLOUD_STOPPING || i->state == CLOUD_GONE);
+}
+
+static int check_list(struct cloud_instances *l, const char *next, int rc)
+{
+    for (size_t i = 0; rc == 0 && i < l->n; i++)
+        check_instance(&l->list[i]);
+    assert(rc != 0 || strlen(next) <= ARM_URL_MAX);
+    cloud_instances_deinit(l);
+    return rc;
+}
+
+static int read_vm(const char *body, size_t n, struct err *e)
+{
+    struct cloud_instance i;
+    int rc = arm_parse_vm(body, n, &i, e);
+    if (rc == 0)
+        check_instance(&i);
+    return rc;
+}
+
+static int read_vms(const char *body, size_t n, struct err *e)
+{
+    struct cloud_instances l = {0};
+    char next[ARM_URL_MAX + 1];
+    int rc = arm_parse_vms(body, n, "eastus", &l, next, e);
+    return check_list(&l, next, rc);
+}
+
+static int read_tagged(const char *body, size_t n, struct err *e)
+{
+    static const struct azure_machine m = {.subscription = "s", .resource_group = "g"};
+    struct cloud_instances l = {0};
+    char next[ARM_URL_MAX + 1];
+    int rc = arm_parse_tagged(body, n, &m, "eastus", &l, next, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        assert(arm_part_of(l.list[i].id) != ARM_VM && !l.list[i].token[0]);
+    return check_list(&l, next, rc);
+}
+
+static int read_power(const char *body, size_t n, struct err *e)
+{
+    struct cloud_instance i = {.id = "a", .state = CLOUD_RUNNING};
+    struct cloud_instances l = {0};
+    char next[ARM_URL_MAX + 1];
+    int rc = cloud_instances_add(&l, &i, e);
+    if (rc == 0)
+        rc = arm_parse_power(body, n, &l, next, e);
+    assert(l.n == 1);
+    return check_list(&l, next, rc);
+}
+
+static int read_prices(const char *body, size_t n, struct err *e)
+{
+    struct cloud_prices l = {0};
+    char next[ARM_URL_MAX + 1];
+    int rc = arm_parse_prices(body, n, "eastus", "t", &l, next, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        assert(str_eq(l.list[i].type, "t") && l.list[i].uusd_h > 0 && wall_is_set(l.list[i].since));
+    cloud_prices_deinit(&l);
+    return rc;
+}
+
+static int read_operation(const char *body, size_t n, struct err *e)
+{
+    bool done;
+    return arm_parse_operation(body, n, &done, e);
+}
+
+static int read_progress(const char *body, size_t n, struct err *e)
+{
+    bool done;
+    return arm_parse_progress(body, n, &done, e);
+}
+
+static int read_events(const char *body, size_t n, struct err *e)
+{
+    struct azure_events events;
+    int rc = azure_notice_parse_events(body, n, "m", &events, e);
+    assert(rc != 0 || events.n <= AZURE_EVENTS_MAX);
+    for (size_t i = 0; rc == 0 && i < events.n; i++)
+        assert(strlen(events.list[i].id) < AZURE_EVENT_ID_MAX && events.list[i].notice_ms > 0);
+    return rc;
+}
+
+static int read_refusal(const char *body, size_t n, struct err *e)
+{
+    enum arm_remedy remedy;
+    int kind = arm_parse_error(400 + (int)(n % 200), body, n, &remedy, e);
+    assert(kind != ERR_NONE && kind == (int)e->kind && str_is_utf8(e->text, strlen(e->text)));
+    return kind;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int (*const readers[])(const char *, size_t, struct err *) = {read_vm, read_vms, read_tagged,
+        read_power, read_prices, read_operation, read_progress, read_events, read_refusal};
+    if (size == 0)
+        return 0;
+    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : 8;
+    struct err e = {0};
+    int rc = readers[which]((const char *)data + 1, size - 1, &e);
+    assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));
+    return 0;
+}
