@@ -32,24 +32,26 @@ struct work {
     struct provision *p;
     int64_t instance;
     struct flow launch;
-    bool terminating;  /* the driver's call is under way; its reply will come */
-    bool terminated;   /* the provider has taken one */
-    int misses;        /* listings in a row without it */
-    int64_t listed_in; /* number of the newest listing that showed it */
+    struct place *launching;   /* where, while the flow runs; NULL: its pool is not known */
+    struct place *terminating; /* where the driver's call is under way; its reply will come. NULL: none is */
+    bool terminated;           /* the provider has taken one */
+    int misses;                /* listings in a row without it */
+    int64_t listed_in;         /* number of the newest listing that showed it */
     struct mono last_call;
 };
 
-/* One (driver, region): what is listed at once. */
+/* One (driver, region): what is listed at once. Retired: no pool is there any more; it goes when its last call ends. */
 struct place {
     struct provision *p;
     struct cloud_driver *driver;
-    const char *region;
-    bool listing, pricing;
+    char region[CLOUD_NAME_MAX];
+    bool listing, pricing, retired;
+    size_t n_calls; /* launches and terminations under way */
     struct mono list_began;
 };
 
 struct pool_entry {
-    struct provision_pool pool;
+    char name[CORE_NAME_MAX];
     struct place *place;
 };
 
@@ -60,13 +62,15 @@ struct provision {
     struct place **places;
     size_t n_places;
     struct map works; /* instance id -> struct work */
-    struct timer sweep, price;
+    struct timer sweep, price, release;
+    bool started;
     bool hurried; /* the next sweep is a soon one already */
     struct provision_stats stats;
 };
 
 static void on_sweep(struct timer *t, void *ctx);
 static void on_price(struct timer *t, void *ctx);
+static void on_release(struct timer *t, void *ctx);
 
 /* ---- set-up ---- */
 
@@ -76,6 +80,7 @@ struct provision *provision_create(const struct provision_options *o)
     p->o = *o;
     timer_init(&p->sweep, on_sweep, p);
     timer_init(&p->price, on_price, p);
+    timer_init(&p->release, on_release, p);
     return p;
 }
 
@@ -85,16 +90,84 @@ static struct place *place_of(struct provision *p, struct cloud_driver *driver, 
         if (p->places[i]->driver == driver && str_eq(p->places[i]->region, region))
             return p->places[i];
     struct place *pl = mem_alloc(sizeof(*pl));
-    *pl = (struct place){.p = p, .driver = driver, .region = region};
+    *pl = (struct place){.p = p, .driver = driver};
+    STR_COPY(pl->region, region);
     p->places = mem_resize(p->places, p->n_places + 1, sizeof(struct place *));
     p->places[p->n_places++] = pl;
     return pl;
 }
 
+static struct pool_entry *pool_entry(const struct provision *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (str_eq(p->pools[i].name, name))
+            return &p->pools[i];
+    return NULL;
+}
+
+/* From a timer, for it may be a call of the driver's that ends now. */
+static void release_soon(struct provision *p)
+{
+    timer_start(p->o.timers, &p->release, 0);
+}
+
+static void on_release(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    (void)t;
+    for (size_t i = 0; i < p->n_places;) {
+        struct place *pl = p->places[i];
+        if (!pl->retired || pl->listing || pl->pricing || pl->n_calls > 0) {
+            i++;
+            continue;
+        }
+        p->places[i] = p->places[--p->n_places];
+        p->o.released(p->o.ctx, pl->driver);
+        free(pl);
+    }
+}
+
+static void end_call(struct place *pl)
+{
+    pl->n_calls--;
+    if (pl->retired)
+        release_soon(pl->p);
+}
+
+static void retire_if_empty(struct provision *p, struct place *pl)
+{
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (p->pools[i].place == pl)
+            return;
+    pl->retired = true;
+    release_soon(p);
+}
+
 void provision_add_pool(struct provision *p, const struct provision_pool *pool)
 {
-    p->pools = mem_resize(p->pools, p->n_pools + 1, sizeof(*p->pools));
-    p->pools[p->n_pools++] = (struct pool_entry){*pool, place_of(p, pool->driver, pool->region)};
+    struct pool_entry *pe = pool_entry(p, pool->name);
+    struct place *before = pe ? pe->place : NULL;
+    if (!pe) {
+        p->pools = mem_resize(p->pools, p->n_pools + 1, sizeof(*p->pools));
+        pe = &p->pools[p->n_pools++];
+        *pe = (struct pool_entry){0};
+        STR_COPY(pe->name, pool->name);
+    }
+    pe->place = place_of(p, pool->driver, pool->region);
+    if (before && before != pe->place)
+        retire_if_empty(p, before);
+    if (p->started)
+        timer_start(p->o.timers, &p->price, 0);
+}
+
+void provision_remove_pool(struct provision *p, const char *name)
+{
+    struct pool_entry *pe = pool_entry(p, name);
+    if (!pe)
+        return;
+    struct place *before = pe->place;
+    *pe = p->pools[--p->n_pools];
+    retire_if_empty(p, before);
 }
 
 void provision_destroy(struct provision *p)
@@ -103,6 +176,7 @@ void provision_destroy(struct provision *p)
         return;
     timer_stop(p->o.timers, &p->sweep);
     timer_stop(p->o.timers, &p->price);
+    timer_stop(p->o.timers, &p->release);
     size_t pos = 0;
     for (struct work *w; (w = map_next(&p->works, &pos, NULL));) {
         flow_abandon(&w->launch);
@@ -114,14 +188,6 @@ void provision_destroy(struct provision *p)
     free(p->places);
     free(p->pools);
     free(p);
-}
-
-static const struct pool_entry *pool_entry(const struct provision *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_pools; i++)
-        if (str_eq(p->pools[i].pool.name, name))
-            return &p->pools[i];
-    return NULL;
 }
 
 static const struct model *model_of(const struct provision *p)
@@ -195,17 +261,18 @@ static void run_launch(struct flow *f, void *ctx)
     struct work *w = ctx;
     struct provision *p = w->p;
     const struct instance *i = model_instance(model_of(p), w->instance);
-    const struct pool_entry *pe = i ? pool_entry(p, i->row.pool) : NULL;
-    if (!i || i->row.state != INSTANCE_INTENDED || !pe) {
+    const struct place *pl = w->launching;
+    if (!i || i->row.state != INSTANCE_INTENDED || !pl) {
         struct err e;
         err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
         flow_step_done(f, &e);
         return;
     }
-    char *user_data = p->o.user_data(p->o.ctx, &i->row, &pe->pool);
+    struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
+    char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
     struct cloud_launch l = {
         .token = i->row.token,
-        .region = pe->pool.region,
+        .region = pl->region,
         .zone = i->row.zone,
         .type = i->row.type,
         .market = i->row.market == MARKET_SPOT ? CLOUD_SPOT : CLOUD_ON_DEMAND,
@@ -213,7 +280,7 @@ static void run_launch(struct flow *f, void *ctx)
         .cluster = p->o.cluster_uid,
     };
     p->stats.launches++;
-    pe->pool.driver->ops->launch(pe->pool.driver, &l, on_launched, w);
+    pl->driver->ops->launch(pl->driver, &l, on_launched, w);
     free(user_data);
 }
 
@@ -238,6 +305,9 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
 {
     struct work *w = ctx;
     (void)f;
+    if (w->launching)
+        end_call(w->launching);
+    w->launching = NULL;
     if (e && is_refusal(e->kind)) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
             .refused = {
@@ -257,6 +327,11 @@ static void start_launch(struct work *w)
 {
     if (flow_is_running(&w->launch))
         return;
+    const struct instance *i = model_instance(model_of(w->p), w->instance);
+    const struct pool_entry *pe = i ? pool_entry(w->p, i->row.pool) : NULL;
+    w->launching = pe ? pe->place : NULL;
+    if (pe)
+        pe->place->n_calls++;
     flow_start(&w->launch, "launch", launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
 }
 
@@ -265,7 +340,8 @@ static void start_launch(struct work *w)
 static void on_terminated(void *ctx, const struct err *e)
 {
     struct work *w = ctx;
-    w->terminating = false;
+    end_call(w->terminating);
+    w->terminating = NULL;
     w->terminated = !e;
     w->last_call = now(w->p);
     if (e)
@@ -286,8 +362,9 @@ static void terminate(struct work *w, const struct instance *i)
     if (!pe || w->terminating || !i->row.provider_id[0])
         return;
     const char *id = i->row.provider_id;
-    w->terminating = true;
-    pe->pool.driver->ops->terminate(pe->pool.driver, pe->pool.region, &id, 1, on_terminated, w);
+    struct place *pl = w->terminating = pe->place;
+    pl->n_calls++;
+    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_terminated, w);
 }
 
 /* ---- rows ---- */
@@ -317,6 +394,7 @@ void provision_start(struct provision *p)
 {
     LIST_FOREACH (model_instances(model_of(p)), l)
         provision_touch(p, LIST_ENTRY(l, struct instance, in_all)->row.id);
+    p->started = true;
     timer_start(p->o.timers, &p->sweep, 0);
     timer_start(p->o.timers, &p->price, 0);
 }
@@ -325,7 +403,9 @@ void provision_start(struct provision *p)
 
 static void on_stray_ended(void *ctx, const struct err *e)
 {
-    struct provision *p = ctx;
+    struct place *pl = ctx;
+    struct provision *p = pl->p;
+    end_call(pl);
     if (e)
         log_warn("a stray instance could not be terminated yet; the sweep tries again", log_err(e));
     sweep_soon(p);
@@ -337,7 +417,8 @@ static void end_stray(struct place *pl, const struct cloud_instance *c)
     log_warn("ending an instance that carries our tag and has no row", log_s("id", c->id),
         log_s("token", c->token));
     pl->p->stats.strays++;
-    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl->p);
+    pl->n_calls++;
+    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl);
 }
 
 /* The live row of a listed machine; NULL: it has none. A second machine under one token has none either. */
@@ -411,6 +492,8 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
         if (!e && pe && pe->place == pl && work_of(p, i->row.id)->listed_in != p->stats.sweeps)
             miss(pl, i);
     }
+    if (pl->retired)
+        release_soon(p);
     free(x->list);
     free(x);
 }
@@ -421,6 +504,8 @@ static void on_listed(void *ctx, const struct err *e, const struct cloud_instanc
     if (e) {
         pl->listing = false;
         pl->p->stats.list_errors++;
+        if (pl->retired)
+            release_soon(pl->p);
         log_warn("the provider's instances could not be listed; the sweep tries again",
             log_s("region", pl->region), log_err(e));
         return;
@@ -438,7 +523,7 @@ static void on_sweep(struct timer *t, void *ctx)
     p->hurried = false;
     for (size_t k = 0; k < p->n_places; k++) {
         struct place *pl = p->places[k];
-        if (pl->listing)
+        if (pl->listing || pl->retired)
             continue;
         pl->listing = true;
         pl->list_began = now(p);
@@ -457,9 +542,10 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
 {
     struct place *pl = ctx;
     pl->pricing = false;
+    if (pl->retired)
+        release_soon(pl->p);
     if (e) {
-        log_warn(
-            "prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
+        log_warn("prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
         return;
     }
     for (size_t k = 0; k < n; k++) {

@@ -19,7 +19,8 @@
 
 struct provision;
 
-/* How a pool launches; what the configuration says beyond struct pool_row. Borrowed for provision's life. */
+/* How a pool launches; what the configuration says beyond struct pool_row. Texts are copied; the driver is borrowed
+ * until it is released. */
 struct provision_pool {
     const char *name;
     struct cloud_driver *driver;
@@ -38,11 +39,19 @@ struct provision_options {
     /* The user data of an instance's first boot; the same bytes for the same instance every time (a repeated
      * launch under a token must not differ). The caller frees. */
     char *(*user_data)(void *ctx, const struct instance_row *instance, const struct provision_pool *pool);
+    /* No pool has this driver any more and no call of ours to it is under way: it may be destroyed at once. NULL: no
+     * pool is ever replaced or removed. */
+    void (*released)(void *ctx, struct cloud_driver *driver);
     void *ctx;
 };
 
 struct provision *provision_create(const struct provision_options *o);
+/* A pool, or another driver for the one of this name: its instances are now looked for and ended by the new one, so both
+ * must speak to the same account, region and endpoint while it has any. A launch that is under way stays with the driver
+ * that it began with. */
 void provision_add_pool(struct provision *p, const struct provision_pool *pool);
+/* A pool that has no instance. Harmless when there is none of that name. */
+void provision_remove_pool(struct provision *p, const char *name);
 /* Looks at every row, starts sweeping and reading prices. */
 void provision_start(struct provision *p);
 /* After a commit: this instance's row changed. */

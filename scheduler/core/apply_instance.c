@@ -11,8 +11,9 @@
 
 /* ---- pools, offers, prices ---- */
 
-static int check_pool(const struct pool *known, const struct pool_row *r, struct err *e)
+int core_pool_check(const struct model *m, const struct pool_row *r, struct err *e)
 {
+    const struct pool *known = model_pool(m, r->name);
     if (!r->name[0])
         return err_set(e, ERR_INVALID, "a pool needs a name");
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
@@ -22,9 +23,10 @@ static int check_pool(const struct pool *known, const struct pool_row *r, struct
     if (known && known->row.elastic != r->elastic)
         return err_set(e, ERR_CONFLICT, "pool '%s' cannot turn from %s to %s: give the new one another name",
             r->name, known->row.elastic ? "elastic" : "reserved", r->elastic ? "elastic" : "reserved");
-    if (known && strcmp(known->row.region, r->region) != 0 && known->n_nodes > 0)
-        return err_set(e, ERR_CONFLICT, "pool '%s' has instances in %s: it can move when they are gone",
-            r->name, known->row.region);
+    if (known && known->n_nodes > 0 &&
+        (strcmp(known->row.region, r->region) != 0 || strcmp(known->row.provider, r->provider) != 0))
+        return err_set(e, ERR_CONFLICT, "pool '%s' has instances in %s of %s: it can move when they are gone",
+            r->name, known->row.region, known->row.provider);
     return 0;
 }
 
@@ -42,7 +44,7 @@ static void reprice_owned(struct model *m, const struct pool *p)
 int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct pool *p = model_pool(m, ev->pool->name);
-    int rc = check_pool(p, ev->pool, e);
+    int rc = core_pool_check(m, ev->pool, e);
     if (rc)
         return rc;
     if (!p)
@@ -51,6 +53,18 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!p->row.elastic)
         reprice_owned(m, p);
     touch_pool(m, p);
+    m->change++;
+    ret_outcome->id = CORE_ID_NONE;
+    return 0;
+}
+
+int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    if (ev->limits.max_nodes < 0 || ev->limits.max_gpus < 0 || ev->limits.max_uusd_h < 0)
+        return err_set(e, ERR_INVALID, "a limit of all pools is negative");
+    m->options.max_nodes = ev->limits.max_nodes;
+    m->options.max_gpus = ev->limits.max_gpus;
+    m->options.max_uusd_h = ev->limits.max_uusd_h;
     m->change++;
     ret_outcome->id = CORE_ID_NONE;
     return 0;

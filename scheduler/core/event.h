@@ -26,6 +26,7 @@ enum event_type {
     EV_NODE_DELETE,      /* it will not come back, and its instance, if it has one, is ended; ERR_CONFLICT while it has attempts */
     EV_POOL,             /* a pool of the configuration: new, changed, or (max_nodes 0) removed */
     EV_OFFER,            /* an offer of a pool; with rank OFFER_WITHDRAWN: no longer one */
+    EV_LIMITS,           /* of all elastic pools together; not stored, like the model's options */
     EV_PRICE,            /* an on-demand price is also what the spot offers beside it are compared with */
     EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token; once RUNNING or ENDING it only
                             tells the provider id (an agent may join before the answer comes) */
@@ -94,6 +95,9 @@ struct event {
         } progress;
         const struct pool_row *pool;
         const struct offer_row *offer; /* pool, zone, type, market, rank, total, prices */
+        struct {
+            int64_t max_nodes, max_gpus, max_uusd_h; /* 0: no limit */
+        } limits;
         struct {
             char region[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
             enum market market;

@@ -196,6 +196,7 @@ int apply_node_delete(struct model *m, const struct event *ev, struct outcome *r
 int apply_node_lost(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

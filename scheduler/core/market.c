@@ -94,6 +94,11 @@ struct room pool_room(const struct pool *p)
     return r;
 }
 
+struct room model_used(const struct model *m)
+{
+    return m->used;
+}
+
 struct room model_room(const struct model *m)
 {
     return (struct room){.nodes = left(m->options.max_nodes, m->used.nodes),

@@ -72,6 +72,7 @@ static const apply_fn appliers[] = {
     [EV_NODE_DELETE] = apply_node_delete,
     [EV_POOL] = apply_pool,
     [EV_OFFER] = apply_offer,
+    [EV_LIMITS] = apply_limits,
     [EV_PRICE] = apply_price,
     [EV_MOVE] = apply_move,
     [EV_LAUNCHED] = apply_launched,

@@ -159,6 +159,10 @@ struct outcome {
  * (any more); ERR_DENIED for a join token used twice; ERR_INVALID for what no honest sender says. */
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
+/* What applying EV_POOL with this row would answer now: a pool never changes its kind, and while it has instances it
+ * stays with its provider and in its region. */
+int core_pool_check(const struct model *m, const struct pool_row *r, struct err *e);
+
 /* Moves what has changed since the last call into *ret_changes (zeroed or deinited). */
 void model_take_changes(struct model *m, struct changes *ret_changes);
 
@@ -174,6 +178,8 @@ struct offer *model_offer(const struct model *m, int64_t id);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
+
+struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
     int64_t pending, running, nodes_up, nodes_lost, instances, shapes;

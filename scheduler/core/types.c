@@ -128,6 +128,7 @@ const char *const event_type_names[] = {
     "node-delete",
     "pool",
     "offer",
+    "limits",
     "price",
     "launched",
     "launch-refused",

@@ -180,6 +180,15 @@ static void all_pools_together_have_a_limit(void **state)
         lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(model_pool(l.m, "one")->n_nodes + model_pool(l.m, "two")->n_nodes, 5);
+    assert_int_equal(model_used(l.m).nodes, 5);
+    struct event bad = {.type = EV_LIMITS, .limits = {.max_gpus = -1}};
+    assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
+    lab_apply(&l, (struct event){.type = EV_LIMITS, .limits = {.max_nodes = 7}});
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 7);
+    lab_apply(&l, (struct event){.type = EV_LIMITS});
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 8); /* each pool has its own */
     lab_deinit(&l);
 }
 

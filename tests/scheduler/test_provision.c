@@ -47,6 +47,7 @@ struct fixture {
     size_t n_machines;
     bool by_hand[4]; /* calls of this kind wait for the test */
     enum err_kind launch_error, list_error, terminate_error;
+    int n_released; /* of this driver */
     struct provision_pool pool;
 };
 
@@ -203,6 +204,12 @@ static char *user_data(void *ctx, const struct instance_row *i, const struct pro
     return mem_printf("%s of %s", i->token, pool->name);
 }
 
+static void on_released(void *ctx, struct cloud_driver *driver)
+{
+    (void)ctx;
+    LIST_ENTRY(driver, struct fixture, driver)->n_released++;
+}
+
 static void add_provision(struct fixture *f)
 {
     f->lab->provision = provision_create(&(struct provision_options){.tick = f->lab->tick,
@@ -214,6 +221,7 @@ static void add_provision(struct fixture *f)
         .settle_ms = SETTLE_MS,
         .price_ms = PRICE_MS,
         .user_data = user_data,
+        .released = on_released,
         .ctx = f});
     if (f->pool.name)
         provision_add_pool(f->lab->provision, &f->pool);
@@ -702,6 +710,77 @@ static void prices_that_cannot_be_read_leave_the_last_ones(void **state)
     assert_int_equal(count(f, CALL_PRICES), 3);
 }
 
+/* ---- pools that change ---- */
+
+/* Another driver for the same provider: its calls are kept apart. */
+static struct fixture *other_driver(struct fixture *f)
+{
+    struct fixture *o = mem_alloc(sizeof(*o));
+    o->lab = f->lab;
+    o->driver.ops = &fake_ops;
+    return o;
+}
+
+static void free_other(struct fixture *o)
+{
+    for (size_t i = 0; i < o->n_calls; i++)
+        free(o->calls[i].user_data);
+    free(o);
+}
+
+static void a_launch_stays_with_its_driver_which_is_released_when_its_last_call_ends(void **state)
+{
+    struct fixture *f = *state, *o = other_driver(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    provision_add_pool(
+        f->lab->provision, &(struct provision_pool){.name = "burst", .driver = &o->driver, .region = "r"});
+    settle(f);
+    assert_int_equal(f->n_released, 0);
+    assert_int_equal(count(o, CALL_PRICES), 1); /* at once */
+    size_t lists = count(f, CALL_LIST);
+    struct err e;
+    err_set(&e, ERR_TIMEOUT, "scripted");
+    last(f, CALL_LAUNCH)->answered = true;
+    last(f, CALL_LAUNCH)->launched(last(f, CALL_LAUNCH)->ctx, &e, NULL);
+    pass(f, 1000);
+    assert_int_equal(count(f, CALL_LAUNCH), 2); /* the same call again, with what it said before */
+    assert_int_equal(count(o, CALL_LAUNCH), 0);
+    f->by_hand[CALL_LAUNCH] = false;
+    settle(f);
+    assert_int_equal(f->n_released, 1);
+    assert_int_equal(count(f, CALL_LIST), lists);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    end(f, 1);
+    assert_int_equal(count(f, CALL_TERMINATE), 0); /* from now on by the new one */
+    assert_string_equal(last(o, CALL_TERMINATE)->id, "i-1");
+    assert_int_equal(f->n_released, 1);
+    assert_int_equal(o->n_released, 0);
+    provision_destroy(f->lab->provision);
+    f->lab->provision = NULL;
+    free_other(o);
+}
+
+static void a_pool_that_is_removed_is_listed_no_more(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LIST] = true;
+    pass(f, SWEEP_MS);
+    size_t n = count(f, CALL_LIST);
+    provision_remove_pool(f->lab->provision, "burst");
+    provision_remove_pool(f->lab->provision, "nothing");
+    settle(f);
+    assert_int_equal(f->n_released, 0); /* its listing is under way */
+    f->by_hand[CALL_LIST] = false;
+    settle(f);
+    assert_int_equal(f->n_released, 1);
+    pass(f, 3 * SWEEP_MS);
+    assert_int_equal(count(f, CALL_LIST), n);
+    provision_add_pool(f->lab->provision, &f->pool); /* again */
+    pass(f, SWEEP_MS);
+    assert_int_equal(count(f, CALL_LIST), n + 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -732,6 +811,8 @@ int main(void)
         TEST(machines_of_a_pool_that_is_not_configured_any_more_are_left_alone_and_complained_of),
         TEST(prices_are_read_at_the_start_and_now_and_then),
         TEST(prices_that_cannot_be_read_leave_the_last_ones),
+        TEST(a_launch_stays_with_its_driver_which_is_released_when_its_last_call_ends),
+        TEST(a_pool_that_is_removed_is_listed_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
