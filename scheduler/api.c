@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum need { NEED_NOTHING, NEED_USER, NEED_NODE };
+/* NEED_MACHINE: a node, or who could become one. */
+enum need { NEED_NOTHING, NEED_USER, NEED_MACHINE, NEED_NODE };
 
 struct route {
     const char *method;
@@ -44,6 +45,8 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke},
     {"GET", "/api/v1/version", NEED_USER, api_version},
     {"GET", "/metrics", NEED_USER, api_metrics},
+    {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle},
+    {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256},
     {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join},
     {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew},
     {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync},
@@ -293,10 +296,31 @@ static bool identify_node(struct request *q)
     return refuse(q, text);
 }
 
+/* A join token is shown here without being used. */
+static bool identify_machine(struct request *q)
+{
+    const char *token = bearer(q->x);
+    struct err e;
+    if (is_node(q->r))
+        return true;
+    if (!token)
+        return refuse(
+            q, "this is for machines: it needs a join token that was not used yet, or a node's certificate");
+    int rc = api_check_join_token(q->api, token, &e);
+    if (rc == 0)
+        return true;
+    if (rc == ERR_DENIED)
+        return refuse(q, e.text);
+    http_reply_err(q->x, &e);
+    return false;
+}
+
 static bool identify(struct request *q, enum need need)
 {
     if (need == NEED_NOTHING)
         return true;
+    if (need == NEED_MACHINE)
+        return identify_machine(q);
     if (need == NEED_NODE)
         return identify_node(q);
     if (q->r->is_unix) {

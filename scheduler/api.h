@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_API_H
 
 #include "base/uv/http_server.h"
+#include "scheduler/bundle.h"
 #include "scheduler/ca.h"
 #include "scheduler/config.h"
 #include "scheduler/logs.h"
@@ -22,6 +23,7 @@ struct api_options {
     struct db_reader *reader;
     struct logs *logs;
     struct ca *ca;
+    const struct bundles *bundles;
     const struct config *config;
     const struct db_meta *meta;
     struct timers *timers;

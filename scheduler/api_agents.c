@@ -61,6 +61,24 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 
+/* rc: of looking for the row. key_hash NULL: any key is another than the one that it was used with. */
+static int check_join_token(
+    int rc, const struct token_row *row, const char *key_hash, struct wall now, struct err *e)
+{
+    if (rc != 0 || !row->join || row->revoked)
+        return err_set(e, ERR_DENIED,
+            "the join token is not one of this cluster's: make a new one with belay token create "
+            "--join");
+    if (wall_is_set(row->used_at) && !str_eq(row->key_hash, key_hash))
+        return err_set(e, ERR_DENIED,
+            "the join token was used already, by another machine; each serves once: make a new "
+            "one with belay token create --join");
+    if (!wall_is_set(row->used_at) && wall_is_set(row->expires_at) && row->expires_at.ms <= now.ms)
+        return err_set(
+            e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
+    return 0;
+}
+
 static int find_join_token(
     const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
 {
@@ -73,19 +91,26 @@ static int find_join_token(
     for (size_t i = 0; i < n; i++)
         if (str_eq(now[i].hash, hash))
             *ret_token = now[i], rc = 0;
-    if (rc != 0 || !ret_token->join || ret_token->revoked)
-        return err_set(e, ERR_DENIED,
-            "the join token is not one of this cluster's: make a new one with belay token create "
-            "--join");
-    if (wall_is_set(ret_token->used_at) && !str_eq(ret_token->key_hash, j->key_hash))
-        return err_set(e, ERR_DENIED,
-            "the join token was used already, by another machine; each serves once: make a new "
-            "one with belay token create --join");
-    if (!wall_is_set(ret_token->used_at) && wall_is_set(ret_token->expires_at) &&
-        ret_token->expires_at.ms <= tick_now(t).wall.ms)
-        return err_set(
-            e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
-    return 0;
+    return check_join_token(rc, ret_token, j->key_hash, tick_now(t).wall, e);
+}
+
+int api_check_join_token(const struct api *a, const char *token, struct err *e)
+{
+    struct token_row row = {0};
+    char hash[65];
+    int64_t id = instance_of_token(a, token);
+    if (id != CORE_ID_NONE) {
+        const struct instance *i = model_instance(tick_model(a->o.tick), id);
+        if (!i || i->row.state == INSTANCE_ENDING || i->node)
+            return err_set(e, ERR_DENIED, "the join token of instance %lld is of no use any more: %s",
+                (long long)id, i && i->node ? "it was used already" : "the instance is being ended, or gone");
+        return 0;
+    }
+    ca_sha256_hex(token, hash);
+    int rc = db_read_token_by_hash(a->o.reader, hash, &row, e);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        return rc;
+    return check_join_token(rc, &row, NULL, clock_wall(a->o.timers->clock), e);
 }
 
 static int apply_join(
@@ -202,6 +227,35 @@ void api_agent_renew(struct request *q)
         http_reply_err(q->x, &e);
     else
         reply_joined(q->api, q->x, node, m.csr_pem);
+}
+
+/* ---- the agent itself ---- */
+
+static const struct bundle *find_bundle(struct request *q)
+{
+    struct err e;
+    const char *arch = http_request_query(q->x, "arch");
+    const struct bundle *b = bundles_find(q->api->o.bundles, arch ? arch : "", &e);
+    if (!b)
+        http_reply_err(q->x, &e);
+    return b;
+}
+
+void api_agent_bundle(struct request *q)
+{
+    const struct bundle *b = find_bundle(q);
+    if (b)
+        http_reply_file(q->x, "application/gzip", b->fd, (uint64_t)b->size_bytes);
+}
+
+void api_agent_bundle_sha256(struct request *q)
+{
+    const struct bundle *b = find_bundle(q);
+    char text[sizeof(b->sha256) + 1];
+    if (!b)
+        return;
+    snprintf(text, sizeof(text), "%s\n", b->sha256);
+    http_reply_text(q->x, 200, "text/plain", text);
 }
 
 /* ---- sync ---- */

@@ -72,6 +72,9 @@ bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
 /* state=all, or state=<some>, which is meant when it is missing. */
 bool api_query_state(struct request *q, const char *some, bool *ret_all);
 
+/* Whether a machine could join with this token now, without using it up. ERR_DENIED: no. */
+int api_check_join_token(const struct api *a, const char *token, struct err *e);
+
 /* The body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
 
@@ -127,6 +130,8 @@ void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
 void api_version(struct request *q);
 void api_metrics(struct request *q);
+void api_agent_bundle(struct request *q);
+void api_agent_bundle_sha256(struct request *q);
 void api_agent_join(struct request *q);
 void api_agent_renew(struct request *q);
 void api_agent_sync(struct request *q);

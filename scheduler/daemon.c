@@ -51,6 +51,7 @@ struct daemon {
     struct pools *pools;
     struct logs logs;
     struct ca *ca;
+    struct bundles bundles;
     struct timer ca_look;
     struct api *api;
     struct http_server *unix_server, *tls_server;
@@ -131,6 +132,8 @@ static int open_state(struct daemon *d, struct err *e)
         rc = logs_open(&d->logs, logs, d->timers, on_log_over, d, e);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
+    if (rc == 0)
+        rc = bundles_open(&d->bundles, e);
     free(path);
     free(logs);
     return rc;
@@ -212,17 +215,15 @@ static void make_parts(struct daemon *d)
         .price_ms = c->price_ms,
         .user_data = build_user_data,
         .ctx = d});
-    d->pools = pools_create(&(struct pools_options){.config = c,
-        .tick = d->tick,
-        .provision = d->provision,
-        .timers = d->timers,
-        .http = d->http});
+    d->pools = pools_create(&(struct pools_options){
+        .config = c, .tick = d->tick, .provision = d->provision, .timers = d->timers, .http = d->http});
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sessions = d->sessions,
         .provision = d->provision,
         .reader = d->reader,
         .logs = &d->logs,
         .ca = d->ca,
+        .bundles = &d->bundles,
         .config = c,
         .meta = &d->meta,
         .timers = d->timers,
@@ -427,6 +428,7 @@ void daemon_destroy(struct daemon *d)
     model_destroy(d->model);
     timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
+    bundles_close(&d->bundles);
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);
     uv_http_client_destroy(d->http);

@@ -69,6 +69,7 @@ struct http_server {
     struct timer mhd_timer, resume_timer, finish_timer;
     struct list waiting, answered;
     size_t n_suspended;
+    size_t n_files;                /* replies that read a file */
     struct http_exchange *current; /* in the handler right now */
     bool is_in_mhd, is_stopping;
     http_handler_fn handler;

@@ -7,11 +7,14 @@
 #include "base/mem.h"
 #include "base/uv/http_exchange.h"
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RESUMES_A_MS 500 /* so many suspended ones delay a batch of answers by 1 ms */
 #define RESUME_DELAY_MAX_MS 20
+#define FILE_PIECE ((size_t)32 << 10) /* one turn of the loop sends so much of a file */
 
 static void queue_resume(struct http_exchange *x)
 {
@@ -32,13 +35,11 @@ static void set_answered(struct http_exchange *x)
         queue_resume(x);
 }
 
-void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
+static void reply(
+    struct http_exchange *x, int status, const char *content_type, struct MHD_Response *response)
 {
     assert(x->state != ANSWERED && !x->response);
-    assert(status >= 200 && status <= 599 && (content_type || n == 0));
-    void *copy = n > 0 ? mem_dup(p, n) : NULL;
-    x->response =
-        MHD_create_response_from_buffer(n, copy, n > 0 ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    x->response = response;
     x->status = status;
     if (content_type)
         MHD_add_response_header(x->response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
@@ -46,6 +47,52 @@ void http_reply_bytes(struct http_exchange *x, int status, const char *content_t
         if (MHD_add_response_header(x->response, x->headers[i].name, x->headers[i].value) != MHD_YES)
             log_warn("HTTP reply header left out: not a valid header", log_s("name", x->headers[i].name));
     set_answered(x);
+}
+
+void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
+{
+    assert(status >= 200 && status <= 599 && (content_type || n == 0));
+    void *copy = n > 0 ? mem_dup(p, n) : NULL;
+    reply(x, status, content_type,
+        MHD_create_response_from_buffer(n, copy, n > 0 ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT));
+}
+
+struct file_reply {
+    struct http_server *server;
+    int fd;
+};
+
+static ssize_t on_read_file(void *cls, uint64_t at, char *buf, size_t max)
+{
+    const struct file_reply *f = cls;
+    ssize_t n;
+    do
+        n = pread(f->fd, buf, max, (off_t)at);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void on_free_file(void *cls)
+{
+    struct file_reply *f = cls;
+    f->server->n_files--;
+    free(f);
+}
+
+void http_reply_file(struct http_exchange *x, const char *content_type, int fd, uint64_t n)
+{
+    struct http_server *s = x->server;
+    struct err e;
+    if (s->n_files >= HTTP_FILES_MAX) {
+        err_set(&e, ERR_UNAVAILABLE, "%d files are being sent already; try again later", HTTP_FILES_MAX);
+        http_reply_err(x, &e);
+        return;
+    }
+    struct file_reply *f = mem_alloc(sizeof(*f));
+    *f = (struct file_reply){.server = s, .fd = fd};
+    s->n_files++;
+    reply(x, 200, content_type,
+        MHD_create_response_from_callback(n, FILE_PIECE, on_read_file, f, on_free_file));
 }
 
 void http_reply_none(struct http_exchange *x)

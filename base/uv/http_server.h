@@ -83,6 +83,11 @@ void http_reply_text(struct http_exchange *x, int status, const char *content_ty
 /* {"error":{"kind":"invalid","text":"..."}} with the status that fits the kind (http_status_of). */
 void http_reply_err(struct http_exchange *x, const struct err *e);
 int http_status_of(enum err_kind kind);
+/* 200 with the first n bytes of a file, read piece by piece as the peer takes them, so that a slow peer holds up
+ * nobody. fd is borrowed until the server has stopped; a file that has become shorter breaks the connection. At most
+ * HTTP_FILES_MAX such replies are under way at a time; one more becomes a 503. */
+#define HTTP_FILES_MAX 256
+void http_reply_file(struct http_exchange *x, const char *content_type, int fd, uint64_t n);
 /* No reply at all: the connection is closed. For servers that play a broken one. x is gone afterwards. */
 void http_reply_none(struct http_exchange *x);
 /* A header for the reply to come; before http_reply*. */

@@ -98,6 +98,8 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         reply_fail(x);
     } else if (str_eq(q->path, "/none")) {
         http_reply_none(x);
+    } else if (str_eq(q->path, "/file")) {
+        http_reply_file(x, "application/octet-stream", r->file_fd, r->file_bytes);
     } else if (str_eq(q->path, "/big")) {
         reply_big(x);
     } else {

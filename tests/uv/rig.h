@@ -23,6 +23,8 @@ struct rig {
     struct http_exchange *parked; /* the last request to /park */
     int n_parked, n_gone, n_wait_over, n_requests;
     bool stop_on_gone;
+    int file_fd;           /* what /file sends, and how much of it */
+    size_t file_bytes;
     size_t stranger_bytes; /* a body without the header X-Known: yes; 0: the server's limit */
 };
 
@@ -50,6 +52,7 @@ struct outcome {
  *   /headers       200, with two headers of its own
  *   /fail          ERR_CONFLICT through http_reply_err
  *   /none          closes the connection
+ *   /file          the first file_bytes of file_fd
  *   /big           1 MiB of 'x'
  * else 404 */
 void rig_init(struct rig *r);

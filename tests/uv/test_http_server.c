@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,6 +73,101 @@ static void a_large_reply_arrives_whole(void **state)
     assert_int_equal(o.body.len, 1 << 20);
     outcome_deinit(&o);
     rig_deinit(&r);
+}
+
+/* More than one piece, and the last is not a whole one. */
+#define FILE_BYTES ((size_t)100001)
+
+static void serve_file(struct rig *r, char content[FILE_BYTES])
+{
+    rig_init(r);
+    rig_serve(r, (struct http_server_options){0});
+    r->file_fd = memfd_create("file", MFD_CLOEXEC);
+    r->file_bytes = FILE_BYTES;
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        content[i] = (char)(i * 7 + i / 251);
+    assert_int_equal(write(r->file_fd, content, FILE_BYTES), FILE_BYTES);
+}
+
+static void a_file_is_sent_whole_and_to_several_at_once(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    struct rig r;
+    struct outcome o[N], other;
+    char *content = mem_alloc(FILE_BYTES);
+    serve_file(&r, content);
+    for (int i = 0; i < N; i++)
+        rig_start(&r, "GET", "/file", plain, &o[i]);
+    rig_fetch(&r, "GET", "/hello", plain, &other);
+    assert_body(&other, 200, "hello");
+    outcome_deinit(&other);
+    for (int i = 0; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].status, 200);
+        assert_int_equal(o[i].body.len, FILE_BYTES);
+        assert_memory_equal(o[i].body.data, content, FILE_BYTES);
+        outcome_deinit(&o[i]);
+    }
+    rig_deinit(&r);
+    close(r.file_fd);
+    free(content);
+}
+
+static void a_file_that_has_become_shorter_breaks_the_connection(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    char *content = mem_alloc(FILE_BYTES);
+    serve_file(&r, content);
+    assert_int_equal(ftruncate(r.file_fd, FILE_BYTES / 2), 0);
+    rig_fetch(&r, "GET", "/file", plain, &o);
+    assert_int_equal(o.kind, ERR_IO);
+    outcome_deinit(&o);
+    rig_fetch(&r, "GET", "/hello", plain, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    rig_deinit(&r);
+    close(r.file_fd);
+    free(content);
+}
+
+/* Peers that do not read: each reply stays under way. */
+static void no_more_files_than_the_limit_are_sent_at_a_time(void **state)
+{
+    (void)state;
+    enum { MIB = 64 }; /* more than what the sockets take */
+    struct rig r;
+    struct outcome o;
+    int peers[HTTP_FILES_MAX];
+    const char *q = "GET /file HTTP/1.1\r\nHost: x\r\n\r\n";
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    r.file_fd = memfd_create("file", MFD_CLOEXEC);
+    r.file_bytes = (size_t)MIB << 20;
+    assert_int_equal(ftruncate(r.file_fd, (off_t)r.file_bytes), 0);
+    for (int i = 0; i < HTTP_FILES_MAX; i++) {
+        struct sockaddr_in a = {.sin_family = AF_INET,
+            .sin_port = htons((uint16_t)http_server_port(r.server)),
+            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        peers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(peers[i], (struct sockaddr *)&a, sizeof(a)), 0);
+        assert_int_equal(write(peers[i], q, strlen(q)), strlen(q));
+        rig_run_until_count(&r, &r.n_requests, i + 1);
+    }
+    rig_fetch(&r, "GET", "/file", plain, &o);
+    assert_int_equal(o.status, 503);
+    outcome_deinit(&o);
+    for (int i = 0; i < HTTP_FILES_MAX; i++)
+        close(peers[i]);
+    do { /* the server hears of the ends one by one */
+        rig_fetch(&r, "HEAD", "/file", plain, &o);
+        outcome_deinit(&o);
+    } while (o.status == 503);
+    assert_int_equal(o.status, 200);
+    rig_deinit(&r);
+    close(r.file_fd);
 }
 
 static void reply_headers_are_sent_and_cannot_be_split(void **state)
@@ -661,6 +757,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_get_their_replies),
         cmocka_unit_test(a_large_reply_arrives_whole),
+        cmocka_unit_test(a_file_is_sent_whole_and_to_several_at_once),
+        cmocka_unit_test(a_file_that_has_become_shorter_breaks_the_connection),
+        cmocka_unit_test(no_more_files_than_the_limit_are_sent_at_a_time),
         cmocka_unit_test(reply_headers_are_sent_and_cannot_be_split),
         cmocka_unit_test(an_error_is_json_with_its_kind),
         cmocka_unit_test(no_reply_at_all_closes_the_connection),

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the bundle (meson.build of this folder): the same inputs give the same bytes.
+
+    bin/belay-agent bin/belay      the programs
+    lib/private/                   the libraries that they were linked with, and ld.so
+    lib/libbelay.so.0              for jobs' programs that are linked with it
+    share/belay/belay.py           for jobs' programs in Python
+    relocate DIR                   makes the programs run from DIR/bin; not needed for /opt/belay/VERSION
+"""
+
+import argparse
+import gzip
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+PROGRAM_BYTES_MAX = 256 << 20
+
+RELOCATE = """\
+#!/bin/sh
+# relocate DIR: makes the programs of this bundle find their loader where it will be, below the absolute path DIR.
+set -eu
+case $0 in */*) here=${0%%/*} ;; *) here=. ;; esac
+loader=$1/lib/private/ld.so
+case $loader in /*) ;; *) echo "relocate: expected an absolute path, found $1" >&2; exit 1 ;; esac
+if [ "$(printf %%s "$loader" | wc -c)" -gt %(room)d ]; then
+    echo "relocate: the path $1 is too long" >&2
+    exit 1
+fi
+place() {
+    printf '%%s\\000' "$loader" | dd of="$here/$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+%(places)s"""
+
+
+def libraries(program):
+    """What the loader finds for it: name -> file. The loader itself is "ld.so"."""
+    text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    found = {}
+    for line in text.splitlines():
+        m = re.match(r"\s*(\S+)(?: => (\S+|not found))?(?: \(0x[0-9a-f]+\))?$", line)
+        if not m or m[1].startswith(("linux-vdso", "linux-gate")):
+            continue
+        path = m[2] or m[1]
+        if not path.startswith("/"):
+            sys.exit("%s: cannot find the library %s: install it" % (program, m[1]))
+        name = os.path.basename(path)
+        found["ld.so" if name.startswith("ld-") else os.path.basename(m[1])] = path
+    if "ld.so" not in found:
+        sys.exit("%s: ldd shows no dynamic loader:\n%s" % (program, text))
+    return found
+
+
+def stripped(program, strip):
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "program")
+        subprocess.run([strip, "-o", path, program], check=True)
+        return read(path)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        data = f.read(PROGRAM_BYTES_MAX + 1)
+    if len(data) > PROGRAM_BYTES_MAX:
+        sys.exit("%s: over %d bytes" % (path, PROGRAM_BYTES_MAX))
+    return data
+
+
+def place_of(data, loader, program):
+    """Where the program names its loader."""
+    wanted = loader.encode() + b"\0"
+    if data.count(wanted) != 1:
+        sys.exit("%s: expected to find its loader's path once, found it %d times" % (program, data.count(wanted)))
+    return data.index(wanted)
+
+
+def contents(a):
+    files, places = {}, ""
+    for name, program in (("bin/belay", a.belay), ("bin/belay-agent", a.agent)):
+        data = stripped(program, a.strip)
+        files[name] = (data, 0o755)
+        places += "place %s %d\n" % (name, place_of(data, a.loader, program))
+        for library, path in libraries(program).items():
+            files["lib/private/" + library] = (read(path), 0o755)
+    files["lib/libbelay.so.0"] = (read(a.library), 0o755)
+    files["share/belay/belay.py"] = (read(a.python), 0o644)
+    files["relocate"] = ((RELOCATE % {"room": len(a.loader), "places": places}).encode(), 0o755)
+    return files
+
+
+def write(files, out):
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6, mtime=0, filename="") as z:
+        with tarfile.open(fileobj=z, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            folders = {os.path.dirname(name) for name in files} | {"lib", "share"}
+            for folder in sorted(folders - {""}):
+                info = tarfile.TarInfo(folder)
+                info.type, info.mode = tarfile.DIRTYPE, 0o755
+                tar.addfile(info)
+            for name, (data, mode) in sorted(files.items()):
+                info = tarfile.TarInfo(name)
+                info.size, info.mode = len(data), mode
+                tar.addfile(info, io.BytesIO(data))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for option in ("output", "loader", "strip", "agent", "belay", "library", "python"):
+        parser.add_argument("--" + option, required=True)
+    a = parser.parse_args()
+    files = contents(a)
+    part = a.output + ".part"  # belayd may have the old one open: it is replaced, not written over
+    with open(part, "wb") as out:
+        write(files, out)
+    os.replace(part, a.output)
+
+
+main()
