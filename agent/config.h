@@ -29,7 +29,7 @@ struct config {
     char token[129];   /* "": none, or not read yet from token_file */
     char *token_file;  /* NULL: none */
     char *dir;         /* absolute */
-    char provider[16]; /* "aws", "azure", "none" */
+    char provider[16]; /* one of notice_provider_names */
     char metadata[512];
     char name[64];
     int64_t cpus, memory_mib; /* 0: measured */

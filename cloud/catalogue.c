@@ -89,6 +89,18 @@
     X("t2d-standard-16", 16, 64, 0, "", 0, 675900, 252200)               \
     X("c2-standard-16", 16, 64, 0, "", 0, 835200, 398700)                \
     X("c3-highcpu-88", 88, 176, 0, "", 0, 3742300, 917000)
+
+/* The price table of Lambda as SkyPilot's public catalogue had it between mid-2025 and 2026; the same in every region. */
+#define LAMBDA_TYPES(X) \
+    X("gpu_1x_a10", 30, 200, 1, "A10", 24576, 1290000, 0)                  \
+    X("gpu_1x_a6000", 14, 100, 1, "RTX A6000", 49152, 1090000, 0)          \
+    X("gpu_1x_a100", 30, 200, 1, "A100", 40960, 1990000, 0)                \
+    X("gpu_8x_a100_80gb_sxm4", 240, 1800, 8, "A100", 81920, 22320000, 0)   \
+    X("gpu_8x_v100_n", 88, 448, 8, "V100", 16384, 6320000, 0)              \
+    X("gpu_1x_h100_pcie", 26, 200, 1, "H100 PCIe", 81920, 3290000, 0)      \
+    X("gpu_1x_h100_sxm5", 26, 225, 1, "H100", 81920, 4290000, 0)           \
+    X("gpu_8x_h100_sxm5", 208, 1800, 8, "H100", 81920, 31920000, 0)        \
+    X("cpu_4x_general", 4, 16, 0, "", 0, 200000, 0)
 /* clang-format on */
 
 #define ROW(provider, name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                 \
@@ -98,11 +110,14 @@
 #define AWS_ROW(...) ROW("aws", __VA_ARGS__)
 #define AZURE_ROW(...) ROW("azure", __VA_ARGS__)
 #define GCP_ROW(...) ROW("gcp", __VA_ARGS__)
+#define LAMBDA_ROW(...) ROW("lambda", __VA_ARGS__)
 
-static const struct catalogue_type types[] = {AWS_TYPES(AWS_ROW) AZURE_TYPES(AZURE_ROW) GCP_TYPES(GCP_ROW)};
+static const struct catalogue_type types[] = {
+    AWS_TYPES(AWS_ROW) AZURE_TYPES(AZURE_ROW) GCP_TYPES(GCP_ROW) LAMBDA_TYPES(LAMBDA_ROW)};
 static const char *const aws_names[] = {AWS_TYPES(NAME) NULL};
 static const char *const azure_names[] = {AZURE_TYPES(NAME) NULL};
 static const char *const gcp_names[] = {GCP_TYPES(NAME) NULL};
+static const char *const lambda_names[] = {LAMBDA_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
 const struct catalogue_type *catalogue_find(const char *provider, const char *type)
@@ -119,5 +134,7 @@ const char *const *catalogue_names(const char *provider)
         return aws_names;
     if (str_eq(provider, "azure"))
         return azure_names;
-    return str_eq(provider, "gcp") ? gcp_names : no_names;
+    if (str_eq(provider, "gcp"))
+        return gcp_names;
+    return str_eq(provider, "lambda") ? lambda_names : no_names;
 }

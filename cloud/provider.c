@@ -8,10 +8,12 @@
 #include "cloud/aws/aws.h"
 #include "cloud/azure/azure.h"
 #include "cloud/gcp/gcp.h"
+#include "cloud/lambda/lambda.h"
 #include <assert.h>
 
-static const struct cloud_provider *const providers[] = {&aws_provider, &azure_provider, &gcp_provider};
-const char *const cloud_provider_names[] = {"aws", "azure", "gcp", NULL};
+static const struct cloud_provider *const providers[] = {
+    &aws_provider, &azure_provider, &gcp_provider, &lambda_provider};
+const char *const cloud_provider_names[] = {"aws", "azure", "gcp", "lambda", NULL};
 
 const struct cloud_provider *cloud_provider_find(const char *name)
 {

@@ -15,6 +15,12 @@ enum cloud_setting_kind {
     CLOUD_SETTING_LIST  /* a sequence of words; its value is their lines */
 };
 
+/* What a pool of the provider can ask for; with it, which keys its file has. */
+enum cloud_offers {
+    CLOUD_OFFERS_ZONES, /* zones x types x markets */
+    CLOUD_OFFERS_REGION /* types, on-demand: the region is the smallest place, and stands for the zone */
+};
+
 /* One key of a pool of this provider. */
 struct cloud_setting {
     const char *key;
@@ -39,6 +45,7 @@ struct cloud_setup {
 
 struct cloud_provider {
     const char *name;                     /* "aws" */
+    enum cloud_offers offers;
     const struct cloud_setting *settings; /* ends with a zeroed one */
     int64_t paid_minimum_ms; /* an instance is billed for so long at least */
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);

@@ -173,6 +173,22 @@ static int rank_of(enum market m, bool is_reversed)
     return is_reversed ? m == MARKET_SPOT : m == MARKET_ON_DEMAND;
 }
 
+/* On-demand machines of these types, wherever the region has them. */
+static void read_region_offers(struct yaml_reader *r, struct config_pool *p)
+{
+    const char *types[TYPES_MAX];
+    size_t n = read_words(r, "types", TYPES_MAX, catalogue_names(p->row.provider), types);
+    if (r->rc == 0 && n == 0)
+        yaml_reader_fail(
+            r, NULL, "an elastic pool of provider %s needs types, at least one", p->row.provider);
+    if (r->rc != 0)
+        return;
+    p->offers = mem_array(n, sizeof(*p->offers));
+    for (size_t t = 0; t < n; t++)
+        add_offer(p, p->row.region, catalogue_find(p->row.provider, types[t]), MARKET_ON_DEMAND,
+            rank_of(MARKET_ON_DEMAND, false));
+}
+
 static void read_offers(struct yaml_reader *r, struct config_pool *p)
 {
     const char *zones[ZONES_MAX], *types[TYPES_MAX], *markets[2] = {"spot", "on-demand"};
@@ -244,7 +260,10 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->credentials = opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);
-    read_offers(r, p);
+    if (p->provider->offers == CLOUD_OFFERS_REGION)
+        read_region_offers(r, p);
+    else
+        read_offers(r, p);
 }
 
 static int read_pool(const char *file, const struct yaml_node *node, struct config_pool *p, struct err *e)

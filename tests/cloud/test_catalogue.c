@@ -46,6 +46,7 @@ static void every_row_makes_sense(void **state)
     check_rows("aws", 29);
     check_rows("azure", 17);
     check_rows("gcp", 18);
+    check_rows("lambda", 9);
     assert_null(*catalogue_names("none"));
     assert_string_equal(str_nearest("p5.48xlarg", catalogue_names("aws")), "p5.48xlarge");
 }

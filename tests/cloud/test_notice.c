@@ -300,7 +300,12 @@ static void stop_drops_a_read_under_way(void **state)
     assert_int_equal(g->identities, 0);
 }
 
-static void every_provider_named_has_a_reader(void **state)
+static bool announces_nothing(const char *provider)
+{
+    return str_eq(provider, "lambda");
+}
+
+static void every_provider_that_announces_has_a_reader(void **state)
 {
     struct rig *g = *state;
     struct notice_reader_options o = {
@@ -309,7 +314,7 @@ static void every_provider_named_has_a_reader(void **state)
     assert_null(notice_reader_start("nobody", &o));
     for (size_t i = 1; notice_provider_names[i]; i++) {
         g->reader = notice_reader_start(notice_provider_names[i], &o);
-        assert_non_null(g->reader);
+        assert_int_equal(g->reader == NULL, announces_nothing(notice_provider_names[i]));
         notice_reader_acknowledge(g->reader); /* nothing to approve yet */
         notice_reader_stop(g->reader);
     }
@@ -375,7 +380,7 @@ int main(void)
         RIG(identity_fails_after_ten_tries),
         RIG(reader_may_be_stopped_inside_its_callback),
         RIG(stop_drops_a_read_under_way),
-        RIG(every_provider_named_has_a_reader),
+        RIG(every_provider_that_announces_has_a_reader),
         cmocka_unit_test(actions_are_parsed),
         RIG(metadata_address_must_be_a_plain_http_host),
     };

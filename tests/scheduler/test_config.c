@@ -217,6 +217,23 @@ static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **sta
     config_deinit(&c);
 }
 
+#define LAMBDA_POOL "pools:\n  b:\n    provider: lambda\n    region: us-west-2\n    ssh_key: ops\n"
+
+static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
+{
+    (void)state;
+    struct config c = parse(LAMBDA_POOL "    types: [gpu_1x_a10, gpu_1x_a100]\n");
+    const struct config_pool *p = &c.pools[0];
+    assert_int_equal(p->n_offers, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(p->offers[i].zone, "us-west-2");
+        assert_int_equal(p->offers[i].market, MARKET_ON_DEMAND);
+        assert_int_equal(p->offers[i].rank, 1); /* as other on-demand offers */
+    }
+    assert_int_equal(p->offers[1].price_uusd_h, 1990000);
+    config_deinit(&c);
+}
+
 static const struct refused {
     const char *text;
     const char *expected[3]; /* all of them stand in the error */
@@ -279,6 +296,11 @@ static const struct refused {
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
     {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
+    {LAMBDA_POOL, {"needs types"}},
+    {LAMBDA_POOL "    types: [gpu_1x_a11]\n", {"did you mean \"gpu_1x_a10\"?"}},
+    {LAMBDA_POOL "    types: [gpu_1x_a10]\n    zones: [us-west-2]\n", {"unknown key \"zones\""}},
+    {LAMBDA_POOL "    types: [gpu_1x_a10]\n    markets: [spot]\n", {"unknown key \"markets\""}},
+    {"pools:\n  b: {provider: lambda, region: r}\n", {"ssh_key", "needs the name of an SSH key"}},
     {POOL "    max_nodes: 10001\n", {"lab.yaml:8: max_nodes:", "10000"}},
     {POOL "    markets: [spott]\n", {"markets:", "did you mean \"spot\"?"}},
     {POOL "    markets: [spot, spot]\n", {"lab.yaml:8: markets:", "\"spot\" is listed twice"}},
@@ -368,6 +390,7 @@ int main(void)
         cmocka_unit_test(the_state_directory_of_the_command_line_wins),
         cmocka_unit_test(listen_takes_ipv6_in_brackets),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
+        cmocka_unit_test(where_a_region_has_no_zones_there_is_one_offer_a_type),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),
         cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),
