@@ -51,6 +51,18 @@ POOL = {
     "paid_minimum": "0s",
     "refusal_backoff": "500ms",
 }
+
+# Other providers: a section of the emulator's configuration, and what their pools need besides.
+AZURE = {
+    "clients": [{"client_id": "belay", "client_secret": SECRET_KEY}], "boot_delay_ms": 300,
+    "pools": [{"zone": ["1", "2"], "type": "Standard_D8s_v5",
+               "spot": {"capacity": 8, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 8}}],
+}
+AZURE_POOL = {
+    **POOL, "provider": "azure", "region": "eastus", "zones": ["1", "2"], "types": ["Standard_D8s_v5"],
+    "image": "Debian:debian-12:12-gen2:latest", "resource_group": "lab", "subnet": "net/nodes",
+    "ssh_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA lab",
+}
 BELAYD = {
     "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
     "settle": "2s",
@@ -87,10 +99,12 @@ class Refused(Exception):
 class Lab:
     told_bytes = 8000  # of each log, when something went wrong
 
-    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude=""):
-        self.cloud_config = {**CLOUD, **(cloud or {})}
+    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws"):
+        usual_cloud, usual_pool = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL)}[provider]
+        self.provider = provider
+        self.cloud_config = {**usual_cloud, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
-        self.pool = {**POOL, **(pool or {})}
+        self.pool = {**usual_pool, **(pool or {})}
         self.agent_prelude = agent_prelude  # shell, before an agent starts
         self.emulator = None
         self.seen = 0  # the last of belayd's events that was looked at
@@ -130,17 +144,27 @@ class Lab:
         os.mkdir(os.path.join(self.dir, "bin"))
         self.write("bin/belay-agent", AGENT % {
             "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
-        self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
-                   % (ACCESS_KEY, SECRET_KEY))
-        self.start_emulator()
-        pool = {"endpoint": self.ec2, "credentials": os.path.join(self.dir, "credentials"), **self.pool}
+        ports = self.start_emulator()
+        pool = {"credentials": os.path.join(self.dir, "credentials"), **self.pool, **self.access(ports)}
         self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"cloud": pool}})
         self.up()
 
+    def access(self, ports):
+        """Writes the credentials; what a pool has to say about where its cloud is."""
+        if self.provider == "azure":
+            url = ports["azure"]
+            self.write("credentials", {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY})
+            return {"endpoint": url, "login": url, "prices": url, "subscription": ports["azure_subscription"]}
+        self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
+                   % (ACCESS_KEY, SECRET_KEY))
+        return {"endpoint": ports["ec2"]}
+
     def start_emulator(self):
+        """What is in its port file."""
         machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
+        cloud = self.cloud_config if self.provider == "aws" else {"providers": {self.provider: self.cloud_config}}
         config = self.write("emulator.yaml", {
-            **self.cloud_config, "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
+            **cloud, "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
                 [BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],
@@ -152,7 +176,8 @@ class Lab:
             time.sleep(0.02)
         with open(ports) as f:
             said = json.load(f)
-        self.ec2, self.control = said["ec2"], said["control"]
+        self.control = said["control"]
+        return said
 
     def up(self):
         """Starts belayd if it does not run."""
@@ -188,7 +213,7 @@ class Lab:
             for job in self.get("/jobs?state=active&limit=200")["jobs"]:
                 with contextlib.suppress(Refused):
                     self.post("/jobs/%d/cancel" % job["id"])
-            self.wait_cloud(lambda state: state["alive"] == 0, "no instance is left at the cloud", END_S)
+            self.wait_cloud(nothing_is_left, "nothing is left at the cloud", END_S)
         except (AssertionError, Refused, OSError) as error:
             return [str(error)]
         return []
@@ -319,6 +344,10 @@ class Lab:
         node = self.show(job)["attempts"][-1]["node"]
         return [i["provider_id"] for i in self.get("/instances?state=all")["instances"] if i["node"] == node][0]
 
+    def emulated(self, provider_id):
+        """The newest instance that the provider knows under this id or name."""
+        return [i for i in self.state()["instances"] if provider_id in (i["instance"], i["name"])][-1]
+
     def log(self, job):
         return self.belay("logs", str(job))
 
@@ -394,6 +423,11 @@ class Lab:
 
     def store_of(self, job):
         return os.path.join(self.home, "store", self.belayd_config["cluster"], "jobs", str(job))
+
+
+def nothing_is_left(state):
+    """Neither instances nor what a provider keeps apart from them: disks, interfaces, machines that stopped."""
+    return state["alive"] == 0 and not any(p.get("resources") for p in state["providers"].values())
 
 
 def read_bytes(path):
