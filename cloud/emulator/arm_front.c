@@ -148,12 +148,14 @@ static void close_azure(void *state)
     free(azure);
 }
 
-static void announce(const void *state, const struct region *region, json_t *ports)
+static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
 {
     const struct azure *azure = state;
     (void)region;
     json_object_set_new(ports, "azure_tenant", json_text(azure->auth.tenant));
     json_object_set_new(ports, "azure_subscription", json_text(azure->account.subscription));
+    (void)url, (void)e;
+    return 0;
 }
 
 /* ---- The API ---- */
@@ -256,6 +258,7 @@ const struct front arm_front = {.name = "azure",
     .port_key = "azure",
     .region = "eastus",
     .account = "00000000-0000-0000-0000-000000000001",
+    .account_key = "account",
     .notice_s = 30,
     .role_ttl_ms = SECONDS_MS(86400),
     .body_max = ARM_BODY_MAX,

@@ -265,7 +265,7 @@ static void read_region(struct reading *rd)
     o->provider = front->name;
     o->make_id = front->make_id;
     copy_str(r, "region", o->name, sizeof(o->name), front->region);
-    copy_str(r, "account", o->account, sizeof(o->account), front->account);
+    copy_str(r, front->account_key, o->account, sizeof(o->account), front->account);
     o->seed = (uint64_t)yaml_opt_i64(r, "seed", 0, INT64_MAX, 1);
     o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
     o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));

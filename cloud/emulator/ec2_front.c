@@ -109,10 +109,11 @@ static void close_ec2(void *state)
     free(ec2);
 }
 
-static void announce(const void *state, const struct region *region, json_t *ports)
+static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
 {
-    (void)state;
+    (void)state, (void)url, (void)e;
     json_object_set_new(ports, "region", json_string(region->o->name));
+    return 0;
 }
 
 /* ---- The API ---- */
@@ -248,6 +249,7 @@ const struct front ec2_front = {.name = "aws",
     .port_key = "ec2",
     .region = "us-east-1",
     .account = "111122223333",
+    .account_key = "account",
     .notice_s = 120,
     .role_ttl_ms = SECONDS_MS(6 * 3600),
     .body_max = FORM_BYTES_MAX,

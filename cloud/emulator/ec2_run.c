@@ -157,7 +157,8 @@ static int read_shutdown(struct ec2_call *c, struct launch_spec *s)
     if (value && !str_eq(value, "stop") && !str_eq(value, "terminate"))
         return ec2_fail(c, "InvalidParameterValue",
             "Value (%.40s) for parameter instanceInitiatedShutdownBehavior is invalid.", value);
-    s->powers_off_to_stop = !str_eq(value, "terminate");
+    /* A one-time spot instance cannot be stopped. */
+    s->powers_off_to_stop = !str_eq(value, "terminate") && s->market == CLOUD_ON_DEMAND;
     return 0;
 }
 

@@ -25,6 +25,8 @@ struct front_request {
     size_t n_headers;
     const void *body; /* none when a request that waits is asked again */
     size_t body_len;
+    const char
+        *mark; /* of a request that is asked again: what the reply to the first asking had; NULL: the first */
     bool is_last; /* it has waited for as long as it may: to be answered now */
 };
 
@@ -43,9 +45,10 @@ struct front_reply {
     /* > 0: there is nothing to say yet. The request is asked again after each change of the region, and for the last
      * time, with is_last, after so long. */
     int64_t wait_ms;
+    char mark[40]; /* for the next asking */
     /* Of API calls. */
     char action[FAULT_NAME_MAX]; /* as events and the journal name it; "" until it is known */
-    char request_id[40];         /* for the journal; "": none */
+    char request_id[64];         /* for the journal; "": none */
     bool is_noted;               /* goes into the journal though it succeeded */
 };
 
@@ -84,6 +87,7 @@ struct front {
     const char *name;                   /* "aws": in the configuration, the journal, the catalogue of types */
     const char *port_key;               /* of the API's address in the port file */
     const char *region, *account;       /* usual names */
+    const char *account_key;            /* the account's key in the configuration */
     int64_t notice_s;                   /* usual */
     int64_t role_ttl_ms;                /* usual */
     size_t body_max;                    /* bytes of an API request; more is refused with 413 */
@@ -97,8 +101,8 @@ struct front {
 
     int (*open)(const struct front_place *place, void **ret_state, struct err *e);
     void (*close)(void *state);
-    /* More for the port file than the address. NULL: nothing. */
-    void (*announce)(const void *state, const struct region *region, json_t *ports);
+    /* The API has this address now. Adds to the port file what there is besides. NULL: nothing. */
+    int (*announce)(void *state, const struct region *region, const char *url, json_t *ports, struct err *e);
 
     /* The provider's form of an instance's id, unique in the region, fit for the name of a file. NULL: EC2's. */
     region_id_fn make_id;
@@ -111,8 +115,7 @@ struct front {
     void (*metadata_error)(int status, struct front_reply *ret_reply);
 };
 
-extern const struct front ec2_front;
-extern const struct front arm_front;
+extern const struct front ec2_front, gce_front, arm_front;
 
 extern const struct front
     *const fronts[]; /* ends with NULL; the first is that of a file without `providers` */

@@ -38,6 +38,7 @@ struct waiter {
     struct http_exchange *x;
     struct headers headers;
     struct front_request request;
+    char mark[sizeof(((struct front_reply *)0)->mark)];
 };
 
 static struct front_site site_of(const struct front_server *s)
@@ -175,15 +176,17 @@ static void on_waiter_gone(void *ctx, struct http_exchange *x)
 }
 
 static void park(struct front_server *s, struct http_exchange *x, const struct front_request *r,
-    const struct headers *headers, int64_t wait_ms)
+    const struct headers *headers, const struct front_reply *reply)
 {
     struct waiter *w = mem_alloc(sizeof(*w));
     *w = (struct waiter){.server = s, .x = x, .headers = *headers, .request = *r};
     w->request.headers = w->headers.list;
     w->request.body = NULL;
     w->request.body_len = 0;
+    STR_COPY(w->mark, reply->mark);
+    w->request.mark = w->mark;
     list_push_back(&s->waiting, &w->link);
-    http_exchange_wait(x, wait_ms, on_waited, on_waiter_gone, w);
+    http_exchange_wait(x, reply->wait_ms, on_waited, on_waiter_gone, w);
 }
 
 void front_server_wake(struct front_server *s)
@@ -238,7 +241,7 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         finish_call(s, &a);
     const char *action = s->o.instance ? FAULT_ACTION_METADATA : a.reply.action[0] ? a.reply.action : "?";
     if (a.reply.wait_ms > 0 && !a.is_dropped) {
-        park(s, x, &request, &headers, a.reply.wait_ms);
+        park(s, x, &request, &headers, &a.reply);
         buf_deinit(&a.reply.body);
     } else if (faults_take(&s->o.region->faults, FAULT_SLOW, action, &fault)) {
         http_exchange_wait(x, fault.ms, on_late, on_late_gone, mem_dup(&a, sizeof(a)));

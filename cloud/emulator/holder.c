@@ -32,7 +32,8 @@ struct holder {
     struct proc_group *all;   /* everything below this process, by parentage */
     int signals_fd;
     struct mono kill_at;
-    bool has_script, is_over;
+    pid_t script_pid; /* 0: it has none */
+    bool has_script_ended, is_over;
     char line[HOLDER_LINE_MAX];
     size_t n_line;
 };
@@ -80,17 +81,18 @@ static int start_script(struct holder *h, struct err *e)
         return err_errno(e, errno, "cannot start the user data");
     if (pid == 0)
         exec_script(h);
-    h->has_script = true;
+    h->script_pid = pid;
     return 0;
 }
 
 /* Reaps; true: not one child is left. */
-static bool nothing_is_left(void)
+static bool nothing_is_left(struct holder *h)
 {
     pid_t pid;
-    do
+    do {
         pid = waitpid(-1, NULL, WNOHANG);
-    while (pid > 0);
+        h->has_script_ended |= pid > 0 && pid == h->script_pid;
+    } while (pid > 0);
     return pid < 0 && errno == ECHILD;
 }
 
@@ -105,7 +107,7 @@ static void report(struct holder *h, const char *how)
 static void kill_everything(struct holder *h)
 {
     struct err e = {0};
-    while (!nothing_is_left()) {
+    while (!nothing_is_left(h)) {
         if (proc_group_kill_all(h->group, 0, KILL_TIMEOUT_MS, &e) < 0 ||
             proc_group_kill_all(h->all, 0, KILL_TIMEOUT_MS, &e) < 0)
             log_warn("an instance's processes will not die", log_s("instance", h->name), log_err(&e));
@@ -122,6 +124,9 @@ static void obey(struct holder *h, const char *line)
     if (str_starts(line, "kill-at ") && str_to_i64(line + 8, 0, INT64_MAX, "time", &n, NULL) == 0) {
         if (!mono_is_set(h->kill_at) || n < h->kill_at.ms)
             h->kill_at.ms = n;
+    } else if (str_eq(line, "soft-off")) {
+        if (h->script_pid > 0 && !h->has_script_ended)
+            kill(h->script_pid, SIGTERM);
     } else if (str_starts(line, "shutdown ") &&
                str_to_i64(line + 9, 0, INT64_MAX / 2, "time", &n, NULL) == 0) {
         if (n > 0)
@@ -171,8 +176,8 @@ static void turn(struct holder *h)
     bool is_due = mono_is_set(h->kill_at) && clock_mono(&clock_system).ms >= h->kill_at.ms;
     if (!has_emulator || is_due)
         kill_everything(h);
-    else if (h->has_script && nothing_is_left())
-        report(h, mono_is_set(h->kill_at) ? "killed" : "power-off");
+    else if (h->script_pid > 0 && nothing_is_left(h))
+        report(h, "power-off");
 }
 
 /* ---- The whole ---- */

@@ -7,6 +7,7 @@
  *
  * Standard input: lines from the emulator. Its end (the emulator is gone) kills the tree at once.
  *     kill-at MONO_MS     SIGKILL to everything at this time of CLOCK_MONOTONIC
+ *     soft-off            SIGTERM to the script's own process: the machine's init, as it were
  *     shutdown MS         SIGTERM to everything now, SIGKILL in MS milliseconds (0: at once)
  * Standard output: one line when nothing is left, then it ends.
  *     gone power-off|killed MONO_MS

@@ -76,6 +76,8 @@ void launch_spec_deinit(struct launch_spec *s)
 {
     buf_deinit(&s->user_data);
     tags_deinit(&s->tags);
+    tags_deinit(&s->attributes);
+    tags_deinit(&s->scopes);
 }
 
 void instance_destroy(struct instance *i)

@@ -49,12 +49,18 @@ struct launch_spec {
     char token[65];              /* "": none */
     char name[CLOUD_NAME_MAX];   /* where the owner names its instances; "": EC2 */
     int64_t max_price_uusd_h;    /* 0: none, that is the on-demand price */
-    bool powers_off_to_stop;     /* InstanceInitiatedShutdownBehavior stop, the default of EC2 */
+    bool powers_off_to_stop;     /* one that powers off is stopped and still exists */
+    bool reclaim_stops;          /* so is one that is reclaimed, or has run for max_run_ms */
+    bool has_soft_off;           /* a reclaim tells the machine to shut down before the deadline: */
+    int64_t soft_off_lead_ms;    /* so long after the notice */
+    int64_t max_run_ms;          /* it is ended after so long; 0: never */
     bool metadata_needs_token;   /* HttpTokens=required */
     bool metadata_has_tags;      /* InstanceMetadataTags=enabled */
     bool is_metadata_off;        /* HttpEndpoint=disabled */
     struct buf user_data;        /* raw */
     struct tags tags;
+    struct tags attributes; /* custom metadata, where the provider has it */
+    struct tags scopes;     /* of its account: the keys */
 };
 void launch_spec_deinit(struct launch_spec *s);
 
@@ -85,6 +91,8 @@ struct instance {
     bool is_by_price;  /* because the price rose over its maximum */
     struct wall launched_at, boots_at, running_at, rebalance_at;
     struct wall noticed_at, deadline; /* of a reclaim */
+    struct wall soft_off_at;          /* the machine is, or was, told to shut down */
+    bool is_soft_off;                 /* it was */
     struct wall ended_at;             /* left running (or pending) */
     struct wall gone_at;              /* its last process was gone */
     char reason_code[64];             /* "Client.UserInitiatedShutdown", "" while it lives */

@@ -353,13 +353,20 @@ static void op_doom(void *ctx, struct instance *i)
     command(i->machine, "kill-at %lld\n", (long long)(i->deadline.ms - ms->host->wall_minus_mono_ms));
 }
 
+static void op_soft_off(void *ctx, struct instance *i)
+{
+    (void)ctx;
+    command(i->machine, "soft-off\n");
+}
+
 static void op_shutdown(void *ctx, struct instance *i, bool at_once)
 {
     const struct machines *ms = ctx;
     command(i->machine, "shutdown %lld\n", at_once ? 0LL : (long long)ms->o->shutdown_ms);
 }
 
-const struct region_ops machines_ops = {.boot = op_boot, .doom = op_doom, .shutdown = op_shutdown};
+const struct region_ops machines_ops = {
+    .boot = op_boot, .doom = op_doom, .soft_off = op_soft_off, .shutdown = op_shutdown};
 
 /* ---- The rest ---- */
 

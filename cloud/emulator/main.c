@@ -77,12 +77,13 @@ static json_t *control_url(const struct program *p)
 static int announce(const struct program *p, struct err *e)
 {
     json_t *o = json_object();
-    for (size_t k = 0; k < p->emulator.n_providers; k++) {
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < p->emulator.n_providers; k++) {
         const struct provider *provider = &p->emulator.providers[k];
         const char *url = front_server_url(provider->api);
         json_object_set_new(o, provider->front->port_key, json_string(url));
         if (provider->front->announce)
-            provider->front->announce(provider->state, &provider->region, o);
+            rc = provider->front->announce(provider->state, &provider->region, url, o, e);
         log_info("API ready", log_s("provider", provider->front->name), log_s("url", url));
     }
     json_object_set_new(o, "control", control_url(p));
@@ -92,7 +93,8 @@ static int announce(const struct program *p, struct err *e)
         log_s("dir", p->config.dir));
     char *text = json_dump_text(o);
     json_decref(o);
-    int rc = p->port_file ? fs_write_atomic(p->port_file, text, strlen(text), 0644, e) : 0;
+    if (rc == 0 && p->port_file)
+        rc = fs_write_atomic(p->port_file, text, strlen(text), 0644, e);
     free(text);
     return rc;
 }

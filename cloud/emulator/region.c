@@ -107,17 +107,19 @@ static void finish(struct region *r, struct instance *i, struct wall at)
     region_note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
 }
 
-/* Out of PENDING or RUNNING because somebody ends it. */
-static void end(struct region *r, struct instance *i, bool at_once, struct wall at)
+/* Out of PENDING or RUNNING because somebody ends it. stops: it still exists afterwards. */
+static void end(struct region *r, struct instance *i, bool at_once, bool stops, struct wall at)
 {
     instance_bill(i, at);
     i->ended_at = at;
     uncount(i);
     if (i->state == INSTANCE_PENDING || !r->ops) {
+        if (stops && i->state == INSTANCE_RUNNING)
+            instance_move(i, INSTANCE_STOPPING);
         finish(r, i, at);
         return;
     }
-    instance_move(i, INSTANCE_SHUTTING_DOWN);
+    instance_move(i, stops ? INSTANCE_STOPPING : INSTANCE_SHUTTING_DOWN);
     r->ops->shutdown(r->ctx, i, at_once);
 }
 
@@ -128,7 +130,12 @@ void region_reclaim_now(struct region *r, struct instance *i, struct wall at)
         i->is_by_price ? "Spot instance termination (the price rose above your maximum)"
                        : "Spot instance termination");
     region_note(r, at, "reclaimed", i, i->reason_code);
-    end(r, i, true, at);
+    end(r, i, true, i->reservation->spec.reclaim_stops, at);
+}
+
+int64_t region_notice_ms(const struct region *r, const struct instance *i)
+{
+    return r->o->notice_ms + i->reservation->spec.soft_off_lead_ms;
 }
 
 /* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
@@ -137,6 +144,10 @@ void region_mark(struct region *r, struct instance *i, int64_t notice_ms, struct
     i->is_reclaimed = true;
     i->noticed_at = at;
     i->deadline.ms = (at.ms + notice_ms + 999) / 1000 * 1000;
+    if (i->reservation->spec.has_soft_off) {
+        int64_t lead_ms = i->reservation->spec.soft_off_lead_ms;
+        i->soft_off_at.ms = at.ms + (lead_ms < notice_ms ? lead_ms : notice_ms);
+    }
     uncount(i);
     r->counts.notices++;
     region_note(r, at, "notice", i, NULL);
@@ -171,7 +182,7 @@ void region_terminate(struct region *r, struct instance *i, struct wall now)
     if (i->state == INSTANCE_STOPPED)
         instance_move(i, INSTANCE_TERMINATED);
     else
-        end(r, i, false, now);
+        end(r, i, false, false, now);
 }
 
 void region_accept_reclaim(struct region *r, struct instance *i, struct wall now)
@@ -189,8 +200,7 @@ static void power_off(struct region *r, struct instance *i, struct wall at)
     r->counts.power_offs++;
     set_reason(i, "Client.InstanceInitiatedShutdown", "Instance initiated shutdown");
     region_note(r, at, "power-off", i, NULL);
-    /* A one-time spot instance cannot be stopped. */
-    if (spec->powers_off_to_stop && spec->market == CLOUD_ON_DEMAND)
+    if (spec->powers_off_to_stop)
         instance_move(i, INSTANCE_STOPPING);
     finish(r, i, at);
 }
@@ -200,12 +210,16 @@ void region_machine_gone(
 {
     if (died_at.ms > now.ms)
         died_at = now;
-    if (i->state == INSTANCE_RUNNING && i->is_reclaimed && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS) {
+    bool is_at_deadline = wall_is_set(i->deadline) && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS;
+    bool is_reclaim = i->is_reclaimed && (i->is_soft_off || is_at_deadline);
+    if (i->state == INSTANCE_RUNNING && is_reclaim) {
         r->counts.reclaims++;
         set_reason(i, "Server.SpotInstanceTermination", "Spot instance termination");
         region_note(r, died_at, "reclaimed", i, i->reason_code);
         instance_bill(i, died_at);
         i->ended_at = died_at;
+        if (i->reservation->spec.reclaim_stops)
+            instance_move(i, INSTANCE_STOPPING);
         finish(r, i, died_at);
     } else if (i->state == INSTANCE_RUNNING && is_power_off) {
         power_off(r, i, died_at);
@@ -246,8 +260,10 @@ static void reclaim_surplus(struct region *r, struct wall at)
 {
     for (size_t k = 0; k < r->market.n_pools; k++) {
         struct market_pool *p = &r->market.pools[k];
-        for (int64_t n = market_surplus(p, CLOUD_SPOT); n > 0; n--)
-            region_mark(r, pick_victim(r, p), r->o->notice_ms, at);
+        for (int64_t n = market_surplus(p, CLOUD_SPOT); n > 0; n--) {
+            struct instance *victim = pick_victim(r, p);
+            region_mark(r, victim, region_notice_ms(r, victim), at);
+        }
     }
 }
 
@@ -259,7 +275,7 @@ static void reclaim_outbid(struct region *r, struct wall at)
         if (max == 0 || !is_spot_running(i) || i->pool->price_uusd_h[CLOUD_SPOT] <= max)
             continue;
         i->is_by_price = true;
-        region_mark(r, i, r->o->notice_ms, at);
+        region_mark(r, i, region_notice_ms(r, i), at);
     }
 }
 
@@ -275,14 +291,44 @@ static void run_script(struct region *r, struct wall at)
     }
 }
 
+/* When one that runs has run for as long as it may; WALL_NONE: there is no such limit. */
+static struct wall run_limit(const struct instance *i)
+{
+    int64_t max_ms = i->reservation->spec.max_run_ms;
+    return max_ms > 0 && i->state == INSTANCE_RUNNING ? (struct wall){i->running_at.ms + max_ms} : WALL_NONE;
+}
+
+static void soft_off(struct region *r, struct instance *i)
+{
+    i->is_soft_off = true;
+    if (r->ops)
+        r->ops->soft_off(r->ctx, i);
+}
+
+static void end_of_run(struct region *r, struct instance *i, struct wall at)
+{
+    set_reason(i, "Client.MaxRunDuration", "the instance has run for as long as it may");
+    region_note(r, at, "terminate", i, i->reason_code);
+    end(r, i, false, i->reservation->spec.reclaim_stops, at);
+}
+
+static bool is_due(struct wall w, struct wall at)
+{
+    return wall_is_set(w) && w.ms <= at.ms;
+}
+
 static void run_instances(struct region *r, struct wall at)
 {
     LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (i->state == INSTANCE_PENDING && i->boots_at.ms <= at.ms)
             boot(r, i, at);
-        if (instance_is_alive(i) && wall_is_set(i->deadline) && i->deadline.ms <= at.ms)
+        if (i->state == INSTANCE_RUNNING && !i->is_soft_off && is_due(i->soft_off_at, at))
+            soft_off(r, i);
+        if (instance_is_alive(i) && is_due(i->deadline, at))
             region_reclaim_now(r, i, at);
+        else if (is_due(run_limit(i), at))
+            end_of_run(r, i, at);
     }
 }
 
@@ -322,6 +368,9 @@ struct wall region_next(const struct region *r)
             earlier(&next, i->boots_at);
         if (instance_is_alive(i))
             earlier(&next, i->deadline);
+        if (i->state == INSTANCE_RUNNING && !i->is_soft_off)
+            earlier(&next, i->soft_off_at);
+        earlier(&next, run_limit(i));
     }
     return next;
 }
@@ -372,6 +421,7 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
         .rebalance_at = WALL_NONE,
         .noticed_at = WALL_NONE,
         .deadline = WALL_NONE,
+        .soft_off_at = WALL_NONE,
         .ended_at = WALL_NONE,
         .gone_at = WALL_NONE,
         .billed_until = WALL_NONE};

@@ -47,6 +47,8 @@ struct region_ops {
     int (*boot)(void *ctx, struct instance *i, struct err *e);
     /* i->deadline is known: kill it then, to the millisecond. */
     void (*doom)(void *ctx, struct instance *i);
+    /* Tell it to shut down; it may still run until i->deadline. */
+    void (*soft_off)(void *ctx, struct instance *i);
     /* End it: SIGTERM and SIGKILL a little later, or at once. region_machine_gone follows, not inside. Only
      * called on an instance whose boot succeeded. */
     void (*shutdown)(void *ctx, struct instance *i, bool at_once);

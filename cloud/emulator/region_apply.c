@@ -27,7 +27,7 @@ static void hit(struct region *r, const struct region_event *ev, struct instance
         i->is_reclaimed = true;
         region_reclaim_now(r, i, now);
     } else {
-        region_mark(r, i, ev->has_notice ? ev->notice_ms : r->o->notice_ms, now);
+        region_mark(r, i, ev->has_notice ? ev->notice_ms : region_notice_ms(r, i), now);
     }
 }
 

@@ -13,6 +13,9 @@ const char *region_market_name(enum cloud_market m);
 void region_note(
     struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason);
 
+/* How long a notice is if nobody says. */
+int64_t region_notice_ms(const struct region *r, const struct instance *i);
+
 /* Gives an instance its notice. */
 void region_mark(struct region *r, struct instance *i, int64_t notice_ms, struct wall at);
 

@@ -22,6 +22,13 @@ static void op_doom(void *ctx, struct instance *i)
     w->n_dooms++;
 }
 
+static void op_soft_off(void *ctx, struct instance *i)
+{
+    struct world *w = ctx;
+    (void)i;
+    w->n_soft_offs++;
+}
+
 static void op_shutdown(void *ctx, struct instance *i, bool at_once)
 {
     struct world *w = ctx;
@@ -30,7 +37,8 @@ static void op_shutdown(void *ctx, struct instance *i, bool at_once)
     w->was_at_once = at_once;
 }
 
-static const struct region_ops ops = {.boot = op_boot, .doom = op_doom, .shutdown = op_shutdown};
+static const struct region_ops ops = {
+    .boot = op_boot, .doom = op_doom, .soft_off = op_soft_off, .shutdown = op_shutdown};
 
 struct market_pool world_pool(const char *zone, const char *type, int64_t spot, int64_t on_demand)
 {

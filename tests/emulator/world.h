@@ -24,7 +24,7 @@ struct world {
     struct journal journal;
     struct wall now;
     bool boot_fails;
-    int n_boots, n_dooms, n_shutdowns;
+    int n_boots, n_dooms, n_soft_offs, n_shutdowns;
     bool was_at_once;
 };
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filters of lists: `labels.job = 17`, `(status = RUNNING) (name : job-*)`, `a = 1 AND (b != 2 OR c > 3)`, and the
+ * older `name eq 'job-.*'`, whose expression may have `.`, `.*` and `\` here. Two terms side by side are an AND.
+ */
+#ifndef BELAY_CLOUD_EMULATOR_GCE_FILTER_H
+#define BELAY_CLOUD_EMULATOR_GCE_FILTER_H
+
+#include "base/json.h"
+
+#define GCE_FILTER_MAX 2048 /* bytes */
+#define GCE_FILTER_TERMS_MAX 50
+#define GCE_FILTER_DEPTH_MAX 8
+
+/* Does the object fit? ERR_INVALID: the text is no filter; the same for every object. */
+int gce_filter_matches(const char *filter, const json_t *object, bool *ret_fits, struct err *e);
+
+#endif
