@@ -8,12 +8,13 @@
  *                 |            +-- pause --+  \--- DONE, refused ------------------------> finish
  *                 +--- there is one of this name ----------------> read the instance, is it ours? --> finish
  *   list       pages of instances --> pages of preemptions, zone by zone --> finish
- *   terminate  delete, one after the other --> finish
+ *   terminate  delete --- operation --> poll it --- DONE, good --> the next, or finish
  *
  * Invariants:
  *  1. A token goes to one host only, the configured endpoint or Google's own, and that is https, or loopback.
  *  2. Request ids follow from the idempotency token, and the name is the token: no repeat makes a second machine.
  *  3. What Google did not answer for is an error, never an empty answer.
+ *  4. Once a launch has been taken, only its operation can say that it failed: what goes wrong in asking is not "refused".
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -31,9 +32,12 @@
 #define CONNECT_TIMEOUT_MS SECONDS_MS(10)
 #define PAGES_MAX 1000
 #define PREEMPTED_PAGES_MAX 20 /* of one listing: it is a proof where there is one, not what exists */
-#define POLL_FIRST_MS 500
-#define POLL_CAP_MS 4000
-#define POLL_TOTAL_MS SECONDS_MS(45) /* then the caller repeats the launch, and finds the operation again */
+#define LAUNCH_POLL_FIRST_MS 500
+#define LAUNCH_POLL_CAP_MS 4000
+#define LAUNCH_POLL_TOTAL_MS SECONDS_MS(45) /* then the caller repeats it, and finds the operation again */
+#define DELETE_POLL_FIRST_MS 1000
+#define DELETE_POLL_CAP_MS SECONDS_MS(30)
+#define DELETE_POLL_TOTAL_MS SECONDS_MS(180)
 #define REPLAYS_MAX 4
 #define DELETE_WINDOW_MS SECONDS_MS(60)
 #define SPOT_NOTICE_MS SECONDS_MS(30)
@@ -65,16 +69,17 @@ struct gcp_call {
     const struct stage *stage;
     struct oauth_wait wait;
     bool token_renewed;
-    /* launch */
+    /* launch; zone, token and operation also of a deletion */
     char token[CLOUD_TOKEN_MAX], zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX], cluster[CLOUD_NAME_MAX];
     enum cloud_market market;
     struct buf body;
     char request_id[GCE_UUID_MAX];
     struct gce_operation operation;
-    bool is_replay; /* the operation was over when the insert was answered */
-    int replays;
-    int64_t poll_ms;
+    int64_t poll_ms, poll_cap_ms;
     struct mono poll_end;
+    bool is_taken;  /* there is an operation */
+    bool is_replay; /* which was over when the insert was answered */
+    int replays;
     /* list */
     char page[GCE_PAGE_TOKEN_MAX + 1];
     int pages;
@@ -121,6 +126,17 @@ static void go_on(struct gcp_call *c, const struct stage *next)
     cloud_call_again(&c->base);
 }
 
+/* The launch was not refused: it goes on, or is over by now, and this call cannot tell. */
+static void fail_asking(struct gcp_call *c, const struct err *e)
+{
+    struct err unsure = *e;
+    if (c->is_taken) {
+        err_wrap(&unsure, "the launch was taken, and what became of it is not known");
+        unsure.kind = ERR_UNAVAILABLE;
+    }
+    finish(c, &unsure);
+}
+
 /* ---- a request ---- */
 
 /* The early notice is a preview: only the beta API knows it. */
@@ -135,7 +151,7 @@ static void on_token(void *ctx, const struct err *e, const char *authorization)
     struct gcp_call *c = ctx;
     struct buf url = {0};
     if (e) {
-        finish(c, e);
+        fail_asking(c, e);
         return;
     }
     bool has_body = str_eq(c->stage->method, "POST");
@@ -214,6 +230,8 @@ static bool is_passing(enum err_kind k)
  * the chain is used, which follows from the operation, so that every repeat goes the same way. */
 static void on_failed(struct gcp_call *c)
 {
+    if (c->operation.failed.kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
+        c->operation.failed.kind = ERR_CONFIG;
     if (c->operation.failed.kind == ERR_CONFLICT) {
         go_on(c, &read_known);
     } else if (c->is_replay && is_passing(c->operation.failed.kind) && c->replays++ < REPLAYS_MAX) {
@@ -226,18 +244,25 @@ static void on_failed(struct gcp_call *c)
     }
 }
 
-static void wait_for_operation(struct gcp_call *c)
+static void start_polling(struct gcp_call *c, int64_t first_ms, int64_t cap_ms, int64_t total_ms)
+{
+    c->poll_ms = first_ms;
+    c->poll_cap_ms = cap_ms;
+    c->poll_end.ms = clock_mono(c->d->calls.timers->clock).ms + total_ms;
+}
+
+/* Then the stage; not for ever. */
+static void wait_for_operation(struct gcp_call *c, const struct stage *poll)
 {
     struct err e;
     if (clock_mono(c->d->calls.timers->clock).ms + c->poll_ms >= c->poll_end.ms) {
-        err_set(&e, ERR_TIMEOUT, "operation %s is not over after %lld s", c->operation.name,
-            (long long)(POLL_TOTAL_MS / 1000));
+        err_set(&e, ERR_TIMEOUT, "operation %s is not over yet", c->operation.name);
         finish(c, &e);
         return;
     }
-    c->stage = &poll_operation;
+    c->stage = poll;
     cloud_call_pause(&c->base, c->poll_ms);
-    c->poll_ms = 2 * c->poll_ms < POLL_CAP_MS ? 2 * c->poll_ms : POLL_CAP_MS;
+    c->poll_ms = 2 * c->poll_ms < c->poll_cap_ms ? 2 * c->poll_ms : c->poll_cap_ms;
 }
 
 static void read_operation(struct gcp_call *c, const char *body, size_t n, bool is_first)
@@ -247,9 +272,10 @@ static void read_operation(struct gcp_call *c, const char *body, size_t n, bool 
         finish(c, &e);
         return;
     }
+    c->is_taken = true;
     c->is_replay = is_first && c->operation.done;
     if (!c->operation.done)
-        wait_for_operation(c);
+        wait_for_operation(c, &poll_operation);
     else if (c->operation.failed.kind != ERR_NONE)
         on_failed(c);
     else
@@ -270,6 +296,7 @@ static void on_insert_refused(struct gcp_call *c, const struct err *e)
 {
     struct err wrong = *e;
     if (e->kind == ERR_CONFLICT) {
+        c->is_taken = true; /* by an earlier call */
         go_on(c, &read_known);
         return;
     }
@@ -288,7 +315,7 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
 {
     struct cloud_instance *i = &c->base.instance;
     if (e->kind != ERR_NOT_FOUND) {
-        finish(c, e);
+        fail_asking(c, e);
         return;
     }
     *i = (struct cloud_instance){.state = CLOUD_GONE, .launched_at = WALL_NONE, .market = c->market};
@@ -301,15 +328,6 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
     STR_COPY(i->type, c->type);
     STR_COPY(i->reason, "it was gone when its launch was over");
     finish(c, NULL);
-}
-
-/* One of this name exists. Gone in between: the next try makes it. */
-static void on_known_missing(struct gcp_call *c, const struct err *e)
-{
-    struct err gone = *e;
-    if (e->kind == ERR_NOT_FOUND)
-        gone.kind = ERR_UNAVAILABLE;
-    finish(c, &gone);
 }
 
 static void on_instance(struct gcp_call *c, const char *body, size_t n)
@@ -328,9 +346,10 @@ static void on_instance(struct gcp_call *c, const char *body, size_t n)
 }
 
 static const struct stage insert = {"POST", path_insert, on_inserted, on_insert_refused};
-static const struct stage poll_operation = {"GET", path_operation, on_operation, on_refused};
+static const struct stage poll_operation = {"GET", path_operation, on_operation, fail_asking};
 static const struct stage read_instance = {"GET", path_launched, on_instance, on_instance_missing};
-static const struct stage read_known = {"GET", path_launched, on_instance, on_known_missing};
+/* One of this name exists. Should it go in between, the next try makes it anew. */
+static const struct stage read_known = {"GET", path_launched, on_instance, fail_asking};
 
 static void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
@@ -343,8 +362,7 @@ static void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, clo
         STR_COPY(c->type, l->type);
         STR_COPY(c->cluster, l->cluster);
         c->market = l->market;
-        c->poll_ms = POLL_FIRST_MS;
-        c->poll_end.ms = clock_mono(c->d->calls.timers->clock).ms + POLL_TOTAL_MS;
+        start_polling(c, LAUNCH_POLL_FIRST_MS, LAUNCH_POLL_CAP_MS, LAUNCH_POLL_TOTAL_MS);
         gce_request_id(l->token, c->request_id);
         remember_zone(c->d, c->zone);
     }
@@ -429,36 +447,47 @@ static void gcp_list(
 
 /* ---- terminate ---- */
 
+static const struct stage delete, poll_deletion;
+
 /* A repeat within the minute is the same deletion. One after that is a new one: the first may have failed since. */
 static void path_delete(struct gcp_call *c, struct buf *out)
 {
     const char *id = c->ids[c->next_id];
     int64_t window = clock_wall(c->d->calls.timers->clock).ms / DELETE_WINDOW_MS;
-    char zone[CLOUD_NAME_MAX], name[CLOUD_NAME_MAX], request_id[GCE_UUID_MAX];
     char *what = mem_printf("delete %s %lld", id, (long long)window);
-    gce_request_id(what, request_id);
-    gce_split_id(id, zone, name, NULL); /* checked when the call was made */
-    gce_path_delete(zone, name, request_id, out);
+    gce_request_id(what, c->request_id);
+    gce_split_id(id, c->zone, c->token, NULL); /* checked when the call was made */
+    gce_path_delete(c->zone, c->token, c->request_id, out);
     free(what);
 }
 
-static void on_deleted(struct gcp_call *c, const char *body, size_t n)
+static void read_deletion(struct gcp_call *c, const char *body, size_t n)
 {
     struct err e;
     if (gce_parse_operation(body, n, &c->operation, &e) != 0)
         finish(c, &e);
+    else if (!c->operation.done)
+        wait_for_operation(c, &poll_deletion);
     else if (c->operation.failed.kind != ERR_NONE)
         finish(c, &c->operation.failed);
     else if (++c->next_id == c->n_ids)
         finish(c, NULL);
     else
-        cloud_call_again(&c->base);
+        go_on(c, &delete);
 }
+
+static void on_deleting(struct gcp_call *c, const char *body, size_t n)
+{
+    start_polling(c, DELETE_POLL_FIRST_MS, DELETE_POLL_CAP_MS, DELETE_POLL_TOTAL_MS);
+    read_deletion(c, body, n);
+}
+
+static const struct stage delete = {"DELETE", path_delete, on_deleting, on_refused};
+static const struct stage poll_deletion = {"GET", path_operation, read_deletion, on_refused};
 
 static void gcp_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
     cloud_done_fn done, void *ctx)
 {
-    static const struct stage delete = {"DELETE", path_delete, on_deleted, on_refused};
     static const struct cloud_call_ops ops = {"instances.delete", step, on_reply, deinit_call};
     struct gcp_call *c = new_call(d, region, &delete);
     char zone[CLOUD_NAME_MAX], name[CLOUD_NAME_MAX];

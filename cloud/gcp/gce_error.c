@@ -93,7 +93,7 @@ static enum err_kind kind_of_status(int status)
 /* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in the pool. */
 static enum err_kind kind_of_not_found(const char *message)
 {
-    return strstr(message, "/instances/") || !strstr(message, "resource '") ? ERR_NOT_FOUND : ERR_CONFIG;
+    return strstr(message, "/instances/") ? ERR_NOT_FOUND : ERR_CONFIG;
 }
 
 int gce_set_error(int status, const char *code, const char *message, struct err *e)
@@ -105,7 +105,7 @@ int gce_set_error(int status, const char *code, const char *message, struct err 
     for (char *p = text; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = ' ';
-    if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND"))
+    if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND") || str_eq(code, "RESOURCE_NOT_FOUND"))
         kind = kind_of_not_found(text);
     /* Invalid values are repeated in the message, and the start-up script holds a secret. */
     if (strstr(text, "metadata"))

@@ -277,7 +277,7 @@ static void refusals_are_told_apart(void **state)
         {400, "INVALID_FIELD_VALUE", ERR_CONFIG},
         {400, "INVALID_USAGE", ERR_CONFIG},
         {404, "RESOURCE_NOT_FOUND", ERR_CONFIG},
-        {404, "notFound", ERR_NOT_FOUND},
+        {404, "notFound", ERR_CONFIG},
         {503, "SOMETHING_NEW", ERR_UNAVAILABLE},
         {400, "SOMETHING_NEW", ERR_CONFIG},
     };
@@ -291,6 +291,11 @@ static void refusals_are_told_apart(void **state)
         assert_non_null(strstr(e.text, rows[i].code));
         free(body);
     }
+    static const char *const missing[] = {"notFound", "NOT_FOUND", "RESOURCE_NOT_FOUND"};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(
+            gce_set_error(404, missing[i], "The resource 'projects/p/zones/z/instances/i' was not found", &e),
+            ERR_NOT_FOUND);
     assert_int_equal(gce_parse_error(502, "<html>", 6, &e), ERR_UNAVAILABLE);
     assert_int_equal(gce_parse_error(429, "", 0, &e), ERR_THROTTLED);
     assert_int_equal(gce_parse_error(302, "", 0, &e), ERR_INVALID);

@@ -434,6 +434,50 @@ static void termination_is_asked_for_by_name(void **state)
     free(later);
 }
 
+/* A deletion that failed unseen would leave a machine that nobody ends. */
+static void termination_waits_for_its_operation(void **state)
+{
+    struct rig *g = *state;
+    char *failed = done_with(OPERATION, "RESOURCE_NOT_READY");
+    create(g);
+    add_token(g);
+    fake_http_add_file(&g->http, 200, "gce_insert.json"); /* RUNNING */
+    fake_http_add_file(&g->http, 200, "gce_insert.json");
+    fake_http_add_file(&g->http, 200, "gce_delete.json");
+    terminate(g, 0);
+    assert_asked(g, 3, "GET", ZONE_A "/operations/" OPERATION);
+    fake_http_add_file(&g->http, 200, "gce_insert.json");
+    fake_http_add(&g->http, 200, failed);
+    terminate(g, ERR_UNAVAILABLE);
+    free(failed);
+}
+
+/* A refusal would say that nothing runs. */
+static void launch_that_was_taken_is_not_refused_by_what_comes_after(void **state)
+{
+    static const char denied[] =
+        "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}";
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    fake_http_add_file(&g->http, 200, "gce_insert.json");
+    fake_http_add(&g->http, 403, denied);
+    launch(g, ERR_UNAVAILABLE);
+    fake_http_add_file(&g->http, 200, "gce_operation_done.json");
+    fake_http_add(&g->http, 403, denied);
+    launch(g, ERR_UNAVAILABLE);
+    fake_http_add_file(&g->http, 409, "gce_already_exists.json");
+    fake_http_add_file(&g->http, 404, "gce_not_found.json");
+    launch(g, ERR_UNAVAILABLE);
+    unlink(g->key_file);
+    vtimers_advance(&g->vt, SECONDS_MS(3599)); /* the token ends */
+    launch(g, ERR_CONFIG);                     /* before it was asked for: refused */
+    write_key(g, ENDPOINT "/token");
+    add_token(g);
+    fake_http_add(&g->http, 403, denied);
+    launch(g, ERR_DENIED);
+}
+
 static void ids_of_others_are_refused(void **state)
 {
     static const char *const wrong[] = {"i-0abc", "/x", "us-central1-a/", "us-central1-a/a/b",
@@ -659,6 +703,8 @@ int main(void)
         RIG(unreachable_zone_is_not_an_empty_one),
         RIG(listing_does_not_need_the_preemptions),
         RIG(termination_is_asked_for_by_name),
+        RIG(termination_waits_for_its_operation),
+        RIG(launch_that_was_taken_is_not_refused_by_what_comes_after),
         RIG(ids_of_others_are_refused),
         RIG(refused_token_is_renewed_once_a_call),
         RIG(credentials_go_to_one_host),
