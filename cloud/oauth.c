@@ -240,13 +240,6 @@ static int parse_token(const char *body, size_t n, struct oauth_token *ret, stru
     return rc;
 }
 
-static void clean(char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            *s = ' ';
-}
-
 static int parse_refusal(int status, const char *body, size_t n, struct err *e)
 {
     char error[64] = "", description[DESCRIPTION_MAX + 1] = "";
@@ -263,8 +256,6 @@ static int parse_refusal(int status, const char *body, size_t n, struct err *e)
         STR_COPY(description, text);
     }
     json_decref(object);
-    clean(error);
-    clean(description);
     return err_set(e, kind, "no token: HTTP %d%s%s%s%s", status, error[0] ? ", " : "", error,
         description[0] ? ": " : "", description);
 }

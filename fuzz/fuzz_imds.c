@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata service: a notice reader and a source of role credentials talk to a service that plays the
- * input. A line is one reply: a digit for the status, then the body; after the last line every request times
- * out.
+ * The metadata services of AWS and Google: a notice reader or a source of role credentials talks to a service that plays
+ * the input. The first byte chooses: 'c' role credentials, 'g' Google's notices, else AWS's. After it a line is one reply: a
+ * digit for the status, then the body, which with Google is its ETag, too; after the last line every request times out.
  */
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/vtimers.h"
 #include "cloud/aws/credentials.h"
 #include "cloud/notice.h"
@@ -23,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct service {
     struct http_client client;
     struct timers *timers;
+    bool is_google;
     const char *at, *end;
 };
 
@@ -51,7 +53,13 @@ static void on_timer(struct timer *t, void *ctx)
         const char *stop = newline ? newline : s->end;
         buf_add(&reply.body, s->at, (size_t)(stop - s->at));
         s->at = newline ? newline + 1 : s->end;
+        char *etag = mem_printf("ETag: %.200s", buf_str(&reply.body)), flavor[] = "Metadata-Flavor: Google";
+        if (s->is_google) {
+            reply.headers[reply.n_headers++] = flavor;
+            reply.headers[reply.n_headers++] = etag;
+        }
         call->done(call->ctx, NULL, &reply);
+        free(etag);
         buf_deinit(&reply.body);
     }
     free(call);
@@ -64,7 +72,10 @@ static struct http_call *service_start(
     struct http_call *call = mem_alloc(sizeof(*call));
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++)
         assert(!strpbrk(r->headers[i], "\r\n"));
-    assert(!strpbrk(r->url, "\r\n ?#"));
+    assert(!strpbrk(r->url, "\r\n #"));
+    const char *query = strchr(r->url, '?');
+    assert(!query || (s->is_google && str_starts(query, "?wait_for_change=true&last_etag=") &&
+                         !strpbrk(query + 1, "?/%")));
     *call = (struct http_call){.service = s, .done = done, .ctx = ctx};
     timer_init(&call->timer, on_timer, call);
     timer_start(s->timers, &call->timer, 1);
@@ -80,10 +91,9 @@ static void service_cancel(struct http_client *c, struct http_call *call)
 
 static void on_notice(void *ctx, const struct notice *n)
 {
-    (void)ctx;
-    assert(n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM);
+    assert(n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM || n->kind == NOTICE_MAINTENANCE);
     if (n->kind == NOTICE_RECLAIM)
-        assert(n->deadline.ms <= n->seen.ms + SECONDS_MS(120));
+        assert(n->deadline.ms <= n->seen.ms + SECONDS_MS(*(const bool *)ctx ? 3600 : 120));
 }
 
 static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
@@ -112,8 +122,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e;
     struct service s = {.client = {.start = service_start, .cancel = service_cancel}, .timers = &vt.timers};
     struct aws_credential_options options = {.http = &s.client, .timers = &vt.timers};
-    struct notice_reader_options reader_options = {
-        .http = &s.client, .timers = &vt.timers, .on_notice = on_notice, .on_identity = on_identity};
+    struct notice_reader_options reader_options = {.http = &s.client,
+        .timers = &vt.timers,
+        .on_notice = on_notice,
+        .on_identity = on_identity,
+        .ctx = &s.is_google};
     struct aws_credential_source *source = NULL;
     struct aws_credentials_wait wait;
     int answers = 0;
@@ -123,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     vtimers_init(&vt, NOON_MS);
     s.at = (const char *)data + 1;
     s.end = (const char *)data + size;
+    s.is_google = data[0] == 'g';
     /* One of them has the service to itself. */
     if (data[0] == 'c') {
         int rc = aws_credential_source_create(&options, &source, &e);
@@ -133,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ;
         assert(answers == 1);
     } else {
-        struct notice_reader *reader = notice_reader_start("aws", &reader_options);
+        struct notice_reader *reader = notice_reader_start(s.is_google ? "gcp" : "aws", &reader_options);
         for (int steps = 0; steps < 10000 && s.at < s.end; steps++)
             vtimers_run_next(&vt);
         notice_reader_stop(reader);

@@ -102,9 +102,6 @@ int gce_set_error(int status, const char *code, const char *message, struct err 
     enum err_kind kind = r ? r->kind : kind_of_status(status);
     char text[MESSAGE_MAX + 1];
     STR_COPY(text, message);
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = ' ';
     if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND") || str_eq(code, "RESOURCE_NOT_FOUND"))
         kind = kind_of_not_found(text);
     /* Invalid values are repeated in the message, and the start-up script holds a secret. */
@@ -130,9 +127,6 @@ static bool read_error(const json_t *root, char *code, size_t size, const char *
     if (!reason || !*reason)
         return false;
     str_copy(code, size, reason);
-    for (char *p = code; *p; p++)
-        if (*p <= ' ' || *p > '~')
-            *p = '?';
     *ret_message = message ? message : "";
     return true;
 }

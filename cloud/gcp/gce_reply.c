@@ -289,8 +289,10 @@ static int keep_preempted(
         .reclaimed = true,
         .launched_at = WALL_NONE,
         .reason = "preempted"};
-    if (snprintf(gone.id, sizeof(gone.id), "%s/%s", zone, name) >= (int)sizeof(gone.id) ||
-        !is_of_cluster(name, cluster))
+    char its_zone[CLOUD_NAME_MAX], its_name[CLOUD_NAME_MAX];
+    if (!is_of_cluster(name, cluster) ||
+        snprintf(gone.id, sizeof(gone.id), "%s/%s", zone, name) >= (int)sizeof(gone.id) ||
+        gce_split_id(gone.id, its_zone, its_name, NULL) != 0)
         return 0;
     if (is_listed(list, gone.id))
         return 0;

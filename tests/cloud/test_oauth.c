@@ -217,7 +217,7 @@ static void replies_are_parsed(void **state)
     static const char refusal[] =
         "{\"error\":\"invalid_grant\",\"error_description\":\"Invalid JWT:\\ntoo old\"}";
     assert_int_equal(oauth_parse_reply(400, refusal, strlen(refusal), &t, &e), ERR_DENIED);
-    assert_string_equal(e.text, "no token: HTTP 400, invalid_grant: Invalid JWT: too old");
+    assert_string_equal(e.text, "no token: HTTP 400, invalid_grant: Invalid JWT:?too old");
     assert_int_equal(oauth_parse_reply(429, "", 0, &t, &e), ERR_THROTTLED);
     assert_int_equal(oauth_parse_reply(500, "<html>", 6, &t, &e), ERR_UNAVAILABLE);
     assert_int_equal(oauth_parse_reply(302, ONE, strlen(ONE), &t, &e), ERR_DENIED);
