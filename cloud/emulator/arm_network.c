@@ -56,7 +56,7 @@ int arm_put_nic(struct arm_call *c)
     } else {
         nic = arm_add(c->arm, ARM_KIND_NIC, c->group, c->name, body, c->now);
     }
-    c->reply->body = arm_show(c->arm, nic, false, c->now);
+    c->reply->body = arm_show(c->arm, nic, false);
     add_done(c, false);
     return 0;
 }

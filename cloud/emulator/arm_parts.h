@@ -92,7 +92,7 @@ int arm_list_all(struct arm_call *c); /* GET /subscriptions/S/resources */
 int arm_list_prices(struct arm_call *c);
 
 /* As it is shown; expand: with the instance view. A new object. */
-json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand, struct wall now);
+json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand);
 const char *arm_power_state(const struct arm_resource *vm); /* "running", "stopped", ...; NULL: none yet */
 
 /* The create's checks (arm_vm_read.c): c->body to a launch. */

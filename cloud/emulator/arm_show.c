@@ -102,9 +102,8 @@ static void show_address(const struct arm_resource *v, json_t *properties)
             ip, "privateIPAddress", json_string(is_up ? v->owner->instance->private_ip : text));
 }
 
-json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand, struct wall now)
+json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand)
 {
-    (void)now;
     json_t *o = json_object(), *body = json_deep_copy(v->body);
     struct buf id = {0};
     arm_resource_id(a, v, &id);
@@ -165,7 +164,7 @@ int arm_get(struct arm_call *c, enum arm_kind kind)
         return -1;
     if (!v)
         return not_found(c, kind);
-    c->reply->body = arm_show(c->arm, v, has_view, c->now);
+    c->reply->body = arm_show(c->arm, v, has_view);
     if (has_user_data && v->user_data.len > 0)
         json_object_set_new(
             json_object_get(c->reply->body, "properties"), "userData", json_text(buf_str(&v->user_data)));
@@ -199,7 +198,7 @@ int arm_list(struct arm_call *c, enum arm_kind kind)
     for (size_t i = 0; i < c->arm->n_resources; i++) {
         const struct arm_resource *v = c->arm->resources[i];
         if (v->kind == kind && is_listed(c, v))
-            json_array_append_new(list, arm_show(c->arm, v, has_view, c->now));
+            json_array_append_new(list, arm_show(c->arm, v, has_view));
     }
     return arm_reply_page(c, list);
 }
@@ -269,7 +268,7 @@ int arm_list_all(struct arm_call *c)
         const struct arm_resource *v = c->arm->resources[i];
         if (!is_listed(c, v) || !passes(c, &f, v))
             continue;
-        json_t *all = arm_show(c->arm, v, false, c->now), *o = json_object();
+        json_t *all = arm_show(c->arm, v, false), *o = json_object();
         for (size_t k = 0; shown[k]; k++)
             if (json_object_get(all, shown[k]))
                 json_object_set(o, shown[k], json_object_get(all, shown[k]));

@@ -301,7 +301,7 @@ static int reply_vm(
     struct arm_call *c, const struct arm_resource *vm, int status, const struct arm_operation *op)
 {
     c->reply->status = status;
-    c->reply->body = arm_show(c->arm, vm, false, c->now);
+    c->reply->body = arm_show(c->arm, vm, false);
     if (op)
         arm_add_operation_headers(c, op);
     return 0;

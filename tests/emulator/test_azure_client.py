@@ -4,20 +4,19 @@
     test_azure_client.py EMULATOR CLIENT_DIRECTORY
 """
 
-import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
+
+import azure_rig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = {"private": True, "type": "module", "dependencies": {"@azure/arm-compute": "22.4.0"}}
 SKIPPED = 77  # Meson's
-INSTALL_S, READY_S, RUN_S = 240, 30, 120
+INSTALL_S, RUN_S = 240, 120
 NOT_REACHED = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
 CONFIGURATION = {
     "dir": "instances",
@@ -58,30 +57,6 @@ def install(directory):
         f.write(json.dumps(PACKAGE))
 
 
-@contextlib.contextmanager
-def emulator(program):
-    with tempfile.TemporaryDirectory(prefix="belay-test.") as directory:
-        config, ports = os.path.join(directory, "emulator.yaml"), os.path.join(directory, "ports.json")
-        with open(config, "w") as f:
-            json.dump(CONFIGURATION, f)  # which is YAML too
-        with open(os.path.join(directory, "log"), "w+") as log:
-            child = subprocess.Popen([program, "--config", config, "--port-file", ports], stdin=subprocess.DEVNULL,
-                                     stdout=log, stderr=log)
-            end = time.monotonic() + READY_S
-            try:
-                while not os.path.exists(ports):
-                    if child.poll() is not None or time.monotonic() > end:
-                        sys.exit("the emulator did not start")
-                    time.sleep(0.02)
-                with open(ports) as f:
-                    yield json.load(f)
-            finally:
-                child.terminate()
-                if child.wait(READY_S) != 0:
-                    log.seek(0)
-                    sys.exit("the emulator's exit code is %d; its log:\n%s" % (child.returncode, log.read()))
-
-
 def main():
     program, directory = sys.argv[1], os.path.abspath(sys.argv[2])
     if not shutil.which("node") or not shutil.which("npm"):
@@ -89,7 +64,7 @@ def main():
     install(directory)
     script = os.path.join(directory, "azure_client.mjs")
     shutil.copyfile(os.path.join(HERE, "azure_client.mjs"), script)  # where it finds its packages
-    with emulator(program) as ports:
+    with azure_rig.emulator(program, CONFIGURATION) as ports:
         subprocess.run(["node", script, ports["azure"], ports["azure_tenant"], ports["azure_subscription"]],
                        check=True, timeout=RUN_S, stdin=subprocess.DEVNULL)
 
