@@ -5,7 +5,8 @@
  *  2. At most one launch flow and one terminate call an instance are under way.
  *  3. What the provider lists under our tag is matched by token, then by id; what matches no live row is
  * terminated.
- *  4. Nothing is concluded from a listing that began before the last call for that instance ended.
+ *  4. Nothing is concluded from a listing that began before the last call for that instance ended: what is listed
+ * while its launch is under way may still be refused.
  *
  * It deliberately does not decide: which offer, how long to avoid one that refused, and when an instance
  * should end are the core's.
@@ -445,6 +446,8 @@ static void match(struct place *pl, const struct cloud_instance *c)
     struct work *w = work_of(p, i->row.id);
     w->misses = 0;
     w->listed_in = p->stats.sweeps;
+    if (flow_is_running(&w->launch)) /* which will tell */
+        return;
     if (!i->row.provider_id[0])
         post_launched(p, i->row.id, c->id);
     if (over)

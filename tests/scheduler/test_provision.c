@@ -432,6 +432,23 @@ static void one_launch_an_instance_is_under_way(void **state)
     assert_int_equal(instance(f, 1)->row.state, INSTANCE_LAUNCHED);
 }
 
+/* Some providers show a machine that they are about to refuse. */
+static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    add_machine(f, last(f, CALL_LAUNCH)->token);
+    pass(f, 3 * BUSY_SWEEP_MS);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_INTENDED);
+    assert_int_equal(count(f, CALL_TERMINATE), 0);
+    f->launch_error = ERR_NO_CAPACITY;
+    answer(f, last(f, CALL_LAUNCH));
+    settle(f);
+    assert_null(instance(f, 1));
+    assert_int_equal(stats(f).refusals, 1);
+}
+
 static void a_machine_that_ended_before_the_answer_is_gone(void **state)
 {
     struct fixture *f = *state;
@@ -792,6 +809,7 @@ int main(void)
         TEST(a_machine_whose_reply_was_lost_is_found_by_its_token),
         TEST(after_a_crash_an_intent_is_launched_under_its_token_again),
         TEST(one_launch_an_instance_is_under_way),
+        TEST(a_machine_that_is_listed_before_the_answer_may_still_be_refused),
         TEST(a_machine_that_ended_before_the_answer_is_gone),
         TEST(an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known),
         TEST(an_end_is_asked_for_after_its_commit_and_again_until_it_is_confirmed),
