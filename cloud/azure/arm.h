@@ -84,7 +84,7 @@ int arm_parse_power(const char *body, size_t n, struct cloud_instances *list, ch
 int arm_parse_prices(const char *body, size_t n, const char *region, const char *type,
     struct cloud_prices *list, char *next, struct err *e);
 
-/* A refusal, or a failed operation (status 200). Always fills e; its text says code, message and what to do. */
+/* A refusal, or a failed operation (as status 500). Always fills e; its text says code, message and what to do. */
 enum arm_remedy { ARM_REMEDY_NONE, ARM_REMEDY_TOKEN };
 int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e);
 /* The same for a code that came by itself, in the status of a failed machine. */

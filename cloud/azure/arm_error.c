@@ -249,5 +249,5 @@ int arm_refusal(const char *code, const char *message, struct err *e)
     enum arm_remedy unused;
     f.refusal = find_refusal(code);
     note(&f, code, message);
-    return set_refusal(&f, 200, &unused, e);
+    return set_refusal(&f, 500, &unused, e);
 }

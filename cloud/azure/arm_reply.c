@@ -276,7 +276,7 @@ int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *
     if (rc != 0)
         return rc;
     if (is_failure(state))
-        return has_error ? arm_parse_error(200, body, n, &remedy, e)
+        return has_error ? arm_parse_error(500, body, n, &remedy, e)
                          : err_set(e, ERR_UNAVAILABLE, "Azure says only that it is \"%s\"", state);
     *ret_done = strcasecmp(state, "Succeeded") == 0;
     return 0;

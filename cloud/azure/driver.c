@@ -349,14 +349,16 @@ static void start_waiting(struct azure_call *c, enum phase phase, const struct h
 }
 
 /* What a launch names and is not there, the pool's file has to name better. But a network interface of ours that is
- * gone again was taken for a leftover: the next try makes another. */
+ * gone again was taken for a leftover, and so was what goes while it is made: the next try makes another. */
 static void settle_refusal(const struct azure_call *c, struct err *e)
 {
     char nic[CLOUD_NAME_MAX];
+    bool waits = c->phase == WAIT_NIC || c->phase == WAIT_VM;
     arm_part_name(c->name, ARM_NIC, nic, sizeof(nic));
-    if (e->kind != ERR_NOT_FOUND && e->kind != ERR_CONFIG)
-        return;
-    e->kind = c->phase != PUT_NIC && strstr(e->text, nic) ? ERR_UNAVAILABLE : ERR_CONFIG;
+    if (e->kind == ERR_NOT_FOUND || e->kind == ERR_CONFIG)
+        e->kind = (waits && e->kind == ERR_NOT_FOUND) || (c->phase == PUT_VM && strstr(e->text, nic))
+                      ? ERR_UNAVAILABLE
+                      : ERR_CONFIG;
 }
 
 /* The launch is refused; if for good, what it has made goes first. */
@@ -371,6 +373,15 @@ static void undo_launch(struct azure_call *c, struct err *e)
     go_on(c, DROP_VM);
 }
 
+/* An operation that failed has ended: nothing comes of it, whatever its code. What is not about the pool is about this
+ * place, which is left alone for a while. */
+static void undo_failed(struct azure_call *c, struct err *e)
+{
+    if (!is_end(e->kind) && e->kind != ERR_INVALID) /* which is no answer */
+        e->kind = ERR_NO_CAPACITY;
+    undo_launch(c, e);
+}
+
 static void on_nic(struct azure_call *c, const struct http_reply *reply)
 {
     struct err e;
@@ -381,7 +392,7 @@ static void on_nic(struct azure_call *c, const struct http_reply *reply)
         settle_refusal(c, &e);
         cloud_call_finish(&c->base, &e); /* nothing was made */
     } else if (arm_parse_progress(buf_str(&reply->body), reply->body.len, &done, &e) != 0) {
-        undo_launch(c, &e);
+        undo_failed(c, &e);
     } else if (done) {
         go_on(c, PUT_VM);
     } else {
@@ -398,7 +409,7 @@ static void on_vm(struct azure_call *c, const struct http_reply *reply)
             undo_launch(c, &e);
     } else if (arm_parse_vm(buf_str(&reply->body), reply->body.len, &c->base.instance, &e) != 0 ||
                arm_parse_progress(buf_str(&reply->body), reply->body.len, &done, &e) != 0) {
-        undo_launch(c, &e);
+        undo_failed(c, &e);
     } else if (done) {
         cloud_call_finish(&c->base, NULL);
     } else {
@@ -428,14 +439,14 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     } else if (!is_good(status) && status != 204) {
         if (!read_refusal(c, reply, &e))
             return;
-        if (e.kind != ERR_NOT_FOUND || !c->url[0]) {
+        if (!c->url[0]) {
             undo_launch(c, &e);
             return;
         }
-        c->url[0] = '\0'; /* the operation is forgotten; the resource knows */
+        c->url[0] = '\0'; /* forgotten, or not ours to see; the resource knows */
         wait_on(c, reply);
     } else if (read_operation(c, reply, &done, &e) != 0) {
-        undo_launch(c, &e);
+        undo_failed(c, &e);
     } else if (!done) {
         wait_on(c, reply);
     } else if (c->phase == WAIT_NIC) {

@@ -305,6 +305,46 @@ static void a_create_that_fails_later_is_deleted(void **state)
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "DELETE " VM "&forceDeletion=true");
 }
 
+/* Nothing comes of it, whatever its code says of trying again. */
+static void a_create_that_fails_for_a_reason_of_azures_is_deleted_too(void **state)
+{
+    static const char *const codes[] = {"InternalExecutionError", "NeverHeardOf"};
+    struct rig *g = *state;
+    create(g);
+    for (size_t i = 0; i < 2; i++) {
+        char *failed = mem_printf(
+            "{\"status\":\"Failed\",\"error\":{\"code\":\"%s\",\"message\":\"try again\"}}", codes[i]);
+        answer_vm(g);
+        fake_http_add(&g->http, 200, failed);
+        fake_http_add(&g->http, 202, "");
+        launch(g, ERR_NO_CAPACITY);
+        ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "DELETE " VM "&forceDeletion=true");
+        free(failed);
+    }
+}
+
+static void an_operation_that_cannot_be_seen_costs_no_machine(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    answer_vm(g);
+    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(&g->http, 200, "{\"properties\":{\"provisioningState\":\"Succeeded\"}}");
+    launch(g, 0);
+    ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
+}
+
+static void a_machine_that_goes_while_it_is_made_is_made_again(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "azure_nic.json");
+    fake_http_add_file(&g->http, 201, "azure_vm.json");
+    fake_http_add(&g->http, 404, "{\"error\":{\"code\":\"ResourceNotFound\",\"message\":\"no\"}}");
+    launch(g, ERR_UNAVAILABLE);
+    ASKED(g, "PUT " NIC, "PUT " VM, "GET " VM "&$expand=instanceView");
+}
+
 static void a_refused_network_interface_ends_the_launch(void **state)
 {
     struct rig *g = *state;
@@ -775,6 +815,9 @@ int main(void)
         TEST(a_launch_repeated_is_the_same_bytes_under_the_same_names),
         TEST(a_refused_machine_leaves_no_parts),
         TEST(a_create_that_fails_later_is_deleted),
+        TEST(a_create_that_fails_for_a_reason_of_azures_is_deleted_too),
+        TEST(an_operation_that_cannot_be_seen_costs_no_machine),
+        TEST(a_machine_that_goes_while_it_is_made_is_made_again),
         TEST(a_refused_network_interface_ends_the_launch),
         TEST(a_network_interface_taken_for_a_leftover_is_made_again),
         TEST(operations_at_another_host_are_not_followed),
