@@ -63,6 +63,16 @@ AZURE_POOL = {
     "image": "Debian:debian-12:12-gen2:latest", "resource_group": "lab", "subnet": "net/nodes",
     "ssh_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA lab",
 }
+GCP = {
+    "service_accounts": [{"email": "belay@lab.iam.gserviceaccount.com", "key_file": "gcp-key.json"}],
+    "boot_delay_ms": 300, "project": "lab-123",
+    "pools": [{"zone": ["us-central1-a", "us-central1-b"], "type": "n2-standard-8",
+               "spot": {"capacity": 8, "usd_per_hour": 0.184}, "on_demand": {"capacity": 8}}],
+}
+GCP_POOL = {
+    **POOL, "provider": "gcp", "region": "us-central1", "zones": ["us-central1-a", "us-central1-b"],
+    "types": ["n2-standard-8"], "image": "projects/debian-cloud/global/images/family/debian-12", "project": "lab-123",
+}
 BELAYD = {
     "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
     "settle": "2s",
@@ -100,7 +110,7 @@ class Lab:
     told_bytes = 8000  # of each log, when something went wrong
 
     def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws"):
-        usual_cloud, usual_pool = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL)}[provider]
+        usual_cloud, usual_pool = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL)}[provider]
         self.provider = provider
         self.cloud_config = {**usual_cloud, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
@@ -115,7 +125,7 @@ class Lab:
         self.dir = tempfile.mkdtemp(prefix="belay-e2e.")
         self.home = os.path.join(self.dir, "home")
         sanitizer = "log_path=%s/sanitizer" % self.dir
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_"))}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_", "GOOGLE_"))}
         self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
         try:
             self.start()
@@ -155,6 +165,8 @@ class Lab:
             url = ports["azure"]
             self.write("credentials", {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY})
             return {"endpoint": url, "login": url, "prices": url, "subscription": ports["azure_subscription"]}
+        if self.provider == "gcp":
+            return {"endpoint": ports["gcp"], "credentials": next(iter(ports["gcp_key_files"].values()))}
         self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
                    % (ACCESS_KEY, SECRET_KEY))
         return {"endpoint": ports["ec2"]}
@@ -346,7 +358,8 @@ class Lab:
 
     def emulated(self, provider_id):
         """The newest instance that the provider knows under this id or name."""
-        return [i for i in self.state()["instances"] if provider_id in (i["instance"], i["name"])][-1]
+        name = provider_id.split("/")[-1]  # Google's has the zone before it
+        return [i for i in self.state()["instances"] if name in (i["instance"], i["name"])][-1]
 
     def log(self, job):
         return self.belay("logs", str(job))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pool on Google Cloud: preemptions with the usual notice and the early one, launches that fail in all its ways."""
+
+import re
+import unittest
+
+from lab import Lab, nothing_is_left, undisturbed
+
+STEPS = 200  # of 20 ms
+
+
+class GoogleCloud(unittest.TestCase):
+    def survive(self, lab, reclaim):
+        job = lab.submit("chain.py", STEPS, method="coop", every_ms=3600000)
+        lab.wait_log(job, r"^step 60 ")
+        first = lab.emulated(lab.instance_of(job))["instance"]
+        lab.cloud({"reclaim": {"instance": first, **reclaim}})
+        shown = lab.wait_ended(job)
+
+        self.assertEqual(shown["job"]["end"], "succeeded")
+        self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
+        self.assertEqual(shown["job"]["lost_steps"], 0)
+        seams = re.findall(r"^---- belay: .* ----$", lab.log(job), re.M)
+        self.assertEqual(len(seams), 1)
+        self.assertEqual(lab.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0))
+        state = lab.wait_cloud(nothing_is_left, "machines are given back")
+        self.assertTrue(next(i for i in state["instances"] if i["instance"] == first)["reclaimed"])
+
+    def test_a_job_survives_a_preemption(self):
+        with Lab(provider="gcp") as lab:
+            self.survive(lab, {"notice_s": 20})
+
+    def test_a_job_survives_a_preemption_with_early_notice(self):
+        with Lab(provider="gcp", pool={"early_notice": 120}) as lab:
+            self.survive(lab, {})
+
+    def test_what_is_refused_leaves_nothing(self):
+        """One zone has no room, one operation ends badly, one reply is lost, one call is too many."""
+        def pool(zone, n):
+            return {"zone": zone, "type": "n2-standard-8", "spot": {"capacity": n, "usd_per_hour": 0.17 + n / 100},
+                    "on_demand": {"capacity": 0, "usd_per_hour": 0.389}}
+        zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
+        with Lab(provider="gcp", cloud={"pools": [pool(z, n) for n, z in enumerate(zones)]},
+                 pool={"zones": zones, "markets": ["spot"]}) as lab:
+            lab.cloud([{"refuse": {"action": "instances.insert", "code": "RESOURCE_NOT_READY"}},
+                       {"throttle": {"action": "instances.insert"}},
+                       {"drop_reply": {"action": "instances.insert"}},
+                       {"drop_reply": {"action": "instances.delete"}}])
+            jobs = [lab.submit("plain.sh", 5, cpus=2) for _ in range(3)]
+            for job in jobs:
+                self.assertEqual(lab.wait_ended(job)["job"]["end"], "succeeded")
+            state = lab.wait_cloud(nothing_is_left, "machines are given back")
+            self.assertGreaterEqual(state["counts"]["refusals"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
