@@ -72,7 +72,7 @@ static void its_launch_is_listed_and_ends(void **state)
     struct cloud_instances list = {0};
     char next[ARM_URL_MAX + 1], *text;
     struct err e = {0};
-    bool is_done;
+    bool is_done = true;
     size_t n;
     (void)state;
     arm_world_start(&w);

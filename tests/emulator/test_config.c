@@ -98,7 +98,8 @@ static void each_provider_has_a_section(void **state)
 static void azure_has_keys_of_its_own(void **state)
 {
     static const char text[] = AZURE CLIENTS
-        "    tenant: t\n    token_ttl: 10m\n    resource_groups: [lab]\n    images: ['a:b:c:latest']\n"
+        "    subscription: s\n    tenant: t\n    token_ttl: 10m\n    resource_groups: [lab]\n    images: "
+        "['a:b:c:latest']\n"
         "    subnets: [/subscriptions/x]\n    spot_cores: 64\n    page: 3\n    retry_after_s: 0\n    "
         "nic_reserved_s: 180\n";
     struct emulator_config c;
@@ -108,6 +109,7 @@ static void azure_has_keys_of_its_own(void **state)
         fail_msg("%s", e.text);
     assert_string_equal(c.providers[0].region.name, "eastus");
     assert_string_equal(c.providers[0].region.provider, "azure");
+    assert_string_equal(c.providers[0].region.account, "s");
     assert_int_equal(c.providers[0].region.notice_ms, 30000);
     config_deinit(&c);
 }
