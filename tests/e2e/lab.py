@@ -439,8 +439,9 @@ class Lab:
 
 
 def nothing_is_left(state):
-    """Neither instances nor what a provider keeps apart from them: disks, interfaces, machines that stopped."""
-    return state["alive"] == 0 and not any(p.get("resources") for p in state["providers"].values())
+    """Neither instances, stopped ones included, nor what a provider keeps apart from them: disks, interfaces."""
+    return (state["alive"] == 0 and not any(i["state"] == "stopped" for i in state["instances"])
+            and not any(p.get("resources") for p in state["providers"].values()))
 
 
 def read_bytes(path):
