@@ -34,6 +34,16 @@ class GoogleCloud(unittest.TestCase):
         with Lab(provider="gcp", pool={"early_notice": 120}) as lab:
             self.survive(lab, {})
 
+    def test_a_preemption_without_notice_is_known_by_its_operation(self):
+        """The machine is gone at once, and deleted; its agent can tell nobody. The lease would say node-lost, later."""
+        with Lab(provider="gcp", belayd={"lease": "60s", "settle": "60s"}) as lab:
+            job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            lab.wait_log(job, r"^step 100 ")
+            lab.cloud({"reclaim": {"instance": lab.emulated(lab.instance_of(job))["instance"], "notice_s": 0}})
+            shown = lab.wait_ended(job)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
+            lab.wait_cloud(nothing_is_left, "machines are given back")
+
     def test_what_is_refused_leaves_nothing(self):
         """One zone has no room, one operation ends badly, one reply is lost, one call is too many."""
         def pool(zone, n):
