@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Listing: what is tagged --> the machines --> their power states --> DELETE VM of the deallocated.
+ *
+ * Invariant: the network interface and the disk go with their machine (deleteOption). What is left all the same is found
+ * by its tag, listed when it has been without a machine for a while, and deleted by its name like a machine.
+ */
+#include "cloud/azure/call.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Between the network interface and the machine of a launch lie seconds; a part that was alone for longer is left. */
+#define LEFTOVER_MS SECONDS_MS(30)
+
+static const struct lonely *find_lonely(const struct azure_driver *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_lonely; i++)
+        if (str_eq(d->lonely[i].name, name))
+            return &d->lonely[i];
+    return NULL;
+}
+
+/* A part is never taken for a machine: its name is longer by what makes it one. */
+static bool has_machine(const struct azure_call *c, const char *part)
+{
+    size_t n = (size_t)(strrchr(part, '-') - part);
+    for (size_t i = 0; i < c->base.instances.n; i++) {
+        const char *id = c->base.instances.list[i].id;
+        if (strlen(id) == n && strncasecmp(id, part, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the parts that have been without a machine for long enough, and remembers since when the others are. */
+static int add_leftovers(struct azure_call *c, struct err *e)
+{
+    struct azure_driver *d = c->d;
+    struct mono now = clock_mono(d->calls.timers->clock);
+    struct lonely *lonely = mem_array(c->leftovers.n + 1, sizeof(*lonely));
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->leftovers.n; i++) {
+        const struct cloud_instance *part = &c->leftovers.list[i];
+        const struct lonely *known = find_lonely(d, part->id);
+        if (has_machine(c, part->id))
+            continue;
+        STR_COPY(lonely[n].name, part->id);
+        lonely[n].since = known ? known->since : now;
+        if (now.ms - lonely[n++].since.ms >= LEFTOVER_MS)
+            rc = cloud_instances_add(&c->base.instances, part, e);
+    }
+    free(d->lonely);
+    d->lonely = lonely;
+    d->n_lonely = n;
+    return rc;
+}
+
+static void end_list(struct azure_call *c)
+{
+    struct err e;
+    cloud_call_finish(&c->base, add_leftovers(c, &e) == 0 ? NULL : &e);
+}
+
+/* A spot machine that was deallocated would stay, and its disk be billed. It counts as on its way out, and is. */
+static void drop_deallocated(struct azure_call *c)
+{
+    const struct cloud_instances *l = &c->base.instances;
+    c->words = mem_array(l->n + 1, sizeof(*c->words));
+    for (size_t i = 0; i < l->n; i++)
+        if (l->list[i].reclaimed && str_eq(l->list[i].cluster, c->base.cluster))
+            c->words[c->n_words++] = mem_strdup(l->list[i].id);
+    if (c->n_words > 0)
+        azure_call_go_on(c, LIST_DROP);
+    else
+        end_list(c);
+}
+
+/* Whatever came of it: the next listing tells. */
+static void on_deallocated_dropped(struct azure_call *c)
+{
+    if (++c->next < c->n_words)
+        azure_call_go_on(c, LIST_DROP);
+    else
+        end_list(c);
+}
+
+static int parse_list_page(struct azure_call *c, const struct http_reply *reply, struct err *e)
+{
+    const char *body = buf_str(&reply->body), *region = c->base.region;
+    size_t n = reply->body.len;
+    if (c->phase == LIST_TAGGED)
+        return arm_parse_tagged(body, n, &c->d->machine, region, &c->leftovers, c->url, e);
+    if (c->phase == LIST_VMS)
+        return arm_parse_vms(body, n, region, &c->base.instances, c->url, e);
+    return arm_parse_power(body, n, &c->base.instances, c->url, e);
+}
+
+static void on_list_reply(struct cloud_call *base, const struct http_reply *reply)
+{
+    struct azure_call *c = (struct azure_call *)base;
+    struct err e;
+    if (c->phase == LIST_DROP) {
+        on_deallocated_dropped(c);
+    } else if (reply->status != 200) {
+        if (!azure_call_read_refusal(c, reply, &e))
+            return;
+        if (c->phase == LIST_POWER && e.kind == ERR_DENIED) /* a right that belay can do without */
+            end_list(c);
+        else
+            cloud_call_finish(base, &e);
+    } else if (parse_list_page(c, reply, &e) != 0) {
+        cloud_call_finish(base, &e);
+    } else if (!azure_call_next_page(c, c->d->endpoint_url)) {
+        if (c->phase == LIST_TAGGED)
+            azure_call_go_on(c, LIST_VMS);
+        else if (c->phase == LIST_VMS && base->instances.n > 0)
+            azure_call_go_on(c, LIST_POWER);
+        else
+            drop_deallocated(c);
+    }
+}
+
+void azure_list(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {"list", azure_call_step, on_list_reply, azure_call_deinit};
+    struct azure_call *c = azure_call_new(d, region, LIST_TAGGED);
+    cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
+}
