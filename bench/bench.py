@@ -2,12 +2,13 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue (BELAY_BUILD names the build)
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
 
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -239,8 +240,19 @@ def resident(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
+def bench_market():
+    """Virtual time: nothing of this machine is measured."""
+    top = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
+    folders = sorted(glob.glob(os.path.join(top, "availability", "*", "*")))
+    if not folders:
+        print("market: no traces in %s; BELAY_TRACES names the directory that holds availability/*/*" % top)
+        return
+    sys.stdout.flush()
+    subprocess.run([lab.BUILD + "/bench/bench_market", *folders], check=True)
+
+
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
-           "queue": bench_queue}
+           "queue": bench_queue, "market": bench_market}
 
 
 def main(names):

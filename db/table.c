@@ -71,6 +71,7 @@ static const struct column pool_columns[] = {
     COL(pool_row, spread_pct),
     COL(pool_row, return_ms),
     COL(pool_row, egress_uusd_gib),
+    COL(pool_row, by_price),
 };
 
 static const struct column offer_columns[] = {

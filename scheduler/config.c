@@ -17,6 +17,7 @@
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:"
 
 static const char *const kind_names[] = {"reserved", "elastic", NULL};
+static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const market_words[] = {"spot", "on-demand", NULL};
 
 /* ---- small readers ---- */
@@ -248,12 +249,13 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.idle_timeout_ms = opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
     p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
-    p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(30));
+    p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(10));
     p->row.min_paid_ms = opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
     p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
     p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);
+    p->row.by_price = yaml_opt_enum(r, "rank_by", rank_words, 0) == 1;
     p->row.egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib", 0);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));

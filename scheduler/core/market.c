@@ -47,6 +47,8 @@ int64_t offer_boot_ms(const struct offer *o)
 
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
 {
+    if (o->pool->row.by_price)
+        return o->row.price_uusd_h;
     double price = (double)o->row.price_uusd_h, rate = 0;
     double gib = (double)j->ckpt_bytes / (1 << 30);
     if (o->row.market == MARKET_SPOT) {
@@ -70,7 +72,7 @@ int64_t core_offer_effective_uusd_h(const struct offer *o)
 
 int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
 {
-    if (o->row.market != MARKET_SPOT || in_pool <= 0)
+    if (o->row.market != MARKET_SPOT || in_pool <= 0 || o->pool->row.by_price)
         return uusd_h;
     return uusd_h +
            (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer / (double)in_pool);

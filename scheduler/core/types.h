@@ -218,6 +218,7 @@ struct pool_row {
     int32_t spread_pct;         /* how much more a spot machine may cost to be in another offer than the rest, 0 .. 100 */
     int64_t return_ms;          /* a job on-demand moves to a cheaper market after so long there, if there is one; 0: never */
     int64_t egress_uusd_gib;    /* to read a GiB of the checkpoint store from there */
+    bool by_price;              /* offers of a market are ranked by their price alone, whatever they were seen to do */
 };
 
 #define OFFER_WITHDRAWN (-1)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A replay: the real core takes its decisions over a market that follows recorded traces and a list of jobs, in virtual
+ * time. Nothing goes wrong in belayd here (that is world.h's): it answers what a pool file costs, how long jobs wait and
+ * what reclaims take. The same input gives the same result, event for event.
+ */
+#ifndef BELAY_SIM_REPLAY_H
+#define BELAY_SIM_REPLAY_H
+
+#include "cloud/trace.h"
+#include "scheduler/core/model.h"
+
+/* Machines that belong to us: there from the start to the end, and paid for all the time. */
+struct replay_owned {
+    const char *pool; /* of options.pools, not elastic */
+    struct resources total;
+    int32_t n;
+};
+
+struct replay_offer {
+    struct offer_row row; /* pool, zone, type, market, rank, total, prices */
+    const struct trace
+        *trace; /* how many can be had, and perhaps the price; begins anew at its end. NULL: no bound */
+    int64_t trace_from_ms; /* where in it the replay begins */
+    int32_t trace_times; /* its counts are multiplied by this, >= 1 */
+};
+
+struct replay_job {
+    int64_t submit_ms; /* after the start, in order */
+    struct resources need;
+    enum market_wish wish;
+    int64_t work_ms; /* of undisturbed running, > 0 */
+    int64_t save_ms; /* one save takes so long; 0: it cannot be checkpointed */
+    int64_t ckpt_bytes;
+};
+
+struct replay_options {
+    const struct pool_row *pools;
+    size_t n_pools;
+    const struct replay_owned *owned;
+    size_t n_owned;
+    const struct replay_offer *offers;
+    size_t n_offers;
+    const struct replay_job *jobs;
+    size_t n_jobs;
+    struct model_options limits; /* max_nodes, max_gpus, max_uusd_h */
+    int64_t boot_ms;             /* from the provider's answer to the join */
+    int64_t restore_ms;          /* of a checkpoint */
+    int64_t notice_ms;           /* before a machine goes; 0: without notice */
+    int64_t until_ms;            /* the end, whatever is left; required */
+    uint64_t seed;               /* which machine goes when some have to */
+};
+
+struct replay_result {
+    int64_t finished;        /* jobs */
+    int64_t end_ms;          /* when the last one finished, or until_ms */
+    int64_t uusd[3];         /* by enum market; owned: until end_ms */
+    int64_t ms[6], spent[6]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
+    int64_t on_demand_uusd;  /* what the useful time alone costs on-demand */
+    int64_t launches, refusals, reclaims, moves, attempts;
+    int64_t launches_in_hour; /* at most, from any moment on */
+    int64_t wait_ms;          /* from submit to the first start, summed over finished jobs */
+    int64_t spent_time_ms;    /* from submit to the end, summed over finished jobs */
+};
+
+/* ERR_CONFIG: what the core refuses of the pools or offers. */
+int replay_run(const struct replay_options *o, struct replay_result *ret_result, struct err *e);
+
+#endif

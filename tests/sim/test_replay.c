@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole days of decisions, in virtual time: what a pool costs, that it does not flap, and what it does in a drought.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sim/replay.h"
+#include <stdlib.h>
+
+#define MINUTE ((int64_t)60000)
+#define HOUR (60 * MINUTE)
+#define SPOT_UUSD_H 300000
+#define ON_DEMAND_UUSD_H 1000000
+
+static const struct pool_row burst = {
+    .name = "burst",
+    .elastic = true,
+    .provider = "sim",
+    .region = "r1",
+    .max_nodes = 20,
+    .idle_timeout_ms = 2 * MINUTE,
+    .cooldown_ms = 2 * MINUTE,
+    .boot_timeout_ms = 10 * MINUTE,
+    .refusal_backoff_ms = MINUTE / 2,
+    .min_paid_ms = MINUTE,
+    .spread_pct = 10,
+    .return_ms = 30 * MINUTE,
+};
+
+static struct replay_offer offer(enum market m, const char *zone, const struct trace *t)
+{
+    struct replay_offer o = {.row = {.pool = "burst",
+                                 .type = "m5",
+                                 .market = m,
+                                 .rank = m == MARKET_ON_DEMAND,
+                                 .total = {.cpus = 4, .memory_mib = 16384},
+                                 .price_uusd_h = m == MARKET_SPOT ? SPOT_UUSD_H : ON_DEMAND_UUSD_H,
+                                 .on_demand_uusd_h = ON_DEMAND_UUSD_H},
+        .trace = t,
+        .trace_times = 1};
+    STR_COPY(o.row.zone, zone);
+    return o;
+}
+
+static struct replay_job job(int64_t submit_ms, int32_t cpus, int64_t work_ms)
+{
+    return (struct replay_job){.submit_ms = submit_ms,
+        .need = {.cpus = cpus, .memory_mib = 1024},
+        .work_ms = work_ms,
+        .save_ms = 5000,
+        .ckpt_bytes = 1 << 20};
+}
+
+static struct replay_result replay(const struct replay_offer *offers, size_t n_offers,
+    const struct replay_job *jobs, size_t n_jobs, int64_t until_ms)
+{
+    struct replay_options o = {.pools = &burst,
+        .n_pools = 1,
+        .offers = offers,
+        .n_offers = n_offers,
+        .jobs = jobs,
+        .n_jobs = n_jobs,
+        .boot_ms = MINUTE,
+        .restore_ms = 5000,
+        .notice_ms = 2 * MINUTE,
+        .until_ms = until_ms,
+        .seed = 1};
+    struct replay_result r;
+    struct err e;
+    if (replay_run(&o, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    return r;
+}
+
+/* Up for the first `up` hours, down for the next `down`, up again; an hour a tick. */
+static struct trace drought(int up, int down, int32_t *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        counts[i] = (int)i < up || (int)i >= up + down ? 100 : 0;
+    return (struct trace){.gap_ms = HOUR, .n = n, .counts = counts};
+}
+
+static void an_undisturbed_job_costs_its_boot_its_run_and_its_saves(void **state)
+{
+    (void)state;
+    struct replay_offer o = offer(MARKET_SPOT, "z1", NULL);
+    struct replay_job j = job(0, 4, HOUR);
+    struct replay_result r = replay(&o, 1, &j, 1, 24 * HOUR);
+    assert_int_equal(r.finished, 1);
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(r.attempts, 1);
+    assert_int_equal(r.wait_ms, MINUTE + 2000);
+    assert_int_equal(r.ms[LEDGER_USEFUL], HOUR);
+    assert_int_equal(r.end_ms, MINUTE + 2000 + HOUR + r.ms[LEDGER_SAVE]);
+    assert_true(r.ms[LEDGER_SAVE] >= 5000 && r.ms[LEDGER_SAVE] <= 12 * 5000);
+    assert_int_equal(r.on_demand_uusd, ON_DEMAND_UUSD_H);
+    assert_int_equal(r.uusd[MARKET_SPOT], core_cost_uusd(r.end_ms - 2000, SPOT_UUSD_H));
+}
+
+static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval(void **state)
+{
+    (void)state;
+    int32_t counts[] = {1, 0, 1};
+    struct trace t = {.gap_ms = 20 * MINUTE, .n = 3, .counts = counts};
+    struct replay_offer o = offer(MARKET_SPOT, "z1", &t);
+    struct replay_job j = job(0, 4, HOUR);
+    struct replay_result r = replay(&o, 1, &j, 1, 24 * HOUR);
+    assert_int_equal(r.finished, 1);
+    assert_true(r.reclaims >= 1);
+    assert_int_equal(r.ms[LEDGER_LOST], 0);
+    struct replay_options no_notice = {.pools = &burst,
+        .n_pools = 1,
+        .offers = &o,
+        .n_offers = 1,
+        .jobs = &j,
+        .n_jobs = 1,
+        .boot_ms = MINUTE,
+        .restore_ms = 5000,
+        .until_ms = 24 * HOUR};
+    assert_int_equal(replay_run(&no_notice, &r, NULL), 0);
+    assert_int_equal(r.finished, 1);
+    assert_true(r.ms[LEDGER_LOST] > 0 && r.ms[LEDGER_LOST] <= r.reclaims * 31 * MINUTE);
+}
+
+/* A steady load fills four machines; one more job comes and goes every few minutes, for a day. */
+static void demand_around_a_boundary_does_not_make_it_flap(void **state)
+{
+    (void)state;
+    for (int64_t period = 2; period <= 12; period += 2) {
+        struct replay_offer o = offer(MARKET_SPOT, "z1", NULL);
+        struct replay_job jobs[4 + 24 * 30];
+        size_t n = 0;
+        for (; n < 4; n++)
+            jobs[n] = job(0, 4, 25 * HOUR);
+        for (int64_t at = 10 * MINUTE; at < 24 * HOUR; at += period * MINUTE)
+            jobs[n++] = job(at, 4, period * MINUTE / 2);
+        struct replay_result r = replay(&o, 1, jobs, n, 30 * HOUR);
+        /* one machine too many at a time: it boots for a minute and lives for the cooldown at least */
+        int64_t bound = HOUR / (burst.cooldown_ms + MINUTE) + 1;
+        print_message("every %2d minutes: %d launches in a day, at most %d in an hour (bound %d)\n",
+            (int)period, (int)r.launches, (int)r.launches_in_hour, (int)bound);
+        assert_int_equal(r.finished, n);
+        assert_true(r.launches_in_hour - (r.launches_in_hour > 4 ? 4 : 0) <= bound);
+        if (period * MINUTE / 2 <= burst.idle_timeout_ms)
+            assert_true(r.launches <= 4 + 24); /* it is kept warm */
+    }
+}
+
+static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
+{
+    (void)state;
+    int32_t counts[48];
+    struct trace t = drought(4, 2, counts, 48);
+    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
+    struct replay_job jobs[6];
+    for (int k = 0; k < 6; k++)
+        jobs[k] = job(0, 4, 12 * HOUR);
+    struct replay_result r = replay(offers, 2, jobs, 6, 48 * HOUR);
+    int64_t least = 6 * core_cost_uusd(2 * HOUR, ON_DEMAND_UUSD_H);
+    assert_int_equal(r.finished, 6);
+    assert_int_equal(r.moves, 6);
+    assert_int_equal(r.ms[LEDGER_LOST], 0);
+    print_message("drought of 2 h for 6 machines: on-demand %.2f of at least %.2f, launches %d\n",
+        (double)r.uusd[MARKET_ON_DEMAND] / 1e6, (double)least / 1e6, (int)r.launches);
+    assert_true(r.uusd[MARKET_ON_DEMAND] >= least * 9 / 10);
+    assert_true(
+        r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10); /* at most the longest avoidance, and the way back */
+    assert_true(r.end_ms <= 13 * HOUR);
+}
+
+static void without_a_fallback_a_drought_is_waited_out(void **state)
+{
+    (void)state;
+    int32_t counts[48];
+    struct trace t = drought(4, 2, counts, 48);
+    struct replay_offer o = offer(MARKET_SPOT, "z1", &t);
+    struct replay_job j = job(0, 4, 12 * HOUR);
+    struct replay_result r = replay(&o, 1, &j, 1, 48 * HOUR);
+    assert_int_equal(r.finished, 1);
+    assert_true(r.end_ms >= 14 * HOUR && r.end_ms <= 15 * HOUR);
+}
+
+static void the_same_input_gives_the_same_result(void **state)
+{
+    (void)state;
+    int32_t counts[] = {3, 1, 2, 0, 3};
+    struct trace t = {.gap_ms = 7 * MINUTE, .n = 5, .counts = counts};
+    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
+    struct replay_job jobs[40];
+    for (int k = 0; k < 40; k++)
+        jobs[k] = job(k * 3 * MINUTE, 1 + k % 4, (5 + k) * MINUTE);
+    struct replay_result a = replay(offers, 2, jobs, 40, 48 * HOUR),
+                         b = replay(offers, 2, jobs, 40, 48 * HOUR);
+    assert_int_equal(a.finished, 40);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+static void what_the_core_refuses_is_said(void **state)
+{
+    (void)state;
+    struct replay_offer o = offer(MARKET_SPOT, "z1", NULL);
+    struct replay_options none = {.offers = &o, .n_offers = 1, .until_ms = HOUR};
+    struct replay_result r;
+    struct err e;
+    assert_int_equal(replay_run(&none, &r, &e), ERR_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_undisturbed_job_costs_its_boot_its_run_and_its_saves),
+        cmocka_unit_test(a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval),
+        cmocka_unit_test(demand_around_a_boundary_does_not_make_it_flap),
+        cmocka_unit_test(a_drought_is_bridged_on_demand_and_spot_is_returned_to),
+        cmocka_unit_test(without_a_fallback_a_drought_is_waited_out),
+        cmocka_unit_test(the_same_input_gives_the_same_result),
+        cmocka_unit_test(what_the_core_refuses_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
