@@ -320,7 +320,10 @@ static int check_version(struct arm_call *c, enum route route, enum arm_kind kin
             "The api-version query parameter (?api-version=) is required for all requests.");
     const char *const *known = versions_of(c, route, kind);
     /* Operations are asked for with the version of the call that started them. */
-    if (is_in(version, known) || (route == ROUTE_OPERATION && is_in(version, versions_disks)))
+    bool is_any = route == ROUTE_OPERATION;
+    if (is_in(version, known) ||
+        (is_any && (is_in(version, versions_disks) || is_in(version, versions_network) ||
+                       is_in(version, versions_compute))))
         return 0;
     struct buf list = {0};
     for (size_t i = 0; known[i]; i++)

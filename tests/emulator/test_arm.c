@@ -56,6 +56,7 @@ static void what_is_to_be_detached_stays(void **state)
     assert_int_equal(arm_count(&w, ARM_KIND_NIC), 1);
     char *path = mem_printf(NICS "/%s", w.arm.resources[0]->name);
     arm_expect(&w, "DELETE", path, NIC_VERSION, NULL, 202, "");
+    assert_string_equal(arm_operation_status(&w, NULL), "Succeeded");
     arm_expect(&w, "DELETE", path, NIC_VERSION, NULL, 204, "");
     free(path);
     arm_world_stop(&w);
