@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay pools
+ * belay pools [apply FILE | show [POOL]]
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX (1u << 20) /* as belayd takes it */
+
+enum { VAL_YES = 1, VAL_DRY_RUN };
+
+struct wish {
+    bool yes, dry_run;
+};
 
 static const struct list_column columns[] = {
     {"POOL", "name", COLUMN_TEXT},
@@ -16,9 +32,261 @@ static const struct list_column columns[] = {
     {NULL, NULL, COLUMN_TEXT},
 };
 
-static int run(int argc, const char **argv)
+static const struct list_column instance_columns[] = {
+    {"INSTANCE", "id", COLUMN_INT},
+    {"PROVIDER'S ID", "provider_id", COLUMN_TEXT},
+    {"STATE", "state", COLUMN_TEXT},
+    {"ZONE", "zone", COLUMN_TEXT},
+    {"TYPE", "type", COLUMN_TEXT},
+    {"MARKET", "market", COLUMN_TEXT},
+    {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
+    {"NODE", "node", COLUMN_INT},
+    {"SINCE", "launched_at", COLUMN_AGO},
+    {NULL, NULL, COLUMN_TEXT},
+};
+
+static int on_option(void *ctx, int val, const char *arg)
 {
-    return list_run(&verb_pools, "/api/v1/pools", "pools", columns, argc, argv);
+    struct wish *w = ctx;
+    (void)arg;
+    if (val == VAL_YES)
+        w->yes = true;
+    else
+        w->dry_run = true;
+    return CLI_OK;
 }
 
-const struct verb verb_pools = {"pools", CLI_NO_WORDS, "list pools", run, NULL, false};
+/* ---- values as they stand in a file ---- */
+
+static void print_value(const json_t *v)
+{
+    size_t i;
+    json_t *item;
+    if (json_is_string(v)) {
+        printf("%s", json_string_value(v));
+    } else if (json_is_integer(v)) {
+        printf("%lld", (long long)json_integer_value(v));
+    } else if (json_is_array(v)) {
+        printf("[");
+        json_array_foreach(v, i, item)
+            printf("%s%s", i ? ", " : "", json_string_value(item) ? json_string_value(item) : "");
+        printf("]");
+    } else {
+        printf("(none)");
+    }
+}
+
+/* ---- show ---- */
+
+static void print_limit(const char *what, const json_t *limit, bool usd)
+{
+    int64_t used = cli_int(limit, "used", 0), max = cli_int(limit, "max", -1);
+    char a[32], b[32];
+    if (usd)
+        printf("  %s: %s of %s\n", what, cli_usd(used, a, sizeof(a)),
+            max < 0 ? "any" : cli_usd(max, b, sizeof(b)));
+    else if (max < 0)
+        printf("  %s: %lld of any\n", what, (long long)used);
+    else
+        printf("  %s: %lld of %lld\n", what, (long long)used, (long long)max);
+}
+
+static void print_limits(const char *title, const json_t *limits)
+{
+    printf("%s\n", title);
+    print_limit("nodes", json_object_get(limits, "nodes"), false);
+    print_limit("GPUs", json_object_get(limits, "gpus"), false);
+    print_limit("price/h", json_object_get(limits, "uusd_per_hour"), true);
+}
+
+static void print_rows(const char *title, const json_t *rows, const struct list_column *c)
+{
+    if (json_array_size(rows) == 0)
+        return;
+    printf("\n%s\n", title);
+    list_table(rows, c);
+}
+
+static void print_pool(const json_t *p)
+{
+    const char *key;
+    json_t *v;
+    printf("pool %s (%s%s)\n", cli_text(p, "name"), cli_text(p, "kind"),
+        json_is_true(json_object_get(p, "configured")) ? "" : ", no longer configured");
+    json_object_foreach(json_object_get(p, "settings"), key, v)
+    {
+        if (json_is_null(v) || str_eq(key, "kind"))
+            continue;
+        printf("  %s: ", key);
+        print_value(v);
+        printf("\n");
+    }
+    if (json_is_object(json_object_get(p, "limits")))
+        print_limits("in use", json_object_get(p, "limits"));
+    print_rows("offers", json_object_get(p, "offers"), offer_columns);
+    print_rows("nodes", json_object_get(p, "nodes"), node_columns);
+    print_rows("instances", json_object_get(p, "instances"), instance_columns);
+}
+
+static int show(const char *name, bool json)
+{
+    struct buf path = {0};
+    size_t i;
+    json_t *p;
+    buf_adds(&path, "/api/v1/pools/detail");
+    if (name) {
+        buf_adds(&path, "?name=");
+        str_url_encode(&path, name, strlen(name));
+    }
+    json_t *v = cli_get(buf_str(&path));
+    buf_deinit(&path);
+    if (!v)
+        return CLI_FAILED;
+    if (json) {
+        cli_print_json(v);
+    } else {
+        json_array_foreach(json_object_get(v, "pools"), i, p)
+        {
+            print_pool(p);
+            printf("\n");
+        }
+        print_limits("in use by all elastic pools", json_object_get(v, "limits"));
+    }
+    json_decref(v);
+    return CLI_OK;
+}
+
+/* ---- apply ---- */
+
+static void print_keys(const char *sign, const json_t *keys)
+{
+    size_t i;
+    json_t *k;
+    json_array_foreach(keys, i, k)
+    {
+        const json_t *before = json_object_get(k, "old"), *after = json_object_get(k, "new");
+        printf("  %s %s: ", sign, cli_text(k, "key"));
+        if (*sign != '+')
+            print_value(before);
+        if (*sign == '~')
+            printf(" -> ");
+        if (*sign != '-')
+            print_value(after);
+        printf("\n");
+    }
+}
+
+static void print_offers(const char *sign, const json_t *offers)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(offers, i, o)
+        printf("  %s offer %s\n", sign, json_string_value(o) ? json_string_value(o) : "");
+}
+
+/* True if there is a difference. */
+static bool print_diff(const json_t *changes)
+{
+    const json_t *pools = json_object_get(changes, "pools"), *limits = json_object_get(changes, "limits");
+    size_t i;
+    json_t *p;
+    json_array_foreach(pools, i, p)
+    {
+        const char *change = cli_text(p, "change");
+        const char *sign = str_eq(change, "added") ? "+" : str_eq(change, "removed") ? "-" : "~";
+        printf("%s pool %s (%s)\n", sign, cli_text(p, "pool"), change);
+        print_keys(sign, json_object_get(p, "keys"));
+        print_offers("+", json_object_get(p, "offers_added"));
+        print_offers("-", json_object_get(p, "offers_withdrawn"));
+    }
+    if (json_array_size(limits) > 0)
+        printf("~ limits of all elastic pools\n");
+    print_keys("~", limits);
+    return json_array_size(pools) + json_array_size(limits) > 0;
+}
+
+static bool confirmed(bool json)
+{
+    char answer[16];
+    if (json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        cli_error("nothing was applied: with --yes it will be");
+        return false;
+    }
+    printf("Put this in force? [y/N] ");
+    fflush(stdout);
+    return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static json_t *request_of(const char *file, struct err *e)
+{
+    struct buf text = {0};
+    json_t *request = NULL;
+    if (fs_read(file, FILE_MAX, &text, e) == 0)
+        request =
+            json_pack("{s:o,s:o}", "file", json_text(file), "text", json_textn(buf_str(&text), text.len));
+    buf_deinit(&text);
+    return request;
+}
+
+/* Asks first, so that what is put in force is what was seen. */
+static int apply(const char *file, const struct wish *w, bool json)
+{
+    struct err e;
+    json_t *request = request_of(file, &e);
+    if (!request) {
+        cli_error("%s", e.text);
+        return CLI_USAGE;
+    }
+    json_object_set_new(request, "dry_run", json_true());
+    json_t *seen = cli_post("/api/v1/pools", request), *done = NULL;
+    bool any = seen && !json && print_diff(json_object_get(seen, "changes"));
+    if (seen && !json && !any)
+        printf("nothing changes\n");
+    int rc = seen ? CLI_OK : CLI_FAILED;
+    if (seen && json && (w->dry_run || !w->yes))
+        cli_print_json(seen);
+    if (seen && !w->dry_run && (json || any)) {
+        json_object_set_new(request, "dry_run", json_false());
+        json_object_set(request, "expect", json_object_get(seen, "revision"));
+        if (w->yes || confirmed(json))
+            done = cli_post("/api/v1/pools", request);
+        rc = done ? CLI_OK : CLI_FAILED;
+        if (done && json)
+            cli_print_json(done);
+        else if (done)
+            printf("in force\n");
+    }
+    json_decref(done);
+    json_decref(seen);
+    json_decref(request);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct wish w = {0};
+    struct cli_args a;
+    int rc = cli_parse(&verb_pools, argc, argv, false, on_option, &w, &a);
+    const char *action = a.n_rest > 0 ? a.rest[0] : "";
+    if (rc == 0 && a.n_rest == 0) {
+        rc = list_print("/api/v1/pools", "pools", columns, a.json);
+    } else if (rc == 0 && str_eq(action, "show") && a.n_rest <= 2) {
+        rc = show(a.n_rest == 2 ? a.rest[1] : NULL, a.json);
+    } else if (rc == 0 && str_eq(action, "apply") && a.n_rest == 2) {
+        rc = apply(a.rest[1], &w, a.json);
+    } else if (rc == 0) {
+        cli_error("belay pools, belay pools show [POOL], or belay pools apply [--dry-run|--yes] FILE");
+        rc = CLI_USAGE;
+    }
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "with apply: put it in force without asking", NULL},
+    {"dry-run", 'n', POPT_ARG_NONE, NULL, VAL_DRY_RUN, "with apply: only show what would change", NULL},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_pools = {
+    "pools", "[OPTION...] [show [POOL] | apply FILE]", "list, show or change pools", run, options, false};

@@ -27,6 +27,7 @@ struct cloud_setting {
     enum cloud_setting_kind kind;
     size_t max;         /* bytes of a text, words of a list */
     const char *needed; /* what it is, for the error when it is missing; NULL: it may be */
+    bool is_place;      /* its instances are looked for there: it stays as it is while the pool has any */
 };
 
 /* What a pool says to its driver. Borrowed for the creation; drivers copy what they keep. */

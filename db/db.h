@@ -101,7 +101,6 @@ typedef int (*db_ledger_fn)(void *ctx, const struct ledger_row *row);
 typedef int (*db_node_fn)(void *ctx, const struct node_row *row);
 typedef int (*db_instance_fn)(void *ctx, const struct instance_row *row);
 typedef int (*db_offer_fn)(void *ctx, const struct offer_row *row);
-typedef int (*db_pool_fn)(void *ctx, const struct pool_row *row);
 typedef int (*db_token_fn)(void *ctx, const struct token_row *row);
 
 /* Each calls fn per row while it returns 0. A positive number ends the walk and 0 is returned; a negative kind ends it
@@ -115,7 +114,6 @@ int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, v
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e); /* job 0: all */
 int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e);
 int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e);
-int db_read_pools(struct db_reader *r, db_pool_fn fn, void *ctx, struct err *e);
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);

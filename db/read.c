@@ -171,17 +171,6 @@ int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, vo
     return query_finish(&q);
 }
 
-int db_read_pools(struct db_reader *r, db_pool_fn fn, void *ctx, struct err *e)
-{
-    struct pool_row row = {0};
-    struct query q;
-
-    query_init(&q, r->sql, TABLE_POOLS, "ORDER BY name", e);
-    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
-        ;
-    return query_finish(&q);
-}
-
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e)
 {
     struct offer_row row = {.avoid_until = MONO_NONE};

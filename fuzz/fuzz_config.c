@@ -4,7 +4,7 @@
  */
 #include "base/buf.h"
 #include "fuzz/check.h"
-#include "scheduler/config.h"
+#include "scheduler/pooldiff.h"
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -44,8 +44,34 @@ static void check_config(const struct config *c)
     assert(n_offers <= CONFIG_OFFERS_MAX);
 }
 
+/* The same bytes as a file of pools: what they say differs from nothing, and not from itself. */
+static void check_applied(const char *data, size_t size)
+{
+    struct config nothing = {0}, c;
+    struct err e = {0};
+    memset(&c, CHECK_PATTERN, sizeof(c));
+    int rc = config_parse_pools("pools.yaml", data, size, &nothing, &c, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        assert(rc == ERR_INVALID && str_starts(e.text, "pools.yaml:"));
+        check_untouched(&c, sizeof(c));
+        return;
+    }
+    json_t *all = pools_diff(&nothing, &c), *none = pools_diff(&c, &c);
+    assert(pools_differ(all) == (c.n_pools || c.max_nodes || c.max_gpus || c.max_uusd_h));
+    assert(!pools_differ(none));
+    for (size_t i = 0; i < c.n_pools; i++) {
+        check_pool(&c.pools[i]);
+        assert(pool_same_driver(&c.pools[i], &c.pools[i]) == c.pools[i].row.elastic);
+    }
+    json_decref(all);
+    json_decref(none);
+    config_deinit(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    check_applied((const char *)data, size);
     static const char *const dirs[] = {NULL, "/srv/50%"};
     for (size_t i = 0; i < 2; i++) {
         struct config c;

@@ -11,6 +11,7 @@
 #include "scheduler/ca.h"
 #include "scheduler/config.h"
 #include "scheduler/logs.h"
+#include "scheduler/pools.h"
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 #include "scheduler/tick.h"
@@ -20,6 +21,7 @@ struct api_options {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    struct pools *pools;
     struct db_reader *reader;
     struct logs *logs;
     struct ca *ca;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for nodes, instances, pools, offers, cost and tokens.
+ * The API's routes for nodes, instances, offers, cost and tokens.
  */
 #include "scheduler/api_private.h"
 
@@ -50,12 +50,6 @@ static int add_instance(void *ctx, const struct instance_row *i)
     return 0;
 }
 
-static int add_pool(void *ctx, const struct pool_row *p)
-{
-    json_array_append_new(ctx, api_json_pool(p));
-    return 0;
-}
-
 struct offer_list {
     const struct model *model; /* NULL: not to be looked at */
     struct stamp now;
@@ -101,26 +95,12 @@ void api_instances_list(struct request *q)
         q->x, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
-static void tell_pools(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
-{
-    json_t *list = json_array();
-    struct err e;
-    (void)model, (void)arg;
-    reply_list(x, "pools", list, db_read_pools(a->o.reader, add_pool, list, &e), &e);
-}
-
 static void tell_offers(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     struct offer_list l = {.model = model, .now = tick_now(a->o.tick), .offers = json_array()};
     struct err e;
     (void)arg;
     reply_list(x, "offers", l.offers, db_read_offers(a->o.reader, add_offer, &l, &e), &e);
-}
-
-/* Asked right after the start: what is configured is told when it is stored. */
-void api_pools_list(struct request *q)
-{
-    api_look(q, tell_pools, 0);
 }
 
 void api_offers_list(struct request *q)

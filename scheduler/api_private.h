@@ -122,6 +122,8 @@ void api_nodes_undrain(struct request *q);
 void api_nodes_delete(struct request *q);
 void api_instances_list(struct request *q);
 void api_pools_list(struct request *q);
+void api_pools_apply(struct request *q);
+void api_pools_detail(struct request *q);
 void api_offers_list(struct request *q);
 void api_cost(struct request *q);
 void api_events(struct request *q);

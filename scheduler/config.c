@@ -449,6 +449,33 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     return rc;
 }
 
+int config_parse_pools(const char *file, const char *text, size_t n, const struct config *base,
+    struct config *ret_config, struct err *e)
+{
+    struct config c = {
+        .max_nodes = base->max_nodes, .max_gpus = base->max_gpus, .max_uusd_h = base->max_uusd_h};
+    struct yaml_node *root = NULL;
+    struct yaml_reader r;
+    int rc = yaml_parse(file, text, n, &root, e);
+    if (rc != 0)
+        return rc;
+    yaml_reader_init(&r, file, root, e);
+    const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
+    if (!pools)
+        yaml_reader_fail(&r, NULL, "a section \"pools:\" is needed, as in belayd's configuration");
+    rc = yaml_reader_finish(&r);
+    if (rc == 0 && limits)
+        rc = read_limits(file, limits, &c, e);
+    if (rc == 0)
+        rc = read_pools(file, pools, &c, e);
+    yaml_node_free(root);
+    if (rc != 0)
+        config_deinit(&c);
+    else
+        *ret_config = c;
+    return rc;
+}
+
 void config_deinit(struct config *c)
 {
     for (size_t i = 0; i < c->n_names; i++)

@@ -49,6 +49,11 @@ struct config {
  * absent; state_dir NULL: the file must name it or /var/lib/belay is taken. ERR_INVALID. */
 int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
     struct config *ret_config, struct err *e);
+
+/* The same of a file that has the section `pools:` and may have `limits:`, and no other; without the latter the limits
+ * are those of base. Of *ret_config only pools and limits are filled. */
+int config_parse_pools(const char *file, const char *text, size_t n, const struct config *base,
+    struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);
 
 #endif

@@ -3,7 +3,8 @@
  * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database first (it
  * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
  *
- * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, port, belayd.json, logs/, store/ (unless
+ * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by command), port,
+ * belayd.json, logs/, store/ (unless
  * configured elsewhere), belayd.sock.
  */
 #include "scheduler/daemon.h"
@@ -168,6 +169,12 @@ static int load_model(struct daemon *d, struct err *e)
     return db_load(d->db, d->model, now, e);
 }
 
+static void on_released(void *ctx, struct cloud_driver *driver)
+{
+    struct daemon *d = ctx;
+    pools_released(d->pools, driver);
+}
+
 static char *build_user_data(void *ctx, const struct instance_row *i, const struct provision_pool *pool)
 {
     struct daemon *d = ctx;
@@ -214,12 +221,14 @@ static void make_parts(struct daemon *d)
         .settle_ms = c->settle_ms,
         .price_ms = c->price_ms,
         .user_data = build_user_data,
+        .released = on_released,
         .ctx = d});
     d->pools = pools_create(&(struct pools_options){
         .config = c, .tick = d->tick, .provision = d->provision, .timers = d->timers, .http = d->http});
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sessions = d->sessions,
         .provision = d->provision,
+        .pools = d->pools,
         .reader = d->reader,
         .logs = &d->logs,
         .ca = d->ca,

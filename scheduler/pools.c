@@ -1,46 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See pools.h.
+ * See pools.h. An application is one piece of the tick's work, in this order:
+ *
+ *     look whether the model allows it --> STATE/pools.yaml is written --> events --> drivers swapped --> commit --> answer
+ *
+ * A crash before the file is written changes nothing; after it, the next start puts in force what the file says, though
+ * nobody was answered. Nothing is launched by a pool that is not on disk: launches follow the commit.
+ *
+ * It deliberately does not find out which account a pool belongs to: what says where instances are stays while there are any.
  */
 #include "scheduler/pools.h"
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/prng.h"
 #include "base/str.h"
+#include "base/yaml.h"
+#include "scheduler/pooldiff.h"
 #include <stdlib.h>
+#include <string.h>
+
+#define REVISION_BYTES 4
+
+/* Drivers of the pools of a configuration, at the same places; NULL: not elastic. */
+struct driver_set {
+    struct cloud_driver *d[CONFIG_POOLS_MAX];
+};
+
+struct application {
+    struct pools *pools;
+    struct config next;
+    struct driver_set drivers; /* those of pools that keep theirs are NULL until the swap */
+    char *text;
+    size_t n;
+    json_t *diff;
+    bool is_in_force;
+    pools_applied_fn done;
+    void *ctx;
+};
 
 struct pools {
     struct pools_options o;
-    struct cloud_driver *drivers[CONFIG_POOLS_MAX]; /* of the pools of the configuration; NULL: not elastic */
+    char *path;
+    struct config applied; /* empty: the configuration's are in force */
+    bool is_applied;
+    struct driver_set drivers;
+    struct cloud_driver **retired; /* replaced, but still called */
+    size_t n_retired;
+    struct application *applying; /* one at a time */
+    char epoch[2 * REVISION_BYTES + 1];
+    int64_t n_applied;
 };
 
 struct pools *pools_create(const struct pools_options *o)
 {
     struct pools *p = mem_alloc(sizeof(*p));
     p->o = *o;
+    p->path = mem_printf("%s/pools.yaml", o->config->state_dir);
+    random_hex(REVISION_BYTES, p->epoch);
     return p;
+}
+
+static void destroy_drivers(struct driver_set *s)
+{
+    for (size_t i = 0; i < CONFIG_POOLS_MAX; i++) {
+        if (s->d[i])
+            s->d[i]->ops->destroy(s->d[i]);
+        s->d[i] = NULL;
+    }
 }
 
 void pools_close(struct pools *p)
 {
-    for (size_t i = 0; p && i < CONFIG_POOLS_MAX; i++) {
-        if (p->drivers[i])
-            p->drivers[i]->ops->destroy(p->drivers[i]);
-        p->drivers[i] = NULL;
-    }
+    if (!p)
+        return;
+    destroy_drivers(&p->drivers);
+    for (size_t i = 0; i < p->n_retired; i++)
+        p->retired[i]->ops->destroy(p->retired[i]);
+    p->n_retired = 0;
+    if (p->applying)
+        destroy_drivers(&p->applying->drivers);
 }
 
 void pools_destroy(struct pools *p)
 {
+    if (!p)
+        return;
+    config_deinit(&p->applied);
+    free(p->retired);
+    free(p->path);
     free(p);
+}
+
+const struct config *pools_in_force(const struct pools *p)
+{
+    return p->is_applied ? &p->applied : p->o.config;
 }
 
 const struct config_pool *pools_find(const struct pools *p, const char *name)
 {
-    for (size_t i = 0; i < p->o.config->n_pools; i++)
-        if (str_eq(p->o.config->pools[i].row.name, name))
-            return &p->o.config->pools[i];
-    return NULL;
+    return config_pool_find(pools_in_force(p), name);
+}
+
+struct cloud_driver *pools_driver(const struct pools *p, const struct config_pool *pool)
+{
+    return p->drivers.d[pool - pools_in_force(p)->pools];
+}
+
+static const struct model *model_of(const struct pools *p)
+{
+    return tick_model(p->o.tick);
 }
 
 /* ---- drivers ---- */
@@ -64,47 +134,81 @@ static int make_driver(
     return rc == 0 ? 0 : err_wrap(e, "pool %s", c->row.name);
 }
 
-int pools_open(struct pools *p, struct err *e)
+/* Of every elastic pool that cannot go on with the driver it has. */
+static int make_drivers(const struct pools *p, const struct config *before, const struct config *c,
+    struct driver_set *s, struct err *e)
 {
-    for (size_t i = 0; i < p->o.config->n_pools; i++) {
-        const struct config_pool *c = &p->o.config->pools[i];
-        if (!c->row.elastic)
+    for (size_t i = 0; i < c->n_pools; i++) {
+        const struct config_pool *had = before ? config_pool_find(before, c->pools[i].row.name) : NULL;
+        if (!c->pools[i].row.elastic || (had && pool_same_driver(had, &c->pools[i])))
             continue;
-        int rc = make_driver(p, c, &p->drivers[i], e);
+        int rc = make_driver(p, &c->pools[i], &s->d[i], e);
         if (rc != 0)
             return rc;
-        provision_add_pool(p->o.provision,
-            &(struct provision_pool){.name = c->row.name, .driver = p->drivers[i], .region = c->row.region});
     }
     return 0;
 }
 
-/* ---- facts ---- */
-
-static bool is_offered(const struct config_pool *c, const struct offer_row *r)
+static void tell_provision(struct pools *p, const struct config_pool *c, struct cloud_driver *driver)
 {
-    for (size_t k = 0; k < c->n_offers; k++)
-        if (c->offers[k].market == r->market && str_eq(c->offers[k].type, r->type) &&
-            str_eq(c->offers[k].zone, r->zone))
-            return true;
-    return false;
+    provision_add_pool(p->o.provision,
+        &(struct provision_pool){.name = c->row.name, .driver = driver, .region = c->row.region});
 }
 
-/* Offers that the pool had and the configuration no longer names: never launched again. */
-static void withdraw_offers(struct pools *p, const struct config_pool *c)
+static int read_applied(struct pools *p, struct err *e)
 {
-    const struct pool *known = model_pool(tick_model(p->o.tick), c->row.name);
-    if (!known)
-        return;
-    LIST_FOREACH (&known->offers, l) {
-        struct offer_row r = LIST_ENTRY(l, struct offer, in_pool)->row;
-        struct event ev = {.type = EV_OFFER, .offer = &r};
-        if (is_offered(c, &r) || r.rank == OFFER_WITHDRAWN)
+    struct buf text = {0};
+    int rc = fs_read(p->path, YAML_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        rc = config_parse_pools(p->path, buf_str(&text), text.len, p->o.config, &p->applied, e);
+        p->is_applied = rc == 0;
+    } else if (rc == ERR_NOT_FOUND) {
+        rc = 0;
+    }
+    if (rc != 0)
+        err_wrap(e, "what belay pools apply has left");
+    buf_deinit(&text);
+    return rc;
+}
+
+int pools_open(struct pools *p, struct err *e)
+{
+    int rc = read_applied(p, e);
+    if (rc == 0)
+        rc = make_drivers(p, NULL, pools_in_force(p), &p->drivers, e);
+    if (rc != 0)
+        return rc;
+    if (p->is_applied)
+        log_info("the pools are those of the last belay pools apply, not of the configuration",
+            log_s("file", p->path));
+    const struct config *c = pools_in_force(p);
+    for (size_t i = 0; i < c->n_pools; i++)
+        if (p->drivers.d[i])
+            tell_provision(p, &c->pools[i], p->drivers.d[i]);
+    return 0;
+}
+
+void pools_released(struct pools *p, struct cloud_driver *driver)
+{
+    for (size_t i = 0; i < p->n_retired; i++) {
+        if (p->retired[i] != driver)
             continue;
-        r.rank = OFFER_WITHDRAWN;
-        tick_post(p->o.tick, &ev, NULL, NULL);
+        p->retired[i] = p->retired[--p->n_retired];
+        driver->ops->destroy(driver);
+        return;
     }
 }
+
+static void retire(struct pools *p, struct cloud_driver *driver)
+{
+    p->retired = mem_resize(p->retired, p->n_retired + 1, sizeof(struct cloud_driver *));
+    p->retired[p->n_retired++] = driver;
+}
+
+/* ---- facts ---- */
+
+/* Where facts go: posted at the start, or applied within the tick's work. */
+typedef void (*fact_fn)(struct pools *p, struct event *ev);
 
 /* What the model refuses of the configuration (a pool that changed its kind while it has nodes) stays as it
  * was. */
@@ -115,23 +219,260 @@ static void on_configured(void *ctx, const struct err *e, int64_t id)
         log_error("a part of the configuration did not take effect", log_err(e));
 }
 
+static void post_fact(struct pools *p, struct event *ev)
+{
+    tick_post(p->o.tick, ev, on_configured, NULL);
+}
+
+static void apply_fact(struct pools *p, struct event *ev)
+{
+    struct err e = {0};
+    on_configured(NULL, tick_apply(p->o.tick, ev, NULL, &e) == 0 ? NULL : &e, 0);
+}
+
+static const struct offer_row *find_offer(const struct config_pool *c, const struct offer_row *r)
+{
+    for (size_t k = 0; c && k < c->n_offers; k++)
+        if (c->offers[k].market == r->market && str_eq(c->offers[k].type, r->type) &&
+            str_eq(c->offers[k].zone, r->zone))
+            return &c->offers[k];
+    return NULL;
+}
+
+/* Offers that the model knows: withdrawn, never to be launched again, when the pool (NULL: there is none) does not name
+ * them. Giving one a rank moves it in the list that is walked, so they are gathered first. */
+static void withdraw_offers(
+    struct pools *p, const struct pool *known, const struct config_pool *c, fact_fn fact)
+{
+    struct offer_row *rows = NULL;
+    size_t n = 0;
+    LIST_FOREACH (&known->offers, l) {
+        const struct offer_row *r = &LIST_ENTRY(l, struct offer, in_pool)->row;
+        if (find_offer(c, r) || r->rank == OFFER_WITHDRAWN)
+            continue;
+        rows = mem_resize(rows, n + 1, sizeof(*rows));
+        rows[n] = *r;
+        rows[n++].rank = OFFER_WITHDRAWN;
+    }
+    for (size_t i = 0; i < n; i++)
+        fact(p, &(struct event){.type = EV_OFFER, .offer = &rows[i]});
+    free(rows);
+}
+
+static const struct offer *known_offer(const struct pool *known, const struct offer_row *r)
+{
+    LIST_FOREACH (&known->offers, l) {
+        const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        if (o->row.market == r->market && str_eq(o->row.type, r->type) && str_eq(o->row.zone, r->zone))
+            return o;
+    }
+    return NULL;
+}
+
+/* Offers as they are configured. Those that go on while we run keep the price that the provider has told; at the start the
+ * catalogue may be a newer one, and all prices are read again. */
+static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fact)
+{
+    const struct pool *known = model_pool(model_of(p), c->row.name);
+    for (size_t k = 0; k < c->n_offers; k++) {
+        struct offer_row r = c->offers[k];
+        const struct offer *o = known ? known_offer(known, &r) : NULL;
+        if (fact == apply_fact && o && o->row.rank != OFFER_WITHDRAWN) {
+            r.price_uusd_h = o->row.price_uusd_h;
+            r.on_demand_uusd_h = o->row.on_demand_uusd_h;
+        }
+        fact(p, &(struct event){.type = EV_OFFER, .offer = &r});
+    }
+}
+
+static void give_facts(struct pools *p, const struct config *c, fact_fn fact)
+{
+    fact(p, &(struct event){.type = EV_LIMITS,
+                .limits = {.max_nodes = c->max_nodes, .max_gpus = c->max_gpus, .max_uusd_h = c->max_uusd_h}});
+    LIST_FOREACH (model_pools(model_of(p)), l) {
+        const struct pool *known = LIST_ENTRY(l, struct pool, in_all);
+        struct pool_row gone = known->row;
+        gone.max_nodes = 0;
+        if (config_pool_find(c, gone.name))
+            continue;
+        fact(p, &(struct event){.type = EV_POOL, .pool = &gone});
+        withdraw_offers(p, known, NULL, fact);
+    }
+    for (size_t i = 0; i < c->n_pools; i++) {
+        const struct pool *known = model_pool(model_of(p), c->pools[i].row.name);
+        fact(p, &(struct event){.type = EV_POOL, .pool = &c->pools[i].row});
+        if (known)
+            withdraw_offers(p, known, &c->pools[i], fact);
+        give_offers(p, &c->pools[i], fact);
+    }
+}
+
 void pools_post(struct pools *p)
 {
-    LIST_FOREACH (model_pools(tick_model(p->o.tick)), l) {
-        struct pool_row gone = LIST_ENTRY(l, struct pool, in_all)->row;
-        gone.max_nodes = 0;
-        struct event ev = {.type = EV_POOL, .pool = &gone};
-        if (!pools_find(p, gone.name))
-            tick_post(p->o.tick, &ev, on_configured, NULL);
-    }
-    for (size_t i = 0; i < p->o.config->n_pools; i++) {
-        const struct config_pool *c = &p->o.config->pools[i];
-        struct event ev = {.type = EV_POOL, .pool = &c->row};
-        tick_post(p->o.tick, &ev, on_configured, NULL);
-        withdraw_offers(p, c);
-        for (size_t k = 0; k < c->n_offers; k++) {
-            struct event offer = {.type = EV_OFFER, .offer = &c->offers[k]};
-            tick_post(p->o.tick, &offer, on_configured, NULL);
+    give_facts(p, pools_in_force(p), post_fact);
+}
+
+/* ---- an application ---- */
+
+static int64_t count_nodes(const struct model *m, const struct pool *pool)
+{
+    int64_t n = 0;
+    LIST_FOREACH (model_nodes(m), l)
+        n += LIST_ENTRY(l, struct node, in_all)->pool == pool;
+    return n;
+}
+
+static int check_removed(const struct model *m, const char *name, struct err *e)
+{
+    const struct pool *known = model_pool(m, name);
+    long long nodes = known ? (long long)count_nodes(m, known) : 0;
+    if (known && known->n_nodes > 0)
+        return err_set(e, ERR_CONFLICT,
+            "pool %s still has %d instance%s: give it max_nodes: 0, and remove it when they are gone (belay "
+            "pools show %s)",
+            name, (int)known->n_nodes, known->n_nodes == 1 ? "" : "s", name);
+    if (nodes > 0)
+        return err_set(e, ERR_CONFLICT,
+            "pool %s still has %lld node%s: drain and delete them first (belay nodes)", name, nodes,
+            nodes == 1 ? "" : "s");
+    return 0;
+}
+
+static int check_pool(
+    const struct model *m, const struct config_pool *had, const struct config_pool *c, struct err *e)
+{
+    const struct pool *known = model_pool(m, c->row.name);
+    const char *moved = had ? pool_moved(had, c) : NULL;
+    int rc = core_pool_check(m, &c->row, e);
+    if (rc == 0 && moved && known && known->n_nodes > 0)
+        rc = err_set(e, ERR_CONFLICT,
+            "pool %s has instances, which are looked for by its %s: that can change when they are gone (give "
+            "it max_nodes: 0 "
+            "meanwhile), or give the new one another name",
+            c->row.name, moved);
+    return rc;
+}
+
+/* Whether the model, as it is now, allows it. */
+static int check(const struct pools *p, const struct config *next, struct err *e)
+{
+    const struct config *before = pools_in_force(p);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < next->n_pools; i++)
+        rc = check_pool(model_of(p), config_pool_find(before, next->pools[i].row.name), &next->pools[i], e);
+    for (size_t i = 0; rc == 0 && i < before->n_pools; i++)
+        if (!config_pool_find(next, before->pools[i].row.name))
+            rc = check_removed(model_of(p), before->pools[i].row.name, e);
+    return rc;
+}
+
+/* The drivers that go on move over, the others are retired, and provisioning is told. */
+static void swap(struct pools *p, struct application *a)
+{
+    const struct config *before = pools_in_force(p);
+    for (size_t i = 0; i < before->n_pools; i++) {
+        struct cloud_driver *driver = p->drivers.d[i];
+        const struct config_pool *next = config_pool_find(&a->next, before->pools[i].row.name);
+        if (!driver)
+            continue;
+        p->drivers.d[i] = NULL;
+        if (next && next->row.elastic && !a->drivers.d[next - a->next.pools]) {
+            a->drivers.d[next - a->next.pools] = driver;
+            continue;
         }
+        retire(p, driver);
+        if (!next)
+            provision_remove_pool(p->o.provision, before->pools[i].row.name);
     }
+    for (size_t i = 0; i < a->next.n_pools; i++)
+        if (a->drivers.d[i])
+            tell_provision(p, &a->next.pools[i], a->drivers.d[i]);
+    p->drivers = a->drivers;
+    a->drivers = (struct driver_set){0};
+    config_deinit(&p->applied);
+    p->applied = a->next;
+    a->next = (struct config){0};
+    p->is_applied = true;
+    p->n_applied++;
+    a->is_in_force = true;
+}
+
+static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct application *a = ctx;
+    struct pools *p = a->pools;
+    (void)t, (void)ret_id;
+    int rc = check(p, &a->next, e);
+    if (rc == 0)
+        rc = fs_write_atomic(p->path, a->text, a->n, 0600, e);
+    if (rc != 0)
+        return rc;
+    give_facts(p, &a->next, apply_fact);
+    swap(p, a);
+    return 0;
+}
+
+static void answer(
+    const struct pools *p, const struct err *e, const json_t *diff, pools_applied_fn done, void *ctx)
+{
+    char revision[64];
+    snprintf(revision, sizeof(revision), "%s.%lld", p->epoch, (long long)p->n_applied);
+    done(ctx, e, revision, diff);
+}
+
+static void on_in_force(void *ctx, const struct err *e, int64_t id)
+{
+    struct application *a = ctx;
+    struct pools *p = a->pools;
+    (void)id;
+    p->applying = NULL;
+    if (!a->is_in_force)
+        destroy_drivers(&a->drivers);
+    else if (!e)
+        log_info(
+            "other pools are in force", log_s("file", p->path), log_i("pools", (int64_t)p->applied.n_pools));
+    answer(p, e, a->diff, a->done, a->ctx);
+    config_deinit(&a->next);
+    json_decref(a->diff);
+    free(a->text);
+    free(a);
+}
+
+static int check_expected(const struct pools *p, const char *expect, struct err *e)
+{
+    char revision[64];
+    snprintf(revision, sizeof(revision), "%s.%lld", p->epoch, (long long)p->n_applied);
+    if (p->applying)
+        return err_set(e, ERR_CONFLICT, "other pools are being applied at this moment: look again");
+    if (expect && !str_eq(expect, revision))
+        return err_set(e, ERR_CONFLICT, "the pools have changed since the difference was shown: look again");
+    return 0;
+}
+
+void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_fn done, void *ctx)
+{
+    struct application *a = mem_alloc(sizeof(*a));
+    struct err e = {0};
+    *a = (struct application){.pools = p, .done = done, .ctx = ctx};
+    int rc = config_parse_pools(r->file, r->text, r->n, p->o.config, &a->next, &e);
+    if (rc == 0)
+        rc = check(p, &a->next, &e);
+    if (rc == 0)
+        a->diff = pools_diff(pools_in_force(p), &a->next);
+    if (rc == 0 && !r->dry_run)
+        rc = check_expected(p, r->expect, &e);
+    if (rc == 0 && !r->dry_run)
+        rc = make_drivers(p, pools_in_force(p), &a->next, &a->drivers, &e);
+    if (rc != 0 || r->dry_run) {
+        destroy_drivers(&a->drivers);
+        answer(p, rc ? &e : NULL, a->diff, done, ctx);
+        config_deinit(&a->next);
+        json_decref(a->diff);
+        free(a);
+        return;
+    }
+    a->text = mem_dup(r->text, r->n);
+    a->n = r->n;
+    p->applying = a;
+    tick_post_work(p->o.tick, put_in_force, on_in_force, a);
 }

@@ -158,8 +158,8 @@ int azure_driver_create(const struct azure_options *o, struct cloud_driver **ret
 /* ---- as a provider ---- */
 
 static const struct cloud_setting azure_settings[] = {
-    {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id"},
-    {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are made in"},
+    {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id", true},
+    {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are made in", true},
     {"image", CLOUD_SETTING_TEXT, 1024, "the image its machines boot from (PUBLISHER:OFFER:SKU:VERSION)"},
     {"subnet", CLOUD_SETTING_TEXT, 1024, "the subnet of its machines (VNET/SUBNET)"},
     {"ssh_key", CLOUD_SETTING_TEXT, 8192, "a public key: Azure makes no Linux machine without one"},

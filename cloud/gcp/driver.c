@@ -591,7 +591,7 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
 /* ---- as a provider ---- */
 
 static const struct cloud_setting gcp_settings[] = {
-    {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to"},
+    {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to", true},
     {"image", CLOUD_SETTING_TEXT, 512, "the image its instances boot from (projects/P/global/images/...)"},
     {"network", CLOUD_SETTING_TEXT, 256, NULL},
     {"subnet", CLOUD_SETTING_TEXT, 256, NULL},

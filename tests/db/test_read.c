@@ -56,11 +56,6 @@ static int see_instance(void *ctx, const struct instance_row *row)
     return see(ctx, row->id);
 }
 
-static int see_pool(void *ctx, const struct pool_row *row)
-{
-    return see(ctx, row->max_nodes);
-}
-
 static int see_offer(void *ctx, const struct offer_row *row)
 {
     assert_int_equal(row->avoid_until.ms, TIME_NONE_MS);
@@ -270,23 +265,18 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
     assert_ids(&s, 3, 1, 2, 3);
 }
 
-static void pools_offers_and_tokens_are_listed_in_order(void **state)
+static void offers_and_tokens_are_listed_in_order(void **state)
 {
     (void)state;
     struct db_batch b = {0};
     struct seen s = {0};
     struct token_row token;
 
-    batch_add(&b, TABLE_POOLS, &(struct pool_row){.name = "zeta", .max_nodes = 2});
-    batch_add(&b, TABLE_POOLS, &(struct pool_row){.name = "base", .max_nodes = 1});
     batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 2});
     batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 1});
     batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "b", .join = true, .used_at = WALL_NONE});
     batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "a", .user = "ada", .used_at = {5}});
     util_commit(d, &b);
-    assert_int_equal(db_read_pools(r, see_pool, &s, &e), 0);
-    assert_ids(&s, 2, 1, 2);
-    s = (struct seen){0};
     assert_int_equal(db_read_offers(r, see_offer, &s, &e), 0);
     assert_ids(&s, 2, 1, 2);
     s = (struct seen){0};
@@ -462,7 +452,7 @@ int main(void)
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
         TEST(nodes_and_instances_can_be_the_live_ones_only),
-        TEST(pools_offers_and_tokens_are_listed_in_order),
+        TEST(offers_and_tokens_are_listed_in_order),
         TEST(costs_are_summed_by_what_is_asked),
         TEST(a_stretch_counts_in_the_period_in_which_it_ended),
         TEST(cost_by_something_else_is_refused),
