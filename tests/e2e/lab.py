@@ -109,13 +109,14 @@ class Refused(Exception):
 class Lab:
     told_bytes = 8000  # of each log, when something went wrong
 
-    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws"):
+    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False):
         usual_cloud, usual_pool = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL)}[provider]
         self.provider = provider
         self.cloud_config = {**usual_cloud, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
         self.pool = {**usual_pool, **(pool or {})}
         self.agent_prelude = agent_prelude  # shell, before an agent starts
+        self.bare = bare  # machines have no belay-agent of their own
         self.emulator = None
         self.seen = 0  # the last of belayd's events that was looked at
 
@@ -152,8 +153,9 @@ class Lab:
 
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
-        self.write("bin/belay-agent", AGENT % {
-            "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
+        if not self.bare:
+            self.write("bin/belay-agent", AGENT % {
+                "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
         ports = self.start_emulator()
         pool = {"credentials": os.path.join(self.dir, "credentials"), **self.pool, **self.access(ports)}
         self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"cloud": pool}})

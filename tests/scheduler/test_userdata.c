@@ -29,6 +29,7 @@ static struct userdata example(void)
         .token = "i17.0123456789abcdef",
         .provider = "aws",
         .metadata = "http://127.0.0.1:1338",
+        .boot_s = 600,
         .orphan_s = 3600};
 }
 
@@ -38,10 +39,13 @@ static void the_same_arguments_give_the_same_bytes(void **state)
     (void)state;
     char *a = userdata_build(&u), *b = userdata_build(&u);
     assert_string_equal(a, b);
-    assert_true(strlen(a) < CLOUD_USER_DATA_MAX / 2);
+    assert_true(strlen(a) < CLOUD_USER_DATA_MAX * 3 / 4); /* and a CA of a few KiB */
     free(a);
     free(b);
 }
+
+/* An agent of our version: it is not fetched. */
+#define AGENT "#!/bin/sh\n[ \"$1\" = --version ] && echo belay-agent " BELAY_VERSION " && exit\n"
 
 /* Runs `sh OPTION FILE` in dir with PATH = dir, so that "belay-agent" is ours. */
 static int run_sh(const char *dir, const char *option)
@@ -96,7 +100,7 @@ static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **st
     assert_non_null(mkdtemp(dir));
     char *text = userdata_build(&u);
     write_file(dir, "boot", text, 0600);
-    write_file(dir, "belay-agent", "#!/bin/sh\necho \"$@\" >started\n", 0700);
+    write_file(dir, "belay-agent", AGENT "echo \"$@\" >started\n", 0700);
     assert_int_equal(run_sh(dir, "-n"), 0);
     assert_int_equal(run_sh(dir, ""), 0);
     check_configuration(dir);
@@ -124,9 +128,8 @@ static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself
     write_file(dir, "boot", text, 0600);
     write_file(dir, "sleep", "#!/bin/sh\n", 0700);
     write_file(dir, "belay-agent",
-        "#!/bin/sh\n"
-        "echo run >>runs\n"
-        "case $(wc -l <runs) in 1) kill -9 $$ ;; 2) exit 1 ;; *) exit 3 ;; esac\n",
+        AGENT "echo run >>runs\n"
+              "case $(wc -l <runs) in 1) kill -9 $$ ;; 2) exit 1 ;; *) exit 3 ;; esac\n",
         0700);
     assert_int_equal(run_sh(dir, ""), 0);
     assert_int_equal(fs_read(path, 1000, &runs, &e), 0);
@@ -137,13 +140,35 @@ static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself
     assert_int_equal(fs_remove_tree(dir, &e), 0);
 }
 
-/* The other tests see that an emulated one, where BELAY_NODE_DIR is set, does not get the line. */
-static void a_real_machine_powers_off_when_it_is_forgotten(void **state)
+/* What it says and what it runs with is public. Files made of here-documents are not. */
+static void the_token_stands_in_files_only(void **state)
 {
     struct userdata u = example();
     (void)state;
     char *text = userdata_build(&u);
-    assert_non_null(strstr(text, "[ -n \"${BELAY_NODE_DIR:-}\" ] || echo 'power_off: "));
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, u.token)); at++)
+        n++;
+    assert_int_equal(n, 2); /* token='...', and the agent's configuration */
+    n = 0;
+    for (const char *at = text; (at = strstr(at, "$token")); at++, n++) {
+        const char *line = at;
+        while (line[-1] != '\n')
+            line--;
+        assert_true(strncmp(line, "Authorization: ", 15) == 0 || strncmp(line, "header = ", 9) == 0);
+    }
+    assert_int_equal(n, 3);
+    assert_null(strstr(text, "export"));
+    free(text);
+}
+
+static void a_certificate_without_an_end_of_line_gets_one(void **state)
+{
+    struct userdata u = example();
+    (void)state;
+    u.ca_pem = "-----END CERTIFICATE-----";
+    char *text = userdata_build(&u);
+    assert_non_null(strstr(text, "\n-----END CERTIFICATE-----\nEND\n"));
     free(text);
 }
 
@@ -163,7 +188,8 @@ int main(void)
         cmocka_unit_test(the_same_arguments_give_the_same_bytes),
         cmocka_unit_test(sh_reads_it_and_it_starts_the_agent_with_its_configuration),
         cmocka_unit_test(an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not),
-        cmocka_unit_test(a_real_machine_powers_off_when_it_is_forgotten),
+        cmocka_unit_test(the_token_stands_in_files_only),
+        cmocka_unit_test(a_certificate_without_an_end_of_line_gets_one),
         cmocka_unit_test(without_a_metadata_address_the_agent_takes_the_real_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

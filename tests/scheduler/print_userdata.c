@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * print_userdata SERVER CA_FILE TOKEN BOOT_S: the script of a machine's first boot, as belayd would make it.
+ */
+#include "base/fs.h"
+#include "base/str.h"
+#include "scheduler/userdata.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    struct userdata u = {.provider = "none", .orphan_s = 3600};
+    struct buf ca = {0};
+    struct err e = {0};
+    if (argc != 5 || fs_read(argv[2], 65536, &ca, &e) != 0 ||
+        str_to_i64(argv[4], 1, 86400, "BOOT_S", &u.boot_s, &e) != 0) {
+        fprintf(stderr, "print_userdata: %s\n", argc == 5 ? e.text : "expected SERVER CA_FILE TOKEN BOOT_S");
+        return 2;
+    }
+    u.server_url = argv[1];
+    u.ca_pem = buf_str(&ca);
+    u.token = argv[3];
+    char *text = userdata_build(&u);
+    fputs(text, stdout);
+    free(text);
+    buf_deinit(&ca);
+    return 0;
+}

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first boot of a machine that has no belay: its user data, run against a real belayd.
+
+The machine is a directory; of programs it has what a small image has, and one that can fetch.
+"""
+
+import contextlib
+import hashlib
+import http.server
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from belayd import BUILD, WAIT_S, Belayd, Keys
+
+ARCH = os.uname().machine
+BUNDLE = os.path.join(BUILD, "bundle", "agent-%s.tar.gz" % ARCH)
+TOOLS = ("sh mkdir rm cat sed od tr gzip tar mv sleep sha256sum cut uname head dd wc printf grep setsid").split()
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+VERSION = subprocess.run([BUILD + "/agent/belay-agent", "--version"], stdout=subprocess.PIPE, check=True,
+                         universal_newlines=True).stdout.split()[1]
+
+
+class Machine:
+    """Its directory, PATH and processes."""
+
+    def __init__(self, *tools):
+        self.dir = tempfile.mkdtemp(prefix="belay-boot.")
+        self.node = self.path("node")
+        self.bin = self.path("bin")
+        os.mkdir(self.bin)
+        for name in (*TOOLS, *tools):
+            os.symlink(shutil.which(name, path=PATH), os.path.join(self.bin, name))
+        self.shell = "/bin/sh"
+        self.process = None
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def stub(self, name, text):
+        path = os.path.join(self.bin, name)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+
+    def take_from(self, busybox):
+        """Its shell and tools, wget included, are busybox's."""
+        for name in (*TOOLS, "wget"):
+            path = os.path.join(self.bin, name)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            os.symlink(busybox, path)
+        self.shell = os.path.join(self.bin, "sh")
+
+    def boot(self, script, emulated=True, inside=()):
+        path = self.path("user-data")
+        with open(path, "w") as f:
+            f.write(script)
+        sanitizer = "log_path=%s/sanitizer" % self.dir
+        env = {"PATH": self.bin, "ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "HOME": self.dir}
+        if emulated:
+            env["BELAY_NODE_DIR"] = self.node
+        self.console = open(self.path("console"), "w")
+        self.process = subprocess.Popen([*inside, self.shell, path], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
+                                        stdout=self.console, stderr=self.console, start_new_session=True)
+
+    def wait(self):
+        return self.process.wait(WAIT_S)
+
+    def said(self):
+        return self.read("console")
+
+    def read(self, name):
+        with open(self.path(name), errors="replace") as f:
+            return f.read()
+
+    def end(self):
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(WAIT_S)
+            self.console.close()
+        shutil.rmtree(self.dir)
+
+
+class Liar(http.server.BaseHTTPRequestHandler):
+    """Says what the bundle's hash is, and gives half of it."""
+
+    def do_GET(self):
+        self.server.asked += 1
+        if "sha256" in self.path:
+            body = hashlib.sha256(self.server.content).hexdigest().encode() + b"\n"
+        else:
+            body = self.server.content[:len(self.server.content) // 2]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class Boot(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.d = Belayd()
+        cls.d.start()
+        cls.ca = os.path.join(cls.d.state, "ca.pem")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.d.__exit__(None, None, None)
+
+    def machine(self, *tools):
+        m = Machine(*tools)
+        self.addCleanup(m.end)
+        return m
+
+    def script(self, token, server=None, ca=None, boot_s=60):
+        return subprocess.run([BUILD + "/tests/scheduler/print_userdata", server or self.d.url, ca or self.ca, token,
+                               str(boot_s)], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+
+    def token(self):
+        return self.d.token(kind="join", pool="base")
+
+    def nodes(self):
+        return self.d.call("GET", "/api/v1/nodes")[1]["nodes"]
+
+    def wait_joined(self, m, before):
+        end = time.monotonic() + WAIT_S
+        while len(self.nodes()) == before:
+            if m.process.poll() is not None or time.monotonic() > end:
+                self.fail("the machine does not join:\n" + m.said())
+            self.d.call("GET", "/api/v1/events?after=%d&wait_ms=1000" % self.d.call("GET", "/api/v1/events")[1]["last"])
+
+    def check_secret(self, m, token):
+        """It is in nothing that others see."""
+        self.assertNotIn(token, m.said())
+        for pid in os.listdir("/proc"):
+            for name in "cmdline", "environ":
+                with contextlib.suppress(OSError):
+                    with open("/proc/%s/%s" % (pid, name), "rb") as f:
+                        self.assertNotIn(token.encode(), f.read(), pid)
+
+    def check_joins(self, m, token):
+        before = len(self.nodes())
+        m.boot(self.script(token))
+        self.wait_joined(m, before)
+        self.check_secret(m, token)
+        home = m.path("node.opt/" + VERSION)
+        self.assertTrue(os.access(home + "/bin/belay", os.X_OK))
+        self.assertEqual(os.stat(home).st_mode & 0o777, 0o755)
+        self.assertEqual(os.stat(m.path("node/agent.yaml")).st_mode & 0o777, 0o600)
+        self.assertEqual(sorted(n for n in os.listdir(m.dir) if n.startswith("node")), ["node", "node.opt"])
+        return home
+
+    def test_with_curl(self):
+        m, token = self.machine("curl"), self.token()
+        home = self.check_joins(m, token)
+        # The agent's end by a signal of its own is the machine's; a token that was used is no more use to another.
+        agents = [p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"]
+        self.assertEqual(len(agents), 1)
+        os.kill(int(agents[0]), signal.SIGTERM)
+        self.assertEqual(m.wait(), 0)
+        other = self.machine("curl")
+        other.boot(self.script(token))
+        self.assertEqual(other.wait(), 1)
+        self.assertIn("used already", other.said())
+        self.assertEqual(os.listdir(other.dir).count("node"), 0)
+        # The same machine after a reboot needs it no more.
+        m.console.close()
+        m.boot(self.script(token))
+        end = time.monotonic() + WAIT_S
+        while not [p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"]:
+            self.assertIsNone(m.process.poll(), m.said())
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)  # there is nothing that would tell
+        self.assertNotIn("trying again", m.said())
+
+    def test_with_wget(self):
+        self.check_joins(self.machine("wget"), self.token())
+        other = self.machine("wget")
+        other.boot(self.script("i1." + 64 * "0"))
+        self.assertEqual(other.wait(), 1)
+        self.assertIn("used already", other.said())
+
+    def test_with_python(self):
+        self.check_joins(self.machine("python3"), self.token())
+        other = self.machine("python3")
+        other.boot(self.script("i1." + 64 * "0"))
+        self.assertEqual(other.wait(), 1)
+        self.assertIn("used already", other.said())
+
+    def test_with_the_tools_of_busybox(self):
+        """curl is there beside them: busybox's wget verifies nothing."""
+        busybox = shutil.which("busybox", path=PATH)
+        if not busybox:
+            self.skipTest("there is no busybox (Debian: busybox-static)")
+        m, other = self.machine("curl"), self.machine()
+        m.take_from(busybox)
+        other.take_from(busybox)
+        self.check_joins(m, self.token())
+        other.boot(self.script(self.token()))
+        self.assertEqual(other.wait(), 1)
+        self.assertIn("neither curl nor GNU wget nor python3", other.said())
+
+    def test_with_bash(self):
+        m = self.machine("curl")
+        m.shell = shutil.which("bash", path=PATH)
+        self.check_joins(m, self.token())
+
+    def test_with_nothing_to_fetch_with(self):
+        m = self.machine()
+        m.stub("wget", "echo 'wget: unrecognized option'; exit 1\n")  # busybox's
+        m.boot(self.script(self.token()))
+        self.assertEqual(m.wait(), 1)
+        self.assertIn("neither curl nor GNU wget nor python3", m.said())
+
+    def test_another_authority_is_not_trusted(self):
+        with Belayd() as other:
+            wrong = os.path.join(other.state, "ca.pem")
+            for tool in "curl", "wget", "python3":
+                with self.subTest(tool):
+                    m, token = self.machine(tool), self.token()
+                    m.boot(self.script(token, ca=wrong, boot_s=5))
+                    self.assertEqual(m.wait(), 1, m.said())
+                    self.assertIn("trying again", m.said())
+                    self.assertIn("within 5 s", m.said())
+                    self.assertEqual([n for n in os.listdir(m.dir) if n.startswith("node")], [])
+                    self.assertEqual(self.d.call("GET", "/agent/v1/bundle/sha256?arch=" + ARCH, token=token)[0], 200)
+
+    def test_the_systems_authorities_are_not_trusted_either(self):
+        """On a machine whose own store has an authority that signs for belayd's name."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("a store of its own needs root and a mount namespace")
+        store = tempfile.mkdtemp(prefix="belay-store.")
+        self.addCleanup(shutil.rmtree, store)
+        name = Keys(self.d).run("x509", "-in", self.ca, "-noout", "-hash").strip() + ".0"
+        for name in "ca-certificates.crt", name:
+            shutil.copy(self.ca, os.path.join(store, name))
+        unshare, mount = (shutil.which(name, path=PATH) for name in ("unshare", "mount"))
+        inside = [unshare, "--mount", "/bin/sh", "-c", "%s --bind %s /etc/ssl/certs && exec \"$@\"" % (mount, store), "sh"]
+        subprocess.run([*inside, "curl", "-sSf", self.d.url + "/healthz"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([*inside, "wget", "-q", "-O", "/dev/null", self.d.url + "/healthz"], check=True)
+        with Belayd() as other:
+            wrong = os.path.join(other.state, "ca.pem")
+            for tool in "curl", "wget", "python3":
+                with self.subTest(tool):
+                    m = self.machine(tool)
+                    m.boot(self.script(self.token(), ca=wrong, boot_s=1), inside=inside)
+                    self.assertEqual(m.wait(), 1, m.said())
+                    self.assertIn("within 1 s", m.said())
+
+    def test_half_a_bundle_is_refused(self):
+        keys = Keys(self.d)
+        key, cert = keys.path("liar.key"), keys.path("liar.pem")
+        keys.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                 "-out", cert, "-subj", "/CN=liar", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.asked = 0
+        with open(BUNDLE, "rb") as f:
+            server.content = f.read()
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            m = self.machine("curl")
+            m.boot(self.script("i1.00", server="https://127.0.0.1:%d" % server.server_port, ca=cert, boot_s=3))
+            self.assertEqual(m.wait(), 1)
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+        self.assertIn("is not belayd's bundle", m.said())
+        self.assertGreaterEqual(server.asked, 4)  # it tried again
+        self.assertEqual([n for n in os.listdir(m.dir) if n.startswith("node")], [])
+
+    def real(self, m, script):
+        """The script for a real machine, in a directory."""
+        for path in "/var/lib/belay-agent", "/opt/belay", "/run/systemd/system", "/etc/systemd/system", "/var/log":
+            self.assertIn(path, script)
+            script = script.replace(path, m.dir + path)
+            os.makedirs(os.path.dirname(m.dir + path), exist_ok=True)
+        os.mkdir(m.dir + "/var/log")
+        return script
+
+    def test_a_real_machine_powers_off_when_it_cannot_become_a_node(self):
+        m = self.machine("curl")
+        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+        m.boot(self.real(m, self.script("i1." + 64 * "0")), emulated=False)
+        self.assertEqual(m.wait(), 1)
+        self.assertEqual(m.read("off"), "-h now\n")
+        self.assertEqual(os.listdir(m.path("var/lib")), [])
+
+    def test_a_script_that_breaks_down_powers_off_too(self):
+        m = self.machine("curl")
+        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+        m.stub("sed", "exit 1\n")
+        m.boot(self.real(m, self.script(self.token())), emulated=False)
+        self.assertNotEqual(m.wait(), 0)
+        self.assertEqual(m.read("off"), "-h now\n")
+        self.assertIn("ended early", m.said())
+
+    def test_systemd_keeps_the_agent_running(self):
+        m = self.machine("curl")
+        os.makedirs(m.path("run/systemd/system"))
+        os.makedirs(m.path("etc/systemd/system"))
+        m.stub("systemctl", "echo \"$@\" >>%s/systemctl.log\n" % m.dir)
+        m.boot(self.real(m, self.script(self.token())), emulated=False)
+        self.assertEqual(m.wait(), 0, m.said())
+        self.assertEqual(m.read("systemctl.log"), "daemon-reload\nenable belay-agent\nstart --no-block belay-agent\n")
+        unit = m.read("etc/systemd/system/belay-agent.service")
+        self.assertIn("\nExecStart=%s/opt/belay/%s/bin/belay-agent --config %s/var/lib/belay-agent/agent.yaml\n"
+                      % (m.dir, VERSION, m.dir), unit)
+        self.assertIn("\nKillMode=process\n", unit)
+        self.assertIn("\npower_off: shutdown -h now\n", m.read("var/lib/belay-agent/agent.yaml"))
+
+    def test_without_systemd_it_runs_in_a_session_of_its_own(self):
+        m = self.machine("curl")
+        m.stub("setsid", "echo \"$4\" \"$5\" >%s/kept\n" % m.dir)
+        m.boot(self.real(m, self.script(self.token())), emulated=False)
+        self.assertEqual(m.wait(), 0, m.said())
+        end = time.monotonic() + WAIT_S
+        while not os.path.exists(m.path("kept")) or not m.read("kept"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)  # nobody tells of it: the script has ended
+        self.assertEqual(m.read("kept"), "%s/opt/belay/%s/bin/belay-agent %s/var/lib/belay-agent/agent.yaml\n"
+                         % (m.dir, VERSION, m.dir))
+
+    def test_what_a_former_node_has_left_in_the_image_goes(self):
+        m = self.machine("curl")
+        os.mkdir(m.node)
+        for name in "agent.yaml", "node.json":
+            with open(os.path.join(m.node, name), "w") as f:
+                f.write("old\n")
+        self.check_joins(m, self.token())
+        self.assertNotEqual(m.read("node/agent.yaml"), "old\n")
+        with contextlib.suppress(FileNotFoundError):  # it may not be there yet
+            self.assertNotEqual(m.read("node/node.json"), "old\n")
+
+    def test_an_agent_of_the_image_is_used_if_it_is_of_the_same_version(self):
+        for version, fetched in (VERSION, False), ("0.0.1", True):
+            with self.subTest(version):
+                m = self.machine("curl")
+                m.stub("belay-agent", "[ $1 = --version ] && echo belay-agent %s && exit\necho \"$@\" >%s/started\n"
+                       % (version, m.dir))
+                before = len(self.nodes())
+                m.boot(self.script(self.token()))
+                if fetched:
+                    self.wait_joined(m, before)
+                else:
+                    self.assertEqual(m.wait(), 0, m.said())
+                self.assertEqual(os.path.exists(m.path("started")), not fetched)
+                self.assertEqual(os.path.exists(m.path("node.opt")), fetched)
+
+
+def exe(pid):
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/%s/exe" % pid)
+    return None
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
