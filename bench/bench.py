@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market (BELAY_BUILD names the build)
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -24,6 +24,7 @@ import time
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+import agents  # noqa: E402
 import lab  # noqa: E402
 
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
@@ -67,6 +68,16 @@ class Local:
         with contextlib.closing(c):
             c.request("GET", "/api/v1" + path)
             return json.loads(c.getresponse().read())
+
+    def post(self, path, body):
+        c = lab.Unix(self.socket, 60)
+        with contextlib.closing(c):
+            c.request("POST", "/api/v1" + path, json.dumps(body), {"Content-Type": "application/json"})
+            reply = c.getresponse()
+            said = json.loads(reply.read())
+            if reply.status >= 300:
+                raise SystemExit("bench: %s: %s" % (path, said))
+            return said
 
     def submit_all(self, n, connections):
         """n submits over so many connections; seconds. Raw sockets: the client must not be what is measured."""
@@ -251,8 +262,14 @@ def bench_market():
     subprocess.run([lab.BUILD + "/bench/bench_market", *folders], check=True)
 
 
+def bench_agents():
+    with Local("--no-agent") as l:
+        agents.bench(l, say, resident)
+
+
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
-           "queue": bench_queue, "market": bench_market}
+           "queue": bench_queue, "market": bench_market,
+           "agents": bench_agents}
 
 
 def main(names):
