@@ -55,7 +55,7 @@ END
 # Each takes PATH FILE, trusts the cluster's CA and no other, and gives 0: there it is; 2: refused; else: try again.
 # What the image's maker has put into curl's and wget's own files does not count, nor does a proxy.
 fetch_by_curl() {
-    status=$(curl -q -sS -f --noproxy '*' --proto '=https' --cacert "$work/ca.pem" --capath "$work/nothing" \
+    status=$(curl -q -g -sS -f --noproxy '*' --proto '=https' --cacert "$work/ca.pem" --capath "$work/nothing" \
         -K "$work/curl" --connect-timeout 20 --max-time 300 -o "$2" -w '%{http_code}' "$server$1") && return 0
     case $status in 401 | 404) return 2 ;; esac
     return 1
