@@ -129,4 +129,22 @@ typedef int (*db_cost_fn)(void *ctx, const struct cost_line *line);
 int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from, struct wall to, db_cost_fn fn,
     void *ctx, struct err *e);
 
+/* What the ledger says of an instance, summed, for those that it has rows of, by number. */
+struct ledger_sum {
+    int64_t instance;
+    int64_t uusd;          /* of all its rows */
+    int64_t attempts_uusd; /* of those of attempts */
+    int64_t own_ms;        /* boot and idle */
+};
+typedef int (*db_ledger_sum_fn)(void *ctx, const struct ledger_sum *sum);
+int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, struct err *e);
+
+/* Attempts whose stretches do not add up to their time, or are of several times; none unless the ledger is damaged. */
+struct ledger_gap {
+    int64_t job, attempt, instance;
+    int64_t ms, span_ms; /* of the stretches; from their begin to their end */
+};
+typedef int (*db_ledger_gap_fn)(void *ctx, const struct ledger_gap *gap);
+int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, struct err *e);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The API's front: who asks, which route, and answering later. The routes are in api_jobs.c, api_cluster.c,
- * api_pools.c, api_agents.c and metrics.c; long polls in watch.c.
+ * api_pools.c, api_audit.c, api_agents.c and metrics.c; long polls in watch.c.
  */
 #include "scheduler/api_private.h"
 
@@ -40,6 +40,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/pools", NEED_USER, api_pools_apply},
     {"GET", "/api/v1/pools/detail", NEED_USER, api_pools_detail},
     {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
+    {"POST", "/api/v1/audit", NEED_USER, api_audit},
     {"GET", "/api/v1/cost", NEED_USER, api_cost},
     {"GET", "/api/v1/events", NEED_USER, api_events},
     {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},

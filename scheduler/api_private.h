@@ -18,6 +18,7 @@ struct api {
     struct api_options o;
     char server_url[256];
     bool shutting_down;
+    bool auditing; /* one at a time: it asks the providers */
     struct list laters;
     struct map watchers; /* job (0: everything) -> struct watchers */
     int64_t n_requests, n_refused;
@@ -125,6 +126,7 @@ void api_pools_list(struct request *q);
 void api_pools_apply(struct request *q);
 void api_pools_detail(struct request *q);
 void api_offers_list(struct request *q);
+void api_audit(struct request *q);
 void api_cost(struct request *q);
 void api_events(struct request *q);
 void api_tokens_create(struct request *q);

@@ -174,6 +174,22 @@ class Pools(unittest.TestCase):
         os.rmdir(self.d.state + "/pools.yaml")
         self.applied(self.text(4))
 
+    # ---- audit ----
+
+    def test_an_audit_is_for_administrators_and_asks_one_at_a_time(self):
+        nothing = {"pools": 0, "machines": 0, "instances": 0, "found": 0, "differences": []}
+        self.assertEqual(self.d.call("POST", "/api/v1/audit")[:2], (200, nothing))
+        status, body, _ = self.d.call("POST", "/api/v1/audit", token=self.d.token(kind="api", user="ann"))
+        self.assertEqual((status, body["error"]["kind"]), (403, "denied"))
+        self.applied(self.text(4))  # nobody listens at its endpoint
+        found, = self.d.call("POST", "/api/v1/audit")[1]["differences"]
+        self.assertEqual((found["kind"], found["pool"], found["region"]), ("not-listed", "burst", "us-east-1"))
+        with concurrent.futures.ThreadPoolExecutor(8) as some:
+            done = list(some.map(lambda n: self.d.call("POST", "/api/v1/audit")[0], range(16)))
+        self.assertIn(200, done)
+        self.assertLessEqual(set(done), {200, 409})
+        self.assertEqual(self.d.call("POST", "/api/v1/audit")[0], 200)
+
     # ---- kill -9 ----
 
     def test_killed_at_any_moment_the_pools_are_the_old_or_the_new_ones_and_never_older_than_answered(self):

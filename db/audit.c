@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ledger summed by what its rows must agree with.
+ */
+#include "db/conn.h"
+#include "db/query.h"
+#include "db/reader.h"
+
+int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->sql,
+        "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
+        " sum(CASE WHEN job = 0 THEN ms ELSE 0 END)"
+        " FROM ledger WHERE instance <> 0 GROUP BY instance ORDER BY instance",
+        e);
+    while (query_step(&q)) {
+        struct ledger_sum sum = {
+            .instance = sqlite3_column_int64(q.stmt, 0),
+            .uusd = sqlite3_column_int64(q.stmt, 1),
+            .attempts_uusd = sqlite3_column_int64(q.stmt, 2),
+            .own_ms = sqlite3_column_int64(q.stmt, 3),
+        };
+        if (!query_goes_on(&q, fn(ctx, &sum)))
+            break;
+    }
+    return query_finish(&q);
+}
+
+int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->sql,
+        "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
+        " FROM ledger WHERE job <> 0 GROUP BY job, attempt"
+        " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
+        e);
+    while (query_step(&q)) {
+        struct ledger_gap gap = {
+            .job = sqlite3_column_int64(q.stmt, 0),
+            .attempt = sqlite3_column_int64(q.stmt, 1),
+            .instance = sqlite3_column_int64(q.stmt, 2),
+            .ms = sqlite3_column_int64(q.stmt, 3),
+            .span_ms = sqlite3_column_int64(q.stmt, 4),
+        };
+        if (!query_goes_on(&q, fn(ctx, &gap)))
+            break;
+    }
+    return query_finish(&q);
+}

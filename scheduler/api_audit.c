@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's route for an audit: lists every pool's machines at once, and when the last answer is there, holds what they said
+ * against the database at a moment when all that the model holds is in it.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/audit.h"
+#include <stdlib.h>
+
+#define AUDIT_WAIT_MS 80000 /* drivers give up on a call before */
+#define SHOWN_MAX 1000
+
+struct auditing;
+
+/* One pool's listing. */
+struct part {
+    struct auditing *of;
+    char pool[CORE_NAME_MAX];
+    struct wall began;
+    struct err e; /* kind ERR_NONE: listed */
+    struct cloud_instance *list;
+    size_t n;
+};
+
+struct auditing {
+    struct later *later;
+    struct api *api;
+    struct part parts[CONFIG_POOLS_MAX];
+    size_t n_parts, n_waited_for;
+    json_t *differences;
+};
+
+static void add_difference(void *ctx, const struct audit_difference *d)
+{
+    struct auditing *g = ctx;
+    if (json_array_size(g->differences) >= SHOWN_MAX)
+        return;
+    json_array_append_new(g->differences,
+        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "kind", audit_kind_names[d->kind], "provider",
+            d->provider[0] ? json_text(d->provider) : json_null(), "region",
+            d->region[0] ? json_text(d->region) : json_null(), "pool",
+            d->pool[0] ? json_text(d->pool) : json_null(), "instance",
+            api_json_opt(d->instance, CORE_ID_NONE), "provider_id",
+            d->provider_id[0] ? json_text(d->provider_id) : json_null(), "text", json_text(d->text)));
+}
+
+static int add_sum(void *ctx, const struct ledger_sum *s)
+{
+    audit_ledger_sum(ctx, s);
+    return 0;
+}
+
+static int add_row(void *ctx, const struct instance_row *r)
+{
+    audit_row(ctx, r);
+    return 0;
+}
+
+static int add_gap(void *ctx, const struct ledger_gap *g)
+{
+    audit_ledger_gap(ctx, g);
+    return 0;
+}
+
+static int hold_against(struct auditing *g, struct audit *a, struct err *e)
+{
+    struct db_reader *r = g->api->o.reader;
+    for (size_t i = 0; i < g->n_parts; i++) {
+        const struct part *p = &g->parts[i];
+        audit_listing(a, p->pool, p->began, p->e.kind ? &p->e : NULL, p->list, p->n);
+    }
+    int rc = db_read_ledger_sums(r, add_sum, a, e);
+    if (rc == 0)
+        rc = db_read_instances(r, false, add_row, a, e);
+    if (rc == 0)
+        rc = db_read_ledger_gaps(r, add_gap, a, e);
+    if (rc == 0)
+        audit_end(a);
+    return rc;
+}
+
+static void reply(struct auditing *g, struct http_exchange *x)
+{
+    struct audit_counts n;
+    struct err e;
+    g->differences = json_array();
+    struct audit *a =
+        audit_create(pools_in_force(g->api->o.pools), g->api->o.config->settle_ms, add_difference, g);
+    int rc = hold_against(g, a, &e);
+    audit_get_counts(a, &n);
+    if (rc != 0)
+        http_reply_err(x, &e);
+    else
+        api_reply_json(x, 200,
+            json_pack("{s:I,s:I,s:I,s:I,s:O}", "pools", (json_int_t)n.pools, "machines",
+                (json_int_t)n.machines, "instances", (json_int_t)n.rows, "found", (json_int_t)n.differences,
+                "differences", g->differences));
+    audit_destroy(a);
+    json_decref(g->differences);
+}
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct auditing *g = ctx;
+    struct http_exchange *x = later_take(g->later);
+    (void)id;
+    g->api->auditing = false;
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x)
+        reply(g, x);
+    for (size_t i = 0; i < g->n_parts; i++)
+        free(g->parts[i].list);
+    free(g);
+}
+
+static void part_over(struct auditing *g)
+{
+    if (--g->n_waited_for == 0)
+        tick_when_durable(g->api->o.tick, on_durable, g);
+}
+
+static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct part *p = ctx;
+    if (e) {
+        p->e = *e;
+    } else {
+        p->list = mem_dup(list, n * sizeof(*list));
+        p->n = n;
+    }
+    part_over(p->of);
+}
+
+void api_audit(struct request *q)
+{
+    struct api *a = q->api;
+    if (!api_need_admin(q))
+        return;
+    if (a->auditing) {
+        api_reply_failure(q->x, ERR_CONFLICT, "an audit is under way: ask again when it is over");
+        return;
+    }
+    struct auditing *g = mem_alloc(sizeof(*g));
+    const struct config *c = pools_in_force(a->o.pools);
+    *g = (struct auditing){.api = a, .later = later_create(a, q->x, AUDIT_WAIT_MS), .n_waited_for = 1};
+    a->auditing = true;
+    for (size_t i = 0; i < c->n_pools; i++) {
+        struct cloud_driver *d = pools_driver(a->o.pools, &c->pools[i]);
+        if (!d)
+            continue;
+        struct part *p = &g->parts[g->n_parts++];
+        *p = (struct part){.of = g, .began = clock_wall(a->o.timers->clock)};
+        STR_COPY(p->pool, c->pools[i].row.name);
+        g->n_waited_for++;
+        d->ops->list(d, c->pools[i].row.region, a->o.meta->cluster_uid, on_listed, p);
+    }
+    part_over(g);
+}

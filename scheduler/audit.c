@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums stream by, so that a long history
+ * costs no memory but that of its sums.
+ */
+#include "scheduler/audit.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/pooldiff.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEY_MAX (16 + 2 * CORE_NAME_MAX + 4)
+
+const char *const audit_kind_names[] = {
+    "not-listed", "no-row", "no-instance", "differs", "no-pool", "ledger", NULL};
+
+struct machine {
+    const struct cloud_instance *c;
+    const struct config_pool *pool; /* of whose listing it was */
+    struct wall listed;
+    struct machine *next;  /* under the same token */
+    struct machine *older; /* of all */
+    bool has_row;
+};
+
+struct listing {
+    struct wall began;
+    bool failed;
+};
+
+struct audit {
+    const struct config *config;
+    int64_t settle_ms;
+    audit_fn fn;
+    void *ctx;
+    struct smap by_token, by_id; /* struct machine */
+    struct machine *machines;
+    struct smap listings; /* pool -> struct listing */
+    struct map sums;      /* instance -> struct ledger_sum */
+    struct audit_counts counts;
+};
+
+struct audit *audit_create(const struct config *config, int64_t settle_ms, audit_fn fn, void *ctx)
+{
+    struct audit *a = mem_alloc(sizeof(*a));
+    *a = (struct audit){.config = config, .settle_ms = settle_ms, .fn = fn, .ctx = ctx};
+    return a;
+}
+
+void audit_destroy(struct audit *a)
+{
+    if (!a)
+        return;
+    void *p;
+    size_t pos = 0;
+    while ((p = smap_next(&a->listings, &pos, &(const char *){NULL})))
+        free(p);
+    for (pos = 0; (p = map_next(&a->sums, &pos, NULL));)
+        free(p);
+    while (a->machines) {
+        struct machine *m = a->machines;
+        a->machines = m->older;
+        free(m);
+    }
+    smap_deinit(&a->listings);
+    map_deinit(&a->sums);
+    smap_deinit(&a->by_token);
+    smap_deinit(&a->by_id);
+    free(a);
+}
+
+void audit_get_counts(const struct audit *a, struct audit_counts *ret_counts)
+{
+    *ret_counts = a->counts;
+}
+
+/* ---- telling ---- */
+
+/* row and machine: NULL if it is not about one. */
+__attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum audit_kind kind,
+    const char *pool, const struct instance_row *row, const struct cloud_instance *machine, const char *fmt,
+    ...)
+{
+    struct audit_difference d = {.kind = kind, .instance = row ? row->id : CORE_ID_NONE};
+    const struct config_pool *c = config_pool_find(a->config, pool);
+    va_list args;
+    STR_COPY(d.pool, pool);
+    if (c) {
+        STR_COPY(d.provider, c->row.provider);
+        STR_COPY(d.region, c->row.region);
+    }
+    STR_COPY(d.provider_id, machine ? machine->id : row ? row->provider_id : "");
+    va_start(args, fmt);
+    vsnprintf(d.text, sizeof(d.text), fmt, args);
+    va_end(args);
+    a->counts.differences++;
+    a->fn(a->ctx, &d);
+}
+
+/* ---- what is listed ---- */
+
+static void id_key(const struct config_pool *c, const char *id, char out[KEY_MAX])
+{
+    snprintf(out, KEY_MAX, "%s\n%s\n%s", c->row.provider, c->row.region, id);
+}
+
+static void add_machine(
+    struct audit *a, const struct config_pool *pool, struct wall began, const struct cloud_instance *c)
+{
+    char key[KEY_MAX];
+    id_key(pool, c->id, key);
+    if (smap_get(&a->by_id, key))
+        return;
+    struct machine *m = mem_alloc(sizeof(*m));
+    *m = (struct machine){.c = c, .pool = pool, .listed = began, .older = a->machines};
+    a->machines = m;
+    smap_put(&a->by_id, key, m);
+    a->counts.machines++;
+    if (!c->token[0])
+        return;
+    m->next = smap_get(&a->by_token, c->token);
+    smap_put(&a->by_token, c->token, m);
+}
+
+void audit_listing(struct audit *a, const char *pool, struct wall began, const struct err *e,
+    const struct cloud_instance *list, size_t n)
+{
+    const struct config_pool *c = config_pool_find(a->config, pool);
+    if (!c || !c->row.elastic || smap_get(&a->listings, pool))
+        return; /* removed meanwhile: it had no instance */
+    struct listing *l = mem_alloc(sizeof(*l));
+    *l = (struct listing){.began = began, .failed = e != NULL};
+    smap_put(&a->listings, pool, l);
+    a->counts.pools++;
+    if (e)
+        differ(a, AUDIT_NOT_LISTED, pool, NULL, NULL, "its instances could not be listed: %.200s", e->text);
+    for (size_t i = 0; !e && i < n; i++)
+        add_machine(a, c, began, &list[i]);
+}
+
+void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum)
+{
+    map_put(&a->sums, sum->instance, mem_dup(sum, sizeof(*sum)));
+}
+
+/* ---- a row against its machine ---- */
+
+/* It is there and costs something. What stopped by itself still bills its disk. */
+static bool is_alive(const struct cloud_instance *c)
+{
+    return c->state != CLOUD_GONE && !(c->state == CLOUD_STOPPING && c->reclaimed);
+}
+
+/* The machine of a row: by its token, and if it has an id by that too. */
+static struct machine *machine_of(
+    const struct audit *a, const struct config_pool *c, const struct instance_row *r)
+{
+    char key[KEY_MAX];
+    struct machine *m = smap_get(&a->by_token, r->token);
+    while (m && r->provider_id[0] && !str_eq(m->c->id, r->provider_id))
+        m = m->next;
+    if (m || !c || !r->provider_id[0])
+        return m;
+    id_key(c, r->provider_id, key);
+    return smap_get(&a->by_id, key);
+}
+
+static const char *market_of(const struct cloud_instance *c)
+{
+    return market_names[c->market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND];
+}
+
+static void compare(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
+{
+    if (c->type[0] && !str_eq(c->type, r->type))
+        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its type is %s at the provider, and %s in the row", c->type,
+            r->type);
+    if (c->zone[0] && !str_eq(c->zone, r->zone))
+        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its zone is %s at the provider, and %s in the row", c->zone,
+            r->zone);
+    if (!str_eq(market_of(c), market_names[r->market]))
+        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its market is %s at the provider, and %s in the row",
+            market_of(c), market_names[r->market]);
+}
+
+static void check_live(
+    struct audit *a, const struct instance_row *r, const struct config_pool *c, struct machine *m)
+{
+    const struct listing *l = smap_get(&a->listings, r->pool);
+    const struct wall since = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
+    if (!c || !c->row.elastic)
+        differ(a, AUDIT_NO_POOL, r->pool, r, NULL,
+            "the row is %s, and its pool %s is not configured: nobody can end it",
+            sm_name(&instance_sm, r->state), r->pool);
+    if (m && is_alive(m->c)) {
+        compare(a, r, m->c);
+        return;
+    }
+    if (!l || l->failed || (r->state != INSTANCE_LAUNCHED && r->state != INSTANCE_RUNNING) ||
+        l->began.ms - since.ms < a->settle_ms)
+        return;
+    differ(a, AUDIT_NO_INSTANCE, r->pool, r, NULL, "the row is %s, and the provider %s%.128s",
+        sm_name(&instance_sm, r->state), m ? "says that it has ended: " : "does not list it",
+        m ? m->c->reason : "");
+}
+
+static void check_over(struct audit *a, const struct instance_row *r, const struct machine *m)
+{
+    if (m && is_alive(m->c) && m->listed.ms - r->ended_at.ms >= a->settle_ms)
+        differ(a, AUDIT_NO_ROW, r->pool, r, m->c,
+            "it is there (%s), and its row says that it has ended: %.128s", m->c->type, r->text);
+}
+
+/* ---- a row against the ledger ---- */
+
+static int64_t span_ms(struct wall from, struct wall to)
+{
+    return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
+}
+
+static int64_t at_most(int64_t value, int64_t max)
+{
+    return value < max ? value : max;
+}
+
+/* Boot and idle, as core/ledger.c shares an instance's life out. */
+static int64_t own_ms(const struct instance_row *r)
+{
+    int64_t life = span_ms(r->launched_at, r->ended_at);
+    int64_t boot =
+        at_most(span_ms(r->launched_at, wall_is_set(r->joined_at) ? r->joined_at : r->ended_at), life);
+    return life - at_most(r->attempts_ms, life - boot);
+}
+
+static void check_ledger(struct audit *a, const struct instance_row *r)
+{
+    const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
+    bool is_over = r->state == INSTANCE_GONE && wall_is_set(r->launched_at);
+    s = s ? s : &none;
+    int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : s->attempts_uusd,
+            ms = is_over ? own_ms(r) : 0;
+    if (s->attempts_uusd != r->attempts_uusd)
+        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+            "its attempts cost %lld uusd in the ledger, and %lld in the row", (long long)s->attempts_uusd,
+            (long long)r->attempts_uusd);
+    if (s->uusd != cost)
+        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+            "it cost %lld uusd in the ledger, and %lld by its prices and times", (long long)s->uusd,
+            (long long)cost);
+    if (s->own_ms != ms)
+        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+            "its boot and idle time is %lld ms in the ledger, and %lld by its life and its attempts",
+            (long long)s->own_ms, (long long)ms);
+}
+
+void audit_row(struct audit *a, const struct instance_row *r)
+{
+    const struct config_pool *c = config_pool_find(a->config, r->pool);
+    struct machine *m = machine_of(a, c, r);
+    a->counts.rows++;
+    if (m)
+        m->has_row = true;
+    if (r->state != INSTANCE_GONE)
+        check_live(a, r, c, m);
+    else
+        check_over(a, r, m);
+    check_ledger(a, r);
+    free(map_remove(&a->sums, r->id));
+}
+
+void audit_ledger_gap(struct audit *a, const struct ledger_gap *g)
+{
+    struct instance_row of = {.id = g->instance};
+    differ(a, AUDIT_LEDGER, "", &of, NULL,
+        "attempt %lld of job %lld: its stretches are %lld ms, and it took %lld", (long long)g->attempt,
+        (long long)g->job, (long long)g->ms, (long long)g->span_ms);
+}
+
+void audit_end(struct audit *a)
+{
+    int64_t id;
+    size_t pos = 0;
+    for (struct machine *m = a->machines; m; m = m->older)
+        if (!m->has_row && is_alive(m->c))
+            differ(a, AUDIT_NO_ROW, m->pool->row.name, NULL, m->c,
+                "it carries our tag (%s in %s, token %s) and has no row", m->c->type, m->c->zone,
+                m->c->token[0] ? m->c->token : "none");
+    while (map_next(&a->sums, &pos, &id)) {
+        struct instance_row of = {.id = id};
+        differ(a, AUDIT_LEDGER, "", &of, NULL, "the ledger has rows of an instance that has none");
+    }
+}

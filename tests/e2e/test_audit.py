@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belay audit: nothing to say of whole runs, and every kind of difference when it is planted, in the database of a belayd that
+runs: what the provider has is the emulator's own truth."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import unittest
+
+from lab import Lab
+
+QUIET = {"sweep": "1h", "busy_sweep": "300ms", "settle": "0s"}  # so that nothing mends what is planted
+
+
+class Audit(unittest.TestCase):
+    def audit(self, lab):
+        return lab.post("/audit")
+
+    def kinds(self, lab):
+        return sorted((d["kind"], d["instance"]) for d in self.audit(lab)["differences"])
+
+    @contextlib.contextmanager
+    def planted(self, lab, table, key, **values):
+        """Changes a row behind belayd's back, and puts it back."""
+        sql = sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30, isolation_level=None)
+        names = list(values)
+        before = sql.execute("SELECT %s FROM %s WHERE %s" % (", ".join(names), table, key)).fetchone()
+        change = "UPDATE %s SET %s WHERE %s" % (table, ", ".join(n + " = ?" for n in names), key)
+        sql.execute(change, list(values.values()))
+        try:
+            yield
+        finally:
+            sql.execute(change, before)
+            sql.close()
+
+    def test_whole_runs_leave_no_difference(self):
+        with Lab(belayd={"settle": "500ms"}) as lab:
+            self.assertEqual(self.audit(lab), {"pools": 1, "machines": 0, "instances": 0, "found": 0, "differences": []})
+            jobs = [lab.submit("chain.py", 60, method="coop", every_ms=1000) for _ in range(3)]
+            lab.wait_log(jobs[0], r"^step 20 ")
+            lab.cloud({"reclaim": {"instance": lab.instance_of(jobs[0]), "notice_s": 3}})
+            for job in jobs:
+                lab.wait_ended(job)
+            lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over")
+            done = self.audit(lab)
+            self.assertEqual(done["differences"], [])
+            self.assertGreaterEqual(done["instances"], 2)
+            self.assertEqual(lab.belay("audit").split("\n")[0][:14], "0 differences:")
+
+    def test_every_kind_of_difference_is_found(self):
+        with Lab(belayd=QUIET, pool={"idle_timeout": "1h"}) as lab:
+            job = lab.submit("plain.sh", 5)
+            lab.wait_ended(job)
+            row = lab.get("/instances")["instances"][0]
+            one, here = row["id"], "id = %d" % row["id"]
+            self.assertEqual(self.kinds(lab), [])
+
+            for name, value in (("type", "m5.large"), ("zone", "us-east-1z"), ("market", "on-demand")):
+                with self.subTest(name), self.planted(lab, "instances", here, **{name: value}):
+                    found, = self.audit(lab)["differences"]
+                    self.assertEqual((found["kind"], found["instance"], found["provider_id"]),
+                                     ("differs", one, row["provider_id"]))
+                    self.assertIn("its %s is " % name, found["text"])
+            with self.planted(lab, "instances", here, token="another", provider_id="i-0123456789abcdef0"):
+                self.assertEqual(self.kinds(lab), [("no-instance", one), ("no-row", None)])
+                code, shown = self.belay(lab, "audit")
+                self.assertEqual(code, 1)
+                self.assertIn(row["provider_id"], shown)
+                self.assertIn("2 differences", shown)
+                code, shown = self.belay(lab, "audit", "--json")
+                self.assertEqual((code, json.loads(shown)["found"]), (1, 2))
+            with self.planted(lab, "instances", here, pool="removed"):
+                self.assertIn(("no-pool", one), self.kinds(lab))
+            attempt = "job = %d AND kind = 'useful'" % job
+            uusd, ms = self.ledger(lab, attempt)
+            with self.planted(lab, "ledger", attempt, uusd=uusd + 1):
+                found, = self.audit(lab)["differences"]
+                self.assertEqual((found["kind"], found["instance"]), ("ledger", one))
+                self.assertIn("attempts cost", found["text"])
+            with self.planted(lab, "ledger", attempt, ms=ms + 1):
+                self.assertEqual(self.kinds(lab), [("ledger", one)])
+            self.assertEqual(self.kinds(lab), [])
+
+            self.end(lab)
+            self.assertEqual(self.kinds(lab), [])
+            for name in ("uusd", "ms"):
+                value = self.ledger(lab, "job = 0 AND kind = 'idle'")[name == "ms"]
+                with self.subTest(name), self.planted(lab, "ledger", "job = 0 AND kind = 'idle'", **{name: value - 1}):
+                    self.assertEqual(self.kinds(lab), [("ledger", one)])
+            with self.planted(lab, "instances", here, accrued_uusd=123456):
+                self.assertEqual(self.kinds(lab), [("ledger", one)])
+            with self.planted(lab, "instances", here, state="running"):
+                self.assertIn(("no-instance", one), self.kinds(lab))
+
+    def test_a_provider_that_does_not_answer_is_told(self):
+        with Lab(belayd=QUIET) as lab:
+            with open(lab.config) as f:
+                pool = json.load(f)["pools"]["cloud"]
+            keys = lab.write("wrong", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n")
+            lab.post("/pools", {"text": json.dumps({"pools": {"cloud": pool, "wrong": {**pool, "credentials": keys}}})})
+            done = self.audit(lab)
+            self.assertEqual([(d["kind"], d["pool"]) for d in done["differences"]], [("not-listed", "wrong")])
+
+    def ledger(self, lab, key):
+        with contextlib.closing(sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30)) as sql:
+            return sql.execute("SELECT uusd, ms FROM ledger WHERE " + key).fetchone()
+
+    def belay(self, lab, *words):
+        with lab.start_belay(*words) as process:
+            out = process.communicate(timeout=60)[0]
+        return process.returncode, out
+
+    def end(self, lab):
+        """Every machine, now."""
+        for node in lab.get("/nodes")["nodes"]:
+            lab.post("/nodes/%d/delete" % node["id"])
+        lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
