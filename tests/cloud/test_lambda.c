@@ -292,8 +292,9 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 3);
     assert_true(clock_mono(g->vt.timers.clock).ms - from.ms >= SECONDS_MS(24));
     g->completions = 0;
-    for (int i = 0; i < 6; i++)
-        start_launch(g, "d\0e\0f\0g\0h\0i" + 2 * i);
+    static const char *const more[] = {"d", "e", "f", "g", "h", "i"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        start_launch(g, more[i]);
     while (vtimers_run_next(&g->vt))
         ;
     assert_int_equal(g->completions, 6);
