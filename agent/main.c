@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
+#include "agent/host.h"
 #include "agent/supervisor.h"
 #include "base/log.h"
 
@@ -10,7 +11,9 @@
 
 static const char usage[] =
     "Usage: belay-agent --config FILE [--check] [--log-level LEVEL]\n"
-    "Runs the jobs that belayd places on this node.\n"
+    "       belay-agent host [--dir DIR]\n"
+    "Runs the jobs that belayd places on this node. host: serves one request of a belayd that reaches this\n"
+    "machine over ssh, on standard input.\n"
     "\n"
     "  -c, --config FILE      the configuration (YAML); it holds a secret: mode 600\n"
     "      --check            check the configuration and end\n"
@@ -61,6 +64,10 @@ int main(int argc, char **argv)
     log_init("belay-agent", level);
     if (argc == 4 && strcmp(argv[1], "supervise") == 0)
         return supervisor_main(argv[2], argv[3]);
+    if (argc >= 2 && strcmp(argv[1], "host") == 0)
+        return host_main(argc - 2, argv + 2);
+    if (argc == 3 && strcmp(argv[1], "hold") == 0)
+        return host_hold_main(argv[2]);
     for (int c; (c = getopt_long(argc, argv, "c:hV", options, NULL)) != -1;) {
         switch (c) {
         case 'c':

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `belay-agent host`: a machine of a pool with `provider: static`, which belayd runs over ssh (cloud/static/protocol.h has
+ * the other side). One request comes in on standard input, one reply goes out on standard output; both are JSON:
+ *
+ *     {"host":1,"do":"list"}
+ *     {"host":1,"do":"claim","token":"belay-lab-17","cluster":"lab","user_data":"#!/bin/sh\n..."}
+ *     {"host":1,"do":"release","id":"5f0c..."}
+ *
+ *     {"host":1,"claim":{"id":...,"token":...,"cluster":...,"state":"running","since_ms":...},"last":null}
+ *     {"host":1,"error":"conflict","text":"..."}                           (with exit code 1)
+ *
+ * A host has one claim at most. What a claim runs stands below one process of its own, the holder, which outlives the
+ * connection. In the directory:
+ *
+ *     claim.json   the claim: created whole, and only if there is none (of several requests one wins)
+ *     last.json    the claim that was released last
+ *     lock         held by a request that changes something; another is told ERR_UNAVAILABLE
+ *     hold         held by the holder as long as it lives; its lock says which process it is
+ *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR
+ */
+#ifndef BELAY_AGENT_HOST_H
+#define BELAY_AGENT_HOST_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define HOST_REQUEST_MAX (128u << 10)
+
+struct host_request {
+    enum { HOST_LIST, HOST_CLAIM, HOST_RELEASE } what;
+    char token[65], cluster[64], id[17];
+    char *user_data; /* holds a one-use secret */
+};
+
+/* ERR_INVALID. ret_request is freed with host_request_deinit. */
+int host_request_parse(const char *text, size_t n, struct host_request *ret_request, struct err *e);
+void host_request_deinit(struct host_request *r);
+
+/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0 or the error's kind. */
+int host_serve(const char *dir, const struct host_request *r, struct buf *out);
+
+/* belay-agent host [--dir DIR], and for itself: belay-agent hold DIR. */
+int host_main(int argc, char **argv);
+int host_hold_main(const char *dir);
+
+#endif
