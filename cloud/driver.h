@@ -109,6 +109,10 @@ struct cloud_driver_ops {
     void (*list)(
         struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
 
+    /* True while the last listing could not see the place where this instance is: that it was not listed says nothing
+     * then. NULL: a listing is whole. */
+    bool (*hides)(const struct cloud_driver *d, const char *id);
+
     /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then others may not have been terminated.
      */
     void (*terminate)(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,

@@ -17,7 +17,7 @@
 
 static const struct notice_provider *const providers[] = {
     &aws_notice_provider, &azure_notice_provider, &gcp_notice_provider};
-const char *const notice_provider_names[] = {"none", "aws", "azure", "gcp", "lambda", NULL};
+const char *const notice_provider_names[] = {"none", "aws", "azure", "gcp", "lambda", "static", NULL};
 
 const char *notice_kind_name(enum notice_kind k)
 {
@@ -101,7 +101,7 @@ static void on_timer(struct timer *t, void *ctx)
 /* Those whose nodes are elastic, but go without a word. */
 static bool is_silent(const char *provider)
 {
-    return str_eq(provider, "none") || str_eq(provider, "lambda");
+    return str_eq(provider, "none") || str_eq(provider, "lambda") || str_eq(provider, "static");
 }
 
 static const struct notice_provider *find_provider(const char *name)

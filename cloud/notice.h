@@ -54,7 +54,7 @@ struct notice_reader_options {
 /* The names that notice_reader_start knows, "none" first, NULL-terminated; static. */
 extern const char *const notice_provider_names[];
 
-/* The reader for one of these providers. Starts at once. One that announces nothing ("none", "lambda"), or a base_url that is none (logged): NULL. */
+/* The reader for one of these providers. Starts at once. One that announces nothing ("none", "lambda", "static"), or a base_url that is none (logged): NULL. */
 struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o);
 /* What had to be saved before the reclaim is committed: the node may go. A provider that takes an approval gets it, and
  * may then end the node before its deadline; others do nothing. Not before a reclaim was told; a repeat does nothing.

@@ -9,11 +9,12 @@
 #include "cloud/azure/azure.h"
 #include "cloud/gcp/gcp.h"
 #include "cloud/lambda/lambda.h"
+#include "cloud/static/static.h"
 #include <assert.h>
 
 static const struct cloud_provider *const providers[] = {
-    &aws_provider, &azure_provider, &gcp_provider, &lambda_provider};
-const char *const cloud_provider_names[] = {"aws", "azure", "gcp", "lambda", NULL};
+    &aws_provider, &azure_provider, &gcp_provider, &lambda_provider, &static_provider};
+const char *const cloud_provider_names[] = {"aws", "azure", "gcp", "lambda", "static", NULL};
 
 const struct cloud_provider *cloud_provider_find(const char *name)
 {

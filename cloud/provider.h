@@ -6,6 +6,7 @@
 #ifndef BELAY_CLOUD_PROVIDER_H
 #define BELAY_CLOUD_PROVIDER_H
 
+#include "base/runner.h"
 #include "cloud/driver.h"
 
 #define CLOUD_SETTINGS_MAX 16
@@ -18,7 +19,9 @@ enum cloud_setting_kind {
 /* What a pool of the provider can ask for; with it, which keys its file has. */
 enum cloud_offers {
     CLOUD_OFFERS_ZONES, /* zones x types x markets */
-    CLOUD_OFFERS_REGION /* types, on-demand: the region is the smallest place, and stands for the zone */
+    CLOUD_OFFERS_REGION, /* types, on-demand: the region is the smallest place, and stands for the zone */
+    CLOUD_OFFERS_HOSTS   /* one, of owned machines that the pool's file describes, as many as its setting "hosts" has; its
+                            region, zone and type are the provider's name */
 };
 
 /* One key of a pool of this provider. */
@@ -42,6 +45,7 @@ struct cloud_setup {
     int64_t disk_gib;         /* 0: the image's own */
     struct http_client *http; /* outlives the driver, like timers */
     struct timers *timers;
+    struct runner *runner; /* as http */
 };
 
 struct cloud_provider {

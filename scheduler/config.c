@@ -241,10 +241,49 @@ static void read_settings(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
+static int64_t count_hosts(const struct config_pool *p)
+{
+    size_t i = 0;
+    while (!str_eq(p->provider->settings[i].key, "hosts"))
+        i++;
+    int64_t n = p->settings[i] ? 1 : 0;
+    for (const char *s = p->settings[i]; s && *s; s++)
+        n += *s == '\n';
+    return n;
+}
+
+/* Machines that are there anyhow, all alike: as many as the pool names, of the size and at the price that it says. */
+static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
+{
+    const struct yaml_node *max = yaml_opt(r, "max_nodes");
+    const char *memory = yaml_req_str(r, "memory", 32);
+    struct offer_row o = {.market = MARKET_OWNED, .avoid_until = MONO_NONE};
+    struct err why;
+    int64_t n = count_hosts(p);
+    o.total.cpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, 0);
+    o.total.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, 0);
+    o.price_uusd_h = o.on_demand_uusd_h = yaml_opt_uusd(r, "usd_per_hour", 0);
+    if (r->rc == 0 && str_to_mib(memory, &o.total.memory_mib, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
+    if (r->rc == 0 && o.total.cpus == 0)
+        yaml_reader_fail(r, NULL, "a pool of hosts needs cpus: how many each of them has");
+    if (r->rc == 0 && max && p->row.max_nodes > n)
+        yaml_reader_fail(r, max, "expected at most %lld, as many as there are hosts", (long long)n);
+    if (r->rc != 0)
+        return;
+    if (!max)
+        p->row.max_nodes = (int32_t)n;
+    STR_COPY(o.pool, p->row.name);
+    STR_COPY(o.zone, p->provider->name);
+    STR_COPY(o.type, p->provider->name);
+    p->offers = mem_dup(&o, sizeof(o));
+    p->n_offers = 1;
+}
+
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
-    const char *region = yaml_req_str(r, "region", CORE_NAME_MAX - 1);
-    STR_COPY(p->row.region, region);
+    bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
+    STR_COPY(p->row.region, has_region ? yaml_req_str(r, "region", CORE_NAME_MAX - 1) : p->provider->name);
     p->row.max_nodes = (int32_t)yaml_opt_i64(r, "max_nodes", 0, 10000, 8);
     p->row.idle_timeout_ms = opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
@@ -262,7 +301,9 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->credentials = opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);
-    if (p->provider->offers == CLOUD_OFFERS_REGION)
+    if (p->provider->offers == CLOUD_OFFERS_HOSTS)
+        read_hosts_offer(r, p);
+    else if (p->provider->offers == CLOUD_OFFERS_REGION)
         read_region_offers(r, p);
     else
         read_offers(r, p);

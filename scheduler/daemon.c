@@ -16,6 +16,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/uv/http_server.h"
+#include "base/uv/runner.h"
 #include "base/uv/loop.h"
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
@@ -43,6 +44,7 @@ struct daemon {
     struct db_meta meta;
     struct timers *timers;
     struct http_client *http;
+    struct runner *runner;
     struct prng prng;
     struct model *model;
     struct planner *planner;
@@ -224,8 +226,12 @@ static void make_parts(struct daemon *d)
         .user_data = build_user_data,
         .released = on_released,
         .ctx = d});
-    d->pools = pools_create(&(struct pools_options){
-        .config = c, .tick = d->tick, .provision = d->provision, .timers = d->timers, .http = d->http});
+    d->pools = pools_create(&(struct pools_options){.config = c,
+        .tick = d->tick,
+        .provision = d->provision,
+        .timers = d->timers,
+        .http = d->http,
+        .runner = d->runner});
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sessions = d->sessions,
         .provision = d->provision,
@@ -362,6 +368,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     prng_init(&d->prng, seed);
     d->timers = uv_timers_create(loop);
     d->http = uv_http_client_create(loop);
+    d->runner = uv_runner_create(loop);
     int rc = open_state(d, e);
     if (rc == 0)
         rc = load_model(d, e);
@@ -442,6 +449,7 @@ void daemon_destroy(struct daemon *d)
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);
     uv_http_client_destroy(d->http);
+    uv_runner_destroy(d->runner);
     uv_timers_destroy(d->timers);
     uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d is still there */
     free(d);

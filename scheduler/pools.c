@@ -126,6 +126,7 @@ static int make_driver(
         .metadata = c->metadata,
         .disk_gib = c->disk_gib,
         .http = p->o.http,
+        .runner = p->o.runner,
         .timers = p->o.timers,
     };
     for (size_t i = 0; i < CLOUD_SETTINGS_MAX; i++)

@@ -20,6 +20,7 @@ struct pools_options {
     struct provision *provision;
     struct timers *timers;
     struct http_client *http;
+    struct runner *runner;
 };
 
 struct pools *pools_create(const struct pools_options *o);

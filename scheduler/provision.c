@@ -467,6 +467,9 @@ static void miss(struct place *pl, const struct instance *i)
         start_launch(w);
         return;
     }
+    const struct cloud_driver_ops *ops = pl->driver->ops;
+    if (ops->hides && ops->hides(pl->driver, i->row.provider_id))
+        return;
     if (++w->misses >= GONE_MISSES && pl->list_began.ms - w->last_call.ms >= p->o.settle_ms)
         post_gone(p, i->row.id, false, "the provider does not list it (any more)");
 }

@@ -234,6 +234,35 @@ static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
     config_deinit(&c);
 }
 
+#define HOSTS_POOL                                                                                           \
+    "pools:\n  b:\n    provider: static\n    hosts: [rack1, \"rack2:22\", rack3]\n    user: u\n    key: "    \
+    "/k\n"                                                                                                   \
+    "    known_hosts: /h\n"
+
+static void a_pool_of_hosts_has_one_owned_offer(void **state)
+{
+    (void)state;
+    struct config c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    gpus: 2\n    usd_per_hour: 1.25\n");
+    const struct config_pool *p = &c.pools[0];
+    assert_int_equal(p->n_offers, 1);
+    assert_int_equal(p->row.max_nodes, 3);
+    assert_string_equal(p->row.region, "static");
+    assert_string_equal(setting(p, "hosts"), "rack1\nrack2:22\nrack3");
+    assert_string_equal(p->offers[0].zone, "static");
+    assert_string_equal(p->offers[0].type, "static");
+    assert_int_equal(p->offers[0].market, MARKET_OWNED);
+    assert_int_equal(p->offers[0].rank, 0);
+    assert_int_equal(p->offers[0].total.cpus, 8);
+    assert_int_equal(p->offers[0].total.gpus, 2);
+    assert_int_equal(p->offers[0].total.memory_mib, 65536);
+    assert_int_equal(p->offers[0].price_uusd_h, 1250000);
+    assert_int_equal(p->offers[0].on_demand_uusd_h, 1250000);
+    config_deinit(&c);
+    c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    max_nodes: 0\n"); /* lets it run empty */
+    assert_int_equal(c.pools[0].row.max_nodes, 0);
+    config_deinit(&c);
+}
+
 static const struct refused {
     const char *text;
     const char *expected[3]; /* all of them stand in the error */
@@ -296,6 +325,14 @@ static const struct refused {
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
     {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
+    {HOSTS_POOL "    cpus: 8\n", {"\"memory\" is missing"}},
+    {HOSTS_POOL "    memory: 8G\n", {"needs cpus"}},
+    {HOSTS_POOL "    cpus: 8\n    memory: much\n", {"memory:", "much"}},
+    {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    max_nodes: 4\n", {"max_nodes:", "at most 3"}},
+    {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    region: here\n", {"unknown key \"region\""}},
+    {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    zones: [z]\n", {"unknown key \"zones\""}},
+    {"pools:\n  b: {provider: static, user: u, key: /k, known_hosts: /h}\n", {"hosts", "needs the machines"}},
+    {"pools:\n  b: {provider: static, hosts: [\"a b\"]}\n", {"hosts:", "without blanks"}},
     {LAMBDA_POOL, {"needs types"}},
     {LAMBDA_POOL "    types: [gpu_1x_a11]\n", {"did you mean \"gpu_1x_a10\"?"}},
     {LAMBDA_POOL "    types: [gpu_1x_a10]\n    zones: [us-west-2]\n", {"unknown key \"zones\""}},
@@ -391,6 +428,7 @@ int main(void)
         cmocka_unit_test(listen_takes_ipv6_in_brackets),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
         cmocka_unit_test(where_a_region_has_no_zones_there_is_one_offer_a_type),
+        cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),
         cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),

@@ -48,6 +48,7 @@ struct fixture {
     bool by_hand[4]; /* calls of this kind wait for the test */
     enum err_kind launch_error, list_error, terminate_error;
     int n_released; /* of this driver */
+    bool is_hiding; /* listings do not see where the machines are */
     struct provision_pool pool;
 };
 
@@ -114,7 +115,14 @@ static void fake_prices(struct cloud_driver *d, const char *region, const char *
     add_call(d, CALL_PRICES, ctx)->prices = done;
 }
 
+static bool fake_hides(const struct cloud_driver *d, const char *id)
+{
+    assert_true(str_starts(id, "i-"));
+    return LIST_ENTRY(d, struct fixture, driver)->is_hiding;
+}
+
 static const struct cloud_driver_ops fake_ops = {.provider = "aws",
+    .hides = fake_hides,
     .launch = fake_launch,
     .list = fake_list,
     .terminate = fake_terminate,
@@ -617,6 +625,20 @@ static void a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time
     assert_null(instance(f, 1));
 }
 
+static void what_a_listing_could_not_see_is_not_missed(void **state)
+{
+    struct fixture *f = *state;
+    demand(f);
+    f->n_machines = 0;
+    f->is_hiding = true;
+    f->launch_error = ERR_NO_CAPACITY;
+    pass(f, SETTLE_MS + 5 * SWEEP_MS);
+    assert_non_null(instance(f, 1));
+    f->is_hiding = false;
+    pass(f, 3 * SWEEP_MS);
+    assert_null(instance(f, 1));
+}
+
 static void a_listing_that_began_before_the_launch_was_answered_concludes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -822,6 +844,7 @@ int main(void)
         TEST(a_stray_that_cannot_be_ended_is_tried_again),
         TEST(a_machine_that_is_gone_ends_its_row),
         TEST(a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time_do),
+        TEST(what_a_listing_could_not_see_is_not_missed),
         TEST(a_listing_that_began_before_the_launch_was_answered_concludes_nothing),
         TEST(a_listing_that_fails_concludes_nothing_and_is_repeated),
         TEST(one_listing_a_place_is_under_way),
