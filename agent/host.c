@@ -253,10 +253,22 @@ static int kill_leftovers(const char *dir, struct err *e)
 
 /* ---- claim ---- */
 
+/* The node's directory, and where its boot script works, with the join token. */
+static int remove_node(const char *dir, struct err *e)
+{
+    char *node = path_of(dir, "node"), *work = path_of(dir, "node.boot");
+    int rc = fs_remove_tree(work, e);
+    if (rc == 0)
+        rc = fs_remove_tree(node, e);
+    free(node);
+    free(work);
+    return rc;
+}
+
 static int prepare(const char *dir, const char *user_data, struct err *e)
 {
     char *node = path_of(dir, "node"), *script = path_of(dir, "script");
-    int rc = fs_remove_tree(node, e);
+    int rc = remove_node(dir, e);
     if (rc == 0)
         rc = fs_mkdirs(node, geteuid() == 0 ? 0711 : 0700, e);
     if (rc == 0)
@@ -357,18 +369,17 @@ static int release(const char *dir, const struct host_request *q, int hold, stru
     }
     if (rc != 0)
         return rc;
-    char *node = path_of(dir, "node"), *script = path_of(dir, "script");
+    char *script = path_of(dir, "script");
     char *from = path_of(dir, "claim.json"), *to = path_of(dir, "last.json");
     rc = end_processes(dir, hold, e);
     if (rc == 0)
-        rc = fs_remove_tree(node, e);
+        rc = remove_node(dir, e);
     if (rc == 0 && unlink(script) < 0 && errno != ENOENT)
         rc = err_errno(e, errno, "removing %s", script);
     if (rc == 0 && rename(from, to) < 0)
         rc = err_errno(e, errno, "releasing the claim %s", from);
     if (rc == 0)
         rc = fs_sync_dir(dir, e);
-    free(node);
     free(script);
     free(from);
     free(to);

@@ -17,7 +17,7 @@
  *     last.json    the claim that was released last
  *     lock         held by a request that changes something; another is told ERR_UNAVAILABLE
  *     hold         held by the holder as long as it lives; its lock says which process it is
- *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR
+ *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR; node.opt/ may hold an agent that it fetched
  */
 #ifndef BELAY_AGENT_HOST_H
 #define BELAY_AGENT_HOST_H

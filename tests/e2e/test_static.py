@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A static pool: real sshd processes are its hosts, each with a directory of its own. A job runs there through belay-agent;
+whatever happens to belayd or to the way to a host, a launch is one agent, and nothing is left in the end."""
+
+import contextlib
+import getpass
+import glob
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import unittest
+
+import lab
+from lab import BUILD, END_S, Lab, Refused
+
+SSHD = "/usr/sbin/sshd"
+
+SSHD_CONFIG = """\
+HostKey %(dir)s/host-key
+AuthorizedKeysFile %(dir)s/authorized-keys
+ForceCommand %(dir)s/bin/host%(n)d
+StrictModes no
+UsePAM no
+PidFile none
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+LogLevel ERROR
+"""
+
+# What an account's key is bound to. With a gate, a claim says that it is there and waits.
+HOST = """\
+#!/bin/sh
+request=$(cat)
+case $request in
+*'"do":"claim"'*)
+    if [ -p %(dir)s/gate ]; then
+        echo %(n)d >>%(dir)s/arrived
+        read -r _ <%(dir)s/gate
+    fi
+    echo %(n)d >>%(dir)s/claims
+    ;;
+esac
+printf %%s "$request" | %(dir)s/bin/belay-agent host --dir %(dir)s/host%(n)d
+"""
+
+
+class Host:
+    """A port of this machine where an sshd answers each connection, or nobody does."""
+
+    def __init__(self, l, n):
+        self.l, self.n, self.is_down = l, n, False
+        self.dir = os.path.join(l.dir, "host%d" % n)
+        self.config = l.write("sshd%d" % n, SSHD_CONFIG % {"dir": l.dir, "n": n})
+        l.write("bin/host%d" % n, HOST % {"dir": l.dir, "n": n}, 0o755)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.log = open(os.path.join(l.dir, "sshd%d.log" % n), "w")
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        children = []
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                break
+            with connection:
+                if not self.is_down:
+                    children.append(subprocess.Popen([SSHD, "-i", "-e", "-f", self.config], stdin=connection,
+                                                     stdout=connection, stderr=self.log, env=self.l.env))
+            children = [c for c in children if c.poll() is None]
+        for c in children:
+            c.wait()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        self.log.close()
+
+    def claim(self):
+        """What is written down on it; None: nothing."""
+        with contextlib.suppress(FileNotFoundError):
+            with open(os.path.join(self.dir, "claim.json")) as f:
+                return json.load(f)
+        return None
+
+
+class Rack(Lab):
+    n_hosts = 2
+
+    def start(self):
+        os.mkdir(os.path.join(self.dir, "bin"))
+        self.write("bin/belay-agent", lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""}, 0o755)
+        for key in ("key", "host-key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(self.dir, key)],
+                           check=True, stdin=subprocess.DEVNULL)
+        shutil.copy(os.path.join(self.dir, "key.pub"), os.path.join(self.dir, "authorized-keys"))
+        if os.geteuid() == 0:
+            os.makedirs("/run/sshd", 0o755, exist_ok=True)  # which sshd started as root wants to be there
+        self.hosts = [Host(self, n + 1) for n in range(self.n_hosts)]
+        with open(os.path.join(self.dir, "host-key.pub")) as f:
+            host_key = " ".join(f.read().split()[:2])
+        known = "".join("[127.0.0.1]:%d %s\n" % (h.port, host_key) for h in self.hosts)
+        self.pool = {
+            "provider": "static", "hosts": ["127.0.0.1:%d" % h.port for h in self.hosts], "user": getpass.getuser(),
+            "key": os.path.join(self.dir, "key"), "known_hosts": self.write("known-hosts", known),
+            "cpus": 1, "memory": "256M", "usd_per_hour": "3.60", "idle_timeout": "1s", "cooldown": "1s",
+            "refusal_backoff": "500ms",
+        }
+        self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"rack": self.pool}})
+        self.up()
+
+    def end(self):
+        problems = super().end()
+        for h in self.hosts:
+            h.close()
+        return problems
+
+    def wait_for_no_instances(self):
+        try:
+            for job in self.get("/jobs?state=active&limit=200")["jobs"]:
+                with contextlib.suppress(Refused):
+                    self.post("/jobs/%d/cancel" % job["id"])
+            self.wait(lambda: not self.claims(), "no host is claimed", END_S)
+            self.wait(lambda: not self.get("/instances")["instances"], "belayd has no instance", END_S)
+        except (AssertionError, Refused, OSError) as error:
+            return [str(error)]
+        return []
+
+    def claims(self):
+        return [h.claim() for h in self.hosts if h.claim()]
+
+    def lines(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            with open(os.path.join(self.dir, name)) as f:
+                return f.read().split()
+        return []
+
+    def instances(self, state="all"):
+        return self.get("/instances?state=%s" % state)["instances"]
+
+
+def undo(gate):
+    """Lets those that wait at it pass, and all after them."""
+    fd = os.open(gate, os.O_RDWR)
+    os.unlink(gate)
+    os.write(fd, b"\n" * 8)
+    return fd
+
+
+@unittest.skipUnless(os.path.exists(SSHD), "there is no sshd (openssh-server)")
+class Static(unittest.TestCase):
+    def test_a_job_runs_on_a_host_and_nothing_stays(self):
+        with Rack() as l:
+            job = l.submit("chain.py", 30, method="coop")
+            l.wait_log(job, r"^step 10 ")
+            self.assertEqual(len(l.claims()), 1)
+            self.assertEqual(len(l.agents()), 1)
+            shown = l.wait_ended(job)
+            self.assertEqual(shown["job"]["end"], "succeeded")
+            self.assertGreater(shown["job"]["cost_uusd"], 0)
+            l.wait(lambda: not l.claims(), "the host is given back")
+            self.assertEqual(l.agents(), [])
+            self.assertEqual(glob.glob(l.dir + "/host*/node"), [])  # with its key and certificate
+            again = l.submit("plain.sh", 1)
+            self.assertEqual(l.wait_ended(again)["job"]["end"], "succeeded")
+
+    def test_more_jobs_than_hosts_take_turns(self):
+        with Rack() as l:
+            jobs = [l.submit("plain.sh", 3) for _ in range(4)]
+            for job in jobs:
+                self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+            self.assertEqual({i["provider_id"].split("#")[0] for i in l.instances()}, set(l.pool["hosts"]))
+
+    def test_belayd_killed_in_a_launch_makes_one_agent(self):
+        for is_early in (True, False):
+            with self.subTest(is_early), Rack() as l:
+                gate = os.path.join(l.dir, "gate")
+                os.mkfifo(gate)
+                job = l.submit("chain.py", 60, method="coop")
+                self.wait_arrived(l, 1)
+                l.kill_belayd()
+                if is_early:  # the claim takes effect while nobody listens
+                    fd = undo(gate)
+                    l.up()
+                else:  # the next belayd claims, and the old claim comes after it
+                    os.rename(gate, gate + ".old")
+                    l.up()
+                    l.wait_log(job, r"^step 5 ")
+                    fd = undo(gate + ".old")
+                l.wait_log(job, r"^step 20 ")
+                self.assertEqual((len(l.claims()), len(l.agents())), (1, 1))
+                self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+                self.assertEqual(len(set(l.lines("claims"))), 1)  # the same host, each time
+                self.assertEqual(len(l.instances()), 1)
+                os.close(fd)
+
+    def wait_arrived(self, l, n):
+        l.wait(lambda: len(l.lines("arrived")) >= n, "a claim is at a host")
+
+    def test_a_host_that_cannot_be_reached_is_not_gone(self):
+        with Rack() as l:
+            job = l.submit("chain.py", 400, method="coop")
+            l.wait_log(job, r"^step 10 ")
+            for h in l.hosts:
+                h.is_down = True
+            l.wait_log(job, r"^step 300 ")  # many sweeps and settling times
+            self.assertEqual([i["state"] for i in l.instances()], ["running"])
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+            self.assertEqual(len(l.show(job)["attempts"]), 1)
+            l.wait(lambda: [i["state"] for i in l.instances()] == ["ending"], "it is to be given back")
+            self.assertEqual(len(l.claims()), 1)
+            for h in l.hosts:
+                h.is_down = False
+            l.wait(lambda: not l.claims(), "it is given back")
+
+    def test_a_host_with_another_key_is_refused(self):
+        with Rack() as l:
+            for key in ("host-key", "host-key.pub"):
+                os.unlink(os.path.join(l.dir, key))
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(l.dir, "host-key")],
+                           check=True, stdin=subprocess.DEVNULL)
+            job = l.submit("plain.sh", 1)
+            l.wait(lambda: "Host key verification failed" in l.belay("why", str(job)) + self.log_of(l),
+                   "the refusal is told")
+            self.assertEqual(l.claims(), [])
+
+    def log_of(self, l):
+        texts = []
+        for path in glob.glob(l.home + "/*.log"):
+            with open(path, errors="replace") as f:
+                texts.append(f.read())
+        return "".join(texts)
+
+
+if __name__ == "__main__":
+    unittest.main()
