@@ -242,8 +242,7 @@ static int read_token_request(struct request *q, const json_t *body, struct toke
     row->admin = json_opt_bool(&r, "admin", false);
     if (r.rc == 0 && !row->join && !str_is_name(row->user, CORE_NAME_MAX - 1))
         json_reader_fail(&r, "user", "expected a user's name of letters, digits, '.', '_', '-'");
-    const struct pool *pool =
-        r.rc == 0 && row->join ? model_pool(tick_model(q->api->o.tick), row->pool) : NULL;
+    const struct config_pool *pool = r.rc == 0 && row->join ? pools_find(q->api->o.pools, row->pool) : NULL;
     if (r.rc == 0 && row->join && (!pool || pool->row.elastic))
         json_reader_fail(&r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", row->pool);
     struct wall now = clock_wall(q->api->o.timers->clock);

@@ -35,7 +35,7 @@ void api_jobs_submit(struct request *q)
         return;
     int rc = jobspec_parse(body, &s, &e);
     json_decref(body);
-    if (rc == 0 && s.row.pool[0] && !model_pool(tick_model(q->api->o.tick), s.row.pool)) {
+    if (rc == 0 && s.row.pool[0] && !pools_find(q->api->o.pools, s.row.pool)) {
         rc = err_set(
             &e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
         jobspec_deinit(&s);

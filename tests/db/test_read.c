@@ -265,6 +265,71 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
     assert_ids(&s, 3, 1, 2, 3);
 }
 
+static int see_sum(void *ctx, const struct ledger_sum *sum)
+{
+    struct ledger_sum *all = ctx;
+    all[sum->instance] = *sum;
+    return 0;
+}
+
+static int see_gap(void *ctx, const struct ledger_gap *gap)
+{
+    struct ledger_gap *last = ctx;
+    assert_int_equal(last->job, 0);
+    *last = *gap;
+    return 0;
+}
+
+static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct ledger_sum sums[4] = {0};
+    struct ledger_gap gap = {0};
+    const struct ledger_row rows[] = {
+        {.job = 1,
+            .attempt = 1,
+            .instance = 2,
+            .kind = LEDGER_SAVE,
+            .from = {10},
+            .to = {30},
+            .ms = 5,
+            .uusd = 3},
+        {.job = 1,
+            .attempt = 1,
+            .instance = 2,
+            .kind = LEDGER_USEFUL,
+            .from = {10},
+            .to = {30},
+            .ms = 15,
+            .uusd = 4},
+        {.instance = 2, .kind = LEDGER_BOOT, .from = {0}, .to = {10}, .ms = 10, .uusd = 100},
+        {.instance = 2, .kind = LEDGER_IDLE, .from = {10}, .to = {50}, .ms = 20, .uusd = 1000},
+        {.job = 1, .attempt = 2, .kind = LEDGER_LOST, .from = {30}, .to = {39}, .ms = 8, .uusd = 9},
+        {.job = 1,
+            .attempt = 3,
+            .kind = LEDGER_LOST,
+            .from = {50},
+            .to = {40},
+            .ms = 0,
+            .uusd = 1}, /* the clock was set back */
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        batch_add(&b, TABLE_LEDGER, &rows[i]);
+    util_commit(d, &b);
+    assert_int_equal(db_read_ledger_sums(r, see_sum, sums, &e), 0);
+    assert_int_equal(sums[2].uusd, 1107);
+    assert_int_equal(sums[2].attempts_uusd, 7);
+    assert_int_equal(sums[2].own_ms, 30);
+    assert_int_equal(sums[0].instance + sums[1].instance + sums[3].instance, 0);
+    assert_int_equal(db_read_ledger_gaps(r, see_gap, &gap, &e), 0);
+    assert_int_equal(gap.job, 1);
+    assert_int_equal(gap.attempt, 2);
+    assert_int_equal(gap.ms, 8);
+    assert_int_equal(gap.span_ms, 9);
+}
+
 static void offers_and_tokens_are_listed_in_order(void **state)
 {
     (void)state;
@@ -453,6 +518,7 @@ int main(void)
         TEST(the_parts_of_a_job_come_in_their_order),
         TEST(nodes_and_instances_can_be_the_live_ones_only),
         TEST(offers_and_tokens_are_listed_in_order),
+        TEST(the_ledger_is_summed_by_instance_and_its_gaps_are_found),
         TEST(costs_are_summed_by_what_is_asked),
         TEST(a_stretch_counts_in_the_period_in_which_it_ended),
         TEST(cost_by_something_else_is_refused),

@@ -6,7 +6,7 @@ import os
 import subprocess
 import unittest
 
-from belayd import BUILD, CONFIG, Belayd
+from belayd import BUILD, JOB, Belayd
 
 BURST = """\
   burst:
@@ -88,6 +88,17 @@ class Pools(unittest.TestCase):
         self.assertEqual(self.pools(), {"base": None, "spare": None})
         self.assertEqual(self.offers(), set())
         self.assertEqual(self.applied(self.text(None))["changes"], {"pools": [], "limits": []})
+
+    def test_jobs_and_tokens_know_the_pools_in_force(self):
+        self.assertEqual(self.d.submit(pool="spare"), 1)
+        self.d.token(kind="join", pool="spare")
+        self.applied(self.text(None, base="  base: {}\n"))
+        for path, request in (("jobs", {**JOB, "pool": "spare"}), ("tokens", {"kind": "join", "pool": "spare"})):
+            status, body, _ = self.d.call("POST", "/api/v1/" + path, request)
+            self.assertEqual(status, 400)
+            self.assertIn("pool \"spare\"", body["error"]["text"])
+        why = self.d.call("GET", "/api/v1/jobs/1/why")[1]["reasons"]
+        self.assertTrue(any("pool 'spare'" in r["text"] for r in why), why)
 
     def test_what_was_applied_wins_over_the_configuration_after_a_restart(self):
         self.applied(self.text(4, more="limits: {max_nodes: 3}\n"))
