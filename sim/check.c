@@ -73,6 +73,27 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
     }
 }
 
+/* ---- money: what an instance cost is in the ledger, all of it and nothing else ---- */
+
+static void add_ledger(struct world *w, const struct ledger_row *r)
+{
+    intptr_t sum = (intptr_t)map_get(&w->spent, r->instance);
+    if (r->uusd < 0 || r->ms < 0)
+        world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
+            (long long)r->ms, (long long)r->uusd);
+    if (r->instance != CORE_ID_NONE)
+        map_put(&w->spent, r->instance, (void *)((sum ? sum : 1) + (intptr_t)r->uusd));
+}
+
+static void check_instance(struct world *w, const struct instance_row *r)
+{
+    intptr_t sum = (intptr_t)map_get(&w->spent, r->id);
+    int64_t spent = sum ? sum - 1 : 0, cost = core_instance_uusd(r, r->ended_at);
+    if (r->state == INSTANCE_GONE && spent != cost)
+        world_fail(w, "instance %lld cost %lld and the ledger has %lld", (long long)r->id, (long long)cost,
+            (long long)spent);
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -87,6 +108,10 @@ void check_committed(struct world *w, const struct db_batch *b)
             (void *)(uintptr_t)(c->attempts[i].node + 1));
     for (size_t i = 0; i < c->n_instances; i++)
         smap_put(&w->tokens, c->instances[i].token, (void *)(uintptr_t)(c->instances[i].state + 1));
+    for (size_t i = 0; i < c->n_ledger; i++)
+        add_ledger(w, &c->ledger[i]);
+    for (size_t i = 0; i < c->n_instances; i++)
+        check_instance(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_history; i++) {
         if (c->history[i].id <= w->last_history)
             world_fail(w, "history number %lld was given twice", (long long)c->history[i].id);

@@ -343,6 +343,7 @@ static void end(struct world *w)
     for (int i = 0; i < SIM_JOBS_MAX; i++)
         free(w->store[i].manifests);
     map_deinit(&w->attempts);
+    map_deinit(&w->spent);
     smap_deinit(&w->tokens);
     db_reader_close(w->reader);
     db_close(w->db);

@@ -192,6 +192,7 @@ struct world {
     /* what is committed, as the checks keep it */
     struct map attempts; /* job * 2^20 + attempt -> node + 1 */
     struct smap tokens;  /* token -> instance state + 1 */
+    struct map spent;    /* instance -> sum of its ledger rows in micro-dollars + 1 */
     int64_t last_history;
     /* counters */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves;

@@ -143,12 +143,26 @@ static int check_pools(const struct model *m, struct err *e)
 {
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        struct room used = {0};
         int32_t n = 0;
-        LIST_FOREACH (&m->all_instances, li)
-            n += LIST_ENTRY(li, struct instance, in_all)->pool == p;
+        LIST_FOREACH (&m->all_instances, li) {
+            const struct instance *i = LIST_ENTRY(li, struct instance, in_all);
+            if (i->pool != p)
+                continue;
+            n++;
+            if (i->row.reclaimed)
+                continue;
+            used.nodes++;
+            used.gpus += i->gpus;
+            used.uusd_h += i->row.price_uusd_h;
+        }
         if (n != p->n_nodes)
             return BROKEN(
                 "pool %s has %" PRId32 " instances but counts %" PRId32, p->row.name, n, p->n_nodes);
+        if (memcmp(&used, &p->used, sizeof used) != 0)
+            return BROKEN("pool %s uses %" PRId64 " nodes, %" PRId64 " gpus, %" PRId64
+                          " an hour, and counts %" PRId64 ", %" PRId64 ", %" PRId64,
+                p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus, p->used.uusd_h);
     }
     return 0;
 }
