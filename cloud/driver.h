@@ -25,7 +25,7 @@
 #define CLOUD_LIST_MAX 100000 /* instances in one listing */
 #define CLOUD_PRICES_MAX 10000
 
-enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND };
+enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND, CLOUD_OWNED };
 
 /* One launch. What all launches of a pool have in common, the driver was created with (provider.h). Borrowed strings.
  */
@@ -109,8 +109,8 @@ struct cloud_driver_ops {
     void (*list)(
         struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
 
-    /* True while the last listing could not see the place where this instance is: that it was not listed says nothing
-     * then. NULL: a listing is whole. */
+    /* True while the last listing could not see the place where this instance is, and before the first: that it was not
+     * listed says nothing then. NULL: a listing is whole. */
     bool (*hides)(const struct cloud_driver *d, const char *id);
 
     /* Idempotent. NOT_FOUND when the provider does not know one of them (yet); then others may not have been terminated.

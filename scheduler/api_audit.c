@@ -47,6 +47,14 @@ static void add_difference(void *ctx, const struct audit_difference *d)
             d->provider_id[0] ? json_text(d->provider_id) : json_null(), "text", json_text(d->text)));
 }
 
+static bool hides(void *ctx, const char *pool, const char *provider_id)
+{
+    const struct auditing *g = ctx;
+    const struct config_pool *c = pools_find(g->api->o.pools, pool);
+    const struct cloud_driver *d = c ? pools_driver(g->api->o.pools, c) : NULL;
+    return d && d->ops->hides && d->ops->hides(d, provider_id);
+}
+
 static int add_sum(void *ctx, const struct ledger_sum *s)
 {
     audit_ledger_sum(ctx, s);
@@ -89,6 +97,7 @@ static void reply(struct auditing *g, struct http_exchange *x)
     g->differences = json_array();
     struct audit *a =
         audit_create(pools_in_force(g->api->o.pools), g->api->o.config->settle_ms, add_difference, g);
+    audit_set_hides(a, hides);
     int rc = hold_against(g, a, &e);
     audit_get_counts(a, &n);
     if (rc != 0)

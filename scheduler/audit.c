@@ -36,6 +36,7 @@ struct audit {
     const struct config *config;
     int64_t settle_ms;
     audit_fn fn;
+    audit_hides_fn hides; /* NULL: nothing is hidden */
     void *ctx;
     struct smap by_token, by_id; /* struct machine */
     struct machine *machines;
@@ -49,6 +50,11 @@ struct audit *audit_create(const struct config *config, int64_t settle_ms, audit
     struct audit *a = mem_alloc(sizeof(*a));
     *a = (struct audit){.config = config, .settle_ms = settle_ms, .fn = fn, .ctx = ctx};
     return a;
+}
+
+void audit_set_hides(struct audit *a, audit_hides_fn hides)
+{
+    a->hides = hides;
 }
 
 void audit_destroy(struct audit *a)
@@ -171,7 +177,9 @@ static struct machine *machine_of(
 
 static const char *market_of(const struct cloud_instance *c)
 {
-    return market_names[c->market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND];
+    static const enum market markets[] = {
+        [CLOUD_SPOT] = MARKET_SPOT, [CLOUD_ON_DEMAND] = MARKET_ON_DEMAND, [CLOUD_OWNED] = MARKET_OWNED};
+    return market_names[markets[c->market]];
 }
 
 static void compare(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
@@ -203,6 +211,11 @@ static void check_live(
     if (!l || l->failed || (r->state != INSTANCE_LAUNCHED && r->state != INSTANCE_RUNNING) ||
         l->began.ms - since.ms < a->settle_ms)
         return;
+    if (!m && a->hides && a->hides(a->ctx, r->pool, r->provider_id)) {
+        differ(
+            a, AUDIT_NOT_LISTED, r->pool, r, NULL, "where it is could not be seen: nothing is known of it");
+        return;
+    }
     differ(a, AUDIT_NO_INSTANCE, r->pool, r, NULL, "the row is %s, and the provider %s%.128s",
         sm_name(&instance_sm, r->state), m ? "says that it has ended: " : "does not list it",
         m ? m->c->reason : "");

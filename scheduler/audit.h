@@ -34,8 +34,13 @@ typedef void (*audit_fn)(void *ctx, const struct audit_difference *d);
 
 struct audit;
 
+/* True: the pool's listing could not see where this instance is (driver.h, hides). */
+typedef bool (*audit_hides_fn)(void *ctx, const char *pool, const char *provider_id);
+
 /* config: the pools in force, borrowed; fn is told of each difference, in the calls below. */
 struct audit *audit_create(const struct config *config, int64_t settle_ms, audit_fn fn, void *ctx);
+/* Before the rows; without it every listing is whole. Gets audit_create's ctx. */
+void audit_set_hides(struct audit *a, audit_hides_fn hides);
 void audit_destroy(struct audit *a); /* NULL is fine */
 
 /* What the provider listed for this pool, from this moment on; e not NULL: it could not. list is borrowed until the end;

@@ -270,13 +270,15 @@ static void run_launch(struct flow *f, void *ctx)
         return;
     }
     struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
+    static const enum cloud_market markets[] = {
+        [MARKET_OWNED] = CLOUD_OWNED, [MARKET_SPOT] = CLOUD_SPOT, [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
     char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
     struct cloud_launch l = {
         .token = i->row.token,
         .region = pl->region,
         .zone = i->row.zone,
         .type = i->row.type,
-        .market = i->row.market == MARKET_SPOT ? CLOUD_SPOT : CLOUD_ON_DEMAND,
+        .market = markets[i->row.market],
         .user_data = user_data,
         .cluster = p->o.cluster_uid,
     };

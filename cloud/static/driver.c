@@ -35,7 +35,7 @@ struct host {
     char label[STATIC_HOST_MAX + 1]; /* as the pool's file has it; part of ids */
     char name[STATIC_HOST_MAX + 1];
     int port;
-    bool is_hidden;   /* the last listing did not see it */
+    bool is_hidden;   /* the last listing did not see it, or there was none */
     bool is_silent;   /* told of in the log */
     bool is_claiming; /* a launch of ours is at it */
 };
@@ -594,6 +594,7 @@ static int add_host(struct static_driver *d, const char *text, size_t n, struct 
     if (rc == 0 && d->n_hosts == STATIC_HOSTS_MAX)
         rc = err_set(e, ERR_CONFIG, "hosts: more than %d", STATIC_HOSTS_MAX);
     if (rc == 0) {
+        h.is_hidden = true;
         STR_COPY(h.label, label);
         d->hosts[d->n_hosts++] = h;
     }

@@ -180,8 +180,7 @@ const char *static_claim_of_id(const char *id)
 void static_to_instance(const char *host, const struct static_claim *c, struct cloud_instance *i)
 {
     static const enum cloud_state states[] = {CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE};
-    *i = (struct cloud_instance){
-        .market = CLOUD_ON_DEMAND, .state = states[c->state], .launched_at = c->since};
+    *i = (struct cloud_instance){.market = CLOUD_OWNED, .state = states[c->state], .launched_at = c->since};
     snprintf(i->id, sizeof(i->id), "%s#%s", host, c->id);
     STR_COPY(i->token, c->token);
     STR_COPY(i->cluster, c->cluster);

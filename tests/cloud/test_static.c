@@ -272,7 +272,7 @@ static void start_launch(struct rig *g, const char *token)
         .region = "static",
         .zone = "static",
         .type = "static",
-        .market = CLOUD_ON_DEMAND,
+        .market = CLOUD_OWNED,
         .user_data = "token: " SECRET "\n",
         .cluster = "lab"};
     g->driver->ops->launch(g->driver, &l, on_launch, g);

@@ -162,6 +162,7 @@ class Static(unittest.TestCase):
             l.wait_log(job, r"^step 10 ")
             self.assertEqual(len(l.claims()), 1)
             self.assertEqual(len(l.agents()), 1)
+            self.assertEqual(l.post("/audit")["differences"], [])
             shown = l.wait_ended(job)
             self.assertEqual(shown["job"]["end"], "succeeded")
             self.assertGreater(shown["job"]["cost_uusd"], 0)
@@ -209,9 +210,10 @@ class Static(unittest.TestCase):
             job = l.submit("chain.py", 400, method="coop")
             l.wait_log(job, r"^step 10 ")
             for h in l.hosts:
-                h.is_down = True
+                h.is_down = h.claim() is not None
             l.wait_log(job, r"^step 300 ")  # many sweeps and settling times
             self.assertEqual([i["state"] for i in l.instances()], ["running"])
+            self.assertEqual({d["kind"] for d in l.post("/audit")["differences"]}, {"not-listed"})
             self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
             self.assertEqual(len(l.show(job)["attempts"]), 1)
             l.wait(lambda: [i["state"] for i in l.instances()] == ["ending"], "it is to be given back")

@@ -184,6 +184,34 @@ static void a_row_without_a_machine_is_told(void **state)
     one(&(struct given){.rows = &r, .n_rows = 1, .error = &e}, AUDIT_NOT_LISTED, 0, "", "slow down");
 }
 
+static bool hide(void *ctx, const char *pool, const char *provider_id)
+{
+    (void)ctx;
+    assert_string_equal(pool, "burst");
+    return str_eq(provider_id, "i-1");
+}
+
+static void what_a_listing_could_not_see_is_not_known(void **state)
+{
+    (void)state;
+    struct seen s = {0};
+    struct config c = configured();
+    struct instance_row rows[] = {row(1, INSTANCE_RUNNING), row(2, INSTANCE_RUNNING)};
+    struct audit *a = audit_create(&c, SETTLE, see, &s);
+    audit_set_hides(a, hide);
+    audit_listing(a, "burst", (struct wall){NOW}, NULL, NULL, 0);
+    audit_row(a, &rows[0]);
+    audit_row(a, &rows[1]);
+    audit_end(a);
+    audit_destroy(a);
+    config_deinit(&c);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.d[0].kind, AUDIT_NOT_LISTED);
+    assert_int_equal(s.d[0].instance, 1);
+    assert_int_equal(s.d[1].kind, AUDIT_NO_INSTANCE);
+    assert_int_equal(s.d[1].instance, 2);
+}
+
 static void what_a_machine_is_and_what_its_row_says_must_agree(void **state)
 {
     (void)state;
@@ -254,6 +282,7 @@ int main(void)
         cmocka_unit_test(what_is_on_its_way_is_no_difference),
         cmocka_unit_test(a_machine_without_a_live_row_is_told),
         cmocka_unit_test(a_row_without_a_machine_is_told),
+        cmocka_unit_test(what_a_listing_could_not_see_is_not_known),
         cmocka_unit_test(what_a_machine_is_and_what_its_row_says_must_agree),
         cmocka_unit_test(a_live_row_needs_a_pool_that_is_configured),
         cmocka_unit_test(the_ledger_adds_up_to_life_and_cost),
