@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A chain of hashes, one link a step: its end shows whether a step was left out, done twice or done on a wrong state.
 
-    chain.py STEPS [SECONDS A STEP]
+    chain.py STEPS [SECONDS A STEP [BYTES THAT NO CHECKPOINT SHARES WITH ANOTHER]]
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import belay
 
 steps = int(sys.argv[1])
 pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
+bulk = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 step, value = 0, "start"
 
 if belay.restored():
@@ -29,6 +30,9 @@ while step < steps:
         with belay.checkpoint(step, steps) as directory:
             with open(os.path.join(directory, "state"), "w") as f:
                 f.write("%d %s\n" % (step, value))
+            if bulk:
+                with open(os.path.join(directory, "bulk"), "wb") as f:
+                    f.write(os.urandom(bulk))
         if belay.stopping():
             sys.exit(belay.EXIT_CHECKPOINTED)
 print("chain %s" % value)
