@@ -56,6 +56,9 @@ struct cloud_instance {
     enum cloud_state state;
     bool reclaimed;          /* CLOUD_STOPPING or CLOUD_GONE because the provider took it back */
     struct wall launched_at; /* WALL_NONE if unknown */
+    /* Since when it is not billed any more, as far as the provider says: set only with CLOUD_STOPPING and CLOUD_GONE,
+     * WALL_NONE if unknown. */
+    struct wall ended_at;
     char reason[128];        /* the provider's words, "" if none */
 };
 

@@ -261,8 +261,10 @@ static const char schema_2[] =
     "ALTER TABLE instances ADD COLUMN priced_at INTEGER;"
     "ALTER TABLE instances ADD COLUMN accrued_uusd INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN boot_uusd INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE instances ADD COLUMN used_until INTEGER;"
     "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE instances SET priced_at = launched_at;";
+    "UPDATE instances SET priced_at = launched_at,"
+    " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";
 /* clang-format on */
 
 static const char *const migrations[] = {schema_1, schema_2};

@@ -121,6 +121,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, priced_at),
     COL(instance_row, accrued_uusd),
     COL(instance_row, boot_uusd),
+    COL(instance_row, used_until),
 };
 
 static const struct column node_columns[] = {

@@ -17,6 +17,7 @@ static void check_instance(const struct cloud_instance *i)
     assert(i->id[0] && strlen(i->id) < sizeof(i->id));
     assert(strlen(i->token) < sizeof(i->token) && strlen(i->cluster) < sizeof(i->cluster));
     assert(strlen(i->reason) < sizeof(i->reason) && str_is_utf8(i->reason, strlen(i->reason)));
+    assert(!wall_is_set(i->ended_at) || i->state == CLOUD_STOPPING || i->state == CLOUD_GONE);
     assert(!i->reclaimed || i->state == CLOUD_STOPPING || i->state == CLOUD_GONE);
 }
 

@@ -231,9 +231,11 @@ static void sweep_soon(struct provision *p)
 
 /* ---- launching ---- */
 
-static void post_gone(struct provision *p, int64_t instance, bool reclaimed, const char *text)
+static void post_gone(
+    struct provision *p, int64_t instance, bool reclaimed, struct wall ended_at, const char *text)
 {
-    struct event ev = {.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
+    struct event ev = {.type = EV_INSTANCE_GONE,
+        .gone = {.instance = instance, .reclaimed = reclaimed, .ended_at = ended_at}};
     STR_COPY(ev.gone.text, text);
     tick_post(p->o.tick, &ev, NULL, NULL);
 }
@@ -252,7 +254,8 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
     if (!e) {
         post_launched(w->p, w->instance, instance->id);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
-            post_gone(w->p, w->instance, instance->reclaimed, "had ended when the provider answered");
+            post_gone(w->p, w->instance, instance->reclaimed, instance->ended_at,
+                "had ended when the provider answered");
     }
     flow_step_done(&w->launch, e);
 }
@@ -453,7 +456,7 @@ static void match(struct place *pl, const struct cloud_instance *c)
     if (!i->row.provider_id[0])
         post_launched(p, i->row.id, c->id);
     if (over)
-        post_gone(p, i->row.id, c->reclaimed, c->reason);
+        post_gone(p, i->row.id, c->reclaimed, c->ended_at, c->reason);
     else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))
         terminate(w, i);
 }
@@ -473,7 +476,7 @@ static void miss(struct place *pl, const struct instance *i)
     if (ops->hides && ops->hides(pl->driver, i->row.provider_id))
         return;
     if (++w->misses >= GONE_MISSES && pl->list_began.ms - w->last_call.ms >= p->o.settle_ms)
-        post_gone(p, i->row.id, false, "the provider does not list it (any more)");
+        post_gone(p, i->row.id, false, WALL_NONE, "the provider does not list it (any more)");
 }
 
 /* A listing, kept until the model holds nothing that is not on disk: what is concluded from it leaves at

@@ -62,11 +62,19 @@ static void on_boot(struct timer *t, void *ctx)
         agent_boot(m->w, m);
 }
 
+/* From then on it is not billed. */
+static void note_end(struct sim_machine *m)
+{
+    if (m->launched_ms % 2 && !wall_is_set(m->ended_at))
+        m->ended_at = clock_wall(m->w->vt.timers.clock);
+}
+
 void cloud_kill(struct sim_machine *m, bool reclaimed)
 {
     struct timers *ts = &m->w->vt.timers;
     if (m->state == CLOUD_GONE)
         return;
+    note_end(m);
     m->state = CLOUD_GONE;
     m->reclaimed = reclaimed;
     m->gone_ms = world_now(m->w);
@@ -127,6 +135,7 @@ static struct sim_machine *make_machine(struct cloud_call *c)
     STR_COPY(m->zone, c->zone);
     m->market = c->market;
     m->launched_ms = world_now(w);
+    m->ended_at = WALL_NONE;
     m->visible_from_ms = m->launched_ms + (world_chance(w, 0.5) ? world_between(w, 0, 20000) : 0);
     timer_init(&m->boot, on_boot, m);
     timer_init(&m->reclaim, on_reclaim, m);
@@ -177,6 +186,7 @@ static void do_terminate(struct cloud_call *c)
     for (size_t i = 0; i < c->n_ids; i++) {
         struct sim_machine *m = by_id(c->w, c->ids[i]);
         if (m->state == CLOUD_PENDING || m->state == CLOUD_RUNNING) {
+            note_end(m);
             m->state = CLOUD_STOPPING;
             timer_stop(&c->w->vt.timers, &m->boot);
             timer_start(&c->w->vt.timers, &m->end, world_between(c->w, 100, 20000));
@@ -203,8 +213,11 @@ static void on_effect(struct timer *t, void *ctx)
 
 static void fill(const struct sim_machine *m, struct cloud_instance *out)
 {
-    *out = (struct cloud_instance){
-        .market = m->market, .state = m->state, .reclaimed = m->reclaimed, .launched_at = WALL_NONE};
+    *out = (struct cloud_instance){.market = m->market,
+        .state = m->state,
+        .reclaimed = m->reclaimed,
+        .launched_at = WALL_NONE,
+        .ended_at = m->ended_at};
     STR_COPY(out->id, m->id);
     STR_COPY(out->token, m->token);
     STR_COPY(out->cluster, m->w->cluster_uid);

@@ -68,6 +68,7 @@ struct sim_machine {
     int64_t launched_ms;     /* monotonic */
     int64_t visible_from_ms; /* listings lag */
     int64_t gone_ms;
+    struct wall ended_at; /* as the provider tells it; every other machine's it does not */
     struct timer boot, reclaim, kill, end;
     struct sim_agent *agent;
 };

@@ -7,8 +7,11 @@
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
 #include "cloud/xml.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define REASON_MAX 256
 
 enum {
     STATE_PENDING = 0,
@@ -96,7 +99,20 @@ static int parse_state(const xmlNode *item, enum cloud_state *ret_state, struct 
     }
 }
 
-/* Why it is going. `reclaimed` is set from the reason's code, EC2's words are kept for people. */
+/* EC2 says when only in words for people: "User initiated (2026-08-22 12:02:00 GMT)". Billing ends there, not when the
+ * machine is down. Words without a time are no fault. */
+static struct wall parse_transition_time(const char *reason)
+{
+    const char *open = strrchr(reason, '(');
+    char iso[TIME_ISO_MAX];
+    struct wall at;
+    if (!open || !str_ends(open, " GMT)") || strlen(open) != strlen("(2026-08-22 12:02:00 GMT)"))
+        return WALL_NONE;
+    snprintf(iso, sizeof(iso), "%.10sT%.8sZ", open + 1, open + 12);
+    return open[11] == ' ' && time_parse_iso(iso, &at, NULL) == 0 ? at : WALL_NONE;
+}
+
+/* Why and when it is going. `reclaimed` is set from the reason's code, EC2's words are kept for people. */
 static int parse_reason(const xmlNode *item, struct cloud_instance *i, struct err *e)
 {
     const xmlNode *reason = xml_child(item, "stateReason");
@@ -104,7 +120,13 @@ static int parse_reason(const xmlNode *item, struct cloud_instance *i, struct er
     int rc = OPTIONAL_TEXT(reason, "code", code, e);
     if (rc != 0)
         return rc;
-    i->reclaimed = (i->state == CLOUD_STOPPING || i->state == CLOUD_GONE) && str_starts(code, "Server.Spot");
+    bool is_going = i->state == CLOUD_STOPPING || i->state == CLOUD_GONE;
+    i->reclaimed = is_going && str_starts(code, "Server.Spot");
+    if (is_going) {
+        char words[REASON_MAX];
+        xml_text_cut(item, "reason", words, sizeof(words));
+        i->ended_at = parse_transition_time(words);
+    }
     xml_text_cut(reason, "message", i->reason, sizeof(i->reason));
     if (!i->reason[0])
         STR_COPY(i->reason, code);
@@ -129,7 +151,7 @@ static int parse_tags(const xmlNode *item, struct cloud_instance *i, struct err 
 static int parse_instance(const xmlNode *item, struct cloud_instance *i, struct err *e)
 {
     char life_cycle[32];
-    *i = (struct cloud_instance){0};
+    *i = (struct cloud_instance){.launched_at = WALL_NONE, .ended_at = WALL_NONE};
     int rc = REQUIRED_TEXT(item, "instanceId", i->id, e);
     if (rc == 0)
         rc = parse_state(item, &i->state, e);

@@ -185,7 +185,7 @@ static int read_vm(const json_t *item, struct cloud_instance *i, const char **re
 {
     struct json_reader r;
     json_reader_init(&r, item, "virtualMachine", e);
-    *i = (struct cloud_instance){.launched_at = WALL_NONE};
+    *i = (struct cloud_instance){.launched_at = WALL_NONE, .ended_at = WALL_NONE};
     json_req_strcpy(&r, "name", i->id, sizeof(i->id));
     *ret_location = json_req_str(&r, "location", TEXT_MAX);
     read_tags(&r, i);
@@ -347,7 +347,7 @@ static int keep_leftover(void *ctx, const json_t *item, struct err *e)
 {
     struct listing *l = ctx;
     struct json_reader r;
-    struct cloud_instance i = {.launched_at = WALL_NONE, .state = CLOUD_STOPPING};
+    struct cloud_instance i = {.launched_at = WALL_NONE, .ended_at = WALL_NONE, .state = CLOUD_STOPPING};
     json_reader_init(&r, item, "resource", e);
     const char *id = json_req_str(&r, "id", TEXT_MAX);
     const char *type = json_req_str(&r, "type", TEXT_MAX);

@@ -318,7 +318,8 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
         fail_asking(c, e);
         return;
     }
-    *i = (struct cloud_instance){.state = CLOUD_GONE, .launched_at = WALL_NONE, .market = c->market};
+    *i = (struct cloud_instance){
+        .state = CLOUD_GONE, .launched_at = WALL_NONE, .ended_at = WALL_NONE, .market = c->market};
     char *id = mem_printf("%s/%s", c->zone, c->token); /* which fits: gce_build_insert has seen to it */
     STR_COPY(i->id, id);
     free(id);

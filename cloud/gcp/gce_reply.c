@@ -151,7 +151,7 @@ static int read_instance(const json_t *object, struct cloud_instance *i, struct 
 {
     struct json_reader r;
     char name[CLOUD_NAME_MAX];
-    *i = (struct cloud_instance){0};
+    *i = (struct cloud_instance){.launched_at = WALL_NONE, .ended_at = WALL_NONE};
     json_reader_init(&r, object, "", e);
     read_name(&r, "name", name, sizeof(name));
     read_link(&r, "zone", i->zone, sizeof(i->zone));
@@ -288,6 +288,7 @@ static int keep_preempted(
         .state = CLOUD_GONE,
         .reclaimed = true,
         .launched_at = WALL_NONE,
+        .ended_at = WALL_NONE,
         .reason = "preempted"};
     char its_zone[CLOUD_NAME_MAX], its_name[CLOUD_NAME_MAX];
     if (!is_of_cluster(name, cluster) ||

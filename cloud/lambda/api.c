@@ -165,7 +165,7 @@ static void read_name_of(struct json_reader *up, const char *key, char *out, siz
 
 static int read_instance(const json_t *v, const char *region, struct cloud_instances *out, struct err *e)
 {
-    struct cloud_instance i = {.market = CLOUD_ON_DEMAND, .launched_at = WALL_NONE};
+    struct cloud_instance i = {.market = CLOUD_ON_DEMAND, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
     struct json_reader r;
     json_reader_init(&r, v, "an instance", e);
     json_req_strcpy(&r, "id", i.id, sizeof(i.id));

@@ -314,7 +314,8 @@ static int check_type(struct lambda_call *c, const struct buf *body, struct err 
 static int take_launched(struct lambda_call *c, const struct buf *body, struct err *e)
 {
     struct cloud_instance *i = &c->base.instance;
-    *i = (struct cloud_instance){.market = CLOUD_ON_DEMAND, .state = CLOUD_PENDING, .launched_at = WALL_NONE};
+    *i = (struct cloud_instance){
+        .market = CLOUD_ON_DEMAND, .state = CLOUD_PENDING, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
     STR_COPY(i->token, c->token);
     STR_COPY(i->cluster, c->cluster);
     STR_COPY(i->zone, c->base.region);

@@ -183,6 +183,7 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         .launched_at = WALL_NONE,
         .joined_at = WALL_NONE,
         .ended_at = WALL_NONE,
+        .used_until = WALL_NONE,
         .priced_at = WALL_NONE,
     };
     text_format(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
@@ -221,10 +222,11 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
     return 0;
 }
 
-static void instance_end(struct model *m, struct instance *i, struct stamp now, const char *text)
+static void instance_end(
+    struct model *m, struct instance *i, struct stamp now, struct wall ended_at, const char *text)
 {
     instance_move(m, i, INSTANCE_GONE, now);
-    i->row.ended_at = now.wall;
+    i->row.ended_at = ended_at;
     STR_COPY(i->row.text, text);
     ledger_instance(m, i);
     instance_unindex(m, i);
@@ -249,7 +251,7 @@ int apply_launch_refused(struct model *m, const struct event *ev, struct outcome
     history(m, ev->now, "launch-refused", (struct history_of){.instance = i, .a = avoided_ms},
         "%s %s in %s: %.120s; avoided for %s", i->row.type, market_names[i->row.market], i->row.zone,
         ev->refused.text, avoided);
-    instance_end(m, i, ev->now, ev->refused.text);
+    instance_end(m, i, ev->now, ev->now.wall, ev->refused.text);
     return 0;
 }
 
@@ -288,6 +290,20 @@ void instance_reclaimed(struct model *m, struct instance *i)
     touch_offer(m, o);
 }
 
+/* The provider's word on its end, as far as it agrees with what was seen from here: clocks differ, and what an attempt was
+ * charged for has to stay within what the instance cost. */
+static struct wall credible_end(const struct instance_row *r, struct wall told, struct wall now)
+{
+    struct wall at = wall_is_set(told) && told.ms < now.ms ? told : now;
+    const struct wall seen[] = {r->launched_at, r->joined_at, r->used_until};
+    if (at.ms < r->intended_at.ms)
+        return now; /* it says nothing about this machine */
+    for (size_t k = 0; wall_is_set(told) && k < sizeof seen / sizeof seen[0]; k++)
+        if (wall_is_set(seen[k]) && seen[k].ms > at.ms)
+            at = seen[k].ms < now.ms ? seen[k] : now;
+    return at;
+}
+
 int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
@@ -301,14 +317,16 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
         instance_reclaimed(m, i);
     if (o && i->row.state == INSTANCE_LAUNCHED)
         offer_avoid(m, o, ev->now, false); /* it died before it joined: as good as refused */
-    if (o && wall_is_set(i->row.joined_at) && ev->now.wall.ms > i->row.joined_at.ms) {
-        o->row.up_ms += ev->now.wall.ms - i->row.joined_at.ms;
-        touch_offer(m, o);
-    }
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
         i->row.provider_id, ev->gone.text);
     if (i->node)
         node_gone(m, i->node, ev->now, ev->gone.text);
-    instance_end(m, i, ev->now, i->row.text[0] ? i->row.text : ev->gone.text);
+    struct wall ended_at =
+        credible_end(&i->row, ev->gone.ended_at, ev->now.wall); /* its attempts are over now */
+    if (o && wall_is_set(i->row.joined_at) && ended_at.ms > i->row.joined_at.ms) {
+        o->row.up_ms += ended_at.ms - i->row.joined_at.ms;
+        touch_offer(m, o);
+    }
+    instance_end(m, i, ev->now, ended_at, i->row.text[0] ? i->row.text : ev->gone.text);
     return 0;
 }

@@ -115,6 +115,7 @@ struct event {
         struct {
             int64_t instance;
             bool reclaimed;
+            struct wall ended_at; /* as the provider says; WALL_NONE: not known, it counts as until now */
             char text[CORE_TEXT_MAX];
         } gone;
         struct {

@@ -104,6 +104,8 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     if (i) {
         i->row.attempts_uusd += cost;
         i->row.attempts_ms += resources_share(need, total, ms);
+        if (!wall_is_set(i->row.used_until) || a->row.ended_at.ms > i->row.used_until.ms)
+            i->row.used_until = a->row.ended_at;
         touch_instance(m, i);
     }
     return wall_is_set(a->row.started_at) ? unsaved_ms(a, a->row.started_at) : 0;

@@ -194,7 +194,8 @@ struct instance_row {
     struct wall priced_at;     /* since when the price holds; WALL_NONE before the launch */
     int64_t accrued_uusd;      /* what it had cost by then */
     int64_t boot_uusd;         /* what it had cost when its agent joined */
-    struct wall intended_at, launched_at, joined_at, ended_at;
+    struct wall intended_at, launched_at, joined_at, ended_at; /* ended_at: it is paid until then */
+    struct wall used_until;    /* the end of its last attempt that is over; WALL_NONE */
     bool reclaimed;            /* taken by the provider, or announced to be */
     bool rebalanced;           /* recommended to be left */
     int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */

@@ -190,6 +190,9 @@ static void listing_is_read_page_by_page(void **state)
     assert_string_equal(l.list[1].reason, "Server.SpotInstanceTermination: Spot instance termination");
     assert_int_equal(l.list[2].state, CLOUD_RUNNING); /* 272: the high byte is not for us */
     assert_int_equal(l.list[2].market, CLOUD_ON_DEMAND);
+    assert_false(wall_is_set(l.list[1].ended_at)); /* EC2 gives no time with a reclaim */
+    assert_false(wall_is_set(l.list[2].ended_at));
+    assert_int_equal(l.list[3].ended_at.ms, 1787400150000);
     assert_int_equal(l.list[3].state, CLOUD_STOPPING); /* stopped: still there */
     assert_false(l.list[3].reclaimed);
     assert_string_equal(l.list[3].token, "");
@@ -315,6 +318,60 @@ static void rows_of_the_wrong_shape_are_refused(void **state)
     }
 }
 
+#define TERMINATED(reason)                                                                                   \
+    ONE("<instanceId>i-1</instanceId><instanceState><code>48</code></instanceState>" reason)
+
+static struct wall end_of(const char *body)
+{
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct cloud_instances l = {0};
+    struct err e;
+    assert_int_equal(ec2_parse_describe_instances(body, strlen(body), &l, page, &e), 0);
+    struct wall at = l.list[0].ended_at;
+    cloud_instances_deinit(&l);
+    return at;
+}
+
+static void the_time_of_an_end_is_read_from_the_words(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        end_of(TERMINATED("<reason>User initiated (2026-08-22 12:02:30 GMT)</reason>")).ms, 1787400150000);
+    assert_int_equal(
+        end_of(TERMINATED("<reason>A (new) reason (2026-08-22 12:02:30 GMT)</reason>")).ms, 1787400150000);
+    assert_int_equal(end_of(TERMINATED("<reason>(1970-01-01 00:00:00 GMT)</reason>")).ms, 0);
+}
+
+/* They are words for people: what cannot be read is no fault of the row. */
+static void words_without_a_time_leave_the_end_unknown(void **state)
+{
+    static const char *const bodies[] = {
+        TERMINATED(""),
+        TERMINATED("<reason/>"),
+        TERMINATED("<reason>Server.SpotInstanceTermination</reason>"),
+        TERMINATED("<reason>User initiated (</reason>"),
+        TERMINATED("<reason>User initiated ( GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 12:02:30)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 12:02:30 CET)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22T12:02:30 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 12:02 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-02-30 12:02:30 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 24:02:30 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (1969-08-22 12:02:30 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 12:02:30.123 GMT)</reason>"),
+        TERMINATED("<reason>User initiated (2026-08-22 12:02:30 GMT) again</reason>"),
+        TERMINATED("<reason>User initiated (\xc3\xbc\xc3\xbc-08-22 12:02:30 GMT)</reason>"),
+        TERMINATED("<reason><a>(2026-08-22 12:02:30 GMT)</a></reason>"),
+        ONE("<instanceId>i-1</instanceId>" RUNNING
+            "<reason>User initiated (2026-08-22 12:02:30 GMT)</reason>"),
+        NULL,
+    };
+    (void)state;
+    for (size_t i = 0; bodies[i]; i++)
+        if (wall_is_set(end_of(bodies[i])))
+            fail_msg("a time in %s", bodies[i]);
+}
+
 static void empty_listing_is_a_listing(void **state)
 {
     static const char body[] = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
@@ -437,6 +494,8 @@ int main(void)
         cmocka_unit_test(what_is_no_reply_is_refused),
         cmocka_unit_test(truncated_replies_are_refused),
         cmocka_unit_test(rows_of_the_wrong_shape_are_refused),
+        cmocka_unit_test(the_time_of_an_end_is_read_from_the_words),
+        cmocka_unit_test(words_without_a_time_leave_the_end_unknown),
         cmocka_unit_test(empty_listing_is_a_listing),
         cmocka_unit_test(refusals_are_told_apart_by_their_code),
         cmocka_unit_test(other_error_documents_are_read_too),

@@ -70,7 +70,7 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
 {
     struct shelf_sums *j = AT(s->by_job, s->n_by_job, r->job);
     struct shelf_sums *i = AT(s->by_instance, s->n_by_instance, r->instance);
-    assert_true(r->ms >= 0);
+    assert_true(r->ms >= 0 && r->uusd >= 0);
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;

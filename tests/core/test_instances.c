@@ -29,7 +29,7 @@ static int refuse(struct lab *l, int64_t instance, bool capacity)
 
 static void gone(struct lab *l, int64_t instance, bool reclaimed)
 {
-    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {instance, reclaimed, "terminated"}});
+    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {instance, reclaimed, WALL_NONE, "terminated"}});
 }
 
 static void a_launch_is_an_intent_with_a_token_before_anything_else(void **state)

@@ -44,9 +44,14 @@ static void start(struct lab *l, int n_jobs, int32_t cpus)
     lab_take(l);
 }
 
+static void gone_at(struct lab *l, struct wall ended_at)
+{
+    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, false, ended_at, "terminated"}});
+}
+
 static void gone(struct lab *l)
 {
-    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, false, "terminated"}});
+    gone_at(l, WALL_NONE);
 }
 
 static void a_success_is_useful_but_for_restore_and_saves(void **state)
@@ -150,6 +155,63 @@ static void boot_and_idle_are_what_attempts_leave(void **state)
     assert_int_equal(sum(&l, LEDGER_IDLE).ms, 300000 + 300000);
     assert_int_equal(all_uusd(&l), core_cost_uusd(960000, 1000000));
     assert_int_equal(sum(&l, LEDGER_BOOT).on_demand_uusd + sum(&l, LEDGER_IDLE).on_demand_uusd, 0);
+    lab_deinit(&l);
+}
+
+/* An hour that a job paid for, then a quarter of an hour until it is seen to be gone. What it is paid for beyond the job. */
+static int64_t idle_ms_when_gone_at(int64_t after_job_ms)
+{
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    const struct wall over = l.now.wall;
+    lab_wait(&l, HOUR / 4);
+    gone_at(&l, (struct wall){over.ms + after_job_ms});
+    lab_take(&l);
+    int64_t idle_ms = sum(&l, LEDGER_IDLE).ms;
+    assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, 1000000);
+    assert_int_equal(all_uusd(&l), core_cost_uusd(60000 + HOUR + idle_ms, 1000000));
+    lab_deinit(&l);
+    return idle_ms;
+}
+
+static void a_machine_is_paid_until_it_ended_not_until_that_was_seen(void **state)
+{
+    (void)state;
+    assert_int_equal(idle_ms_when_gone_at(60000), 60000);
+    assert_int_equal(idle_ms_when_gone_at(0), 0);
+}
+
+static void an_end_that_cannot_be_is_moved_to_what_was_seen(void **state)
+{
+    (void)state;
+    assert_int_equal(idle_ms_when_gone_at(-60000), 0); /* a job ended later */
+    assert_int_equal(
+        idle_ms_when_gone_at(-100 * (int64_t)HOUR), HOUR / 4); /* before it was wanted: nonsense */
+    assert_int_equal(idle_ms_when_gone_at(HOUR), HOUR / 4);    /* in the future */
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR);
+    gone_at(
+        &l, (struct wall){l.now.wall.ms - HOUR / 2}); /* a job was running here until now, for all we knew */
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_LOST).uusd, 1000000);
+    assert_int_equal(sum(&l, LEDGER_IDLE).uusd, 0);
+    lab_deinit(&l);
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 5000);
+    lab_launched(&l, 1);
+    lab_wait(&l, 90000);
+    gone_at(
+        &l, (struct wall){l.now.wall.ms - 92000}); /* it never joined, and ended as soon as it was launched */
+    lab_take(&l);
+    assert_int_equal(all_uusd(&l), 0);
     lab_deinit(&l);
 }
 
@@ -277,6 +339,8 @@ int main(void)
         cmocka_unit_test(what_was_not_saved_is_lost),
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
         cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
+        cmocka_unit_test(a_machine_is_paid_until_it_ended_not_until_that_was_seen),
+        cmocka_unit_test(an_end_that_cannot_be_is_moved_to_what_was_seen),
         cmocka_unit_test(every_stretch_costs_what_was_in_force),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),

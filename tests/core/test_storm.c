@@ -163,7 +163,10 @@ static void provider(struct storm *st)
         ev = (struct event){.type = EV_LAUNCH_REFUSED, .refused = {i, below(st, 4) > 0, "no capacity"}};
         break;
     case 4:
-        ev = (struct event){.type = EV_INSTANCE_GONE, .gone = {i, below(st, 2) == 0, "terminated"}};
+        ev =
+            (struct event){.type = EV_INSTANCE_GONE, .gone = {i, below(st, 2) == 0, WALL_NONE, "terminated"}};
+        if (below(st, 2) == 0) /* the provider's clock is not ours */
+            ev.gone.ended_at.ms = st->l.now.wall.ms - below(st, 7200000) + below(st, 60000);
         break;
     default:
         ev = (struct event){

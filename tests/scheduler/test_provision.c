@@ -74,7 +74,7 @@ static struct cloud_instance *machine(struct fixture *f, const char *token)
 static struct cloud_instance *add_machine(struct fixture *f, const char *token)
 {
     struct cloud_instance *m = &f->machines[f->n_machines++];
-    *m = (struct cloud_instance){.state = CLOUD_RUNNING};
+    *m = (struct cloud_instance){.state = CLOUD_RUNNING, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
     snprintf(m->id, sizeof(m->id), "i-%zu", f->n_machines);
     STR_COPY(m->token, token);
     return m;
@@ -610,6 +610,35 @@ static void a_machine_that_is_gone_ends_its_row(void **state)
     assert_null(instance(f, 1));
 }
 
+static int see_end(void *ctx, const struct instance_row *row)
+{
+    *(int64_t *)ctx = row->ended_at.ms;
+    return 0;
+}
+
+/* When the one instance ended, as it is stored. */
+static int64_t stored_end_ms(struct fixture *f)
+{
+    struct err e;
+    int64_t ms = TIME_NONE_MS;
+    assert_int_equal(db_read_instances(f->lab->reader, false, see_end, &ms, &e), 0);
+    return ms;
+}
+
+static void a_machine_is_paid_until_the_provider_says_it_ended(void **state)
+{
+    struct fixture *f = *state;
+    demand(f);
+    pass(f, 1000); /* the listing does not come with the end */
+    const struct wall ended = clock_wall(&f->lab->vt.clock);
+    f->machines[0].ended_at = ended;
+    f->machines[0].state = CLOUD_GONE;
+    f->launch_error = ERR_NO_CAPACITY;
+    pass(f, SWEEP_MS + 1000);
+    assert_null(instance(f, 1));
+    assert_int_equal(stored_end_ms(f), ended.ms);
+}
+
 static void a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time_do(void **state)
 {
     struct fixture *f = *state;
@@ -843,6 +872,7 @@ int main(void)
         TEST(a_second_machine_under_one_token_is_ended),
         TEST(a_stray_that_cannot_be_ended_is_tried_again),
         TEST(a_machine_that_is_gone_ends_its_row),
+        TEST(a_machine_is_paid_until_the_provider_says_it_ended),
         TEST(a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time_do),
         TEST(what_a_listing_could_not_see_is_not_missed),
         TEST(a_listing_that_began_before_the_launch_was_answered_concludes_nothing),
