@@ -12,6 +12,7 @@ the block checks that nothing is left: no instance at the emulator, no process, 
 """
 
 import contextlib
+import glob
 import http.client
 import json
 import os
@@ -402,6 +403,20 @@ class Lab:
                 raise AssertionError("not within %d s: a line %r in job %d's log:\n%s" % (timeout_s, pattern, job, text))
             reply, data = self.call("GET", "/jobs/%d/logs?offset=%d&wait_ms=%d" % (job, offset, POLL_MS))
             text, offset = text + data.decode(), int(reply.headers["Belay-Log-Next"])
+
+    def wait_output(self, job, pattern, timeout_s=WAIT_S):
+        """As wait_log, of what the job has written on its machine: belayd need not run."""
+        end = time.monotonic() + timeout_s
+        while True:
+            paths = glob.glob(os.path.join(glob.escape(self.dir), "machines", "**", "%d-*" % job, "output.log"), recursive=True)
+            for path in paths:
+                with contextlib.suppress(OSError):
+                    found = re.search(pattern, read_bytes(path).decode(errors="replace"), re.M)
+                    if found:
+                        return found
+            if time.monotonic() > end:
+                raise AssertionError("not within %d s: a line %r in %s" % (timeout_s, pattern, paths))
+            time.sleep(0.02)  # there is nothing to wait on
 
     # ---- the cloud ----
 

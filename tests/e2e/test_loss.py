@@ -4,7 +4,6 @@
 import os
 import re
 import signal
-import time
 import unittest
 
 from lab import WAIT_S, Lab, all_gone, command_line, undisturbed
@@ -124,7 +123,7 @@ class Loss(unittest.TestCase):
             job = start(l, 400, every_ms=3600000)
             l.wait_log(job, "^step 20 ")
             os.kill(l.belayd_pid(), signal.SIGSTOP)
-            time.sleep(4.5)  # of a lease of 3 s
+            l.wait_output(job, "^step 245 ")  # of 20 ms at least: 4.5 s, of a lease of 3 s
             os.kill(l.belayd_pid(), signal.SIGCONT)
             l.wait_ended(job)
             self.assertEqual(len(self.check_result(l, job, 400)["attempts"]), 1)
