@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-emulator --config FILE [--port-file FILE]: a cloud on this machine. SIGTERM or SIGINT ends all
+ * belay-emulator --config FILE [--check] [--port-file FILE]: a cloud on this machine. SIGTERM or SIGINT ends all
  * instances, then the program. See docs/emulator.md.
  */
 #include "base/fs.h"
@@ -28,6 +28,7 @@ struct program {
     struct uv_signals *signals;
     uv_check_t check; /* once a turn: is it over? */
     struct timer stop_timer;
+    int only_check;
     bool is_own_dir, is_stopping;
 };
 
@@ -37,6 +38,7 @@ static int parse_arguments(struct program *p, int argc, char **argv)
     int wants_version = 0;
     const struct poptOption options[] = {{"config", 'c', POPT_ARG_STRING, &p->config_file, 0,
                                              "configuration, YAML (docs/emulator.md)", "FILE"},
+        {"check", 0, POPT_ARG_NONE, &p->only_check, 0, "check the configuration and end", NULL},
         {"port-file", 0, POPT_ARG_STRING, &p->port_file, 0, "write the endpoints here as JSON when ready",
             "FILE"},
         {"log-level", 0, POPT_ARG_STRING, &p->log_level, 0, "debug, info, warn or error", "LEVEL"},
@@ -196,7 +198,9 @@ int main(int argc, char **argv)
         code = EXIT_USAGE;
         goto out;
     }
-    if (run(&p, &e) < 0) {
+    if (p.only_check) {
+        puts("the configuration is fine");
+    } else if (run(&p, &e) < 0) {
         fprintf(stderr, "belay-emulator: %s\n", e.text);
         code = 1;
     }

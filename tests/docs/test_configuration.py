@@ -53,6 +53,16 @@ class Configuration(unittest.TestCase):
                     n += 1
         self.assertGreaterEqual(n, 4)
 
+    def test_the_emulators_configuration_is_checked_too(self):
+        path = self.folder / "emulator.yaml"
+        text = ("keys:\n  - {access_key: a, secret_key: b}\n"
+                "pools:\n  - {zone: us-east-1a, type: m6i.xlarge, on_demand: {capacity: 1}}\n")
+        for more, expected in (("", (0, "the configuration is fine\n")), ("noise: 1\n", (2, ""))):
+            path.write_text(text + more)
+            code, out, err = manual.run(os.environ["BELAY_EMULATOR"], "--check", "--config", path)
+            self.assertEqual((code, out), expected)
+        self.assertRegex(err, r"emulator\.yaml:5: .*noise")
+
     def test_the_mistake_that_is_shown_is_refused_in_these_words(self):
         shown = re.search(r"^belayd: belayd\.yaml:.*$", manual.read(PAGE), re.M)[0]
         example = manual.blocks(PAGE, "yaml")[0][1]
