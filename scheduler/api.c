@@ -66,7 +66,7 @@ void api_reply_json(struct http_exchange *x, int status, json_t *v)
     json_decref(v);
 }
 
-void api_reply_status(struct http_exchange *x, int status, const struct err *e)
+static void reply_status(struct http_exchange *x, int status, const struct err *e)
 {
     json_t *error = json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
     api_reply_json(x, status, json_pack("{s:o}", "error", error));
@@ -197,7 +197,7 @@ json_t *api_body(struct request *q, size_t max)
     else if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
         return v;
     err_wrap(&e, "the request's body");
-    api_reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
+    reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
     return NULL;
 }
 
@@ -231,7 +231,7 @@ static bool refuse(struct request *q, const char *text)
     struct err e;
     err_set(&e, ERR_DENIED, "%s", text);
     http_reply_add_header(q->x, "WWW-Authenticate", "Bearer");
-    api_reply_status(q->x, 401, &e);
+    reply_status(q->x, 401, &e);
     return false;
 }
 
@@ -370,15 +370,16 @@ static void health(struct api *a, struct http_exchange *x)
 static void refuse_method(struct http_exchange *x, const struct http_server_request *r, const char *allowed)
 {
     struct err e;
-    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, %s is; see docs/api.md", r->method, r->path, allowed);
+    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/api.md", r->method, r->path,
+        allowed);
     http_reply_add_header(x, "Allow", allowed);
-    api_reply_status(x, 405, &e);
+    reply_status(x, 405, &e);
 }
 
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct request q = {.api = ctx, .x = x, .r = r};
-    const char *other_method = NULL;
+    struct buf allowed = {0};
     q.api->n_requests++;
     if (str_eq(r->path, "/healthz")) {
         health(q.api, x);
@@ -389,7 +390,7 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
         if (!api_match(routes[i].path, r->path, ids))
             continue;
         if (!str_eq(routes[i].method, r->method)) {
-            other_method = routes[i].method;
+            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", routes[i].method);
             continue;
         }
         q.id = ids[0];
@@ -398,12 +399,14 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
             routes[i].handle(&q);
         else
             q.api->n_refused++;
+        buf_deinit(&allowed);
         return;
     }
-    if (other_method)
-        refuse_method(x, r, other_method);
+    if (allowed.len)
+        refuse_method(x, r, buf_str(&allowed));
     else
         api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
+    buf_deinit(&allowed);
 }
 
 /* ---- life ---- */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void api_node_cn(int64_t node, char out[32])
+static void node_cn(int64_t node, char out[32])
 {
     snprintf(out, 32, "node-%lld", (long long)node);
 }
@@ -156,7 +156,7 @@ static void reply_joined(struct api *a, struct http_exchange *x, int64_t node, c
     struct wire_joined *m = mem_alloc(sizeof(*m));
     struct buf out = {0};
     struct err e;
-    api_node_cn(node, cn);
+    node_cn(node, cn);
     if (ca_issue_node(a->o.ca, csr_pem, cn, a->o.config->node_cert_ms, &cert, &e) != 0) {
         http_reply_err(x, &e);
     } else {

@@ -4,7 +4,7 @@
  */
 #include "scheduler/api_private.h"
 
-json_t *api_json_time(struct wall w)
+static json_t *json_time(struct wall w)
 {
     char text[TIME_ISO_MAX];
     if (!wall_is_set(w))
@@ -58,7 +58,7 @@ static json_t *last_checkpoint(const struct job_row *j)
     if (json_is_null(o))
         return o;
     set(o, "progress", api_json_opt(j->last_good_progress, PROGRESS_NONE));
-    set(o, "saved_at", api_json_time(j->last_good_at));
+    set(o, "saved_at", json_time(j->last_good_at));
     set_i(o, "bytes", j->ckpt_bytes);
     return o;
 }
@@ -90,9 +90,9 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);
     set_i(o, "on_demand_uusd", j->on_demand_uusd);
-    set(o, "submitted_at", api_json_time(j->submitted_at));
-    set(o, "started_at", api_json_time(j->started_at));
-    set(o, "ended_at", api_json_time(j->ended_at));
+    set(o, "submitted_at", json_time(j->submitted_at));
+    set(o, "started_at", json_time(j->started_at));
+    set(o, "ended_at", json_time(j->ended_at));
     return o;
 }
 
@@ -104,9 +104,9 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set(o, "state", json_string(sm_name(&attempt_sm, a->state)));
     set(o, "end", opt_end(a->end));
     set(o, "exit_code", a->end == END_NONE ? json_null() : json_integer(a->exit_code));
-    set(o, "assigned_at", api_json_time(a->assigned_at));
-    set(o, "started_at", api_json_time(a->started_at));
-    set(o, "ended_at", api_json_time(a->ended_at));
+    set(o, "assigned_at", json_time(a->assigned_at));
+    set(o, "started_at", json_time(a->started_at));
+    set(o, "ended_at", json_time(a->ended_at));
     set(o, "restored", json_ref(a->restored));
     set(o, "restored_progress", api_json_opt(a->restored_progress, PROGRESS_NONE));
     set_i(o, "restore_ms", a->restore_ms);
@@ -126,7 +126,7 @@ json_t *api_json_event(const struct history_row *h)
     set(o, "attempt", api_json_opt(h->attempt, 0));
     set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));
-    set(o, "at", api_json_time(h->at));
+    set(o, "at", json_time(h->at));
     set(o, "kind", json_text(h->kind));
     set(o, "text", json_text(h->text));
     set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
@@ -138,7 +138,7 @@ json_t *api_json_checkpoint(const struct checkpoint_row *c)
 {
     json_t *o = json_ref(c->ref);
     set_i(o, "node", c->node);
-    set(o, "saved_at", api_json_time(c->saved_at));
+    set(o, "saved_at", json_time(c->saved_at));
     set_i(o, "bytes", c->bytes);
     set_i(o, "stored_bytes", c->stored_bytes);
     set_i(o, "took_ms", c->took_ms);
@@ -154,8 +154,8 @@ json_t *api_json_ledger(const struct ledger_row *l)
     set(o, "node", api_json_opt(l->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(l->instance, CORE_ID_NONE));
     set(o, "kind", json_string(ledger_kind_names[l->kind]));
-    set(o, "from", api_json_time(l->from));
-    set(o, "to", api_json_time(l->to));
+    set(o, "from", json_time(l->from));
+    set(o, "to", json_time(l->to));
     set_i(o, "ms", l->ms);
     set_i(o, "uusd", l->uusd);
     set_i(o, "on_demand_uusd", l->on_demand_uusd);
@@ -182,9 +182,9 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "market", json_string(market_names[n->market]));
     set_i(o, "price_uusd_h", n->price_uusd_h);
     set(o, "notice", n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
-    set(o, "notice_deadline", api_json_time(n->notice_deadline));
-    set(o, "joined_at", api_json_time(n->joined_at));
-    set(o, "gone_at", api_json_time(n->gone_at));
+    set(o, "notice_deadline", json_time(n->notice_deadline));
+    set(o, "joined_at", json_time(n->joined_at));
+    set(o, "gone_at", json_time(n->gone_at));
     set(o, "address", opt_text(n->address));
     set(o, "version", opt_text(n->version));
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
@@ -205,10 +205,10 @@ json_t *api_json_instance(const struct instance_row *i)
     set(o, "node", api_json_opt(i->node, CORE_ID_NONE));
     set_i(o, "price_uusd_h", i->price_uusd_h);
     set_i(o, "on_demand_uusd_h", i->on_demand_uusd_h);
-    set(o, "intended_at", api_json_time(i->intended_at));
-    set(o, "launched_at", api_json_time(i->launched_at));
-    set(o, "joined_at", api_json_time(i->joined_at));
-    set(o, "ended_at", api_json_time(i->ended_at));
+    set(o, "intended_at", json_time(i->intended_at));
+    set(o, "launched_at", json_time(i->launched_at));
+    set(o, "joined_at", json_time(i->joined_at));
+    set(o, "ended_at", json_time(i->ended_at));
     set(o, "reclaimed", json_boolean(i->reclaimed));
     set(o, "text", opt_text(i->text));
     return o;
@@ -248,7 +248,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set_i(o, "refused_in_a_row", f->refused_in_a_row);
     set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
     set(o, "avoided_until",
-        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
+        is_avoided ? json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
     set_i(o, "reclaims", f->reclaims);
     set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());
     set_i(o, "up_ms", f->up_ms);
@@ -266,9 +266,9 @@ json_t *api_json_token(const struct token_row *t)
     set(o, "user", opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
     set(o, "pool", opt_text(t->pool));
-    set(o, "created_at", api_json_time(t->created_at));
-    set(o, "expires_at", api_json_time(t->expires_at));
-    set(o, "used_at", api_json_time(t->used_at));
+    set(o, "created_at", json_time(t->created_at));
+    set(o, "expires_at", json_time(t->expires_at));
+    set(o, "used_at", json_time(t->used_at));
     set(o, "revoked", json_boolean(t->revoked));
     return o;
 }

@@ -49,7 +49,6 @@ struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_m
 struct http_exchange *later_take(struct later *l); /* frees l */
 
 void api_reply_json(struct http_exchange *x, int status, json_t *v); /* takes v */
-void api_reply_status(struct http_exchange *x, int status, const struct err *e);
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -95,9 +94,8 @@ json_t *api_json_pool(const struct pool_row *p);
 /* live NULL: what is learned in memory and worked out from it is not known */
 json_t *api_json_offer(const struct offer_row *o, const struct offer *live, struct stamp now);
 json_t *api_json_token(const struct token_row *t);
-json_t *api_json_time(struct wall w);
-json_t *api_json_opt(int64_t value, int64_t none);
 int64_t api_count(const struct list *l);
+json_t *api_json_opt(int64_t value, int64_t none);
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
@@ -142,7 +140,6 @@ void api_agent_sync(struct request *q);
 void api_agent_output(struct request *q);
 
 /* The name under which a node's certificate is issued, "node-17", and back (0: it is not one). */
-void api_node_cn(int64_t node, char out[32]);
 int64_t api_node_of_cn(const char *cn);
 
 /* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's secret. */

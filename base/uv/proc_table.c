@@ -118,7 +118,7 @@ void proc_table_deinit(struct proc_table *t)
     *t = (struct proc_table){0};
 }
 
-struct proc_entry *proc_table_find(const struct proc_table *t, pid_t pid)
+static struct proc_entry *find(const struct proc_table *t, pid_t pid)
 {
     const struct proc_entry key = {.pid = pid};
     return t->n > 0 ? bsearch(&key, t->entries, t->n, sizeof(key), by_pid) : NULL;
@@ -133,7 +133,7 @@ void proc_table_mark_below(struct proc_table *t, pid_t pid)
             struct proc_entry *p = &t->entries[i];
             if (p->is_marked)
                 continue;
-            const struct proc_entry *parent = p->ppid == pid ? NULL : proc_table_find(t, p->ppid);
+            const struct proc_entry *parent = p->ppid == pid ? NULL : find(t, p->ppid);
             p->is_marked = p->ppid == pid || (parent && parent->is_marked);
             is_changed |= p->is_marked;
         }

@@ -26,8 +26,6 @@ struct proc_table {
 void proc_table_read(struct proc_table *t);
 void proc_table_deinit(struct proc_table *t);
 
-struct proc_entry *proc_table_find(const struct proc_table *t, pid_t pid); /* NULL if absent */
-
 /* Marks every descendant of pid (not pid itself); marks add up. */
 void proc_table_mark_below(struct proc_table *t, pid_t pid);
 

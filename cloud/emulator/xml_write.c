@@ -14,7 +14,7 @@ void xmlw_close(struct buf *b, const char *name)
     buf_printf(b, "</%s>", name);
 }
 
-void xmlw_escape(struct buf *b, const char *value)
+static void escape(struct buf *b, const char *value)
 {
     for (const char *p = value; *p; p++) {
         unsigned char c = (unsigned char)*p;
@@ -40,7 +40,7 @@ void xmlw_leaf(struct buf *b, const char *name, const char *value)
     if (!value)
         return;
     xmlw_open(b, name);
-    xmlw_escape(b, value);
+    escape(b, value);
     xmlw_close(b, name);
 }
 

@@ -12,6 +12,5 @@ void xmlw_open(struct buf *b, const char *name);
 void xmlw_close(struct buf *b, const char *name);
 void xmlw_leaf(struct buf *b, const char *name, const char *value); /* NULL: nothing at all */
 void xmlw_printf(struct buf *b, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void xmlw_escape(struct buf *b, const char *value);
 
 #endif
