@@ -143,8 +143,13 @@ static void end_as_found(struct task *t)
     const struct task_exit *x = &t->exit;
     const char *stop = *t->state.stop ? t->state.stop : t->ask.stop ? t->ask.end : "";
     const char *stop_text = *t->state.stop ? t->state.stop_text : t->ask.text;
-    char words[64];
-    snprintf(words, sizeof(words), "exit code %lld", (long long)x->code);
+    char words[160];
+    snprintf(words, sizeof(words), "exit code %lld%s", (long long)x->code,
+        x->code == EXIT_CHECKPOINTED && !task_saves(t)
+            ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint none: "
+              "submit it "
+              "with --checkpoint signal or coop"
+            : "");
     if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
         task_end(t, "node-lost", x->code, x->text);
     else if (x->cause == EXIT_NO_EXEC)

@@ -127,6 +127,18 @@ static void a_task_without_checkpoints_is_told_so(void **state)
     assert_non_null(strstr(world_output(w, 1), "--checkpoint none"));
 }
 
+static void an_exit_that_asks_to_be_continued_needs_a_method(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nexit 85\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "failed");
+    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    assert_non_null(
+        strstr(world_told(w, 1)->text, "--checkpoint none: submit it with --checkpoint signal or coop"));
+}
+
 static bool has_two_checkpoints(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
@@ -490,6 +502,8 @@ int main(void)
         world_test(a_commit_is_stored_told_and_restored),
         world_test(an_acknowledged_checkpoint_is_not_told_again),
         world_test(a_task_without_checkpoints_is_told_so),
+
+        world_test(an_exit_that_asks_to_be_continued_needs_a_method),
         world_test(saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away),
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_malformed_commit_is_answered),
