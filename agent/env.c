@@ -99,6 +99,10 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     put_text(l, "SLURM_JOB_NAME", s->name);
     put_text(l, "SLURM_JOB_USER", t->user->name);
     put_text(l, "SLURM_SUBMIT_DIR", s->cwd);
+    if (*s->pool)
+        put_text(l, "SLURM_JOB_PARTITION", s->pool);
+    if (*s->cluster)
+        put_text(l, "SLURM_CLUSTER_NAME", s->cluster);
     put_number(l, "SLURM_RESTART_COUNT", s->attempt - 1);
     for (size_t i = 0; i < sizeof(ones) / sizeof(*ones); i++)
         put_number(l, ones[i], 1);

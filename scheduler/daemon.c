@@ -212,6 +212,7 @@ static void make_parts(struct daemon *d)
         .timers = d->timers,
         .reader = d->reader,
         .boots = d->meta.boots,
+        .cluster = d->config->cluster,
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
         .kill_wait_ms = c->kill_wait_ms});

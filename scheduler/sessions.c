@@ -243,6 +243,8 @@ static bool add_start(
     } else {
         m->bytes += bytes;
         add_row(&a->job->row, resolved_interval_ms(a), d);
+        STR_COPY(d->pool, a->node->row.pool);
+        STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
     }
     spec_change_deinit(&spec);

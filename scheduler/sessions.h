@@ -25,6 +25,7 @@ struct sessions_options {
     int64_t lease_ms;
     int64_t sync_ms;      /* how long an agent's poll may wait; below lease_ms / 2 */
     int64_t kill_wait_ms; /* between SIGTERM and SIGKILL */
+    const char *cluster;  /* its name, for jobs that ask; NULL: none. Borrowed */
 };
 
 struct sessions *sessions_create(const struct sessions_options *o);

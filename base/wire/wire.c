@@ -142,6 +142,8 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, kill_wait_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, save_ms, 0, TIME_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, slurm_env),
+    WIRE_TEXT_OPT(wire_desired_attempt, cluster),
+    WIRE_TEXT_OPT(wire_desired_attempt, pool),
     WIRE_END,
 };
 static const struct wire_table desired_attempt_table = {

@@ -26,9 +26,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WIRE_MESSAGE_MAX (8u << 20)  /* bytes of any message */
-#define WIRE_ATTEMPTS_MAX 1024       /* in one status or desired */
-#define WIRE_CHECKPOINTS_MAX 16      /* unacknowledged, in one status entry: the newest */
+#define WIRE_MESSAGE_MAX (8u << 20) /* bytes of any message */
+#define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
+#define WIRE_CHECKPOINTS_MAX 16     /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_ARGS_MAX 4096
 #define WIRE_ARG_MAX (64u << 10)
@@ -43,8 +43,8 @@ struct wire_join {
     char csr_pem[4096];
     char host[64];
     char version[32];
-    char provider[16];     /* "" on a reserved node */
-    char instance_id[64];  /* from the metadata service; "" on a reserved node */
+    char provider[16];    /* "" on a reserved node */
+    char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
 };
 
@@ -73,25 +73,25 @@ struct wire_checkpoint {
 struct wire_attempt_status {
     int64_t job, attempt;
     enum wire_phase phase;
-    int64_t started_at;        /* wall ms of the exec; WIRE_NONE before */
+    int64_t started_at;                          /* wall ms of the exec; WIRE_NONE before */
     int64_t restored_attempt, restored_sequence; /* 0, 0: from the beginning */
-    int64_t restored_progress; /* WIRE_NONE */
+    int64_t restored_progress;                   /* WIRE_NONE */
     int64_t restore_ms, damaged;
-    int64_t done, total;       /* progress; WIRE_NONE */
+    int64_t done, total;                 /* progress; WIRE_NONE */
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
-    int64_t failed_saves;      /* counted; */
-    char save_error[256];      /* the last failure's words */
+    int64_t failed_saves; /* counted; */
+    char save_error[256]; /* the last failure's words */
     /* phase WIRE_ENDED: */
-    char end[16];              /* one of end_kind_names */
+    char end[16];      /* one of end_kind_names */
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
-    int64_t output_bytes;      /* written so far */
+    int64_t output_bytes; /* written so far */
 };
 
 struct wire_notice {
-    char kind[16];     /* "" none, "reclaim" "rebalance" "maintenance" */
-    int64_t deadline;  /* wall ms; WIRE_NONE */
+    char kind[16];    /* "" none, "reclaim" "rebalance" "maintenance" */
+    int64_t deadline; /* wall ms; WIRE_NONE */
     int64_t seen;
 };
 
@@ -123,25 +123,28 @@ struct wire_desired_attempt {
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
     char user[64];
-    char *script;           /* NULL: not sent */
-    char **args;            size_t n_args;
-    struct wire_env *env;   size_t n_env;
+    char *script; /* NULL: not sent */
+    char **args;
+    size_t n_args;
+    struct wire_env *env;
+    size_t n_env;
     char cwd[4096];
     int64_t cpus, gpus, memory_mib;
-    int64_t time_limit_ms;  /* 0 none */
-    char method[8];         /* "none" "signal" "coop" */
+    int64_t time_limit_ms; /* 0 none */
+    char method[8];        /* "none" "signal" "coop" */
     int64_t ckpt_signal;
-    int64_t ckpt_every_ms;  /* resolved: never auto; 0 with method none */
+    int64_t ckpt_every_ms; /* resolved: never auto; 0 with method none */
     int64_t ckpt_keep;
     int64_t kill_wait_ms;
-    int64_t save_ms;        /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
-    bool slurm_env;         /* the script has #SBATCH lines: give it SLURM_* too */
+    int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
+    bool slurm_env;             /* the script has #SBATCH lines: give it SLURM_* too */
+    char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
 };
 
 struct wire_desired {
     int64_t rev;
-    int64_t sync_ms;   /* how long the next poll may wait */
-    int64_t lease_ms;  /* unheard of for longer, the node counts as lost; much later it ends itself */
+    int64_t sync_ms;  /* how long the next poll may wait */
+    int64_t lease_ms; /* unheard of for longer, the node counts as lost; much later it ends itself */
     struct wire_desired_attempt *attempts;
     size_t n_attempts;
 };

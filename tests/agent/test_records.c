@@ -193,6 +193,8 @@ static void slurms_names_are_there_for_its_scripts(void **state)
         .cwd = "/w",
         .cpus = 4,
         .memory_mib = 512,
+        .cluster = "lab",
+        .pool = "burst",
         .slurm_env = true};
     (void)state;
     char **e = build(&a, false);
@@ -201,6 +203,8 @@ static void slurms_names_are_there_for_its_scripts(void **state)
     assert_string_equal(value_of(e, "SLURM_RESTART_COUNT"), "2");
     assert_string_equal(value_of(e, "SLURM_SUBMIT_DIR"), "/w");
     assert_string_equal(value_of(e, "SLURM_MEM_PER_NODE"), "512");
+    assert_string_equal(value_of(e, "SLURM_JOB_PARTITION"), "burst");
+    assert_string_equal(value_of(e, "SLURM_CLUSTER_NAME"), "lab");
     assert_string_equal(value_of(e, "SLURM_JOB_NODELIST"), "n1");
     assert_string_equal(value_of(e, "BELAY_RESTORED"), "0");
     env_free(e);

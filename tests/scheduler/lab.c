@@ -118,6 +118,7 @@ int lab_teardown(void **state)
 void lab_add_sessions(struct lab *lab)
 {
     lab->sessions = sessions_create(&(struct sessions_options){.tick = lab->tick,
+        .cluster = "lab",
         .timers = &lab->vt.timers,
         .reader = lab->reader,
         .boots = lab->meta.boots,

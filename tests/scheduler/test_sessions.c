@@ -336,6 +336,8 @@ static void check_texts(void *ctx, const struct err *e, const struct wire_desire
     const struct wire_desired_attempt *a = &d->attempts[0];
     assert_string_equal(a->script, "#!/bin/sh\n#SBATCH -c 1\n");
     assert_true(a->slurm_env);
+    assert_string_equal(a->cluster, "lab");
+    assert_string_equal(a->pool, "base");
     assert_int_equal(a->n_args, 2);
     assert_string_equal(a->args[0], "a");
     assert_string_equal(a->args[1], "");

@@ -102,7 +102,9 @@ static struct wire_desired desired_of_everything(void)
         .ckpt_keep = 3,
         .kill_wait_ms = 30000,
         .save_ms = 1234,
-        .slurm_env = true};
+        .slurm_env = true,
+        .cluster = "lab",
+        .pool = "burst"};
     a[0].args = mem_array(2, sizeof(char *));
     a[0].n_args = 2;
     a[0].args[0] = mem_strdup("--lr");
@@ -130,6 +132,8 @@ static void desired_survives_a_round_trip(void **state)
     assert_string_equal(back.attempts[0].args[1], "");
     assert_string_equal(back.attempts[0].env[0].value, "1 2\n3");
     assert_true(back.attempts[0].slurm_env);
+    assert_string_equal(back.attempts[0].cluster, "lab");
+    assert_string_equal(back.attempts[0].pool, "burst");
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
     wire_desired_encode(&back, &again);
