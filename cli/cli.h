@@ -105,6 +105,12 @@ void table_row(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *t); /* and frees */
 
+/* Of a list without rows a table shows nothing: says so on stderr, to a person who looks at a terminal. */
+void cli_say_empty(const char *text);
+
+/* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
+const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size);
+
 /* JSON members for people: "-" when null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);

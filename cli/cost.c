@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 enum { VAL_BY = 1, VAL_USER, VAL_FROM, VAL_TO };
@@ -55,7 +56,7 @@ static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uus
     table_cell(t, "%s", cli_usd(uusd, a, sizeof(a)));
     table_cell(t, "%s", cli_usd(on_demand, b, sizeof(b)));
     if (on_demand > 0)
-        table_cell(t, "%.0f %%", 100.0 * (double)(on_demand - uusd) / (double)on_demand);
+        table_cell(t, "%ld %%", lround(100.0 * (double)(on_demand - uusd) / (double)on_demand));
     else
         table_cell(t, "-");
     table_cell(t, "%s", cli_duration(total, c, sizeof(c)));

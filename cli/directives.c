@@ -353,8 +353,18 @@ static int apply_nothing(const struct context *c, const char *value, struct err 
 
 static int apply_output(const struct context *c, const char *value, struct err *e)
 {
+    char text[DIRECTIVE_LINE_MAX];
     (void)e;
-    warn(c, "the output goes to belay logs, not to %s", SHOWN(value));
+    json_t *outputs = json_object_get(c->spec, DIRECTIVES_OUTPUTS);
+    if (!outputs) {
+        outputs = json_array();
+        json_object_set_new(c->spec, DIRECTIVES_OUTPUTS, outputs);
+    }
+    snprintf(text, sizeof(text), "%s: nothing is written to %s", c->where, SHOWN(value));
+    for (size_t i = 0; i < json_array_size(outputs); i++)
+        if (str_eq(json_string_value(json_array_get(outputs, i)), text))
+            return 0;
+    json_array_append_new(outputs, json_text(text));
     return 0;
 }
 

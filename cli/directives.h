@@ -14,6 +14,10 @@
 #define DIRECTIVES_MAX 256
 #define DIRECTIVE_LINE_MAX 4096
 
+/* A key of the specification that belayd does not know: an array of "train.sh:4: nothing is written to "out.txt"", one for each
+ * file that was named for output. Whoever submits takes it out, and tells with the job's number where the output is. */
+#define DIRECTIVES_OUTPUTS "outputs"
+
 /* A warning for people ("train.sh:4: ..."). */
 typedef void (*directive_warn_fn)(void *ctx, const char *text);
 

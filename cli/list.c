@@ -54,7 +54,7 @@ static void print_job(struct table *t, const json_t *job)
     table_cell(t, "%s", cli_ago(job, "submitted_at", age, sizeof(age)));
 }
 
-static void print_jobs(const json_t *jobs)
+static void print_jobs(const json_t *jobs, const struct choice *c)
 {
     struct table *t = table_create();
     size_t i;
@@ -71,6 +71,9 @@ static void print_jobs(const json_t *jobs)
     table_column(t, "AGE", true);
     json_array_foreach(jobs, i, job) print_job(t, job);
     table_print(t);
+    if (json_array_size(jobs) == 0)
+        cli_say_empty(
+            c->all ? "no jobs" : "no jobs that have not ended (belay list -a lists those that have, too)");
 }
 
 static int run(int argc, const char **argv)
@@ -89,7 +92,7 @@ static int run(int argc, const char **argv)
         if (v && a.json)
             cli_print_json(v);
         else if (v)
-            print_jobs(json_object_get(v, "jobs"));
+            print_jobs(json_object_get(v, "jobs"), &c);
         rc = v ? CLI_OK : CLI_FAILED;
         json_decref(v);
         buf_deinit(&path);

@@ -67,6 +67,11 @@ int list_print(const char *path, const char *name, const struct list_column *col
         cli_print_json(v);
     else
         list_table(json_object_get(v, name), columns);
+    if (!json && json_array_size(json_object_get(v, name)) == 0) {
+        char none[64];
+        snprintf(none, sizeof(none), "no %s", name);
+        cli_say_empty(none);
+    }
     json_decref(v);
     return CLI_OK;
 }

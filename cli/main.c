@@ -143,7 +143,10 @@ bool cli_job_id(const char *text, int64_t *ret_id)
     struct err e;
     if (text && str_to_i64(text, 1, INT64_MAX, "job", ret_id, &e) == 0)
         return true;
-    cli_error("expected a job's number, found \"%s\" (belay list shows them)", text ? text : "nothing");
+    if (text)
+        cli_error("expected a job's number, found \"%s\" (belay list shows them)", text);
+    else
+        cli_error("expected one job's number (belay list shows them)");
     return false;
 }
 

@@ -58,6 +58,8 @@ static int run(int argc, const char **argv)
         cli_print_json(v);
     else if (v)
         list_table(json_object_get(v, "offers"), offer_columns);
+    if (v && !a.json && json_array_size(json_object_get(v, "offers")) == 0)
+        cli_say_empty("no offers");
     json_decref(v);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include <libsmartcols/libsmartcols.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,6 +88,12 @@ void table_print(struct table *t)
     free(t);
 }
 
+void cli_say_empty(const char *text)
+{
+    if (isatty(STDOUT_FILENO))
+        fprintf(stderr, "%s\n", text);
+}
+
 /* ---- members ---- */
 
 const char *cli_text(const json_t *o, const char *key)
@@ -121,5 +128,15 @@ const char *cli_duration(int64_t ms, char *mem, size_t size)
 const char *cli_usd(int64_t uusd, char *mem, size_t size)
 {
     str_format_usd(uusd, mem, size);
+    return mem;
+}
+
+const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size)
+{
+    long percent = lround(100.0 * (double)(on_demand_uusd - cost_uusd) / (double)on_demand_uusd);
+    if (percent < 0)
+        snprintf(mem, size, "%ld %% more", -percent);
+    else
+        snprintf(mem, size, "saved %ld %%", percent);
     return mem;
 }

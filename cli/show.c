@@ -18,11 +18,11 @@ static int no_options(void *ctx, int val, const char *arg)
 static void print_money(const json_t *job)
 {
     int64_t cost = cli_int(job, "cost_uusd", 0), on_demand = cli_int(job, "on_demand_uusd", 0);
-    char a[32], b[32];
+    char a[32], b[32], saved[32];
     printf("cost          %s", cli_usd(cost, a, sizeof(a)));
     if (on_demand > 0)
-        printf(" (on-demand: %s, saved %.0f %%)", cli_usd(on_demand, b, sizeof(b)),
-            100.0 * (double)(on_demand - cost) / (double)on_demand);
+        printf(" (on-demand: %s, %s)", cli_usd(on_demand, b, sizeof(b)),
+            cli_saved(cost, on_demand, saved, sizeof(saved)));
     putchar('\n');
 }
 
@@ -32,8 +32,11 @@ static void print_checkpoint(const json_t *job)
     const json_t *how = json_object_get(job, "checkpoint");
     char text[64], age[32];
     int64_t every = cli_int(how, "every_ms", 0);
-    printf("checkpoints   %s, every %s, keep %lld\n", cli_text(how, "method"),
-        every ? cli_duration(every, text, sizeof(text)) : "auto", (long long)cli_int(how, "keep", 0));
+    if (str_eq(cli_text(how, "method"), "none"))
+        puts("checkpoints   none");
+    else
+        printf("checkpoints   %s, every %s, keep %lld\n", cli_text(how, "method"),
+            every ? cli_duration(every, text, sizeof(text)) : "auto", (long long)cli_int(how, "keep", 0));
     if (!json_is_object(last))
         return;
     str_format_bytes((uint64_t)cli_int(last, "bytes", 0), text, sizeof(text));
@@ -46,7 +49,16 @@ static void print_checkpoint(const json_t *job)
     putchar('\n');
 }
 
-static void print_attempts(const json_t *attempts)
+/* Its user stopped an attempt to cancel the job, or to have it queued again. */
+static const char *end_of(const json_t *attempt, const json_t *job)
+{
+    bool goes_on = !str_eq(cli_text(job, "state"), "ended") ||
+                   cli_int(attempt, "attempt", 0) < cli_int(job, "attempts", 0);
+    const char *end = cli_text(attempt, "end");
+    return str_eq(end, "user") && goes_on ? "requeued" : end;
+}
+
+static void print_attempts(const json_t *attempts, const json_t *job)
 {
     struct table *t = table_create();
     size_t i;
@@ -67,7 +79,7 @@ static void print_attempts(const json_t *attempts)
         table_cell(t, "%lld", (long long)cli_int(a, "attempt", 0));
         table_cell(t, "%lld", (long long)cli_int(a, "node", 0));
         table_cell(t, "%s", cli_text(a, "state"));
-        table_cell(t, "%s", cli_text(a, "end"));
+        table_cell(t, "%s", end_of(a, job));
         if (!json_is_object(from))
             table_cell(t, "the beginning");
         else if (cli_int(a, "restored_progress", -1) >= 0)
@@ -85,16 +97,18 @@ static void print_attempts(const json_t *attempts)
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
-    char age[32], lost[32], limit[32];
+    char age[32], lost[32], limit[32], memory[32] = "no memory limit";
     printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0), cli_text(job, "name"),
         cli_text(job, "user"));
     printf("state         %s", cli_text(job, "state"));
     if (str_eq(cli_text(job, "state"), "ended"))
         printf(": %s, exit code %lld", cli_text(job, "end"), (long long)cli_int(job, "exit_code", 0));
     printf("\nsubmitted     %s ago\n", cli_ago(job, "submitted_at", age, sizeof(age)));
-    printf("needs         %lld cpus, %lld MiB, %lld gpus, market %s, pool %s, time limit %s\n",
-        (long long)cli_int(job, "cpus", 0), (long long)cli_int(job, "memory_mib", 0),
-        (long long)cli_int(job, "gpus", 0), cli_text(job, "market"), cli_text(job, "pool"),
+    if (cli_int(job, "memory_mib", 0) > 0)
+        snprintf(memory, sizeof(memory), "%lld MiB", (long long)cli_int(job, "memory_mib", 0));
+    printf("needs         %lld cpus, %s, %lld gpus, market %s, pool %s, time limit %s\n",
+        (long long)cli_int(job, "cpus", 0), memory, (long long)cli_int(job, "gpus", 0),
+        cli_text(job, "market"), cli_text(job, "pool"),
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
@@ -105,7 +119,7 @@ static void print_job(const json_t *v)
     print_money(job);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
         putchar('\n');
-        print_attempts(json_object_get(v, "attempts"));
+        print_attempts(json_object_get(v, "attempts"), job);
     }
 }
 

@@ -51,6 +51,21 @@ static int apply_flags(struct submission *s, struct err *e)
     return 0;
 }
 
+/* belayd does not know it, and Slurm's scripts may ask for it. */
+static void add_submit_host(json_t *spec, const char *script)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    if (!strstr(script, "\n#SBATCH") || gethostname(host, sizeof(host) - 1) != 0)
+        return;
+    json_t *env = json_object_get(spec, "env");
+    if (!env) {
+        env = json_object();
+        json_object_set_new(spec, "env", env);
+    }
+    if (!json_object_get(env, "SLURM_SUBMIT_HOST"))
+        json_object_set_new(env, "SLURM_SUBMIT_HOST", json_text(host));
+}
+
 static bool first_line_has_cr(const char *script, size_t n)
 {
     const char *newline = memchr(script, '\n', n);
@@ -85,6 +100,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
     int rc = directives_apply_script(file, script, n, s->spec, on_warning, NULL, e);
     if (rc == 0)
         rc = apply_flags(s, e);
+    add_submit_host(s->spec, script);
     return rc == 0 ? directives_finish(s->spec, e) : rc;
 }
 
@@ -115,15 +131,26 @@ static void warn_if_impossible(struct client *c, int64_t id)
     free(path);
 }
 
+static void tell_outputs(const json_t *outputs, int64_t id)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(outputs, i, text)
+        cli_warn("%s; the output is in belay logs %lld", json_string_value(text), (long long)id);
+}
+
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
     json_t *reply = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
+    json_t *outputs = json_incref(json_object_get(s->spec, DIRECTIVES_OUTPUTS));
+    json_object_del(s->spec, DIRECTIVES_OUTPUTS);
     if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
         cli_error("%s", e.text);
         client_destroy(c);
+        json_decref(outputs);
         return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
     int64_t id = cli_int(reply, "id", 0);
@@ -133,6 +160,8 @@ int submission_send(struct submission *s)
     else if (!s->follow)
         printf(s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
+    tell_outputs(outputs, id);
+    json_decref(outputs);
     warn_if_impossible(c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);

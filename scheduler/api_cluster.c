@@ -230,6 +230,30 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
     free(n);
 }
 
+/* The pool that a machine joins: as asked, or the only one that there is. */
+static void choose_pool(struct json_reader *r, const struct pools *pools, char pool[CORE_NAME_MAX])
+{
+    const struct config *c = pools_in_force(pools);
+    char names[256] = "";
+    const struct config_pool *asked = pool[0] ? pools_find(pools, pool) : NULL, *found = NULL;
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < c->n_pools; i++) {
+        if (c->pools[i].row.elastic)
+            continue;
+        found = &c->pools[i];
+        snprintf(names + used, sizeof(names) - used, "%s%s", n++ ? ", " : "", found->row.name);
+        used = strlen(names);
+    }
+    if (pool[0] && (!asked || asked->row.elastic))
+        json_reader_fail(r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", pool);
+    else if (!pool[0] && n == 0)
+        json_reader_fail(r, "pool", "there is no reserved pool to join (belay pools lists all pools)");
+    else if (!pool[0] && n > 1)
+        json_reader_fail(r, "pool", "say which reserved pool it joins with --pool: %s", names);
+    else if (!pool[0])
+        str_copy(pool, CORE_NAME_MAX, found->row.name);
+}
+
 static int read_token_request(struct request *q, const json_t *body, struct token_row *row, struct err *e)
 {
     static const char *const kinds[] = {"api", "join", NULL};
@@ -242,9 +266,8 @@ static int read_token_request(struct request *q, const json_t *body, struct toke
     row->admin = json_opt_bool(&r, "admin", false);
     if (r.rc == 0 && !row->join && !str_is_name(row->user, CORE_NAME_MAX - 1))
         json_reader_fail(&r, "user", "expected a user's name of letters, digits, '.', '_', '-'");
-    const struct config_pool *pool = r.rc == 0 && row->join ? pools_find(q->api->o.pools, row->pool) : NULL;
-    if (r.rc == 0 && row->join && (!pool || pool->row.elastic))
-        json_reader_fail(&r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", row->pool);
+    if (r.rc == 0 && row->join)
+        choose_pool(&r, q->api->o.pools, row->pool);
     struct wall now = clock_wall(q->api->o.timers->clock);
     row->created_at = now;
     row->expires_at = ttl_ms ? (struct wall){now.ms + ttl_ms} : WALL_NONE;

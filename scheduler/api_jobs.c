@@ -4,6 +4,7 @@
  */
 #include "scheduler/api_private.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/core/explain.h"
@@ -177,14 +178,37 @@ void api_jobs_show(struct request *q)
     }
 }
 
+static int keep_text(void *ctx, const struct attempt_row *r)
+{
+    STR_COPY(*(char(*)[CORE_TEXT_MAX])ctx, r->text);
+    return 0;
+}
+
+/* As the last attempt told it: they come by number. */
+static size_t explain_ended(
+    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
+{
+    char text[CORE_TEXT_MAX] = "", code[32] = "";
+    struct err e;
+    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
+        log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
+    if (row->end == END_FAILED && !str_starts(text, "exit code "))
+        snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
+    STR_COPY(reasons[0].code, "ended");
+    snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
+        end_kind_names[row->end], code, text[0] ? ", " : "", text);
+    if (row->attempts == 0)
+        return 1;
+    STR_COPY(reasons[1].code, "output");
+    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld", (long long)row->id);
+    return 2;
+}
+
 static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
     struct reason reasons[EXPLAIN_REASONS_MAX])
 {
-    if (row->state == JOB_ENDED) {
-        STR_COPY(reasons[0].code, "ended");
-        snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s", end_kind_names[row->end]);
-        return 1;
-    }
+    if (row->state == JOB_ENDED)
+        return explain_ended(a, row, reasons);
     if (!model) {
         STR_COPY(reasons[0].code, "disk-full");
         STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");

@@ -201,9 +201,10 @@ static void only_named_variables_travel(void **state)
 static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **state)
 {
     (void)state;
-    check_warned(
-        "#SBATCH -o out-%j.txt\n", "{}", "train.sh:1: the output goes to belay logs, not to \"out-%j.txt\"");
-    check_warned("#SBATCH --error=e\n", "{}", "belay logs");
+    check_spec("#SBATCH -o out-%j.txt\n#SBATCH --error=e\n",
+        "{\"outputs\":[\"train.sh:1: nothing is written to \\\"out-%j.txt\\\"\",\"train.sh:2: nothing is "
+        "written to "
+        "\\\"e\\\"\"]}");
     check_warned("#SBATCH --mail-type=END\n", "{}", "no effect");
     check_warned("#SBATCH --mem=0\n", "{}", "no limit");
     check_warned("#SBATCH --nice=-5 -q high\n", "{}", "no effect");

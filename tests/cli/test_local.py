@@ -9,6 +9,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -139,9 +140,12 @@ class Local(unittest.TestCase):
 
     def test_a_script_gets_its_arguments_directives_and_environment(self):
         script = self.h.script("#SBATCH -J from-sbatch\n#BELAY --export GREETING=hello,HERE --chdir /\n"
-                               "echo $GREETING $HERE $1 \"$2\" $BELAY_JOB_NAME $SLURM_JOB_ID; pwd\n")
+                               "echo $GREETING $HERE $1 \"$2\" $BELAY_JOB_NAME $SLURM_JOB_ID; pwd\n"
+                               "echo $SLURM_JOB_PARTITION $SLURM_CLUSTER_NAME $SLURM_SUBMIT_HOST\n")
         job = self.submit("--wait", script, "one", "two  words", env={"HERE": "there"})
-        self.assertEqual(self.ok("logs", str(job)), "hello there one two  words from-sbatch %d\n/\n" % job)
+        shown = "hello there one two  words from-sbatch %d\n/\n%s %s %s\n"
+        pool = self.json("nodes")["nodes"][0]["pool"]
+        self.assertEqual(self.ok("logs", str(job)), shown % (job, pool, "local", socket.gethostname()))
         job = self.submit("--wait", "-J", "from-flag", script, env={"HERE": "there"})
         self.assertEqual(self.json("show", str(job))["job"]["name"], "from-flag")
 
@@ -163,6 +167,7 @@ class Local(unittest.TestCase):
         self.assertEqual((follower.returncode, err), (0, ""))
         self.assertRegex(out, r"\Aattempt 1\n---- belay: attempt 2 on node \d+, from the beginning ----\nattempt 2\n\Z")
         self.assertEqual(self.ok("logs", str(job)), out)
+        self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
     def test_cancel_ends_a_job_and_its_processes(self):
@@ -235,7 +240,7 @@ class Local(unittest.TestCase):
             self.assertEqual(self.json(verb, str(job)), {"id": job})
         node = self.json("nodes")["nodes"][0]["id"]
         for action in ("drain", "undrain"):
-            self.assertEqual(self.json("nodes", action, str(node)), {"id": node})
+            self.assertEqual(json.loads(self.ok("nodes", "--json", action, str(node)))["id"], node)
 
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
@@ -252,10 +257,11 @@ class Local(unittest.TestCase):
             self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")
         self.assertIn("n" * 60, self.ok("list", "-a", env={"COLUMNS": "40"}))
 
-    def test_tables_on_a_terminal_have_the_same_words(self):
+    def on_terminal(self, *arguments):
+        """What a verb prints on a terminal, and what on stderr."""
         main, end = pty.openpty()
         with os.fdopen(main, "rb", buffering=0) as terminal:
-            p = self.h.start("pools", stdout=end)
+            p = self.h.start(*arguments, stdout=end)
             os.close(end)
             seen = b""
             with contextlib.suppress(OSError):
@@ -264,9 +270,48 @@ class Local(unittest.TestCase):
                     if not piece:
                         break
                     seen += piece
+            err = p.stderr.read()
             self.assertEqual(p.wait(WAIT_S), 0)
             p.stderr.close()
-        self.assertEqual(seen.decode().split(), self.ok("pools").split())
+        return seen.decode(), err
+
+    def test_tables_on_a_terminal_have_the_same_words(self):
+        out, err = self.on_terminal("pools")
+        self.assertEqual((out.split(), err), (self.ok("pools").split(), ""))
+
+    def test_an_empty_list_says_so_on_a_terminal_only(self):
+        for arguments, words in ((("offers",), "no offers\n"), (("list", "-a", "-u", "nobody"), "no jobs\n"),
+                                 (("list", "-u", "nobody"), "no jobs that have not ended (belay list -a lists those that have, too)\n")):
+            with self.subTest(arguments):
+                self.assertEqual(self.on_terminal(*arguments), ("", words))
+                self.assertEqual(self.ok(*arguments), "")
+
+    def test_show_and_why_say_what_there_is_and_no_more(self):
+        job = self.submit("--wait", self.h.script("true\n"))
+        shown = self.ok("show", str(job))
+        self.assertRegex(shown, r"(?m)^checkpoints   none$")
+        self.assertIn(" cpus, no memory limit, ", shown)
+        self.assertNotIn("-0 %", shown)
+        self.assertIn("job %d is ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n" % (job, job),
+                      self.ok("why", str(job)))
+        done = self.h.belay("submit", "--wait", self.h.script("exit 3\n"))
+        job = re.search(r"job (\d+)", done.stdout).group(1)
+        self.assertIn("the job has ended: failed, exit code 3\n", self.ok("why", job))
+        done = self.h.belay("submit", "--wait", self.h.script("exit 85\n"))
+        job = re.search(r"job (\d+)", done.stdout).group(1)
+        self.assertIn("the job has ended: failed, exit code 85 asks to be continued", self.ok("why", job))
+        self.assertIn("--checkpoint none: submit it with --checkpoint signal or coop", self.ok("show", job))
+        self.assertEqual(self.h.belay("show").stderr, "belay: expected one job's number (belay list shows them)\n")
+
+    def test_output_files_are_told_with_the_place_of_the_output(self):
+        done = self.h.belay("submit", "-o", "here.txt", self.h.script("#SBATCH --error=e-%j\ntrue\n"))
+        job = re.search(r"job (\d+)", done.stdout).group(1)
+        self.assertEqual(done.stderr, ("belay: warning: %s:2: nothing is written to \"e-%%j\"; the output is in belay logs %s\n"
+                                       "belay: warning: command line: nothing is written to \"here.txt\"; the output is in belay "
+                                       "logs %s\n") % (os.path.join(self.h.dir, "job.sh"), job, job))
+
+    def test_the_only_reserved_pool_is_the_one_that_is_joined(self):
+        self.assertRegex(self.ok("token", "create", "--join"), r"\A\S+\n\Z")
 
     def test_words_and_flags_that_belong_nowhere_are_refused(self):
         script = self.h.script("true\n")
