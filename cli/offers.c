@@ -37,7 +37,7 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-static void drop_withdrawn(json_t *offers)
+void offers_drop_withdrawn(json_t *offers)
 {
     for (size_t i = json_array_size(offers); i-- > 0;)
         if (json_is_true(json_object_get(json_array_get(offers, i), "withdrawn")))
@@ -53,7 +53,7 @@ static int run(int argc, const char **argv)
     if (rc == 0 && !v)
         rc = CLI_FAILED;
     if (v && !all)
-        drop_withdrawn(json_object_get(v, "offers"));
+        offers_drop_withdrawn(json_object_get(v, "offers"));
     if (v && a.json)
         cli_print_json(v);
     else if (v)

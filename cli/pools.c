@@ -123,6 +123,7 @@ static void print_pool(const json_t *p)
     }
     if (json_is_object(json_object_get(p, "limits")))
         print_limits("in use", json_object_get(p, "limits"));
+    offers_drop_withdrawn(json_object_get(p, "offers"));
     print_rows("offers", json_object_get(p, "offers"), offer_columns);
     print_rows("nodes", json_object_get(p, "nodes"), node_columns);
     print_rows("instances", json_object_get(p, "instances"), instance_columns);

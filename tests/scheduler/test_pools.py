@@ -261,6 +261,8 @@ class Pools(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         for line in ("pool burst (elastic)\n", "  max_nodes: 5\n", "  nodes: 0 of 5\n", "EFFECTIVE/H"):
             self.assertIn(line, out)
+        self.applied(self.text(5).replace("[spot, on-demand]", "[spot]"))
+        self.assertNotIn("on-demand ", belay("show", "burst")[1])
         self.assertEqual(belay("show", "nothing")[0], 1)
         self.assertEqual(belay("apply")[0], 2)
         self.assertEqual(belay("apply", "/nowhere")[0], 2)
