@@ -4,8 +4,7 @@
  * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by command), port,
- * belayd.json, logs/, store/ (unless
- * configured elsewhere), belayd.sock.
+ * belayd.json, logs/, store/ (unless configured elsewhere), belayd.sock.
  */
 #include "scheduler/daemon.h"
 
