@@ -309,6 +309,46 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         read_offers(r, p);
 }
 
+static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)
+{
+    for (size_t i = 0; map && map->type == YAML_MAPPING && i < map->n_items; i++)
+        if (str_eq(map->items[i]->key, key))
+            return map->items[i];
+    return NULL;
+}
+
+/* The pool, and what its provider's entry in `providers:` has that it does not have itself. Only the list is ours: free
+ * items. */
+static struct yaml_node with_defaults(const struct yaml_node *pool, const struct yaml_node *providers)
+{
+    struct yaml_node both = *pool;
+    const struct yaml_node *name = find_item(pool, "provider");
+    const struct yaml_node *more = name && name->type == YAML_SCALAR ? find_item(providers, name->text) : NULL;
+    size_t n_more = more ? more->n_items : 0;
+    both.items = mem_array(pool->n_items + n_more + 1, sizeof(struct yaml_node *));
+    for (size_t i = 0; i < pool->n_items; i++)
+        both.items[i] = pool->items[i];
+    for (size_t i = 0; i < n_more; i++)
+        if (!find_item(pool, more->items[i]->key))
+            both.items[both.n_items++] = more->items[i];
+    return both;
+}
+
+/* That each is a mapping of keys that a pool may leave to it. */
+static int check_providers(const char *file, const struct yaml_node *providers, struct err *e)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, file, providers, e);
+    for (size_t i = 0; cloud_provider_names[i]; i++) {
+        const struct yaml_node *map = yaml_opt_map(&r, cloud_provider_names[i]);
+        const struct yaml_node *own = find_item(map, "provider");
+        own = own ? own : find_item(map, "kind");
+        if (own)
+            yaml_reader_fail(&r, own, "this is for each pool to say");
+    }
+    return yaml_reader_finish(&r);
+}
+
 static int read_pool(const char *file, const struct yaml_node *node, struct config_pool *p, struct err *e)
 {
     struct yaml_reader r;
@@ -337,7 +377,8 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     return yaml_reader_finish(&r);
 }
 
-static int read_pools(const char *file, const struct yaml_node *map, struct config *c, struct err *e)
+static int read_pools(const char *file, const struct yaml_node *map, const struct yaml_node *providers,
+    struct config *c, struct err *e)
 {
     size_t n_offers = 0;
     if (map->n_items > CONFIG_POOLS_MAX)
@@ -345,7 +386,9 @@ static int read_pools(const char *file, const struct yaml_node *map, struct conf
             CONFIG_POOLS_MAX, map->n_items);
     c->pools = mem_array(map->n_items, sizeof(*c->pools));
     for (size_t i = 0; i < map->n_items; i++) {
-        int rc = read_pool(file, map->items[i], &c->pools[c->n_pools++], e);
+        struct yaml_node pool = with_defaults(map->items[i], providers);
+        int rc = read_pool(file, &pool, &c->pools[c->n_pools++], e);
+        free(pool.items);
         if (rc != 0)
             return rc;
         n_offers += c->pools[i].n_offers;
@@ -475,11 +518,14 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
+    const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);
     if (rc == 0 && limits)
         rc = read_limits(file, limits, &c, e);
+    if (rc == 0 && providers)
+        rc = check_providers(file, providers, e);
     if (rc == 0 && pools)
-        rc = read_pools(file, pools, &c, e);
+        rc = read_pools(file, pools, providers, &c, e);
     else if (rc == 0)
         default_pools(&c);
     yaml_node_free(root);
@@ -502,13 +548,16 @@ int config_parse_pools(const char *file, const char *text, size_t n, const struc
         return rc;
     yaml_reader_init(&r, file, root, e);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
+    const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     if (!pools)
         yaml_reader_fail(&r, NULL, "a section \"pools:\" is needed, as in belayd's configuration");
     rc = yaml_reader_finish(&r);
     if (rc == 0 && limits)
         rc = read_limits(file, limits, &c, e);
+    if (rc == 0 && providers)
+        rc = check_providers(file, providers, e);
     if (rc == 0)
-        rc = read_pools(file, pools, &c, e);
+        rc = read_pools(file, pools, providers, &c, e);
     yaml_node_free(root);
     if (rc != 0)
         config_deinit(&c);

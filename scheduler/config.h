@@ -50,8 +50,8 @@ struct config {
 int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
     struct config *ret_config, struct err *e);
 
-/* The same of a file that has the section `pools:` and may have `limits:`, and no other; without the latter the limits
- * are those of base. Of *ret_config only pools and limits are filled. */
+/* The same of a file that has the section `pools:` and may have `limits:` and `providers:`, and no other; without limits
+ * those of base hold. Of *ret_config only pools and limits are filled. */
 int config_parse_pools(const char *file, const char *text, size_t n, const struct config *base,
     struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);

@@ -14,14 +14,13 @@ be repeated; what the machine makes of them in between cannot. At the end:
 import collections
 import os
 import random
-import re
 import signal
 import subprocess
 import time
 
 from lab import BUILD, Lab, Refused
+from walks import Walk
 
-WALKER = os.environ["BELAY_WALKER"]
 JOBS_MIN = 30  # more while the killing goes on, so that there is always something to hurt
 JOBS_ALIVE = 10
 KILLS = 200  # SIGKILLs of belayd, agents, supervisors and inits; machines that are taken come on top
@@ -84,30 +83,6 @@ class ChaosLab(Lab):
     def keep_up(self):
         if not self.belayd_pid():
             self.up()
-
-
-class Job:
-    """One of a few kinds, by its number."""
-
-    def __init__(self, choose):
-        self.method = choose.choice(["coop", "coop", "coop", "signal", "none"])
-        self.steps = choose.randrange(20, 50) if self.method == "none" else choose.randrange(80, 300)
-        self.bytes = choose.choice([100, 100, 70000, 2000000])
-        self.every_ms = choose.choice([1000, 2000]) if self.method == "coop" else 3600000
-        self.pause_ms = 30
-        self.id = None
-
-    def submit(self, lab):
-        self.id = lab.submit(WALKER, self.method, self.steps, self.pause_ms, self.bytes, every_ms=self.every_ms,
-                             method=self.method, keep=1000)
-
-    def expected(self):
-        """The lines of an undisturbed run."""
-        lines, x = [], 1
-        for step in range(1, self.steps + 1):
-            x = (x * 6364136223846793005 + 1442695040888963407) % 2 ** 64
-            lines.append("step %d %016x" % (step, x))
-        return lines + ["end %016x" % x]
 
 
 class Chaos:
@@ -207,7 +182,7 @@ class Chaos:
         """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is looked for."""
         active = {j["id"] for j in self.lab.get("/jobs?state=active&limit=200")["jobs"]}
         while len(active) < JOBS_ALIVE or len(self.jobs) < JOBS_MIN:
-            job = Job(self.choose_jobs)
+            job = Walk.by_chance(self.choose_jobs)
             job.submit(self.lab)
             self.jobs.append(job)
             active.add(job.id)
@@ -267,83 +242,9 @@ class Chaos:
             if row["id"] not in known:
                 problems.append("job %d was never answered for" % row["id"])
         for job in self.jobs:
-            problems += ["job %d (%s): %s" % (job.id, job.method, p) for p in self.check_job(job)]
+            problems += ["job %d (%s): %s" % (job.id, job.method, p) for p in job.check(self.lab)]
         problems += self.check_cloud()
         return problems
-
-    def check_job(self, job):
-        shown = self.lab.show(job.id)
-        attempts, row = shown["attempts"], shown["job"]
-        ends = [a["end"] for a in attempts]
-        events = self.lab.events(job.id)
-        if (row["state"], row["end"], row["exit_code"]) != ("ended", "succeeded", 0):
-            yield "it ended as %s, %s, exit code %s: %s" % (row["state"], row["end"], row["exit_code"], ends)
-            return
-        if [a["attempt"] for a in attempts] != list(range(1, len(attempts) + 1)):
-            yield "its attempts are %s" % [a["attempt"] for a in attempts]
-        if ends.count("succeeded") != 1 or ends[-1] != "succeeded":
-            yield "its attempts ended as %s" % ends
-        if not set(ends[:-1]) <= {"node-lost", "reclaimed", "checkpointed"}:
-            yield "its attempts ended as %s" % ends
-        ended = [e for e in events if e["kind"] == "ended"]
-        requeued = [e for e in events if e["kind"] == "requeued"]
-        if len(ended) != len(attempts) or len(requeued) != len(attempts) - 1:
-            yield "%d attempts, %d ends, %d times queued again" % (len(attempts), len(ended), len(requeued))
-        if any(e["kind"] == "damaged" for e in events):
-            yield "a checkpoint was damaged"
-        yield from self.check_log(job, attempts)
-        yield from self.check_checkpoints(job, shown)
-
-    def check_log(self, job, attempts):
-        """Every attempt's output is the beginning of what it should be, the last one's all of it; nothing that a
-        program was told to be durable is done again."""
-        expected, durable = job.expected(), 0
-        pieces = re.split(r"^---- belay: attempt (\d+) on (.*) ----\n", self.lab.log(job.id), flags=re.M)
-        output = {1: pieces[0]}
-        output.update({int(pieces[n]): pieces[n + 2] for n in range(1, len(pieces), 3)})
-        for a in attempts:
-            text = output.get(a["attempt"], "")
-            lines = text.split("\n")[:-1]  # the last may be cut
-            first = re.fullmatch(r"from (\d+)", lines[0]) if lines else None
-            if not lines and a["end"] != "succeeded":
-                continue
-            if not first:
-                yield "attempt %d's output begins with %r" % (a["attempt"], text[:80])
-                return
-            start = int(first.group(1))
-            if not a["started_at"]:
-                start_known = True  # lost before belayd heard of its start; its output came later
-            elif job.method == "signal":
-                start_known = start >= (a["restored_progress"] or 0)  # of its steps belay hears now and then
-            else:
-                start_known = start == (a["restored_progress"] or 0)
-            if not start_known:
-                yield "attempt %d began at step %d, but belay knows of %s" % (a["attempt"], start, a["restored_progress"])
-            if start < durable:
-                yield "attempt %d began at step %d, after %d was acknowledged" % (a["attempt"], start, durable)
-            steps = [line for line in lines[1:] if line.startswith(("step ", "end "))]
-            if steps != expected[start:start + len(steps)]:
-                yield "attempt %d's output is not what it should be" % a["attempt"]
-            durable = max([durable] + [int(line.split()[1]) for line in lines if line.startswith("committed ")])
-        if output.get(attempts[-1]["attempt"], "").rstrip("\n").split("\n")[-1] != expected[-1]:
-            yield "its result is not %r" % expected[-1]
-
-    def check_checkpoints(self, job, shown):
-        ref = lambda c: (c["attempt"], c["sequence"]) if c else (0, 0)
-        acknowledged, stored = {ref(c) for c in shown["checkpoints"]}, set(self.lab.manifests(job.id))
-        if not acknowledged <= stored:
-            yield "acknowledged but not in the store: %s" % sorted(acknowledged - stored)
-        last = (0, 0)
-        for a in shown["attempts"]:
-            restored = ref(a["restored"])
-            if not a["started_at"]:
-                continue
-            newest = max([c for c in acknowledged if c[0] < a["attempt"]], default=(0, 0))
-            if restored < max(newest, last):
-                yield "attempt %d resumed from %s, older than %s" % (a["attempt"], restored, max(newest, last))
-            if restored != (0, 0) and restored not in stored:
-                yield "attempt %d resumed from %s, which the store does not have" % (a["attempt"], restored)
-            last = restored
 
     def check_cloud(self):
         rows = {i["provider_id"] for i in self.lab.get("/instances?state=all")["instances"]}

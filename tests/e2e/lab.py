@@ -74,6 +74,7 @@ GCP_POOL = {
     **POOL, "provider": "gcp", "region": "us-central1", "zones": ["us-central1-a", "us-central1-b"],
     "types": ["n2-standard-8"], "image": "projects/debian-cloud/global/images/family/debian-12", "project": "lab-123",
 }
+USUAL = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL)}
 BELAYD = {
     "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
     "settle": "2s",
@@ -111,7 +112,7 @@ class Lab:
     told_bytes = 8000  # of each log, when something went wrong
 
     def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False):
-        usual_cloud, usual_pool = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL)}[provider]
+        usual_cloud, usual_pool = USUAL[provider]
         self.provider = provider
         self.cloud_config = {**usual_cloud, **(cloud or {})}
         self.belayd_config = {**BELAYD, **(belayd or {})}
@@ -158,28 +159,34 @@ class Lab:
             self.write("bin/belay-agent", AGENT % {
                 "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
         ports = self.start_emulator()
-        pool = {"credentials": os.path.join(self.dir, "credentials"), **self.pool, **self.access(ports)}
-        self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"cloud": pool}})
+        self.config = self.write("belayd.yaml", {**self.belayd_config, **self.provision(ports)})
         self.up()
 
-    def access(self, ports):
+    def provision(self, ports):
+        """The part of belayd's configuration that speaks of pools."""
+        return {"pools": {"cloud": {**self.pool, **self.access(self.provider, ports)}}}
+
+    def access(self, provider, ports):
         """Writes the credentials; what a pool has to say about where its cloud is."""
-        if self.provider == "azure":
+        if provider == "azure":
             url = ports["azure"]
-            self.write("credentials", {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY})
-            return {"endpoint": url, "login": url, "prices": url, "subscription": ports["azure_subscription"]}
-        if self.provider == "gcp":
+            keys = {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY}
+            return {"endpoint": url, "login": url, "prices": url, "subscription": ports["azure_subscription"],
+                    "credentials": self.write("credentials-azure", keys)}
+        if provider == "gcp":
             return {"endpoint": ports["gcp"], "credentials": next(iter(ports["gcp_key_files"].values()))}
-        self.write("credentials", "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n"
-                   % (ACCESS_KEY, SECRET_KEY))
-        return {"endpoint": ports["ec2"]}
+        keys = "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n" % (ACCESS_KEY, SECRET_KEY)
+        return {"endpoint": ports["ec2"], "credentials": self.write("credentials", keys)}
+
+    def clouds(self):
+        """The part of the emulator's configuration that speaks of providers."""
+        return self.cloud_config if self.provider == "aws" else {"providers": {self.provider: self.cloud_config}}
 
     def start_emulator(self):
         """What is in its port file."""
         machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
-        cloud = self.cloud_config if self.provider == "aws" else {"providers": {self.provider: self.cloud_config}}
         config = self.write("emulator.yaml", {
-            **cloud, "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
+            **self.clouds(), "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
                 [BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],

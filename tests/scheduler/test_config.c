@@ -239,6 +239,49 @@ static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
     "/k\n"                                                                                                   \
     "    known_hosts: /h\n"
 
+/* Two providers; the pool has an image of its own, and one word decides where it is. */
+#define PROVIDERS                                                                                            \
+    "providers:\n"                                                                                           \
+    "  aws: {region: us-east-1, zones: [us-east-1a], types: [g5.xlarge], image: ami-1, disk_gib: 40}\n"      \
+    "  gcp: {region: us-central1, zones: [us-central1-a], types: [g2-standard-4], image: a/b, project: p}\n" \
+    "pools:\n"
+
+static void what_a_pool_does_not_say_its_provider_s_entry_says(void **state)
+{
+    (void)state;
+    struct config c = parse(PROVIDERS "  a: {provider: aws, max_nodes: 3, image: ami-2, zones: [z1, z2]}\n"
+                                      "  g: {provider: gcp, max_nodes: 3}\n"
+                                      "  r: {kind: reserved}\n");
+    assert_int_equal(c.n_pools, 3);
+    assert_string_equal(c.pools[0].row.region, "us-east-1");
+    assert_int_equal(c.pools[0].disk_gib, 40);
+    assert_int_equal(c.pools[0].n_offers, 4);
+    assert_string_equal(c.pools[0].offers[0].zone, "z1");
+    assert_string_equal(c.pools[0].offers[0].type, "g5.xlarge");
+    for (size_t i = 0; c.pools[0].provider->settings[i].key; i++)
+        if (str_eq(c.pools[0].provider->settings[i].key, "image"))
+            assert_string_equal(c.pools[0].settings[i], "ami-2");
+    assert_string_equal(c.pools[1].row.region, "us-central1");
+    assert_int_equal(c.pools[1].row.max_nodes, 3);
+    assert_false(c.pools[2].row.elastic);
+    config_deinit(&c);
+}
+
+static void pools_by_command_have_providers_of_their_own(void **state)
+{
+    (void)state;
+    struct config base = parse("limits: {max_nodes: 7}\n"), c;
+    struct err e = {0};
+    const char *text = PROVIDERS "  a: {provider: aws}\n", *without = strstr(text, "pools:");
+    assert_int_equal(config_parse_pools("pools.yaml", text, strlen(text), &base, &c, &e), 0);
+    assert_string_equal(c.pools[0].row.region, "us-east-1");
+    assert_int_equal(c.max_nodes, 7);
+    config_deinit(&c);
+    assert_int_equal(config_parse_pools("pools.yaml", without, strlen(without), &base, &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "\"region\" is missing"));
+    config_deinit(&base);
+}
+
 static void a_pool_of_hosts_has_one_owned_offer(void **state)
 {
     (void)state;
@@ -325,6 +368,15 @@ static const struct refused {
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
     {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
+    {"providers: [aws]\n", {"lab.yaml:1: providers:", "a mapping"}},
+    {"providers:\n  awz: {}\n", {"lab.yaml:2", "did you mean \"aws\"?"}},
+    {"providers:\n  aws: ami-1\n", {"lab.yaml:2: aws:", "a mapping"}},
+    {"providers:\n  aws:\n    provider: gcp\n", {"lab.yaml:3: provider:", "each pool"}},
+    {"providers:\n  aws: {kind: elastic}\n", {"lab.yaml:2: kind:", "each pool"}},
+    {"providers:\n  aws:\n    regoin: r\npools:\n  b: {provider: aws, region: r}\n", {"lab.yaml:5", "image"}},
+    {"providers:\n  aws:\n    regoin: r\n" POOL, {"lab.yaml:3", "did you mean \"region\"?"}},
+    {"providers:\n  aws: {region: r}\npools:\n  b: {provider: [aws]}\n", {"lab.yaml:4: provider:"}},
+    {"providers:\n  aws: {region: r}\npools:\n  b: aws\n", {"lab.yaml:4: b:", "a mapping"}},
     {HOSTS_POOL "    cpus: 8\n", {"\"memory\" is missing"}},
     {HOSTS_POOL "    memory: 8G\n", {"needs cpus"}},
     {HOSTS_POOL "    cpus: 8\n    memory: much\n", {"memory:", "much"}},
@@ -428,6 +480,8 @@ int main(void)
         cmocka_unit_test(listen_takes_ipv6_in_brackets),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
         cmocka_unit_test(where_a_region_has_no_zones_there_is_one_offer_a_type),
+        cmocka_unit_test(what_a_pool_does_not_say_its_provider_s_entry_says),
+        cmocka_unit_test(pools_by_command_have_providers_of_their_own),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * walker METHOD STEPS STEP_MS BYTES: the job of the chaos test. It walks STEPS steps of a generator and says every
+ * walker METHOD STEPS STEP_MS BYTES: the job of walks.py. It walks STEPS steps of a generator and says every
  * step, every commit that was acknowledged, where it resumed, and at the end its last number. Its state is that
  * number, the step, and BYTES that follow from both: a state that is not whole, or of another step, ends it with
  * exit code 9.
