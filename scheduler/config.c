@@ -174,11 +174,68 @@ static int rank_of(enum market m, bool is_reversed)
     return is_reversed ? m == MARKET_SPOT : m == MARKET_ON_DEMAND;
 }
 
+/* A machine that the catalogue does not have, or has at another price. */
+static int read_own_type(struct yaml_reader *parent, const struct config_pool *p, const struct yaml_node *map,
+    struct catalogue_type *ret_type)
+{
+    struct yaml_reader yr, *r = &yr;
+    struct err why;
+    yaml_reader_init(r, parent->file, map, parent->e);
+    const char *name = yaml_req_str(r, "type", CORE_NAME_MAX - 1);
+    const struct catalogue_type *known = r->rc == 0 ? catalogue_find(p->row.provider, name) : NULL;
+    struct catalogue_type t = known ? *known : (struct catalogue_type){.type = name};
+    const char *memory = known ? yaml_opt_str(r, "memory", 32, NULL) : yaml_req_str(r, "memory", 32);
+    t.vcpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, t.vcpus);
+    t.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, t.gpus);
+    t.on_demand_uusd_h = yaml_opt_uusd(r, "usd_per_hour", t.on_demand_uusd_h);
+    t.spot_uusd_h = yaml_opt_uusd(r, "spot_usd_per_hour", t.spot_uusd_h);
+    if (r->rc == 0 && !str_is_name(name, CORE_NAME_MAX - 1))
+        yaml_reader_fail(r, yaml_opt(r, "type"), "expected the provider's name of an instance type");
+    if (r->rc == 0 && memory && str_to_mib(memory, &t.memory_mib, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
+    if (r->rc == 0 && (t.vcpus == 0 || t.on_demand_uusd_h == 0))
+        yaml_reader_fail(r, NULL, "a type that the catalogue does not have needs cpus and usd_per_hour");
+    if (r->rc == 0)
+        *ret_type = t;
+    return yaml_reader_finish(r);
+}
+
+static int read_known_type(struct yaml_reader *r, const struct config_pool *p, const struct yaml_node *word,
+    struct catalogue_type *ret_type)
+{
+    const struct catalogue_type *known =
+        word->type == YAML_SCALAR ? catalogue_find(p->row.provider, word->text) : NULL;
+    if (known)
+        *ret_type = *known;
+    else
+        fail_word(r, "types", word, catalogue_names(p->row.provider));
+    return r->rc;
+}
+
+/* Names of the catalogue, and mappings that say what a machine is. Returns how many; the texts are borrowed. */
+static size_t read_types(
+    struct yaml_reader *r, const struct config_pool *p, struct catalogue_type types[TYPES_MAX])
+{
+    const struct yaml_node *seq = yaml_opt_seq(r, "types", TYPES_MAX);
+    size_t n = 0;
+    for (; seq && r->rc == 0 && n < seq->n_items; n++) {
+        const struct yaml_node *item = seq->items[n];
+        if (item->type == YAML_MAPPING)
+            r->rc = read_own_type(r, p, item, &types[n]);
+        else
+            read_known_type(r, p, item, &types[n]);
+        for (size_t k = 0; r->rc == 0 && k < n; k++)
+            if (str_eq(types[k].type, types[n].type))
+                yaml_reader_fail(r, item, "types: \"%s\" is listed twice", types[n].type);
+    }
+    return r->rc == 0 ? n : 0;
+}
+
 /* On-demand machines of these types, wherever the region has them. */
 static void read_region_offers(struct yaml_reader *r, struct config_pool *p)
 {
-    const char *types[TYPES_MAX];
-    size_t n = read_words(r, "types", TYPES_MAX, catalogue_names(p->row.provider), types);
+    struct catalogue_type types[TYPES_MAX];
+    size_t n = read_types(r, p, types);
     if (r->rc == 0 && n == 0)
         yaml_reader_fail(
             r, NULL, "an elastic pool of provider %s needs types, at least one", p->row.provider);
@@ -186,15 +243,15 @@ static void read_region_offers(struct yaml_reader *r, struct config_pool *p)
         return;
     p->offers = mem_array(n, sizeof(*p->offers));
     for (size_t t = 0; t < n; t++)
-        add_offer(p, p->row.region, catalogue_find(p->row.provider, types[t]), MARKET_ON_DEMAND,
-            rank_of(MARKET_ON_DEMAND, false));
+        add_offer(p, p->row.region, &types[t], MARKET_ON_DEMAND, rank_of(MARKET_ON_DEMAND, false));
 }
 
 static void read_offers(struct yaml_reader *r, struct config_pool *p)
 {
-    const char *zones[ZONES_MAX], *types[TYPES_MAX], *markets[2] = {"spot", "on-demand"};
+    const char *zones[ZONES_MAX], *markets[2] = {"spot", "on-demand"};
+    struct catalogue_type types[TYPES_MAX];
     size_t n_zones = read_words(r, "zones", ZONES_MAX, NULL, zones);
-    size_t n_types = read_words(r, "types", TYPES_MAX, catalogue_names(p->row.provider), types);
+    size_t n_types = read_types(r, p, types);
     size_t n_markets = read_words(r, "markets", 2, market_words, markets);
     if (n_markets == 0)
         n_markets = 2;
@@ -208,7 +265,7 @@ static void read_offers(struct yaml_reader *r, struct config_pool *p)
         enum market m = str_eq(markets[k], "spot") ? MARKET_SPOT : MARKET_ON_DEMAND;
         for (size_t z = 0; z < n_zones; z++)
             for (size_t t = 0; t < n_types; t++)
-                add_offer(p, zones[z], catalogue_find(p->row.provider, types[t]), m, rank_of(m, is_reversed));
+                add_offer(p, zones[z], &types[t], m, rank_of(m, is_reversed));
     }
 }
 

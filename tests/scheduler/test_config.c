@@ -171,6 +171,34 @@ static void offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0
     config_deinit(&c);
 }
 
+static void a_type_that_the_catalogue_does_not_have_says_what_it_is(void **state)
+{
+    (void)state;
+    struct config c = parse("pools:\n"
+                            "  b:\n"
+                            "    provider: aws\n"
+                            "    region: r\n"
+                            "    image: i\n"
+                            "    zones: [z]\n"
+                            "    markets: [spot]\n"
+                            "    types:\n"
+                            "      - g5.xlarge\n"
+                            "      - {type: g5.2xlarge, cpus: 8, memory: 32G, gpus: 1, usd_per_hour: 1.212}\n"
+                            "      - {type: g6.xlarge, usd_per_hour: 0.5, spot_usd_per_hour: 0.1}\n");
+    const struct offer_row *o = c.pools[0].offers;
+    assert_int_equal(c.pools[0].n_offers, 3);
+    assert_string_equal(o[1].type, "g5.2xlarge");
+    assert_int_equal(o[1].total.cpus, 8);
+    assert_int_equal(o[1].total.gpus, 1);
+    assert_int_equal(o[1].total.memory_mib, 32 * 1024);
+    assert_int_equal(o[1].on_demand_uusd_h, 1212000);
+    assert_int_equal(o[1].price_uusd_h, 1212000); /* until one has been read */
+    assert_int_equal(o[2].total.cpus, 4);         /* the catalogue's */
+    assert_int_equal(o[2].price_uusd_h, 100000);
+    assert_int_equal(o[2].on_demand_uusd_h, 500000);
+    config_deinit(&c);
+}
+
 static void the_state_directory_of_the_command_line_wins(void **state)
 {
     (void)state;
@@ -366,6 +394,17 @@ static const struct refused {
     {"pools:\n  b: {max_nodes: 4}\n", {"unknown key \"max_nodes\""}},
     {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, cpus: 2}]}\n",
+        {"usd_per_hour"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{memory: 1G}]}\n", {"type"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: big, cpus: 2, "
+     "usd_per_hour: 1}]}\n",
+        {"memory"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge, gpu: 1}]}\n",
+        {"gpus"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge}, g5.xlarge]}\n",
+        {"twice"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [[g5.xlarge]]}\n", {"types"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
     {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
     {"providers: [aws]\n", {"lab.yaml:1: providers:", "a mapping"}},
@@ -476,6 +515,7 @@ int main(void)
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(every_key_of_a_pool_is_read),
         cmocka_unit_test(offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0),
+        cmocka_unit_test(a_type_that_the_catalogue_does_not_have_says_what_it_is),
         cmocka_unit_test(the_state_directory_of_the_command_line_wins),
         cmocka_unit_test(listen_takes_ipv6_in_brackets),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
