@@ -105,7 +105,14 @@ void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c, const struct
     const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     c->done.launch = done;
+    c->on_refused = l->refused;
     start(s, c, ops, CLOUD_CALL_LAUNCH, l->region, ctx);
+}
+
+void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e)
+{
+    if (c->on_refused)
+        c->on_refused(c->ctx, p, e);
 }
 
 void cloud_call_list(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,

@@ -53,6 +53,7 @@ struct cloud_call {
     /* private */
     const struct cloud_call_ops *ops;
     enum cloud_call_kind kind;
+    cloud_refused_fn on_refused;
     union {
         cloud_launch_fn launch;
         cloud_list_fn list;
@@ -74,6 +75,9 @@ void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const str
     const char *region, cloud_done_fn done, void *ctx);
 void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
     const char *region, cloud_prices_fn done, void *ctx);
+
+/* Of a launch, before it finishes: this place gave nothing. */
+void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e);
 
 /* Exactly one of the four, once for each step and each reply. After finish c is gone. */
 void cloud_call_send(struct cloud_call *c, const struct http_request *r);

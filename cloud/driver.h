@@ -27,6 +27,17 @@
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND, CLOUD_OWNED };
 
+/* Somewhere else to launch: the market is the launch's. Borrowed strings. */
+struct cloud_place {
+    const char *zone, *type;
+};
+
+/* A place of a launch that gave no machine, and why (NO_CAPACITY, QUOTA, CONFIG, DENIED), whatever became of the launch.
+ * Called before the launch's completion, with its ctx; not of the place that the completion's own error is about. */
+typedef void (*cloud_refused_fn)(void *ctx, const struct cloud_place *p, const struct err *e);
+
+#define CLOUD_ALTERNATIVES_MAX 20
+
 /* One launch. What all launches of a pool have in common, the driver was created with (provider.h). Borrowed strings.
  */
 struct cloud_launch {
@@ -39,6 +50,11 @@ struct cloud_launch {
     /* Tags put on the instance in the launch call itself: belay:cluster = cluster, belay:instance = token, as far as
      * the provider's alphabet goes. */
     const char *cluster;
+    /* Where the machine may be instead, best first; a driver that cannot choose ignores them. With the same token they
+     * are the same every time. The instance says where it is. */
+    const struct cloud_place *alternatives;
+    size_t n_alternatives;    /* at most CLOUD_ALTERNATIVES_MAX */
+    cloud_refused_fn refused; /* NULL: nobody asks */
 };
 
 /* CLOUD_STOPPING is also a machine that stopped and still exists: it bills its disk until it is terminated.
@@ -103,7 +119,7 @@ struct cloud_driver_ops {
     const char *provider;   /* "aws" */
     int64_t spot_notice_ms; /* the notice that the provider promises, at best */
 
-    /* One instance in one zone. Repeated with the same token it returns the same instance, perhaps already
+    /* One instance in one zone, or at one of the alternatives. Repeated with the same token it returns the same instance, perhaps already
      * gone. */
     void (*launch)(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 

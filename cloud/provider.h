@@ -52,6 +52,7 @@ struct cloud_provider {
     const char *name;                     /* "aws" */
     enum cloud_offers offers;
     const struct cloud_setting *settings; /* ends with a zeroed one */
+    bool has_fleets; /* its launches can be answered from several offers: cloud_launch.alternatives */
     int64_t paid_minimum_ms; /* an instance is billed for so long at least */
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
 };

@@ -72,6 +72,7 @@ static const struct column pool_columns[] = {
     COL(pool_row, return_ms),
     COL(pool_row, egress_uusd_gib),
     COL(pool_row, by_price),
+    COL(pool_row, fleet),
 };
 
 static const struct column offer_columns[] = {
@@ -118,6 +119,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, attempts_ms),
     COL(instance_row, text),
     COL(instance_row, rebalanced),
+    COL(instance_row, alternatives),
     COL(instance_row, priced_at),
     COL(instance_row, accrued_uusd),
     COL(instance_row, boot_uusd),

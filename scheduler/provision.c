@@ -240,11 +240,31 @@ static void post_gone(
     tick_post(p->o.tick, &ev, NULL, NULL);
 }
 
-static void post_launched(struct provision *p, int64_t instance, const char *provider_id)
+static void post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c)
 {
     struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = instance}};
-    STR_COPY(ev.launched.provider_id, provider_id);
+    STR_COPY(ev.launched.provider_id, c->id);
+    STR_COPY(ev.launched.zone, c->zone);
+    STR_COPY(ev.launched.type, c->type);
     tick_post(p->o.tick, &ev, NULL, NULL);
+}
+
+static bool is_shortage(enum err_kind k)
+{
+    return k == ERR_NO_CAPACITY || k == ERR_QUOTA;
+}
+
+/* A place beside the one decided on. */
+static void on_place_refused(void *ctx, const struct cloud_place *place, const struct err *e)
+{
+    struct work *w = ctx;
+    struct event ev = {.type = EV_OFFER_REFUSED,
+        .offer_refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
+    STR_COPY(ev.offer_refused.zone, place->zone);
+    STR_COPY(ev.offer_refused.type, place->type);
+    STR_COPY(ev.offer_refused.text, e->text);
+    w->p->stats.refusals++;
+    tick_post(w->p->o.tick, &ev, NULL, NULL);
 }
 
 static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
@@ -252,7 +272,7 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
     struct work *w = ctx;
     w->last_call = now(w->p);
     if (!e) {
-        post_launched(w->p, w->instance, instance->id);
+        post_launched(w->p, w->instance, instance);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
             post_gone(w->p, w->instance, instance->reclaimed, instance->ended_at,
                 "had ended when the provider answered");
@@ -275,6 +295,11 @@ static void run_launch(struct flow *f, void *ctx)
     struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
     static const enum cloud_market markets[] = {
         [MARKET_OWNED] = CLOUD_OWNED, [MARKET_SPOT] = CLOUD_SPOT, [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
+    const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
+    struct cloud_place places[INSTANCE_ALTERNATIVES_MAX];
+    size_t n = core_alternatives(model_of(p), i, others);
+    for (size_t k = 0; k < n; k++)
+        places[k] = (struct cloud_place){.zone = others[k]->row.zone, .type = others[k]->row.type};
     char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
     struct cloud_launch l = {
         .token = i->row.token,
@@ -284,6 +309,9 @@ static void run_launch(struct flow *f, void *ctx)
         .market = markets[i->row.market],
         .user_data = user_data,
         .cluster = p->o.cluster_uid,
+        .alternatives = places,
+        .n_alternatives = n,
+        .refused = on_place_refused,
     };
     p->stats.launches++;
     pl->driver->ops->launch(pl->driver, &l, on_launched, w);
@@ -316,8 +344,7 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
     w->launching = NULL;
     if (e && is_refusal(e->kind)) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
-            .refused = {
-                .instance = w->instance, .capacity = e->kind == ERR_NO_CAPACITY || e->kind == ERR_QUOTA}};
+            .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
         STR_COPY(ev.refused.text, e->text);
         w->p->stats.refusals++;
         tick_post(w->p->o.tick, &ev, NULL, NULL);
@@ -453,8 +480,8 @@ static void match(struct place *pl, const struct cloud_instance *c)
     w->listed_in = p->stats.sweeps;
     if (flow_is_running(&w->launch)) /* which will tell */
         return;
-    if (!i->row.provider_id[0])
-        post_launched(p, i->row.id, c->id);
+    if (!i->row.provider_id[0] || core_other_offer(model_of(p), i, c->zone, c->type))
+        post_launched(p, i->row.id, c);
     if (over)
         post_gone(p, i->row.id, c->reclaimed, c->ended_at, c->reason);
     else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))

@@ -5,6 +5,7 @@
  */
 #include "sim/world.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -94,6 +95,15 @@ static void check_instance(struct world *w, const struct instance_row *r)
             (long long)spent);
 }
 
+/* What is known to have been launched is where the row says. */
+static void check_place(struct world *w, const struct instance_row *r)
+{
+    for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
+        if (str_eq(w->machines[i]->id, r->provider_id) && !str_eq(w->machines[i]->zone, r->zone))
+            world_fail(w, "instance %lld is in %s, its row says %s", (long long)r->id, w->machines[i]->zone,
+                r->zone);
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -106,6 +116,8 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_attempts; i++)
         map_put(&w->attempts, attempt_key(c->attempts[i].job, c->attempts[i].attempt),
             (void *)(uintptr_t)(c->attempts[i].node + 1));
+    for (size_t i = 0; i < c->n_instances; i++)
+        check_place(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_instances; i++)
         smap_put(&w->tokens, c->instances[i].token, (void *)(uintptr_t)(c->instances[i].state + 1));
     for (size_t i = 0; i < c->n_ledger; i++)
@@ -128,6 +140,21 @@ void check_launch(struct world *w, const char *token)
         world_fail(w, "a launch left under token %s before its intent was committed", token);
     else if (state - 1 == INSTANCE_GONE)
         world_fail(w, "a launch left under token %s although its instance is gone", token);
+}
+
+/* A launch that is repeated under its token says the same: a provider refuses it otherwise. */
+void check_alternatives(struct world *w, const struct cloud_launch *l)
+{
+    struct buf places = {0};
+    buf_printf(&places, "%s/%s", l->zone, l->type);
+    for (size_t i = 0; i < l->n_alternatives; i++)
+        buf_printf(&places, " %s/%s", l->alternatives[i].zone, l->alternatives[i].type);
+    const char *first = smap_get(&w->places, l->token);
+    if (!first)
+        smap_put(&w->places, l->token, mem_strdup(buf_str(&places)));
+    else if (!str_eq(first, buf_str(&places)))
+        world_fail(w, "the launch of token %s was for %s, then for %s", l->token, first, buf_str(&places));
+    buf_deinit(&places);
 }
 
 void check_terminate(struct world *w, const char *token)

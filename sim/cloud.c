@@ -24,7 +24,10 @@ struct cloud_call {
     struct err e;   /* what the reply says */
     bool lost;      /* the effect took place, the reply is an error */
     char token[65], zone[16], type[64];
+    char other_zone[16], other_type[64]; /* where the machine may be instead; "": nowhere */
+    bool is_elsewhere;                   /* it will be there */
     enum cloud_market market;
+    cloud_refused_fn refused;
     struct sim_machine *machine;
     char ids[8][32];
     size_t n_ids;
@@ -132,7 +135,8 @@ static struct sim_machine *make_machine(struct cloud_call *c)
     m->w = w;
     snprintf(m->id, sizeof(m->id), "i-%05d", w->n_machines + 1);
     STR_COPY(m->token, c->token);
-    STR_COPY(m->zone, c->zone);
+    STR_COPY(m->zone, c->is_elsewhere ? c->other_zone : c->zone);
+    STR_COPY(m->type, c->is_elsewhere ? c->other_type : c->type);
     m->market = c->market;
     m->launched_ms = world_now(w);
     m->ended_at = WALL_NONE;
@@ -222,13 +226,21 @@ static void fill(const struct sim_machine *m, struct cloud_instance *out)
     STR_COPY(out->token, m->token);
     STR_COPY(out->cluster, m->w->cluster_uid);
     STR_COPY(out->zone, m->zone);
-    STR_COPY(out->type, "m5.xlarge");
+    STR_COPY(out->type, m->type);
 }
 
 static void reply_launch(const struct cloud_call *c)
 {
     struct cloud_instance i;
+    struct cloud_place first = {c->zone, c->type}, other = {c->other_zone, c->other_type};
+    if (c->e.kind == ERR_NO_CAPACITY && other.zone[0])
+        c->refused(c->ctx, &other, &c->e);
     if (c->e.kind == ERR_NONE && c->machine) {
+        if (str_eq(c->machine->zone, other.zone) && world_chance(c->w, 0.5)) {
+            struct err e;
+            err_set(&e, ERR_NO_CAPACITY, "no capacity in %s", c->zone);
+            c->refused(c->ctx, &first, &e);
+        }
         fill(c->machine, &i);
         c->launched(c->ctx, NULL, &i);
     } else {
@@ -341,6 +353,14 @@ static void sim_launch(struct cloud_driver *d, const struct cloud_launch *l, clo
     check_launch(c->w, l->token);
     STR_COPY(c->token, l->token);
     STR_COPY(c->zone, l->zone);
+    STR_COPY(c->type, l->type);
+    check_alternatives(c->w, l);
+    if (l->n_alternatives > 0) {
+        STR_COPY(c->other_zone, l->alternatives[0].zone);
+        STR_COPY(c->other_type, l->alternatives[0].type);
+        c->is_elsewhere = world_chance(c->w, 0.4);
+    }
+    c->refused = l->refused;
     c->market = l->market;
     c->launched = done;
     send(c);

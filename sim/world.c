@@ -150,6 +150,7 @@ static void post_pools(struct world *w)
         .refusal_backoff_ms = 20000,
         .min_paid_ms = 60000,
         .spread_pct = 10,
+        .fleet = w->seed % 2 == 1,
         .return_ms = 120000};
     struct event ev = {.type = EV_POOL, .pool = &base};
     STR_COPY(base.name, "base");
@@ -345,6 +346,10 @@ static void end(struct world *w)
     map_deinit(&w->attempts);
     map_deinit(&w->spent);
     smap_deinit(&w->tokens);
+    size_t pos = 0;
+    for (char *text; (text = smap_next(&w->places, &pos, NULL));)
+        free(text);
+    smap_deinit(&w->places);
     db_reader_close(w->reader);
     db_close(w->db);
     vtimers_deinit(&w->vt);

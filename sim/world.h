@@ -62,7 +62,7 @@ struct sim_machine {
     char id[32];
     char token[65];
     enum cloud_market market;
-    char zone[16];
+    char zone[16], type[64];
     enum cloud_state state;
     bool reclaimed;
     int64_t launched_ms;     /* monotonic */
@@ -194,6 +194,7 @@ struct world {
     struct map attempts; /* job * 2^20 + attempt -> node + 1 */
     struct smap tokens;  /* token -> instance state + 1 */
     struct map spent;    /* instance -> sum of its ledger rows in micro-dollars + 1 */
+    struct smap places;  /* token -> where its launch may be answered from, as first said; owned */
     int64_t last_history;
     /* counters */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves;
@@ -211,6 +212,7 @@ struct sim_job *world_job(struct world *w, int64_t id);
 void check_committed(struct world *w, const struct db_batch *b);
 void check_model(struct world *w);
 void check_launch(struct world *w, const char *token);
+void check_alternatives(struct world *w, const struct cloud_launch *l);
 void check_terminate(struct world *w, const char *token);
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node);
 void check_end(struct world *w);

@@ -383,4 +383,8 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
 }
 
 const struct cloud_provider aws_provider = {
-    .name = "aws", .settings = aws_settings, .paid_minimum_ms = SECONDS_MS(60), .create = create};
+    .name = "aws",
+    .settings = aws_settings,
+    .paid_minimum_ms = SECONDS_MS(60),
+    .create = create,
+};

@@ -190,6 +190,7 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(i->row.pool, o->row.pool);
     STR_COPY(i->row.zone, o->row.zone);
     STR_COPY(i->row.type, o->row.type);
+    instance_write_alternatives(m, o, ev->now, &i->row);
     i->pool = o->pool;
     i->since = ev->now.mono;
     instance_index(m, i);
@@ -210,15 +211,21 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
     (void)e;
     struct instance *i = model_instance(m, ev->launched.instance);
     ret_outcome->id = ev->launched.instance;
-    if (!i || i->row.provider_id[0] || !ev->launched.provider_id[0])
+    const char *id = ev->launched.provider_id;
+    if (!i || !id[0] || (i->row.provider_id[0] && strcmp(i->row.provider_id, id) != 0))
         return 0;
-    instance_set_provider_id(m, i, ev->launched.provider_id);
+    struct offer *other = core_other_offer(m, i, ev->launched.zone, ev->launched.type);
+    if (other)
+        instance_rebind(m, i, other, ev->now);
+    if (i->row.provider_id[0])
+        return 0;
+    instance_set_provider_id(m, i, id);
     instance_launched(i, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
-        (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms}, "%s is %s",
-        i->row.type, i->row.provider_id);
+        (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms}, "%s%s%s is %s",
+        i->row.type, other ? " in " : "", other ? i->row.zone : "", i->row.provider_id);
     return 0;
 }
 

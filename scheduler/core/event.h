@@ -31,6 +31,7 @@ enum event_type {
     EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token; once RUNNING or ENDING it only
                             tells the provider id (an agent may join before the answer comes) */
     EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
+    EV_OFFER_REFUSED,    /* one of the other offers of a launch gave nothing, whatever became of the launch */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
     /* decisions */
     EV_PLACE,
@@ -106,12 +107,19 @@ struct event {
         struct {
             int64_t instance;
             char provider_id[CORE_NAME_MAX];
+            char zone[CORE_NAME_MAX], type[CORE_NAME_MAX]; /* where it is, and what; "": as decided */
         } launched;
         struct {
             int64_t instance;
             bool capacity; /* no capacity or quota: avoid the offer for a while; else a configuration fault */
             char text[CORE_TEXT_MAX];
         } refused;
+        struct {
+            int64_t instance; /* of the launch; its pool and market are the offer's */
+            char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
+            bool capacity; /* as above */
+            char text[CORE_TEXT_MAX];
+        } offer_refused;
         struct {
             int64_t instance;
             bool reclaimed;

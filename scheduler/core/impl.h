@@ -76,6 +76,16 @@ void room_take(struct room *r, const struct offer *o);
  * announced does not count: its replacement may start before it is gone. */
 void instance_count(struct model *m, const struct instance *i, int64_t sign);
 
+/* ---- launches that may be answered from several offers (alternatives.c) ---- */
+/* Other offers of first's pool and market whose machines serve as well and take no more of any limit, the lowest effective
+ * price first; none that is avoided, none that costs half as much again. Returns how many, at most max; 0 without `fleet`. */
+size_t launch_alternatives(
+    const struct model *m, const struct offer *first, struct stamp now, const struct offer **out, size_t max);
+void instance_write_alternatives(
+    const struct model *m, const struct offer *first, struct stamp now, struct instance_row *r);
+/* The instance is one of o, as if that had been decided on. What it cost until now stays. */
+void instance_rebind(struct model *m, struct instance *i, struct offer *o, struct stamp now);
+
 /* ---- texts (text.c) ---- */
 void text_format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void text_vformat(char *out, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
@@ -200,6 +210,7 @@ int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_ou
 int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_offer_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launch_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_end_instance(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -77,6 +77,7 @@ static const apply_fn appliers[] = {
     [EV_MOVE] = apply_move,
     [EV_LAUNCHED] = apply_launched,
     [EV_LAUNCH_REFUSED] = apply_launch_refused,
+    [EV_OFFER_REFUSED] = apply_offer_refused,
     [EV_INSTANCE_GONE] = apply_instance_gone,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,

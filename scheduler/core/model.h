@@ -195,6 +195,13 @@ double core_offer_reclaims_per_hour(const struct offer *o);
 /* What an hour of it really costs a job that has saved nothing yet: price, and what its reclaims are expected to cost. */
 int64_t core_offer_effective_uusd_h(const struct offer *o);
 
+/* The other offers that this launch may be answered from, best first; the same ones for as long as the row lives. */
+size_t core_alternatives(
+    const struct model *m, const struct instance *i, const struct offer *ret_offers[INSTANCE_ALTERNATIVES_MAX]);
+/* The one among them that this zone and type ("": as in the row) are, when the row says another; NULL: none. */
+struct offer *core_other_offer(
+    const struct model *m, const struct instance *i, const char *zone, const char *type);
+
 /* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
 int model_check(const struct model *m, struct err *e);
 

@@ -107,6 +107,7 @@ const char *const history_kinds[] = {
     "launched",
     "move",
     "launch-refused",
+    "offer-refused",
     "ending",
     NULL,
 };
@@ -132,6 +133,7 @@ const char *const event_type_names[] = {
     "price",
     "launched",
     "launch-refused",
+    "offer-refused",
     "instance-gone",
     "place",
     "launch",

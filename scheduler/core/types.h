@@ -180,6 +180,9 @@ struct node_row {
     bool drain;                /* an operator wants it empty: outlives LOST */
 };
 
+#define INSTANCE_ALTERNATIVES_MAX 20
+#define INSTANCE_ALTERNATIVES_TEXT_MAX 256
+
 struct instance_row {
     int64_t id;
     char token[65];            /* committed before the launch; "belay-<cluster uid>-<id>" */
@@ -201,6 +204,9 @@ struct instance_row {
     int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */
     int64_t attempts_ms;       /* part of its time that attempts used: each by its share of the node */
     char text[CORE_TEXT_MAX];  /* why it ended */
+    /* Ids of the other offers that the launch may be answered from, the best first, a blank before each. They stay as they
+     * were decided: a launch that is repeated under its token must not differ. */
+    char alternatives[INSTANCE_ALTERNATIVES_TEXT_MAX];
 };
 
 struct pool_row {
@@ -220,6 +226,7 @@ struct pool_row {
     int64_t return_ms;          /* a job on-demand moves to a cheaper market after so long there, if there is one; 0: never */
     int64_t egress_uusd_gib;    /* to read a GiB of the checkpoint store from there */
     bool by_price;              /* offers of a market are ranked by their price alone, whatever they were seen to do */
+    bool fleet;                 /* the provider may choose among offers that serve as well as the one decided on */
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -232,7 +239,7 @@ struct offer_row {
     int32_t rank;               /* OFFER_WITHDRAWN: no longer in the configuration, never launched */
     struct resources total;     /* of one instance */
     int64_t price_uusd_h, on_demand_uusd_h;
-    int64_t launches, refusals, reclaims; /* counted for ever */
+    int64_t launches, refusals, reclaims; /* counted for ever; launches: decided on, or given in another's place */
     int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */
     struct mono avoid_until;    /* not stored; MONO_NONE */
     int64_t up_ms;              /* instance time observed, for the reclaim rate */
@@ -258,6 +265,7 @@ struct history_row {
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
+ *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
 extern const char *const history_kinds[];
 

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/impl.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,6 +412,212 @@ static void an_owned_node_that_is_free_is_returned_to_at_once(void **state)
     lab_deinit(&l);
 }
 
+/* ---- launches that may be answered from several offers ---- */
+
+static int64_t kind(struct lab *l, const char *zone, const char *type, struct resources total, int64_t uusd_h)
+{
+    struct offer_row r = {.pool = "burst",
+        .market = MARKET_SPOT,
+        .total = total,
+        .price_uusd_h = uusd_h,
+        .on_demand_uusd_h = 2 * uusd_h};
+    STR_COPY(r.zone, zone);
+    STR_COPY(r.type, type);
+    return lab_apply(l, (struct event){.type = EV_OFFER, .offer = &r});
+}
+
+static void fleet(struct lab *l)
+{
+    lab_init(l);
+    lab_elastic(l, "burst", 10, "m5", 4); /* offers 1 and 2, in z1, of 4 cpus */
+    struct pool_row p = pool(l, "burst");
+    p.fleet = true;
+    set_pool(l, p);
+}
+
+static const struct resources SMALL = {.cpus = 2, .memory_mib = 8192},
+                              LARGE = {.cpus = 8, .memory_mib = 65536},
+                              GPU = {.cpus = 4, .gpus = 1, .memory_mib = 65536};
+
+static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    fleet(&l);
+    int64_t third = kind(&l, "z3", "m5", LARGE, 1300000), second = kind(&l, "z2", "m5", LARGE, 1100000);
+    kind(&l, "z1", "small", SMALL, 1000001);
+    kind(&l, "z1", "dear", LARGE, 1600000);
+    int64_t avoided = kind(&l, "z1", "avoided", LARGE, 1050000);
+    offer_avoid(l.m, model_offer(l.m, avoided), l.now, false);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    const struct instance *i = model_instance(l.m, 1);
+    const struct offer *list[INSTANCE_ALTERNATIVES_MAX];
+    assert_int_equal(i->offer->row.id, 1);
+    assert_int_equal(core_alternatives(l.m, i, list), 2);
+    assert_int_equal(list[0]->row.id, second);
+    assert_int_equal(list[1]->row.id, third);
+    /* They stay, whatever becomes of the offers. */
+    offer_avoid(l.m, model_offer(l.m, second), l.now, true);
+    assert_int_equal(core_alternatives(l.m, i, list), 2);
+    lab_deinit(&l);
+}
+
+static void without_fleet_there_is_no_alternative(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    kind(&l, "z2", "m5", LARGE, 1100000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_string_equal(model_instance(l.m, 1)->row.alternatives, "");
+    lab_deinit(&l);
+}
+
+static void an_alternative_takes_no_more_of_a_limit(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct offer *list[2];
+    fleet(&l);
+    kind(&l, "z2", "m5", LARGE, 1100000);
+    kind(&l, "z2", "gpu", GPU, 1000000);
+    const struct offer *first = model_offer(l.m, 1);
+    assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 2);
+    struct pool_row p = pool(&l, "burst");
+    p.max_gpus = 4;
+    set_pool(&l, p);
+    assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 1);
+    p.max_uusd_h = 9000000;
+    set_pool(&l, p);
+    assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 0);
+    lab_deinit(&l);
+}
+
+/* Only the best of many are named. */
+static void alternatives_are_bounded(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct offer *list[3];
+    fleet(&l);
+    for (int k = 40; k > 0; k--) {
+        char zone[8];
+        snprintf(zone, sizeof zone, "y%d", k);
+        kind(&l, zone, "m5", LARGE, 1000000 + k * 1000);
+    }
+    assert_int_equal(launch_alternatives(l.m, model_offer(l.m, 1), l.now, list, 3), 3);
+    assert_string_equal(list[0]->row.zone, "y1");
+    assert_string_equal(list[1]->row.zone, "y2");
+    assert_string_equal(list[2]->row.zone, "y3");
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    const struct offer *all[INSTANCE_ALTERNATIVES_MAX];
+    assert_int_equal(core_alternatives(l.m, model_instance(l.m, 1), all), INSTANCE_ALTERNATIVES_MAX);
+    lab_deinit(&l);
+}
+
+static void answered(struct lab *l, const char *zone, const char *type)
+{
+    struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
+    STR_COPY(ev.launched.zone, zone);
+    STR_COPY(ev.launched.type, type);
+    lab_apply(l, ev);
+}
+
+static void the_answer_decides_which_offer_it_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    fleet(&l);
+    int64_t other = kind(&l, "z2", "m5", LARGE, 1100000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 1000);
+    answered(&l, "z2", "m5");
+    const struct instance *i = model_instance(l.m, 1);
+    const struct offer *o = model_offer(l.m, other);
+    assert_ptr_equal(i->offer, o);
+    assert_string_equal(i->row.zone, "z2");
+    assert_int_equal(i->row.price_uusd_h, 1100000);
+    assert_int_equal(i->row.on_demand_uusd_h, 2200000);
+    assert_int_equal(model_used(l.m).uusd_h, 1100000);
+    assert_int_equal(model_offer(l.m, 1)->n_live, 0);
+    assert_int_equal(o->n_live, 1);
+    assert_int_equal(launched_by(&l, other), 1);
+    /* All of it costs the new price, and it is learned from where it is. */
+    lab_join_instance(&l, 1, 8);
+    assert_int_equal(o->row.boots, 1);
+    lab_wait(&l, HOUR);
+    assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 1100000);
+    answered(&l, "z2", "m5"); /* again: nothing */
+    assert_int_equal(launched_by(&l, other), 1);
+    lab_deinit(&l);
+}
+
+static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    fleet(&l);
+    int64_t late = kind(&l, "z2", "m5", LARGE, 5000000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    answered(&l, "z2", "m5");
+    assert_int_equal(model_instance(l.m, 1)->offer->row.id, 1);
+    assert_int_equal(launched_by(&l, late), 0);
+    assert_string_equal(model_instance(l.m, 1)->row.provider_id, "i-1");
+    lab_deinit(&l);
+}
+
+/* The agent joined before the answer came: what it cost until then stays, the rest is at the new price. */
+static void a_late_answer_moves_a_running_machine(void **state)
+{
+    (void)state;
+    struct lab l;
+    fleet(&l);
+    int64_t other = kind(&l, "z2", "m5", LARGE, 1200000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t node = lab_join_instance(&l, 1, 8);
+    lab_wait(&l, HOUR);
+    answered(&l, "z2", "");
+    lab_wait(&l, HOUR);
+    const struct instance *i = model_instance(l.m, 1);
+    assert_int_equal(i->offer->row.id, other);
+    assert_int_equal(i->row.state, INSTANCE_RUNNING);
+    assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 1000000 + 1200000);
+    assert_int_equal(model_node(l.m, node)->row.price_uusd_h, 1200000);
+    assert_int_equal(model_node(l.m, node)->row.on_demand_uusd_h, 2400000);
+    lab_deinit(&l);
+}
+
+static void a_place_that_refused_is_avoided_whatever_became_of_the_launch(void **state)
+{
+    (void)state;
+    struct lab l;
+    fleet(&l);
+    int64_t other = kind(&l, "z2", "m5", LARGE, 1100000);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    struct event ev = {.type = EV_OFFER_REFUSED,
+        .offer_refused = {.instance = 1, .zone = "z2", .type = "m5", .capacity = true, .text = "none left"}};
+    lab_apply(&l, ev);
+    lab_take(&l);
+    const struct offer *o = model_offer(l.m, other);
+    assert_int_equal(o->row.refusals, 1);
+    assert_int_equal(o->row.avoid_until.ms, l.now.mono.ms + LAB_BACKOFF_MS);
+    assert_string_equal(lab_history(&l, "offer-refused")->text, "m5 spot in z2: none left; avoided for 10s");
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_INTENDED);
+    STR_COPY(ev.offer_refused.zone, "z9"); /* of no offer: nothing */
+    lab_apply(&l, ev);
+    ev.offer_refused.instance = 77;
+    lab_apply(&l, ev);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +637,14 @@ int main(void)
         cmocka_unit_test(who_asked_for_on_demand_stays),
         cmocka_unit_test(what_hardly_costs_less_is_not_worth_a_move),
         cmocka_unit_test(an_owned_node_that_is_free_is_returned_to_at_once),
+        cmocka_unit_test(a_fleet_launch_names_what_would_do_as_well_best_first),
+        cmocka_unit_test(without_fleet_there_is_no_alternative),
+        cmocka_unit_test(an_alternative_takes_no_more_of_a_limit),
+        cmocka_unit_test(alternatives_are_bounded),
+        cmocka_unit_test(the_answer_decides_which_offer_it_is),
+        cmocka_unit_test(an_answer_from_nowhere_that_was_named_changes_nothing),
+        cmocka_unit_test(a_late_answer_moves_a_running_machine),
+        cmocka_unit_test(a_place_that_refused_is_avoided_whatever_became_of_the_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

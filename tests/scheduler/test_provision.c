@@ -26,7 +26,10 @@ struct call {
     struct mono at;
     char token[CLOUD_TOKEN_MAX], id[CLOUD_NAME_MAX], zone[CLOUD_NAME_MAX];
     enum cloud_market market;
+    struct cloud_place others[CLOUD_ALTERNATIVES_MAX]; /* borrowed of offers, which stay */
+    size_t n_others;
     char *user_data;
+    cloud_refused_fn refused;
     union {
         cloud_launch_fn launched;
         cloud_list_fn listed;
@@ -88,6 +91,10 @@ static void fake_launch(struct cloud_driver *d, const struct cloud_launch *l, cl
     c->user_data = mem_strdup(l->user_data);
     c->market = l->market;
     c->launched = done;
+    c->refused = l->refused;
+    c->n_others = l->n_alternatives;
+    for (size_t i = 0; i < l->n_alternatives; i++)
+        c->others[i] = l->alternatives[i];
 }
 
 static void fake_list(
@@ -851,6 +858,96 @@ static void a_pool_that_is_removed_is_listed_no_more(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- launches that may be answered from several offers ---- */
+
+static void add_zones(struct fixture *f)
+{
+    struct pool_row pool = model_pool(f->lab->model, "burst")->row;
+    struct offer_row offer = {.pool = "burst",
+        .type = "t",
+        .market = MARKET_SPOT,
+        .total = {.cpus = 4, .memory_mib = 1024},
+        .price_uusd_h = 1,
+        .on_demand_uusd_h = 2,
+        .avoid_until = MONO_NONE};
+    pool.fleet = true;
+    lab_post(f->lab, (struct event){.type = EV_POOL, .pool = &pool}, NULL);
+    for (int k = 2; k <= 3; k++) {
+        snprintf(offer.zone, sizeof offer.zone, "z%d", k);
+        lab_post(f->lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
+    }
+    lab_turn(f->lab);
+}
+
+static void a_fleet_launch_goes_where_the_provider_says(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    struct call *c = last(f, CALL_LAUNCH);
+    assert_string_equal(c->zone, "z");
+    assert_int_equal(c->n_others, 2);
+    assert_string_equal(c->others[0].zone, "z2");
+    assert_string_equal(c->others[1].zone, "z3");
+    struct cloud_instance *m = add_machine(f, c->token);
+    struct cloud_place first = {"z", "t"};
+    struct err e;
+    STR_COPY(m->zone, "z3");
+    STR_COPY(m->type, "t");
+    err_set(&e, ERR_NO_CAPACITY, "none left");
+    c->answered = true;
+    c->refused(c->ctx, &first, &e);
+    c->launched(c->ctx, NULL, m);
+    settle(f);
+    assert_string_equal(instance(f, 1)->row.zone, "z3");
+    assert_int_equal(model_offer(f->lab->model, 1)->row.refusals, 1);
+    assert_int_equal(model_offer(f->lab->model, 3)->row.refusals, 0);
+    assert_int_equal(stats(f).strays, 0);
+    pass(f, 2 * SWEEP_MS);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+}
+
+static void a_repeated_fleet_launch_is_the_same_after_a_crash(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    struct event ev = {.type = EV_OFFER_REFUSED,
+        .offer_refused = {.instance = 1, .zone = "z2", .type = "t", .capacity = true}};
+    lab_post(f->lab, ev, NULL);
+    lab_turn(f->lab);
+    restart(f);
+    struct call *c = last(f, CALL_LAUNCH);
+    assert_int_equal(count(f, CALL_LAUNCH), 2);
+    assert_int_equal(c->n_others, 2);
+    assert_string_equal(c->others[0].zone, "z2");
+    assert_string_equal(c->others[1].zone, "z3");
+}
+
+/* The answer was lost: the listing tells where it is. */
+static void a_fleet_launch_whose_answer_was_lost_is_adopted_where_it_is(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    struct cloud_instance *m = add_machine(f, last(f, CALL_LAUNCH)->token);
+    struct err e;
+    STR_COPY(m->zone, "z2");
+    STR_COPY(m->type, "t");
+    err_set(&e, ERR_INVALID, "the reply was cut off");
+    last(f, CALL_LAUNCH)->answered = true;
+    last(f, CALL_LAUNCH)->launched(last(f, CALL_LAUNCH)->ctx, &e, NULL);
+    f->launch_error = ERR_INVALID;
+    f->by_hand[CALL_LAUNCH] = false;
+    pass(f, 4 * SWEEP_MS);
+    assert_string_equal(instance(f, 1)->row.provider_id, m->id);
+    assert_string_equal(instance(f, 1)->row.zone, "z2");
+    assert_int_equal(instance(f, 1)->offer->row.id, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -884,6 +981,9 @@ int main(void)
         TEST(prices_that_cannot_be_read_leave_the_last_ones),
         TEST(a_launch_stays_with_its_driver_which_is_released_when_its_last_call_ends),
         TEST(a_pool_that_is_removed_is_listed_no_more),
+        TEST(a_fleet_launch_goes_where_the_provider_says),
+        TEST(a_repeated_fleet_launch_is_the_same_after_a_crash),
+        TEST(a_fleet_launch_whose_answer_was_lost_is_adopted_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
