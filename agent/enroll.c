@@ -101,9 +101,7 @@ static void join(struct enroll *en)
         retry(en, "joining the cluster is not possible", &e);
     else
         en->call = peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
-    if (body.data)
-        OPENSSL_cleanse(body.data, body.len);
-    buf_deinit(&body);
+    buf_wipe(&body);
 }
 
 /* ---- renew ---- */

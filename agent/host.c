@@ -66,7 +66,7 @@ int host_request_parse(const char *text, size_t n, struct host_request *ret_requ
         json_req_strcpy(&r, "id", q.id, sizeof(q.id));
     }
     rc = json_reader_finish(&r);
-    json_decref(root);
+    json_wipe(root); /* user data holds a one-use secret */
     if (rc != 0)
         host_request_deinit(&q);
     else
@@ -82,12 +82,10 @@ void host_request_deinit(struct host_request *r)
     *r = (struct host_request){0};
 }
 
-static void add_json(struct buf *out, json_t *v)
+static void add_line(struct buf *out, json_t *v)
 {
-    char *text = json_dump_text(v);
-    buf_printf(out, "%s\n", text);
-    free(text);
-    json_decref(v);
+    json_add(out, v);
+    buf_addc(out, '\n');
 }
 
 static json_t *claim_json(const struct claim *c, const char *state)
@@ -424,7 +422,7 @@ static int show(const char *dir, int hold, struct buf *out, struct err *e)
     json_t *now = rc == 0 ? claim_json(&c, state_of(&c, hold)) : json_null();
     json_t *before =
         read_claim(dir, "last.json", &last, e) == 0 ? claim_json(&last, "released") : json_null();
-    add_json(out, json_pack("{s:i, s:o, s:o}", "host", 1, "claim", now, "last", before));
+    add_line(out, json_pack("{s:i, s:o, s:o}", "host", 1, "claim", now, "last", before));
     return 0;
 }
 
@@ -440,7 +438,7 @@ int host_serve(const char *dir, const struct host_request *q, struct buf *out)
     if (rc == 0)
         rc = show(dir, hold, out, &e);
     if (rc != 0)
-        add_json(out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
+        add_line(out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
                           json_text(e.text)));
     if (hold >= 0)
         close(hold);
@@ -459,9 +457,7 @@ static int read_request(struct host_request *q, struct err *e)
     } while (n > 0 && text.len <= HOST_REQUEST_MAX);
     int rc = n < 0 ? err_errno(e, errno, "reading the request")
                    : host_request_parse(buf_str(&text), text.len, q, e);
-    if (text.data)
-        explicit_bzero(text.data, text.len);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 
@@ -496,7 +492,7 @@ int host_main(int argc, char **argv)
         rc = host_serve(dir, &q, &out);
         host_request_deinit(&q);
     } else {
-        add_json(&out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
+        add_line(&out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
                            json_text(e.text)));
     }
     if (fs_write_all(1, buf_str(&out), out.len, NULL) != 0)

@@ -44,6 +44,13 @@ void buf_deinit(struct buf *b)
     *b = (struct buf){0};
 }
 
+void buf_wipe(struct buf *b)
+{
+    if (b->data)
+        explicit_bzero(b->data, b->cap);
+    buf_deinit(b);
+}
+
 void buf_clear(struct buf *b)
 {
     buf_truncate(b, 0);

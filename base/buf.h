@@ -16,6 +16,7 @@ struct buf {
 };
 
 void buf_deinit(struct buf *b); /* frees; the buffer is empty and reusable afterwards */
+void buf_wipe(struct buf *b);   /* deinit of what held a secret: overwrites it first */
 void buf_clear(struct buf *b);  /* len = 0, keeps the memory */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_addc(struct buf *b, char c);

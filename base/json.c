@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; no other error is
@@ -68,6 +69,46 @@ char *json_dump_text(const json_t *v)
     char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
     assert(text);
     return text;
+}
+
+void json_add(struct buf *out, json_t *v)
+{
+    char *text = json_dump_text(v);
+    buf_adds(out, text);
+    free(text);
+    json_decref(v);
+}
+
+void json_add_secret(struct buf *out, json_t *v)
+{
+    char *text = json_dump_text(v);
+    buf_adds(out, text);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    json_wipe(v);
+}
+
+static void wipe_texts(json_t *v)
+{
+    size_t i;
+    const char *key;
+    json_t *item;
+    if (json_is_string(v))
+        explicit_bzero((char *)json_string_value(v), json_string_length(v));
+    json_array_foreach(v, i, item)
+    {
+        wipe_texts(item);
+    }
+    json_object_foreach(v, key, item)
+    {
+        wipe_texts(item);
+    }
+}
+
+void json_wipe(json_t *v)
+{
+    wipe_texts(v);
+    json_decref(v);
 }
 
 json_t *json_text(const char *s)

@@ -28,6 +28,15 @@ int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struc
  * that cannot be dumped (a bug: outside text goes through json_text). */
 char *json_dump_text(const json_t *v);
 
+/* Adds that text to out, and takes v. The second is for what holds a secret: it leaves no other copy of it, if nobody
+ * else holds v or a part of it. */
+void json_add(struct buf *out, json_t *v);
+void json_add_secret(struct buf *out, json_t *v);
+
+/* json_decref for what holds a secret: overwrites every text in v first, so nobody else may hold a part of it. NULL is
+ * fine. */
+void json_wipe(json_t *v);
+
 /* A JSON string of any bytes: each byte that is NUL or no part of valid UTF-8 becomes U+FFFD, so that every
  * text we write is one that we read. NULL gives JSON null. New reference, never NULL. */
 json_t *json_text(const char *s);

@@ -101,9 +101,7 @@ static int use_server(struct client *c, const char *server, struct err *e)
         c->ca_pem = mem_strdup(buf_str(&ca));
         c->authorization = mem_printf("Authorization: Bearer %s", buf_str(&token));
     }
-    if (token.data)
-        explicit_bzero(token.data, token.len);
-    buf_deinit(&token);
+    buf_wipe(&token);
     buf_deinit(&ca);
     return rc;
 }

@@ -157,9 +157,7 @@ static void fetch(struct oauth *o)
     } else {
         fail(o, &e);
     }
-    if (ask.body.data)
-        OPENSSL_cleanse(ask.body.data, ask.body.len);
-    buf_deinit(&ask.body);
+    buf_wipe(&ask.body);
     free(ask.url);
 }
 
@@ -236,7 +234,7 @@ static int parse_token(const char *body, size_t n, struct oauth_token *ret, stru
     } else {
         err_wrap(e, "the token's reply");
     }
-    json_decref(object);
+    json_wipe(object);
     return rc;
 }
 

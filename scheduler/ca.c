@@ -184,11 +184,9 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
                 "%s and %s do not belong together: restore both from the same backup", cert_path, key_path);
         c->pem = mem_strdup(buf_str(&text));
     }
-    if (key.data)
-        OPENSSL_cleanse(key.data, key.len);
     ERR_clear_error();
     buf_deinit(&text);
-    buf_deinit(&key);
+    buf_wipe(&key);
     return rc;
 }
 

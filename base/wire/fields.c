@@ -116,11 +116,7 @@ static json_t *encode_object(const struct wire_table *t, const void *m)
 
 void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out)
 {
-    json_t *o = encode_object(t, m);
-    char *text = json_dump_text(o);
-    buf_adds(out, text);
-    free(text);
-    json_decref(o);
+    json_add(out, encode_object(t, m));
 }
 
 /* ---- decode ---- */

@@ -293,15 +293,6 @@ static json_t *tags_of(const struct cloud_launch *l)
     return tags;
 }
 
-static void write_body(json_t *body, struct buf *out)
-{
-    char *text = json_dump_text(body);
-    buf_adds(out, text);
-    OPENSSL_cleanse(text, strlen(text));
-    free(text);
-    json_decref(body);
-}
-
 void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out)
 {
     json_t *ip = json_object(), *properties = json_object(), *body = json_object();
@@ -317,7 +308,7 @@ void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, 
     set_text(body, "location", l->region);
     set(body, "tags", tags_of(l));
     set(body, "properties", properties);
-    write_body(body, out);
+    json_add(out, body);
 }
 
 static json_t *image_of(const char *image)
@@ -431,7 +422,7 @@ int arm_build_vm(const struct cloud_launch *l, const struct azure_machine *m, st
     set(properties, "osProfile", os_of(l, m));
     set(properties, "networkProfile", network_of(l, m));
     set(body, "properties", properties);
-    write_body(body, out);
+    json_add_secret(out, body); /* in the user data */
     return 0;
 }
 

@@ -6,7 +6,6 @@
 #include "cloud/azure/call.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +42,7 @@ void azure_call_deinit(struct cloud_call *base)
 {
     struct azure_call *c = (struct azure_call *)base;
     oauth_cancel(&c->wait);
-    if (c->vm.data) /* user data holds a one-use secret */
-        OPENSSL_cleanse(c->vm.data, c->vm.len);
-    buf_deinit(&c->vm);
+    buf_wipe(&c->vm); /* user data holds a one-use secret */
     buf_deinit(&c->nic);
     cloud_instances_deinit(&c->leftovers);
     for (size_t i = 0; i < c->n_words; i++)

@@ -123,7 +123,7 @@ int azure_credentials_parse_file(
         rc = parse_principal(root, &p, e);
     else if (e)
         rc = e->kind = ERR_CONFIG;
-    json_decref(root);
+    json_wipe(root);
     if (rc == 0)
         *ret_principal = p;
     OPENSSL_cleanse(&p, sizeof(p));
@@ -141,9 +141,7 @@ static int read_file(const char *path, struct azure_principal *ret, struct err *
     } else {
         rc = e->kind = ERR_CONFIG;
     }
-    if (text.data)
-        OPENSSL_cleanse(text.data, text.len);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

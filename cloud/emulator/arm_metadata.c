@@ -32,13 +32,10 @@ struct look {
 
 static void give(struct arm_metadata_reply *reply, int status, json_t *value)
 {
-    char *text = json_dump_text(value);
-    json_decref(value);
     reply->status = status;
     reply->is_text = false;
     buf_clear(&reply->body);
-    buf_adds(&reply->body, text);
-    free(text);
+    json_add(&reply->body, value);
 }
 
 static void refuse(struct arm_metadata_reply *reply, int status, const char *error, const char *description)

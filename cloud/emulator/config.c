@@ -375,8 +375,7 @@ int config_load(const char *file, struct emulator_config *ret_config, struct err
     int rc = fs_read(file, YAML_BYTES_MAX, &text, e);
     if (rc == 0)
         rc = config_parse(file, buf_str(&text), text.len, ret_config, e);
-    explicit_bzero(text.data, text.len);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

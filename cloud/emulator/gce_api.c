@@ -73,11 +73,8 @@ static void write_error(struct front_reply *reply, int status, const char *reaso
     if (canonical)
         json_object_set_new(error, "status", json_string(canonical));
     json_object_set_new(o, "error", error);
-    char *body = json_dump_text(o);
-    json_decref(o);
     buf_clear(&reply->body);
-    buf_adds(&reply->body, body);
-    free(body);
+    json_add(&reply->body, o);
     reply->status = status;
     reply->content_type = GCE_JSON_TYPE;
     reply->wait_ms = 0;
@@ -107,10 +104,7 @@ int gce_fail(struct gce_call *c, int status, const char *reason, const char *fmt
 
 void gce_reply_json(struct gce_call *c, json_t *value)
 {
-    char *text = json_dump_text(value);
-    json_decref(value);
-    buf_adds(&c->reply->body, text);
-    free(text);
+    json_add(&c->reply->body, value);
     c->reply->content_type = GCE_JSON_TYPE;
 }
 
@@ -121,10 +115,7 @@ static void refuse_grant(struct front_reply *reply, const char *code, const char
     json_t *o = json_object();
     json_object_set_new(o, "error", json_string(code));
     json_object_set_new(o, "error_description", json_text(text));
-    char *body = json_dump_text(o);
-    json_decref(o);
-    buf_adds(&reply->body, body);
-    free(body);
+    json_add(&reply->body, o);
     reply->status = 400;
 }
 

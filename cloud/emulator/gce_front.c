@@ -158,14 +158,12 @@ static int write_key_file(
         json_object_set_new(o, "token_uri", json_sprintf("%s/token", url));
         json_object_set_new(o, "universe_domain", json_string("googleapis.com"));
         char *text = json_dump_text(o);
-        json_decref(o);
+        json_wipe(o);
         rc = fs_write_atomic(path, text, strlen(text), 0600, e);
         explicit_bzero(text, strlen(text));
         free(text);
     }
-    if (pem.data)
-        explicit_bzero(pem.data, pem.len);
-    buf_deinit(&pem);
+    buf_wipe(&pem);
     return rc;
 }
 

@@ -223,11 +223,7 @@ static void add_names(struct buf *out, const json_t *v, bool is_recursive, const
 static void add_json(struct buf *out, const json_t *v, bool are_names_ours)
 {
     if (json_is_object(v) || json_is_array(v)) {
-        json_t *copy = with_camel_names(v, are_names_ours);
-        char *text = json_dump_text(copy);
-        buf_adds(out, text);
-        free(text);
-        json_decref(copy);
+        json_add(out, with_camel_names(v, are_names_ours));
         return;
     }
     if (json_is_integer(v)) {

@@ -63,16 +63,13 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
         if (!k.private_key_pem[0])
             json_reader_fail(&r, "private_key", "missing");
         rc = json_reader_finish_lenient(&r);
-        json_t *secret = json_object_get(root, "private_key");
-        if (json_is_string(secret))
-            OPENSSL_cleanse((char *)json_string_value(secret), json_string_length(secret));
     }
     if (rc == 0)
         *ret_key = k;
     else if (e)
         e->kind = ERR_CONFIG;
     OPENSSL_cleanse(&k, sizeof(k));
-    json_decref(root);
+    json_wipe(root);
     return rc == 0 ? 0 : ERR_CONFIG;
 }
 
@@ -164,8 +161,8 @@ int gcp_key_assertion(
     else
         buf_printf(out, "%s.%s", buf_str(&input), buf_str(&signature));
     EVP_PKEY_free(pkey);
-    buf_deinit(&input);
-    buf_deinit(&signature);
+    buf_wipe(&input);
+    buf_wipe(&signature);
     return rc;
 }
 
@@ -234,10 +231,8 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
         err_wrap(e, "Google credentials: %s", s->file);
         rc = e->kind = ERR_CONFIG;
     }
-    if (text.data)
-        OPENSSL_cleanse(text.data, text.len);
     OPENSSL_cleanse(&key, sizeof(key));
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

@@ -23,7 +23,6 @@
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "cloud/oauth.h"
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +106,7 @@ static void deinit_call(struct cloud_call *base)
 {
     struct gcp_call *c = (struct gcp_call *)base;
     oauth_cancel(&c->wait);
-    if (c->body.data) /* the start-up script holds a one-use secret */
-        OPENSSL_cleanse(c->body.data, c->body.len);
-    buf_deinit(&c->body);
+    buf_wipe(&c->body); /* the start-up script holds a one-use secret */
     for (size_t i = 0; i < c->n_ids; i++)
         free(c->ids[i]);
     free(c->ids);

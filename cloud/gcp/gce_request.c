@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "cloud/catalogue.h"
 #include "cloud/gcp/gce.h"
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,15 +216,6 @@ static json_t *build_metadata(const struct cloud_launch *l, const struct gcp_mac
     return metadata;
 }
 
-/* The script holds a one-use secret. */
-static void wipe_items(json_t *items)
-{
-    for (size_t i = 0; i < json_array_size(items); i++) {
-        json_t *value = json_object_get(json_array_get(items, i), "value");
-        OPENSSL_cleanse((char *)json_string_value(value), json_string_length(value));
-    }
-}
-
 int gce_build_insert(
     const struct cloud_launch *l, const struct gcp_machine *m, struct buf *out, struct err *e)
 {
@@ -247,12 +237,7 @@ int gce_build_insert(
     }
     json_object_set_new(body, "metadata", build_metadata(l, m));
     json_object_set_new(body, "labels", build_labels(l));
-    char *text = json_dump_text(body);
-    buf_adds(out, text);
-    OPENSSL_cleanse(text, strlen(text));
-    free(text);
-    wipe_items(json_object_get(json_object_get(body, "metadata"), "items"));
-    json_decref(body);
+    json_add_secret(out, body); /* the start-up script holds one */
     return 0;
 }
 

@@ -28,15 +28,6 @@ static json_t *tag(const char *key, const char *value)
     return json_pack("{s:s, s:o}", "key", key, "value", json_text(value));
 }
 
-static void add_json(struct buf *out, json_t *body)
-{
-    char *text = json_dump_text(body);
-    buf_adds(out, text);
-    explicit_bzero(text, strlen(text)); /* a launch holds a one-use secret */
-    free(text);
-    json_decref(body);
-}
-
 static void set_image(json_t *body, const struct lambda_machine *m)
 {
     if (m->image)
@@ -65,7 +56,7 @@ int lambda_build_launch(
         body, "tags", json_pack("[o, o]", tag(TAG_CLUSTER, l->cluster), tag(TAG_TOKEN, l->token)));
     set_image(body, m);
     json_object_set_new(body, "user_data", json_text(l->user_data));
-    add_json(out, body);
+    json_add_secret(out, body); /* in the user data */
     return 0;
 }
 
@@ -76,7 +67,7 @@ int lambda_build_terminate(const char *const *ids, size_t n_ids, struct buf *out
     json_t *list = json_array();
     for (size_t i = 0; i < n_ids; i++)
         json_array_append_new(list, json_text(ids[i]));
-    add_json(out, json_pack("{s:o}", "instance_ids", list));
+    json_add(out, json_pack("{s:o}", "instance_ids", list));
     return 0;
 }
 

@@ -144,9 +144,7 @@ static void deinit_call(struct cloud_call *base)
         c->doubt->is_under_way = false;
         c->doubt->until.ms = now(c->d).ms + SETTLE_MS;
     }
-    if (c->request.data) /* user data holds a one-use secret */
-        explicit_bzero(c->request.data, c->request.len);
-    buf_deinit(&c->request);
+    buf_wipe(&c->request); /* user data holds a one-use secret */
     for (size_t i = 0; i < c->n_words; i++)
         free(c->words[i]);
     free(c->words);
@@ -174,9 +172,7 @@ static int read_key(const struct lambda_driver *d, char key[LAMBDA_KEY_MAX + 1],
         err_wrap(e, "the API key %s", d->key_file);
         rc = (int)(e->kind = ERR_CONFIG);
     }
-    if (text.data)
-        explicit_bzero(text.data, text.len);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

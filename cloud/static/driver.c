@@ -89,17 +89,10 @@ struct static_call {
 
 /* ---- questions ---- */
 
-static void wipe(struct buf *b)
-{
-    if (b->data)
-        explicit_bzero(b->data, b->len);
-    buf_deinit(b);
-}
-
 static void drop_questions(struct static_call *c)
 {
     for (size_t i = 0; i < c->n_questions; i++)
-        wipe(&c->questions[i].request);
+        buf_wipe(&c->questions[i].request);
     free(c->questions);
     c->questions = NULL;
     c->n_questions = c->n_asked = c->n_answered = 0;
@@ -213,7 +206,7 @@ static void deinit_call(struct cloud_call *base)
     }
     end_claiming(c);
     drop_questions(c);
-    wipe(&c->claim);
+    buf_wipe(&c->claim);
     free(c->is_free);
 }
 

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SSH_FAILED 255
@@ -19,25 +18,16 @@
 
 /* ---- requests ---- */
 
-static void add_json(struct buf *out, json_t *v)
-{
-    char *text = json_dump_text(v);
-    buf_adds(out, text);
-    explicit_bzero(text, strlen(text));
-    free(text);
-    json_decref(v);
-}
-
 void static_build_list(struct buf *out)
 {
-    add_json(out, json_pack("{s:i, s:s}", "host", 1, "do", "list"));
+    json_add(out, json_pack("{s:i, s:s}", "host", 1, "do", "list"));
 }
 
 int static_build_claim(const struct cloud_launch *l, struct buf *out, struct err *e)
 {
     if (strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         return err_set(e, ERR_INVALID, "user data of more than %d bytes", CLOUD_USER_DATA_MAX);
-    add_json(
+    json_add_secret(
         out, json_pack("{s:i, s:s, s:o, s:o, s:o}", "host", 1, "do", "claim", "token", json_text(l->token),
                  "cluster", json_text(l->cluster), "user_data", json_text(l->user_data)));
     return 0;
@@ -45,7 +35,7 @@ int static_build_claim(const struct cloud_launch *l, struct buf *out, struct err
 
 void static_build_release(const char *claim_id, struct buf *out)
 {
-    add_json(out, json_pack("{s:i, s:s, s:o}", "host", 1, "do", "release", "id", json_text(claim_id)));
+    json_add(out, json_pack("{s:i, s:s, s:o}", "host", 1, "do", "release", "id", json_text(claim_id)));
 }
 
 /* ---- replies ---- */

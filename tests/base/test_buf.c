@@ -137,6 +137,19 @@ static void a_limit_is_kept_and_nothing_changes_at_it(void **state)
     buf_deinit(&b);
 }
 
+static void a_wiped_buffer_is_empty_and_reusable(void **state)
+{
+    struct buf b = {0};
+    (void)state;
+    buf_wipe(&b);
+    buf_adds(&b, "secret");
+    buf_wipe(&b);
+    assert_null(b.data);
+    buf_adds(&b, "x");
+    assert_string_equal(buf_str(&b), "x");
+    buf_deinit(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(whatever_is_added_is_there_with_a_nul_behind),
         cmocka_unit_test(printing_grows_to_any_length),
         cmocka_unit_test(reserved_room_is_used_or_not),
+        cmocka_unit_test(a_wiped_buffer_is_empty_and_reusable),
         cmocka_unit_test(a_limit_is_kept_and_nothing_changes_at_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

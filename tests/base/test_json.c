@@ -235,6 +235,30 @@ static void unknown_keys_are_refused_with_the_nearest(void **state)
     json_decref(v);
 }
 
+static void what_is_added_stands_behind_what_was_there(void **state)
+{
+    struct buf b = {0};
+    (void)state;
+    buf_adds(&b, "x=");
+    json_add(&b, json_pack("{s:i}", "n", 1));
+    json_add_secret(&b, json_pack("[s]", "word"));
+    assert_string_equal(buf_str(&b), "x={\"n\":1}[\"word\"]");
+    buf_deinit(&b);
+}
+
+static void a_secret_is_overwritten_wherever_it_stands(void **state)
+{
+    static const char zeros[] = "\0\0\0\0\0";
+    json_t *one = json_string("inner"), *other = json_string("outer");
+    (void)state;
+    json_wipe(json_pack("{s:[i, {s:O}], s:O}", "list", 1, "key", one, "key", other));
+    assert_memory_equal(json_string_value(one), zeros, 6);
+    assert_memory_equal(json_string_value(other), zeros, 6);
+    json_decref(one);
+    json_decref(other);
+    json_wipe(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +266,8 @@ int main(void)
         cmocka_unit_test(errors_do_not_quote_the_text),
         cmocka_unit_test(depth_and_size_are_limited),
         cmocka_unit_test(any_bytes_become_a_text_that_we_read),
+        cmocka_unit_test(what_is_added_stands_behind_what_was_there),
+        cmocka_unit_test(a_secret_is_overwritten_wherever_it_stands),
         cmocka_unit_test(a_reader_gives_what_is_there_and_fallbacks),
         cmocka_unit_test(errors_name_the_path_and_what_was_found),
         cmocka_unit_test(a_string_with_a_nul_is_refused),
