@@ -22,7 +22,7 @@ struct replay_offer {
     const struct trace
         *trace; /* how many can be had, and perhaps the price; begins anew at its end. NULL: no bound */
     int64_t trace_from_ms; /* where in it the replay begins */
-    int32_t trace_times; /* its counts are multiplied by this, >= 1 */
+    int32_t trace_times;   /* its counts are multiplied by this, >= 1 */
 };
 
 struct replay_job {

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The machines of a replay, and the places where they are sold: each follows its trace, which says how many can be had
+ * and what they cost. When there are fewer than there were, some go.
+ */
+#include "sim/replay_parts.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ANSWER_MS SECONDS_MS(2) /* of a provider to a launch */
+#define TERMINATE_MS SECONDS_MS(30)
+
+static void machine_free(struct machine *x)
+{
+    timer_stop(&x->w->vt.timers, &x->next);
+    link_remove(&x->in_place);
+    map_remove(&x->w->machines, x->instance);
+    free(x);
+}
+
+/* No longer alive: its place in the market is free. */
+static void leave(struct machine *x)
+{
+    if (link_is_in(&x->in_place))
+        x->place->n--;
+    link_remove(&x->in_place);
+}
+
+static void gone(struct machine *x, bool reclaimed)
+{
+    struct replay *w = x->w;
+    int64_t instance = x->instance;
+    if (x->node)
+        replay_drop_runs(w, x->node);
+    leave(x);
+    machine_free(x);
+    struct event ev = {.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
+    STR_COPY(ev.gone.text, reclaimed ? "reclaimed" : "ended");
+    replay_apply(w, ev);
+}
+
+static void join(struct machine *x)
+{
+    char name[32];
+    struct node_row row = {.total = x->place->o->row.total};
+    snprintf(name, sizeof name, "m%lld", (long long)x->instance);
+    STR_COPY(row.name, name);
+    STR_COPY(row.key_hash, name);
+    x->state = UP;
+    x->node = replay_apply(x->w, (struct event){.type = EV_JOIN, .join = {&row, x->instance}});
+}
+
+static void answer(struct machine *x)
+{
+    struct event ev = {.type = EV_LAUNCHED, .launched.instance = x->instance};
+    snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%lld", (long long)x->instance);
+    replay_apply(x->w, ev);
+    x->state = BOOTING;
+    timer_start(&x->w->vt.timers, &x->next, x->w->o->boot_ms);
+}
+
+static void refuse(struct machine *x)
+{
+    struct replay *w = x->w;
+    struct event ev = {.type = EV_LAUNCH_REFUSED, .refused = {x->instance, true, "no capacity"}};
+    machine_free(x);
+    w->r.refusals++;
+    replay_apply(w, ev);
+}
+
+static void on_machine(struct timer *t, void *ctx)
+{
+    struct machine *x = ctx;
+    struct replay *w = x->w;
+    (void)t;
+    switch (x->state) {
+    case ASKED:
+        answer(x);
+        break;
+    case REFUSED:
+        refuse(x);
+        break;
+    case BOOTING:
+        join(x);
+        break;
+    case UP:
+        break;
+    case NOTICED:
+        gone(x, true);
+        break;
+    case ENDING:
+        gone(x, false);
+        break;
+    }
+    replay_settle(w);
+}
+
+static int64_t capacity(const struct place *k)
+{
+    return k->o->trace ? (int64_t)k->o->trace->counts[k->at] * k->o->trace_times : INT64_MAX;
+}
+
+static struct place *place_of(struct replay *w, int64_t offer)
+{
+    for (size_t i = 0; i < w->o->n_offers; i++)
+        if (w->places[i].id == offer)
+            return &w->places[i];
+    return NULL;
+}
+
+void replay_launch(struct replay *w, int64_t instance, int64_t offer)
+{
+    struct machine *x = mem_alloc(sizeof *x);
+    struct place *k = place_of(w, offer);
+    *x = (struct machine){
+        .w = w, .place = k, .instance = instance, .state = k->n < capacity(k) ? ASKED : REFUSED};
+    timer_init(&x->next, on_machine, x);
+    map_put(&w->machines, instance, x);
+    if (x->state == ASKED) {
+        list_push_back(&k->machines, &x->in_place);
+        k->n++;
+    }
+    w->r.launches++;
+    w->launched_at = mem_resize(w->launched_at, w->n_launched + 1, sizeof *w->launched_at);
+    w->launched_at[w->n_launched++] = clock_mono(&w->vt.clock).ms;
+    timer_start(&w->vt.timers, &x->next, ANSWER_MS);
+}
+
+void replay_end_machine(struct replay *w, int64_t instance)
+{
+    struct machine *x = map_get(&w->machines, instance);
+    leave(x);
+    x->state = ENDING;
+    timer_start(&w->vt.timers, &x->next, TERMINATE_MS);
+}
+
+/* The provider wants it back. */
+static void reclaim(struct machine *x)
+{
+    struct replay *w = x->w;
+    int64_t in_ms = x->node ? w->o->notice_ms : 0;
+    w->r.reclaims++;
+    leave(x);
+    x->state = NOTICED;
+    timer_start(&w->vt.timers, &x->next, in_ms);
+    if (in_ms == 0)
+        return;
+    struct wall deadline = {replay_now(w).wall.ms + in_ms};
+    replay_apply(w, (struct event){.type = EV_NOTICE, .notice = {x->node, NOTICE_TYPE_RECLAIM, deadline}});
+    replay_warn_runs(w, x->node);
+}
+
+static void reprice(struct place *k)
+{
+    const struct offer_row *o = &k->o->row;
+    struct event ev = {
+        .type = EV_PRICE, .price = {.market = o->market, .uusd_h = k->o->trace->prices_uusd_h[k->at]}};
+    STR_COPY(ev.price.region, model_pool(k->w->m, o->pool)->row.region);
+    STR_COPY(ev.price.zone, o->zone);
+    STR_COPY(ev.price.type, o->type);
+    replay_apply(k->w, ev);
+}
+
+static void on_tick(struct timer *t, void *ctx)
+{
+    struct place *k = ctx;
+    k->at = (k->at + 1) % k->o->trace->n;
+    timer_start(&k->w->vt.timers, t, k->o->trace->gap_ms);
+    if (k->o->trace->prices_uusd_h)
+        reprice(k);
+    while (k->n > capacity(k)) {
+        struct link *l = list_first(&k->machines);
+        for (uint64_t skip = prng_below(&k->w->prng, (uint64_t)k->n); skip > 0; skip--)
+            l = list_next(&k->machines, l);
+        reclaim(LIST_ENTRY(l, struct machine, in_place));
+    }
+    replay_settle(k->w);
+}
+
+void replay_open_place(struct replay *w, size_t i)
+{
+    const struct replay_offer *o = &w->o->offers[i];
+    struct place *k = &w->places[i];
+    const struct trace *t = o->trace;
+    *k = (struct place){.w = w, .o = o};
+    k->id = replay_apply(w, (struct event){.type = EV_OFFER, .offer = &o->row});
+    timer_init(&k->tick, on_tick, k);
+    if (!t)
+        return;
+    k->at = (size_t)(o->trace_from_ms / t->gap_ms) % t->n;
+    timer_start(&w->vt.timers, &k->tick, t->gap_ms - o->trace_from_ms % t->gap_ms);
+    if (t->prices_uusd_h)
+        reprice(k);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the replay_*.c share; nobody else includes this.
+ */
+#ifndef BELAY_SIM_REPLAY_PARTS_H
+#define BELAY_SIM_REPLAY_PARTS_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/vtimers.h"
+#include "scheduler/core/plan.h"
+#include "sim/replay.h"
+
+struct replay;
+
+struct place {
+    struct replay *w;
+    const struct replay_offer *o;
+    int64_t id;           /* of the core's offer */
+    struct list machines; /* alive */
+    int64_t n;
+    struct timer tick;
+    size_t at;
+};
+
+struct machine {
+    struct link in_place;
+    struct replay *w;
+    struct place *place;
+    int64_t instance, node; /* node 0: has not joined */
+    struct timer next;      /* answer, join, or its end */
+    enum { ASKED, REFUSED, BOOTING, UP, NOTICED, ENDING } state;
+};
+
+enum phase { RESTORE, RUN, SAVE, SAVE_AND_STOP };
+
+struct run {
+    struct link in_all;
+    struct replay *w;
+    const struct replay_job *job;
+    int64_t id, attempt, node;
+    enum phase phase;
+    struct timer next;
+    struct mono since; /* of the phase */
+    int64_t done_ms;   /* work, up to `since` */
+    int64_t sequence;
+    enum end_kind stop_as; /* of SAVE_AND_STOP */
+};
+
+struct progress {
+    int64_t saved_ms; /* work in its newest checkpoint */
+    int64_t submit_ms;
+    bool started;
+};
+
+struct replay {
+    const struct replay_options *o;
+    struct replay_result r;
+    struct vtimers vt;
+    struct prng prng;
+    struct model *m;
+    struct planner *p;
+    struct place *places;
+    struct map machines; /* instance -> struct machine */
+    struct list runs;
+    struct progress *jobs; /* by id, from 1 */
+    size_t submitted;
+    struct timer submit, wake;
+    int64_t *launched_at; /* of all launches */
+    size_t n_launched;
+    struct err refused; /* of what must not be refused */
+};
+
+/* ---- replay.c ---- */
+
+struct stamp replay_now(const struct replay *w);
+/* The new row's id, if it makes one. What the core refuses ends the replay. */
+int64_t replay_apply(struct replay *w, struct event ev);
+/* The core decides until it has nothing more to decide, and what it decided is played. After everything that happened. */
+void replay_settle(struct replay *w);
+
+/* ---- Attempts (replay_attempts.c) ---- */
+
+void replay_place(struct replay *w, int64_t job, int64_t node);
+void replay_move(struct replay *w, int64_t job);       /* one more save, and its end */
+void replay_warn_runs(struct replay *w, int64_t node); /* so does what runs there; it will be reclaimed */
+void replay_drop_runs(struct replay *w, int64_t node); /* there is no machine any more */
+
+/* ---- Machines and where they are sold (replay_machines.c) ---- */
+
+void replay_open_place(struct replay *w, size_t i); /* of options.offers; told to the core */
+void replay_launch(struct replay *w, int64_t instance, int64_t offer);
+void replay_end_machine(struct replay *w, int64_t instance);
+
+#endif
