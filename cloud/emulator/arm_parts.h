@@ -25,21 +25,23 @@ struct arm_call {
     const char *group, *name; /* from the path; NULL: not there */
 };
 
-/* ---- Replies (arm_api.c) ---- */
+/* ---- Replies (arm_reply.c) ---- */
 
 /* Turns the reply into an error. Returns -1, so that `return arm_fail(...)` reads well. */
 int arm_fail(struct arm_call *c, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Name borrowed for ever, value copied. */
 void arm_add_header(struct arm_reply *reply, const char *name, const char *value);
-/* Where the operation can be asked for. */
-void arm_add_operation_headers(struct arm_call *c, const struct arm_operation *op);
+void arm_add_retry_after(struct arm_reply *reply, int64_t seconds);
 /* The usual words of a code; the code itself if there are none. */
 const char *arm_usual_text(const char *code);
 void arm_make_uuid(struct prng *p, char out[ARM_UUID_MAX]);
 
 /* A page of a listing. list: all of it, taken. The reply's body is {"value": [...], "nextLink": ...}. */
 int arm_reply_page(struct arm_call *c, json_t *list);
+
+/* Where the operation can be asked for (arm_api.c). */
+void arm_add_operation_headers(struct arm_call *c, const struct arm_operation *op);
 
 /* ---- Resources (arm.c) ---- */
 
