@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operations of the gcp driver share; nobody else includes this. A call is a chain of stages; each is one
+ * request, sent again once with a new token when Google refuses the one it carries.
+ */
+#ifndef BELAY_CLOUD_GCP_CALL_H
+#define BELAY_CLOUD_GCP_CALL_H
+
+#include "cloud/call.h"
+#include "cloud/gcp/credentials.h"
+#include "cloud/gcp/gce.h"
+#include "cloud/oauth.h"
+
+struct gcp_driver {
+    struct cloud_driver base;
+    struct cloud_calls calls;
+    struct gcp_machine machine; /* its texts are owned */
+    char *endpoint_url;
+    struct gcp_credential_source *credentials;
+    /* Where this driver has had machines: there it looks for preemptions. */
+    char zones[GCE_ZONES_MAX][CLOUD_NAME_MAX];
+    size_t n_zones;
+};
+
+struct gcp_call;
+
+/* One request of a call, and what becomes of its reply. Each ends with exactly one of the calls of call.h. */
+struct stage {
+    const char *method;
+    void (*path)(struct gcp_call *c, struct buf *out);
+    void (*on_good)(struct gcp_call *c, const char *body, size_t n);
+    void (*on_refused)(struct gcp_call *c, const struct err *e);
+};
+
+struct gcp_call {
+    struct cloud_call base;
+    struct gcp_driver *d;
+    const struct stage *stage;
+    struct oauth_wait wait;
+    bool token_renewed;
+    /* launch; zone, token and operation also of a deletion */
+    char token[CLOUD_TOKEN_MAX], zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX], cluster[CLOUD_NAME_MAX];
+    enum cloud_market market;
+    struct buf body;
+    char request_id[GCE_UUID_MAX];
+    struct gce_operation operation;
+    int64_t poll_ms, poll_cap_ms;
+    struct mono poll_end;
+    bool is_taken;  /* there is an operation */
+    bool is_replay; /* which was over when the insert was answered */
+    int replays;
+    /* list */
+    char page[GCE_PAGE_TOKEN_MAX + 1];
+    int pages;
+    size_t next_zone;
+    /* terminate */
+    char **ids;
+    size_t n_ids, next_id;
+};
+
+/* ops for cloud_call_*: of every operation that has stages. */
+void gcp_call_step(struct cloud_call *base);
+void gcp_call_on_reply(struct cloud_call *base, const struct http_reply *reply);
+void gcp_call_deinit(struct cloud_call *base);
+
+/* A region that is none is refused later, in its completion. */
+struct gcp_call *gcp_call_new(struct cloud_driver *d, const char *region, const struct stage *first);
+
+/* Of these, exactly one for each reply; the call may be gone afterwards. */
+
+void gcp_call_finish(struct gcp_call *c, const struct err *e); /* NULL: success */
+void gcp_call_go_on(struct gcp_call *c, const struct stage *next);
+/* The launch was not refused: it goes on, or is over by now, and this call cannot tell. */
+void gcp_call_fail_asking(struct gcp_call *c, const struct err *e);
+void gcp_call_on_refused(struct gcp_call *c, const struct err *e); /* a stage's: the refusal ends the call */
+/* `poll` later, with growing pauses; ERR_TIMEOUT when the time that gcp_call_start_polling gave is over. */
+void gcp_call_wait(struct gcp_call *c, const struct stage *poll);
+
+void gcp_call_start_polling(struct gcp_call *c, int64_t first_ms, int64_t cap_ms, int64_t total_ms);
+void gcp_path_operation(
+    struct gcp_call *c, struct buf *out); /* a stage's: the operation that was begun last */
+
+/* There may be machines: listings look there for preemptions. */
+void gcp_remember_zone(struct gcp_driver *d, const char *zone);
+
+/* launch.c: as in struct cloud_driver_ops. */
+void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+
+#endif

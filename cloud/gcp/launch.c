@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launching:
+ *
+ *   insert --- operation --> poll it --- DONE, good ---> read the instance --> finish
+ *      |            ^           |  \--- DONE, refused, and only a repeat of what was known --> insert
+ *      |            +-- pause --+  \--- DONE, refused ------------------------> finish
+ *      +--- there is one of this name ----------------> read the instance, is it ours? --> finish
+ *
+ * Invariants:
+ *  1. Request ids follow from the idempotency token, and the name is the token: no repeat makes a second machine.
+ *  2. Once a launch has been taken, only its operation can say that it failed: what goes wrong in asking is not "refused".
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/gcp/call.h"
+#include <stdlib.h>
+
+#define LAUNCH_POLL_FIRST_MS 500
+#define LAUNCH_POLL_CAP_MS 4000
+#define LAUNCH_POLL_TOTAL_MS SECONDS_MS(45) /* then the caller repeats it, and finds the operation again */
+#define REPLAYS_MAX 4
+
+static const struct stage insert, poll_operation, read_instance, read_known;
+
+static void path_insert(struct gcp_call *c, struct buf *out)
+{
+    gce_path_insert(c->zone, c->request_id, out);
+}
+
+static void path_launched(struct gcp_call *c, struct buf *out)
+{
+    gce_path_instance(c->zone, c->token, out);
+}
+
+static bool is_passing(enum err_kind k)
+{
+    return k == ERR_UNAVAILABLE || k == ERR_THROTTLED || k == ERR_TIMEOUT;
+}
+
+/* The same request id gets the same operation for a while, also one that failed for a passing reason: then the next id in
+ * the chain is used, which follows from the operation, so that every repeat goes the same way. */
+static void on_failed(struct gcp_call *c)
+{
+    if (c->operation.failed.kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
+        c->operation.failed.kind = ERR_CONFIG;
+    if (c->operation.failed.kind == ERR_CONFLICT) {
+        gcp_call_go_on(c, &read_known);
+    } else if (c->is_replay && is_passing(c->operation.failed.kind) && c->replays++ < REPLAYS_MAX) {
+        char *name = mem_printf("%s/%s", c->token, c->operation.name);
+        gce_request_id(name, c->request_id);
+        free(name);
+        gcp_call_go_on(c, &insert);
+    } else {
+        gcp_call_finish(c, &c->operation.failed);
+    }
+}
+
+static void read_operation(struct gcp_call *c, const char *body, size_t n, bool is_first)
+{
+    struct err e;
+    if (gce_parse_operation(body, n, &c->operation, &e) != 0) {
+        gcp_call_finish(c, &e);
+        return;
+    }
+    c->is_taken = true;
+    c->is_replay = is_first && c->operation.done;
+    if (!c->operation.done)
+        gcp_call_wait(c, &poll_operation);
+    else if (c->operation.failed.kind != ERR_NONE)
+        on_failed(c);
+    else
+        gcp_call_go_on(c, &read_instance);
+}
+
+static void on_inserted(struct gcp_call *c, const char *body, size_t n)
+{
+    read_operation(c, body, n, true);
+}
+
+static void on_operation(struct gcp_call *c, const char *body, size_t n)
+{
+    read_operation(c, body, n, false);
+}
+
+static void on_insert_refused(struct gcp_call *c, const struct err *e)
+{
+    struct err wrong = *e;
+    if (e->kind == ERR_CONFLICT) {
+        c->is_taken = true; /* by an earlier call */
+        gcp_call_go_on(c, &read_known);
+        return;
+    }
+    if (e->kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
+        wrong.kind = ERR_CONFIG;
+    gcp_call_finish(c, &wrong);
+}
+
+/* The operation made it: what is not there any more has been preempted, or deleted, since. */
+static void on_instance_missing(struct gcp_call *c, const struct err *e)
+{
+    struct cloud_instance *i = &c->base.instance;
+    if (e->kind != ERR_NOT_FOUND) {
+        gcp_call_fail_asking(c, e);
+        return;
+    }
+    *i = (struct cloud_instance){
+        .state = CLOUD_GONE, .launched_at = WALL_NONE, .ended_at = WALL_NONE, .market = c->market};
+    char *id = mem_printf("%s/%s", c->zone, c->token); /* which fits: gce_build_insert has seen to it */
+    STR_COPY(i->id, id);
+    free(id);
+    STR_COPY(i->token, c->token);
+    STR_COPY(i->cluster, c->cluster);
+    STR_COPY(i->zone, c->zone);
+    STR_COPY(i->type, c->type);
+    STR_COPY(i->reason, "it was gone when its launch was over");
+    gcp_call_finish(c, NULL);
+}
+
+static void on_instance(struct gcp_call *c, const char *body, size_t n)
+{
+    struct cloud_instance *i = &c->base.instance;
+    struct err e;
+    if (gce_parse_instance(body, n, i, &e) != 0) {
+        gcp_call_finish(c, &e);
+    } else if (!str_eq(i->token, c->token) || !str_eq(i->cluster, c->cluster) || !str_eq(i->type, c->type) ||
+               i->market != c->market) {
+        err_set(&e, ERR_CONFLICT, "there is an instance %s already, and it is not the one asked for", i->id);
+        gcp_call_finish(c, &e);
+    } else {
+        gcp_call_finish(c, NULL);
+    }
+}
+
+static const struct stage insert = {"POST", path_insert, on_inserted, on_insert_refused};
+static const struct stage poll_operation = {"GET", gcp_path_operation, on_operation, gcp_call_fail_asking};
+static const struct stage read_instance = {"GET", path_launched, on_instance, on_instance_missing};
+/* One of this name exists. Should it go in between, the next try makes it anew. */
+static const struct stage read_known = {"GET", path_launched, on_instance, gcp_call_fail_asking};
+
+void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {
+        "instances.insert", gcp_call_step, gcp_call_on_reply, gcp_call_deinit};
+    struct gcp_call *c = gcp_call_new(d, l->region, &insert);
+    if (c->base.refused.kind == ERR_NONE &&
+        gce_build_insert(l, &c->d->machine, &c->body, &c->base.refused) == 0) {
+        STR_COPY(c->token, l->token);
+        STR_COPY(c->zone, l->zone);
+        STR_COPY(c->type, l->type);
+        STR_COPY(c->cluster, l->cluster);
+        c->market = l->market;
+        gcp_call_start_polling(c, LAUNCH_POLL_FIRST_MS, LAUNCH_POLL_CAP_MS, LAUNCH_POLL_TOTAL_MS);
+        gce_request_id(l->token, c->request_id);
+        gcp_remember_zone(c->d, c->zone);
+    }
+    cloud_call_launch(&c->d->calls, &c->base, &ops, l, done, ctx);
+}
