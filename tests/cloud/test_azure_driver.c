@@ -4,6 +4,7 @@
 #include "cloud/azure/azure.h"
 #include "cloud/azure/credentials.h"
 #include "fake_http.h"
+#include "outcome.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -31,54 +32,10 @@ struct rig {
     struct fake_http http;
     struct azure_options options;
     struct cloud_driver *driver;
-    int completions;
-    struct err e; /* kind 0: success */
-    struct cloud_instance instance;
-    struct cloud_instance list[8];
-    struct cloud_price prices[8];
-    size_t n;
+    struct outcome got;
     size_t first; /* request of the call under way that is not for a token */
     char *file;   /* of credentials */
 };
-
-static void complete(struct rig *g, const struct err *e)
-{
-    g->completions++;
-    g->e = e ? *e : (struct err){0};
-}
-
-static void on_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    if (!e)
-        g->instance = *i;
-}
-
-static void on_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    if (n > 0)
-        memcpy(g->list, list, n * sizeof(*list));
-}
-
-static void on_done(void *ctx, const struct err *e)
-{
-    complete(ctx, e);
-}
-
-static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    if (n > 0)
-        memcpy(g->prices, list, n * sizeof(*list));
-}
 
 static void clear_environment(void)
 {
@@ -139,15 +96,16 @@ static void create(struct rig *g)
 /* Until the call under way has completed: once, and never inside itself. */
 static void finish(struct rig *g, int expected)
 {
-    assert_int_equal(g->completions, 0);
+    assert_int_equal(g->got.completions, 0);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 1);
-    g->completions = 0;
-    if (g->e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
-    assert_null(strstr(g->e.text, SECRET));
-    assert_null(strstr(g->e.text, "eyJ"));
+    assert_int_equal(g->got.completions, 1);
+    g->got.completions = 0;
+    if (g->got.e.kind != (enum err_kind)expected)
+        fail_msg(
+            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+    assert_null(strstr(g->got.e.text, SECRET));
+    assert_null(strstr(g->got.e.text, "eyJ"));
 }
 
 static void start_launch(struct rig *g)
@@ -162,7 +120,7 @@ static void start_launch(struct rig *g)
         .cluster = "lab",
     };
     g->first = g->http.n_requests;
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
 }
 
 static void launch(struct rig *g, int expected)
@@ -174,7 +132,7 @@ static void launch(struct rig *g, int expected)
 static void list(struct rig *g, int expected)
 {
     g->first = g->http.n_requests;
-    g->driver->ops->list(g->driver, "eastus", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "eastus", "lab", outcome_list, &g->got);
     finish(g, expected);
 }
 
@@ -227,8 +185,8 @@ static void a_launch_waits_for_its_operation(void **state)
     fake_http_add_file(&g->http, 200, "azure_operation_done.json");
     launch(g, 0);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " OPERATION);
-    assert_string_equal(g->instance.id, "belay-lab-17");
-    assert_int_equal(g->instance.state, CLOUD_RUNNING);
+    assert_string_equal(g->got.instance.id, "belay-lab-17");
+    assert_int_equal(g->got.instance.state, CLOUD_RUNNING);
     assert_int_equal(clock_mono(g->vt.timers.clock).ms / 1000, 17); /* as Retry-After said */
     assert_true(fake_http_sent(&g->http, 1, "Authorization: Bearer eyJ.T0.k"));
     assert_true(fake_http_sent(&g->http, 1, "Content-Type: application/json"));
@@ -260,7 +218,7 @@ static void a_create_that_takes_long_is_a_machine(void **state)
         fake_http_with(&g->http, "Retry-After: 15");
     }
     launch(g, 0);
-    assert_int_equal(g->instance.state, CLOUD_PENDING);
+    assert_int_equal(g->got.instance.state, CLOUD_PENDING);
 }
 
 static void a_launch_repeated_is_the_same_bytes_under_the_same_names(void **state)
@@ -291,7 +249,7 @@ static void a_refused_machine_leaves_no_parts(void **state)
     fake_http_add(&g->http, 204, "");
     launch(g, ERR_NO_CAPACITY);
     ASKED(g, "PUT " NIC, "PUT " VM, "DELETE " VM "&forceDeletion=true", "DELETE " NIC, "DELETE " DISK);
-    assert_true(str_starts(g->e.text, "azure create, eastus: Azure refused: SkuNotAvailable"));
+    assert_true(str_starts(g->got.e.text, "azure create, eastus: Azure refused: SkuNotAvailable"));
 }
 
 static void a_create_that_fails_later_is_deleted(void **state)
@@ -437,13 +395,13 @@ static void launches_that_cannot_be_sent_are_refused(void **state)
     struct cloud_launch l = {
         .token = "a b", .region = "eastus", .zone = "1", .type = "Standard_D8s_v5", .cluster = "lab"};
     create(g);
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
     finish(g, ERR_CONFIG);
     for (size_t i = 0; regions[i]; i++) {
-        g->driver->ops->list(g->driver, regions[i], "lab", on_list, g);
+        g->driver->ops->list(g->driver, regions[i], "lab", outcome_list, &g->got);
         finish(g, ERR_CONFIG);
     }
-    g->driver->ops->terminate(g->driver, "eastus", NULL, 0, on_done, g);
+    g->driver->ops->terminate(g->driver, "eastus", NULL, 0, outcome_done, &g->got);
     finish(g, ERR_INVALID);
     assert_int_equal(g->http.n_requests, 0);
 }
@@ -478,9 +436,9 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
         "/virtualMachines?api-version=2022-08-01&statusOnly=true",
         /* It would stay deallocated for ever. */
         "DELETE " VMS "/belay-lab-1?api-version=2022-08-01&forceDeletion=true");
-    assert_int_equal(g->n, 4); /* the fifth belongs to "other" */
-    assert_true(g->list[0].reclaimed);
-    assert_string_equal(g->list[3].id, "belay-lab-5");
+    assert_int_equal(g->got.n, 4); /* the fifth belongs to "other" */
+    assert_true(g->got.list[0].reclaimed);
+    assert_string_equal(g->got.list[3].id, "belay-lab-5");
 }
 
 static void parts_without_a_machine_are_listed_after_a_while(void **state)
@@ -489,19 +447,19 @@ static void parts_without_a_machine_are_listed_after_a_while(void **state)
     create(g);
     answer_list(g);
     list(g, 0);
-    assert_int_equal(g->n, 4);
+    assert_int_equal(g->got.n, 4);
     vtimers_advance(&g->vt, SECONDS_MS(29));
     answer_list(g);
     list(g, 0);
-    assert_int_equal(g->n, 4);
+    assert_int_equal(g->got.n, 4);
     vtimers_advance(&g->vt, SECONDS_MS(2));
     answer_list(g);
     list(g, 0);
-    assert_int_equal(g->n, 6);
-    assert_string_equal(g->list[4].id, "belay-lab-9-nic");
-    assert_string_equal(g->list[5].id, "belay-lab-8-os");
-    assert_int_equal(g->list[5].state, CLOUD_STOPPING);
-    assert_false(g->list[5].reclaimed);
+    assert_int_equal(g->got.n, 6);
+    assert_string_equal(g->got.list[4].id, "belay-lab-9-nic");
+    assert_string_equal(g->got.list[5].id, "belay-lab-8-os");
+    assert_int_equal(g->got.list[5].state, CLOUD_STOPPING);
+    assert_false(g->got.list[5].reclaimed);
 }
 
 static void a_listing_does_without_power_states_that_are_denied(void **state)
@@ -512,7 +470,7 @@ static void a_listing_does_without_power_states_that_are_denied(void **state)
     fake_http_add_file(&g->http, 200, "azure_vms_2.json");
     fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     list(g, 0);
-    assert_int_equal(g->n, 2);
+    assert_int_equal(g->got.n, 2);
     fake_http_add(&g->http, 200, "{\"value\":[]}");
     fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     list(g, ERR_DENIED);
@@ -526,7 +484,7 @@ static void half_a_listing_is_an_error(void **state)
     fake_http_add_file(&g->http, 200, "azure_vms_1.json");
     fake_http_add_error(&g->http, ERR_TIMEOUT);
     list(g, ERR_TIMEOUT);
-    assert_int_equal(g->n, 0);
+    assert_int_equal(g->got.n, 0);
 }
 
 static void pages_at_another_host_are_not_followed(void **state)
@@ -546,7 +504,7 @@ static void endless_pages_are_an_error(void **state)
     fake_http_add(&g->http, 200, "{\"value\":[],\"nextLink\":\"" ENDPOINT "/more\"}");
     g->http.keep_none = true;
     list(g, ERR_INVALID);
-    assert_non_null(strstr(g->e.text, "pages"));
+    assert_non_null(strstr(g->got.e.text, "pages"));
 }
 
 /* ---- terminating ---- */
@@ -554,7 +512,7 @@ static void endless_pages_are_an_error(void **state)
 static void terminate(struct rig *g, const char *const *ids, size_t n, int expected)
 {
     g->first = g->http.n_requests;
-    g->driver->ops->terminate(g->driver, "eastus", ids, n, on_done, g);
+    g->driver->ops->terminate(g->driver, "eastus", ids, n, outcome_done, &g->got);
     finish(g, expected);
 }
 
@@ -607,11 +565,11 @@ static void prices_are_read_without_a_token(void **state)
     fake_http_add_file(&g->http, 200, "azure_prices_1.json");
     fake_http_add_file(&g->http, 200, "azure_prices_2.json");
     fake_http_add(&g->http, 200, "{\"Items\":[],\"NextPageLink\":null}");
-    g->driver->ops->prices(g->driver, "eastus", types, 2, on_prices, g);
+    g->driver->ops->prices(g->driver, "eastus", types, 2, outcome_prices, &g->got);
     finish(g, 0);
-    assert_int_equal(g->n, 2);
-    assert_int_equal(g->prices[0].uusd_h, 526000);
-    assert_int_equal(g->prices[1].uusd_h, 64210);
+    assert_int_equal(g->got.n, 2);
+    assert_int_equal(g->got.prices[0].uusd_h, 526000);
+    assert_int_equal(g->got.prices[1].uusd_h, 64210);
     assert_int_equal(g->http.n_requests, 3);
     for (size_t i = 0; i < 3; i++)
         assert_true(str_starts(g->http.requests[i].url, "https://prices.azure.com"));
@@ -625,10 +583,10 @@ static void throttled_prices_are_an_answer(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_add(&g->http, 429, "");
-    g->driver->ops->prices(g->driver, "eastus", types, 1, on_prices, g);
+    g->driver->ops->prices(g->driver, "eastus", types, 1, outcome_prices, &g->got);
     finish(g, ERR_THROTTLED);
     fake_http_add(&g->http, 200, "{\"Items\":[],\"NextPageLink\":\"https://example.com/\"}");
-    g->driver->ops->prices(g->driver, "eastus", types, 1, on_prices, g);
+    g->driver->ops->prices(g->driver, "eastus", types, 1, outcome_prices, &g->got);
     finish(g, ERR_INVALID);
 }
 
@@ -658,7 +616,7 @@ static void refused_principals_say_so(void **state)
         "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS7000215: Invalid client secret "
         "provided.\"}");
     launch(g, ERR_DENIED);
-    assert_non_null(strstr(g->e.text, "AADSTS7000215"));
+    assert_non_null(strstr(g->got.e.text, "AADSTS7000215"));
     assert_int_equal(fake_http_count(&g->http, "PUT", ""), 0);
 }
 
@@ -697,7 +655,7 @@ static void a_machine_without_an_identity_has_no_credentials(void **state)
         fake_http_add(&g->http, cases[i].status,
             "{\"error\":\"invalid_request\",\"error_description\":\"Identity not found\"}");
         launch(g, cases[i].kind);
-        assert_non_null(strstr(g->e.text, "managed identity"));
+        assert_non_null(strstr(g->got.e.text, "managed identity"));
     }
 }
 
@@ -733,7 +691,7 @@ static void the_pools_file_goes_before_the_environment(void **state)
     unlink(g->file);
     fake_http_add(&g->http, 401, UNAUTHORIZED);
     terminate(g, ids, 1, ERR_CONFIG);
-    assert_non_null(strstr(g->e.text, g->file));
+    assert_non_null(strstr(g->got.e.text, g->file));
 }
 
 static void malformed_credentials_are_refused(void **state)
@@ -795,13 +753,13 @@ static void destroying_a_driver_cancels_its_calls(void **state)
     create(g);
     g->http.silent = true;
     start_launch(g);
-    g->driver->ops->list(g->driver, "eastus", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "eastus", "lab", outcome_list, &g->got);
     for (int i = 0; i < 4; i++)
         vtimers_run_next(&g->vt);
     g->driver->ops->destroy(g->driver);
     g->driver = NULL;
-    assert_int_equal(g->completions, 2);
-    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    assert_int_equal(g->got.completions, 2);
+    assert_int_equal(g->got.e.kind, ERR_CANCELLED);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

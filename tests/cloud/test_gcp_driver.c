@@ -6,6 +6,7 @@
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "fake_http.h"
+#include "outcome.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -35,48 +36,8 @@ struct rig {
     struct gcp_options options;
     struct cloud_driver *driver;
     char key_file[64];
-    int completions;
-    struct err e; /* kind 0: success */
-    struct cloud_instance instance;
-    struct cloud_instance list[8];
-    size_t n;
+    struct outcome got;
 };
-
-static void complete(struct rig *g, const struct err *e)
-{
-    g->completions++;
-    g->e = e ? *e : (struct err){0};
-}
-
-static void on_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    if (!e)
-        g->instance = *i;
-}
-
-static void on_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    if (n > 0)
-        memcpy(g->list, list, n * sizeof(*list));
-}
-
-static void on_done(void *ctx, const struct err *e)
-{
-    complete(ctx, e);
-}
-
-static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
-{
-    (void)list;
-    complete(ctx, e);
-    assert_int_equal(n, 0);
-}
 
 /* A key file whose assertions go to uri; NULL: as Google's. */
 static void write_key(struct rig *g, const char *uri)
@@ -137,13 +98,14 @@ static void create(struct rig *g)
 /* Until the call under way has completed: once, and never inside itself. */
 static void finish(struct rig *g, int expected)
 {
-    assert_int_equal(g->completions, 0);
+    assert_int_equal(g->got.completions, 0);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 1);
-    g->completions = 0;
-    if (g->e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
+    assert_int_equal(g->got.completions, 1);
+    g->got.completions = 0;
+    if (g->got.e.kind != (enum err_kind)expected)
+        fail_msg(
+            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
 }
 
 static const struct cloud_launch the_launch = {
@@ -158,20 +120,20 @@ static const struct cloud_launch the_launch = {
 
 static void launch(struct rig *g, int expected)
 {
-    g->driver->ops->launch(g->driver, &the_launch, on_launch, g);
+    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got);
     finish(g, expected);
 }
 
 static void list(struct rig *g, int expected)
 {
-    g->driver->ops->list(g->driver, "us-central1", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-central1", "lab", outcome_list, &g->got);
     finish(g, expected);
 }
 
 static void terminate(struct rig *g, int expected)
 {
     static const char *const ids[] = {"us-central1-a/belay-lab-17"};
-    g->driver->ops->terminate(g->driver, "us-central1", ids, 1, on_done, g);
+    g->driver->ops->terminate(g->driver, "us-central1", ids, 1, outcome_done, &g->got);
     finish(g, expected);
 }
 
@@ -213,10 +175,10 @@ static void launch_waits_for_its_operation(void **state)
     assert_asked(g, 4, "GET", ZONE_A "/instances/belay-lab-17");
     for (size_t i = 1; i <= 4; i++)
         assert_true(fake_http_sent(&g->http, i, "Authorization: Bearer ya29.one"));
-    assert_string_equal(g->instance.id, "us-central1-a/belay-lab-17");
-    assert_string_equal(g->instance.token, "belay-lab-17");
-    assert_int_equal(g->instance.state, CLOUD_RUNNING);
-    assert_int_equal(g->instance.market, CLOUD_SPOT);
+    assert_string_equal(g->got.instance.id, "us-central1-a/belay-lab-17");
+    assert_string_equal(g->got.instance.token, "belay-lab-17");
+    assert_int_equal(g->got.instance.state, CLOUD_RUNNING);
+    assert_int_equal(g->got.instance.market, CLOUD_SPOT);
     free(url);
     free(id);
 }
@@ -260,7 +222,7 @@ static void refused_capacity_is_told_from_the_operation(void **state)
     fake_http_add_file(&g->http, 200, "gce_insert.json");
     fake_http_add_file(&g->http, 200, "gce_operation_stockout.json");
     launch(g, ERR_NO_CAPACITY);
-    assert_non_null(strstr(g->e.text, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"));
+    assert_non_null(strstr(g->got.e.text, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"));
     fake_http_add_file(&g->http, 403, "gce_quota.json");
     launch(g, ERR_QUOTA);
 }
@@ -275,7 +237,7 @@ static void repeated_launch_finds_the_same_instance(void **state)
     fake_http_add_file(&g->http, 409, "gce_already_exists.json");
     fake_http_add_file(&g->http, 200, "gce_instance.json");
     launch(g, 0);
-    assert_string_equal(g->instance.id, "us-central1-a/belay-lab-17");
+    assert_string_equal(g->got.instance.id, "us-central1-a/belay-lab-17");
     char *first = request_id_of(g, 1), *second = request_id_of(g, 2);
     assert_string_equal(first, second);
     assert_int_equal(strlen(first), 36);
@@ -292,7 +254,7 @@ static void another_machine_of_that_name_is_a_conflict(void **state)
     fake_http_add_file(&g->http, 409, "gce_already_exists.json");
     fake_http_add_file(&g->http, 200, "gce_instance.json");
     l.cluster = "other";
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
     finish(g, ERR_CONFLICT);
 }
 
@@ -304,8 +266,8 @@ static void instance_that_is_gone_already_is_told_as_gone(void **state)
     fake_http_add_file(&g->http, 200, "gce_operation_done.json");
     fake_http_add_file(&g->http, 404, "gce_not_found.json");
     launch(g, 0);
-    assert_int_equal(g->instance.state, CLOUD_GONE);
-    assert_string_equal(g->instance.id, "us-central1-a/belay-lab-17");
+    assert_int_equal(g->got.instance.state, CLOUD_GONE);
+    assert_string_equal(g->got.instance.id, "us-central1-a/belay-lab-17");
 }
 
 static char *done_with(const char *name, const char *code)
@@ -373,16 +335,16 @@ static void all_pages_are_listed(void **state)
     assert_non_null(strstr(g->http.requests[2].url, "&pageToken=CAEQAQ%3D%3D&"));
     assert_asked(g, 3, "GET",
         ZONE_A "/operations?filter=operationType%3D%22compute.instances.preempted%22&maxResults=500");
-    assert_int_equal(g->n, 3); /* not the other region's, nor the other cluster's */
-    assert_string_equal(g->list[0].id, "us-central1-a/belay-lab-17");
-    assert_int_equal(g->list[0].state, CLOUD_RUNNING);
-    assert_string_equal(g->list[1].id, "us-central1-b/belay-lab-18");
-    assert_int_equal(g->list[1].state, CLOUD_STOPPING);
-    assert_int_equal(g->list[1].market, CLOUD_ON_DEMAND);
-    assert_string_equal(g->list[2].id, "us-central1-a/belay-lab-16");
-    assert_string_equal(g->list[2].token, "belay-lab-16");
-    assert_int_equal(g->list[2].state, CLOUD_GONE);
-    assert_true(g->list[2].reclaimed);
+    assert_int_equal(g->got.n, 3); /* not the other region's, nor the other cluster's */
+    assert_string_equal(g->got.list[0].id, "us-central1-a/belay-lab-17");
+    assert_int_equal(g->got.list[0].state, CLOUD_RUNNING);
+    assert_string_equal(g->got.list[1].id, "us-central1-b/belay-lab-18");
+    assert_int_equal(g->got.list[1].state, CLOUD_STOPPING);
+    assert_int_equal(g->got.list[1].market, CLOUD_ON_DEMAND);
+    assert_string_equal(g->got.list[2].id, "us-central1-a/belay-lab-16");
+    assert_string_equal(g->got.list[2].token, "belay-lab-16");
+    assert_int_equal(g->got.list[2].state, CLOUD_GONE);
+    assert_true(g->got.list[2].reclaimed);
 }
 
 static void unreachable_zone_is_not_an_empty_one(void **state)
@@ -392,7 +354,7 @@ static void unreachable_zone_is_not_an_empty_one(void **state)
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_list_unreachable.json");
     list(g, ERR_UNAVAILABLE);
-    assert_non_null(strstr(g->e.text, "us-central1-b"));
+    assert_non_null(strstr(g->got.e.text, "us-central1-b"));
 }
 
 static void listing_does_not_need_the_preemptions(void **state)
@@ -404,7 +366,7 @@ static void listing_does_not_need_the_preemptions(void **state)
     fake_http_add(&g->http, 403,
         "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}");
     list(g, 0);
-    assert_int_equal(g->n, 1);
+    assert_int_equal(g->got.n, 1);
 }
 
 static void termination_is_asked_for_by_name(void **state)
@@ -485,7 +447,7 @@ static void ids_of_others_are_refused(void **state)
     struct rig *g = *state;
     create(g);
     for (size_t i = 0; wrong[i]; i++) {
-        g->driver->ops->terminate(g->driver, "us-central1", &wrong[i], 1, on_done, g);
+        g->driver->ops->terminate(g->driver, "us-central1", &wrong[i], 1, outcome_done, &g->got);
         finish(g, ERR_INVALID);
     }
     assert_int_equal(g->http.n_requests, 0);
@@ -523,7 +485,7 @@ static void credentials_go_to_one_host(void **state)
     size_t n = g->http.n_requests;
     terminate(g, ERR_CONFIG);
     assert_int_equal(g->http.n_requests, n);
-    assert_null(strstr(g->e.text, "PRIVATE"));
+    assert_null(strstr(g->got.e.text, "PRIVATE"));
 }
 
 static void trusted_token_addresses(void **state)
@@ -611,8 +573,9 @@ static void prices_are_left_to_the_catalogue(void **state)
     static const char *const types[] = {"g2-standard-4"};
     struct rig *g = *state;
     create(g);
-    g->driver->ops->prices(g->driver, "us-central1", types, 1, on_prices, g);
+    g->driver->ops->prices(g->driver, "us-central1", types, 1, outcome_prices, &g->got);
     finish(g, 0);
+    assert_int_equal(g->got.n, 0);
     assert_int_equal(g->http.n_requests, 0);
 }
 
@@ -620,30 +583,30 @@ static void assert_cancelled(struct rig *g)
 {
     g->driver->ops->destroy(g->driver);
     g->driver = NULL;
-    assert_int_equal(g->completions, 1); /* inside */
-    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    assert_int_equal(g->got.completions, 1); /* inside */
+    assert_int_equal(g->got.e.kind, ERR_CANCELLED);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 1);
-    g->completions = 0;
+    assert_int_equal(g->got.completions, 1);
+    g->got.completions = 0;
 }
 
 static void destroy_cancels_what_is_under_way(void **state)
 {
     struct rig *g = *state;
     create(g);
-    g->driver->ops->launch(g->driver, &the_launch, on_launch, g); /* has not begun */
+    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got); /* has not begun */
     assert_cancelled(g);
     create(g);
     g->http.silent = true;
-    g->driver->ops->list(g->driver, "us-central1", "lab", on_list, g); /* waits for a token */
+    g->driver->ops->list(g->driver, "us-central1", "lab", outcome_list, &g->got); /* waits for a token */
     vtimers_advance(&g->vt, 100);
     assert_cancelled(g);
     g->http.silent = false;
     create(g);
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_insert.json");
-    g->driver->ops->launch(g->driver, &the_launch, on_launch, g); /* waits for its operation */
+    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got); /* waits for its operation */
     vtimers_advance(&g->vt, 100);
     assert_int_equal(g->http.n_requests, 3);
     assert_cancelled(g);

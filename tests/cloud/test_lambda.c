@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cloud/lambda/api.h"
 #include "fake_http.h"
+#include "outcome.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -28,52 +29,8 @@ struct rig {
     struct fake_http http;
     struct lambda_options options;
     struct cloud_driver *driver;
-    int completions;
-    struct err e; /* of the last; kind 0: success */
-    struct cloud_instance instance;
-    struct cloud_instance list[8];
-    struct cloud_price prices[8];
-    size_t n;
+    struct outcome got;
 };
-
-static void complete(struct rig *g, const struct err *e)
-{
-    g->completions++;
-    g->e = e ? *e : (struct err){0};
-}
-
-static void on_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    if (!e)
-        g->instance = *i;
-}
-
-static void on_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    for (size_t i = 0; i < n; i++)
-        g->list[i] = list[i];
-}
-
-static void on_done(void *ctx, const struct err *e)
-{
-    complete(ctx, e);
-}
-
-static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    for (size_t i = 0; i < n; i++)
-        g->prices[i] = list[i];
-}
 
 static int setup(void **state)
 {
@@ -118,23 +75,24 @@ static void start_launch(struct rig *g, const char *token)
         .user_data = "#!/bin/sh\necho \"hello\"\n",
         .cluster = "lab",
     };
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
 }
 
 static void finish(struct rig *g, int expected)
 {
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 1);
-    g->completions = 0;
-    if (g->e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
+    assert_int_equal(g->got.completions, 1);
+    g->got.completions = 0;
+    if (g->got.e.kind != (enum err_kind)expected)
+        fail_msg(
+            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
 }
 
 static void launch(struct rig *g, const char *token, int expected)
 {
     start_launch(g, token);
-    assert_int_equal(g->completions, 0);
+    assert_int_equal(g->got.completions, 0);
     finish(g, expected);
 }
 
@@ -153,11 +111,11 @@ static void a_launch_looks_first_and_carries_its_token(void **state)
     struct rig *g = *state;
     create(g);
     launch_new(g, "belay-lab-21");
-    assert_string_equal(g->instance.id, NEW);
-    assert_string_equal(g->instance.token, "belay-lab-21");
-    assert_string_equal(g->instance.cluster, "lab");
-    assert_string_equal(g->instance.zone, "us-west-2");
-    assert_int_equal(g->instance.state, CLOUD_PENDING);
+    assert_string_equal(g->got.instance.id, NEW);
+    assert_string_equal(g->got.instance.token, "belay-lab-21");
+    assert_string_equal(g->got.instance.cluster, "lab");
+    assert_string_equal(g->got.instance.zone, "us-west-2");
+    assert_int_equal(g->got.instance.state, CLOUD_PENDING);
     assert_int_equal(g->http.n_requests, 3);
     assert_string_equal(g->http.requests[0].url, "https://cloud.lambda.ai/api/v1/instances");
     assert_string_equal(g->http.requests[1].url, "https://cloud.lambda.ai/api/v1/instance-types");
@@ -190,7 +148,7 @@ static void what_carries_the_token_is_the_answer(void **state)
     create(g);
     fake_http_add_file(&g->http, 200, "lambda_instances.json");
     launch(g, "belay-lab-17", 0);
-    assert_string_equal(g->instance.id, FIRST);
+    assert_string_equal(g->got.instance.id, FIRST);
     assert_int_equal(g->http.n_requests, 1);
 }
 
@@ -207,7 +165,7 @@ static void of_two_under_one_token_the_living_one_is_taken(void **state)
     create(g);
     fake_http_add(&g->http, 200, two);
     launch(g, "x", 0);
-    assert_string_equal(g->instance.id, "b");
+    assert_string_equal(g->got.instance.id, "b");
 }
 
 static void a_launch_without_an_answer_is_not_repeated_before_it_would_show(void **state)
@@ -223,7 +181,7 @@ static void a_launch_without_an_answer_is_not_repeated_before_it_would_show(void
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 1);
     fake_http_add_file(&g->http, 200, "lambda_instances.json");
     launch(g, "belay-lab-17", 0); /* and then it is there */
-    assert_string_equal(g->instance.id, FIRST);
+    assert_string_equal(g->got.instance.id, FIRST);
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 1);
 }
 
@@ -237,7 +195,7 @@ static void a_launch_that_never_shows_is_made_again(void **state)
     launch(g, "belay-lab-17", ERR_UNAVAILABLE);
     vtimers_advance(&g->vt, SECONDS_MS(30));
     launch_new(g, "belay-lab-17");
-    assert_string_equal(g->instance.id, NEW);
+    assert_string_equal(g->got.instance.id, NEW);
 }
 
 static void two_calls_under_one_token_make_one_launch(void **state)
@@ -253,7 +211,7 @@ static void two_calls_under_one_token_make_one_launch(void **state)
     start_launch(g, "belay-lab-17");
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 2);
+    assert_int_equal(g->got.completions, 2);
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 1);
 }
 
@@ -288,16 +246,16 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     start_launch(g, "c");
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 3);
+    assert_int_equal(g->got.completions, 3);
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 3);
     assert_true(clock_mono(g->vt.timers.clock).ms - from.ms >= SECONDS_MS(24));
-    g->completions = 0;
+    g->got.completions = 0;
     static const char *const more[] = {"d", "e", "f", "g", "h", "i"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         start_launch(g, more[i]);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 6);
+    assert_int_equal(g->got.completions, 6);
     assert_true(fake_http_count(&g->http, "POST", "/launch") < 9); /* the others were told to come back */
 }
 
@@ -337,8 +295,8 @@ static void refusals_are_told_by_kind(void **state)
         fake_http_add_file(&g->http, 200, "lambda_types.json");
         fake_http_add(&g->http, cases[i].status, cases[i].body);
         launch(g, token, cases[i].kind);
-        assert_null(strstr(g->e.text, KEY));
-        assert_true(str_starts(g->e.text, "lambda launch, us-west-2: "));
+        assert_null(strstr(g->got.e.text, KEY));
+        assert_true(str_starts(g->got.e.text, "lambda launch, us-west-2: "));
     }
 }
 
@@ -364,11 +322,11 @@ static void spot_and_odd_regions_are_refused_before_anything_is_sent(void **stat
         .user_data = "",
         .cluster = "lab"};
     create(g);
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
     finish(g, ERR_CONFIG);
     l.market = CLOUD_ON_DEMAND;
     l.region = "us-west-2/../../x";
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
     finish(g, ERR_CONFIG);
     assert_int_equal(g->http.n_requests, 0);
 }
@@ -380,17 +338,17 @@ static void a_listing_is_of_one_region_and_cluster(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_add_file(&g->http, 200, "lambda_instances.json");
-    g->driver->ops->list(g->driver, "us-west-2", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     finish(g, 0);
-    assert_int_equal(g->n, 3);
-    assert_string_equal(g->list[0].id, FIRST);
-    assert_string_equal(g->list[0].token, "belay-lab-17");
-    assert_int_equal(g->list[0].state, CLOUD_PENDING);
-    assert_int_equal(g->list[1].state, CLOUD_STOPPING);
-    assert_false(g->list[1].reclaimed);
-    assert_int_equal(g->list[2].state, CLOUD_GONE);
-    assert_true(g->list[2].reclaimed);
-    assert_int_equal(g->list[0].market, CLOUD_ON_DEMAND);
+    assert_int_equal(g->got.n, 3);
+    assert_string_equal(g->got.list[0].id, FIRST);
+    assert_string_equal(g->got.list[0].token, "belay-lab-17");
+    assert_int_equal(g->got.list[0].state, CLOUD_PENDING);
+    assert_int_equal(g->got.list[1].state, CLOUD_STOPPING);
+    assert_false(g->got.list[1].reclaimed);
+    assert_int_equal(g->got.list[2].state, CLOUD_GONE);
+    assert_true(g->got.list[2].reclaimed);
+    assert_int_equal(g->got.list[0].market, CLOUD_ON_DEMAND);
 }
 
 static void terminate_is_one_post_and_believes_only_the_reply(void **state)
@@ -399,17 +357,17 @@ static void terminate_is_one_post_and_believes_only_the_reply(void **state)
     const char *id = FIRST, *other = "ff";
     create(g);
     fake_http_add_file(&g->http, 200, "lambda_terminate.json");
-    g->driver->ops->terminate(g->driver, "us-west-2", &id, 1, on_done, g);
+    g->driver->ops->terminate(g->driver, "us-west-2", &id, 1, outcome_done, &g->got);
     finish(g, 0);
     assert_string_equal(buf_str(&g->http.requests[0].body), "{\"instance_ids\":[\"" FIRST "\"]}");
     fake_http_add_file(&g->http, 200, "lambda_terminate.json");
-    g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, on_done, g);
+    g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, outcome_done, &g->got);
     finish(g, ERR_UNAVAILABLE);
     fake_http_add(
         &g->http, 404, "{\"error\":{\"code\":\"global/object-does-not-exist\",\"message\":\"none\"}}");
-    g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, on_done, g);
+    g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, outcome_done, &g->got);
     finish(g, ERR_NOT_FOUND);
-    g->driver->ops->terminate(g->driver, "us-west-2", &id, 0, on_done, g);
+    g->driver->ops->terminate(g->driver, "us-west-2", &id, 0, outcome_done, &g->got);
     finish(g, ERR_INVALID);
 }
 
@@ -419,13 +377,13 @@ static void prices_are_those_of_the_types_asked_for(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_add_file(&g->http, 200, "lambda_types.json");
-    g->driver->ops->prices(g->driver, "us-west-2", types, 2, on_prices, g);
+    g->driver->ops->prices(g->driver, "us-west-2", types, 2, outcome_prices, &g->got);
     finish(g, 0);
-    assert_int_equal(g->n, 1);
-    assert_string_equal(g->prices[0].type, "gpu_8x_h100_sxm5");
-    assert_string_equal(g->prices[0].zone, "us-west-2");
-    assert_int_equal(g->prices[0].uusd_h, 31920000);
-    assert_int_equal(g->prices[0].market, CLOUD_ON_DEMAND);
+    assert_int_equal(g->got.n, 1);
+    assert_string_equal(g->got.prices[0].type, "gpu_8x_h100_sxm5");
+    assert_string_equal(g->got.prices[0].zone, "us-west-2");
+    assert_int_equal(g->got.prices[0].uusd_h, 31920000);
+    assert_int_equal(g->got.prices[0].market, CLOUD_ON_DEMAND);
 }
 
 static void a_driver_that_is_closed_cancels(void **state)
@@ -433,13 +391,13 @@ static void a_driver_that_is_closed_cancels(void **state)
     struct rig *g = *state;
     create(g);
     g->http.silent = true;
-    g->driver->ops->list(g->driver, "us-west-2", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     start_launch(g, "a");
     vtimers_advance(&g->vt, 10);
     g->driver->ops->destroy(g->driver);
     g->driver = NULL;
-    assert_int_equal(g->completions, 2);
-    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    assert_int_equal(g->got.completions, 2);
+    assert_int_equal(g->got.e.kind, ERR_CANCELLED);
 }
 
 static void a_launch_under_way_is_closed_too(void **state)
@@ -456,8 +414,8 @@ static void a_launch_under_way_is_closed_too(void **state)
         assert_true(vtimers_run_next(&g->vt));
     g->driver->ops->destroy(g->driver);
     g->driver = NULL;
-    assert_int_equal(g->completions, 1);
-    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    assert_int_equal(g->got.completions, 1);
+    assert_int_equal(g->got.e.kind, ERR_CANCELLED);
 }
 
 /* ---- the key ---- */
@@ -489,17 +447,17 @@ static void the_key_comes_from_a_file_that_only_we_may_read(void **state)
     assert_int_equal(fs_write_atomic(path, KEY "\n", strlen(KEY) + 1, 0600, &e), 0);
     create(g);
     fake_http_add(&g->http, 200, EMPTY);
-    g->driver->ops->list(g->driver, "us-west-2", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     finish(g, 0);
     assert_true(fake_http_sent(&g->http, 0, "Authorization: Bearer " KEY));
     /* replaced while we run */
     assert_int_equal(fs_write_atomic(path, "other", 5, 0600, &e), 0);
     fake_http_add(&g->http, 200, EMPTY);
-    g->driver->ops->list(g->driver, "us-west-2", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     finish(g, 0);
     assert_true(fake_http_sent(&g->http, 1, "Authorization: Bearer other"));
     unlink(path);
-    g->driver->ops->list(g->driver, "us-west-2", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     finish(g, ERR_CONFIG);
     assert_int_equal(g->http.n_requests, 2);
 }

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/vtimers.h"
 #include "cloud/static/protocol.h"
+#include "outcome.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -51,11 +52,7 @@ struct rig {
     char key[64];
     struct static_options options;
     struct cloud_driver *driver;
-    int completions;
-    struct err e;
-    struct cloud_instance instance;
-    struct cloud_instance list[8];
-    size_t n;
+    struct outcome got;
 };
 
 /* ---- the hosts ---- */
@@ -192,35 +189,6 @@ static void fake_cancel(struct runner *api, struct run *r)
 
 /* ---- the rig ---- */
 
-static void complete(struct rig *g, const struct err *e)
-{
-    g->completions++;
-    g->e = e ? *e : (struct err){0};
-}
-
-static void on_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    if (!e)
-        g->instance = *i;
-}
-
-static void on_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
-{
-    struct rig *g = ctx;
-    complete(g, e);
-    assert_true(n <= 8);
-    g->n = n;
-    for (size_t i = 0; i < n; i++)
-        g->list[i] = list[i];
-}
-
-static void on_done(void *ctx, const struct err *e)
-{
-    complete(ctx, e);
-}
-
 static void create(struct rig *g)
 {
     struct err e;
@@ -275,19 +243,20 @@ static void start_launch(struct rig *g, const char *token)
         .market = CLOUD_OWNED,
         .user_data = "token: " SECRET "\n",
         .cluster = "lab"};
-    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
 }
 
 static void finish(struct rig *g, int expected)
 {
-    assert_int_equal(g->completions, 0);
+    assert_int_equal(g->got.completions, 0);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 1);
-    g->completions = 0;
-    if (g->e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
-    assert_null(strstr(g->e.text, SECRET));
+    assert_int_equal(g->got.completions, 1);
+    g->got.completions = 0;
+    if (g->got.e.kind != (enum err_kind)expected)
+        fail_msg(
+            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+    assert_null(strstr(g->got.e.text, SECRET));
 }
 
 static void launch(struct rig *g, const char *token, int expected)
@@ -298,13 +267,13 @@ static void launch(struct rig *g, const char *token, int expected)
 
 static void list(struct rig *g, int expected)
 {
-    g->driver->ops->list(g->driver, "static", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "static", "lab", outcome_list, &g->got);
     finish(g, expected);
 }
 
 static void terminate(struct rig *g, const char *id, int expected)
 {
-    g->driver->ops->terminate(g->driver, "static", &id, 1, on_done, g);
+    g->driver->ops->terminate(g->driver, "static", &id, 1, outcome_done, &g->got);
     finish(g, expected);
 }
 
@@ -320,7 +289,7 @@ static int claims_of(const struct rig *g, const char *token)
 static struct played *first_for(struct rig *g, const char *token)
 {
     launch(g, token, 0);
-    struct played *h = &g->hosts[g->instance.id[4] - '1'];
+    struct played *h = &g->hosts[g->got.instance.id[4] - '1'];
     h->claim = (struct static_claim){0};
     h->claims = 0;
     return h;
@@ -333,16 +302,16 @@ static void each_token_has_one_host_until_none_is_free(void **state)
     struct rig *g = *state;
     char first[CLOUD_NAME_MAX];
     launch(g, "a", 0);
-    STR_COPY(first, g->instance.id);
-    assert_string_equal(g->instance.token, "a");
-    assert_string_equal(g->instance.zone, "static");
+    STR_COPY(first, g->got.instance.id);
+    assert_string_equal(g->got.instance.token, "a");
+    assert_string_equal(g->got.instance.zone, "static");
     launch(g, "a", 0);
-    assert_string_equal(g->instance.id, first);
+    assert_string_equal(g->got.instance.id, first);
     launch(g, "b", 0);
-    assert_string_not_equal(g->instance.id, first);
+    assert_string_not_equal(g->got.instance.id, first);
     launch(g, "c", 0);
     launch(g, "d", ERR_NO_CAPACITY);
-    assert_non_null(strstr(g->e.text, "none of the pool's 3 hosts is free"));
+    assert_non_null(strstr(g->got.e.text, "none of the pool's 3 hosts is free"));
     for (int i = 0; i < N_HOSTS; i++)
         assert_int_equal(g->hosts[i].claims, 1);
     terminate(g, first, 0);
@@ -359,7 +328,7 @@ static void launches_at_once_take_different_hosts(void **state)
         start_launch(g, tokens[i]);
     while (vtimers_run_next(&g->vt))
         ;
-    assert_int_equal(g->completions, 4);
+    assert_int_equal(g->got.completions, 4);
     for (int i = 0; i < N_HOSTS; i++)
         assert_int_equal(g->hosts[i].claims, 1);
 }
@@ -369,9 +338,9 @@ static void a_host_that_does_not_answer_is_skipped(void **state)
     struct rig *g = *state;
     g->hosts[0].is_down = g->hosts[2].is_down = true;
     launch(g, "a", 0);
-    assert_true(str_starts(g->instance.id, "rack2:2222#"));
+    assert_true(str_starts(g->got.instance.id, "rack2:2222#"));
     launch(g, "b", ERR_NO_CAPACITY);
-    assert_non_null(strstr(g->e.text, "2 cannot be used"));
+    assert_non_null(strstr(g->got.e.text, "2 cannot be used"));
 }
 
 static void whatever_happens_to_a_claim_its_token_has_one_host(void **state)
@@ -391,7 +360,7 @@ static void whatever_happens_to_a_claim_its_token_has_one_host(void **state)
         launch(g, token, 0);
         assert_int_equal(claims_of(g, token), 1);
         assert_int_equal(h->claims, 1);
-        terminate(g, g->instance.id, 0);
+        terminate(g, g->got.instance.id, 0);
         for (int k = 0; k < N_HOSTS; k++)
             g->hosts[k].last = (struct static_claim){0};
     }
@@ -438,7 +407,7 @@ static void a_claim_that_was_cut_off_goes_on_where_it_began(void **state)
     g->hosts[2].claim = (struct static_claim){
         .id = "00000000000000ff", .token = "a", .cluster = "lab", .state = STATIC_STARTING};
     launch(g, "a", 0);
-    assert_string_equal(g->instance.id, "rack3#00000000000000ff");
+    assert_string_equal(g->got.instance.id, "rack3#00000000000000ff");
     assert_int_equal(g->hosts[2].claims, 1);
 }
 
@@ -446,9 +415,9 @@ static void a_token_whose_claim_was_released_is_gone(void **state)
 {
     struct rig *g = *state;
     launch(g, "a", 0);
-    terminate(g, g->instance.id, 0);
+    terminate(g, g->got.instance.id, 0);
     launch(g, "a", 0);
-    assert_int_equal(g->instance.state, CLOUD_GONE);
+    assert_int_equal(g->got.instance.state, CLOUD_GONE);
     assert_int_equal(claims_of(g, "a"), 0);
 }
 
@@ -459,22 +428,24 @@ static void a_listing_shows_our_claims_and_what_was_released(void **state)
     struct rig *g = *state;
     launch(g, "a", 0);
     launch(g, "b", 0);
-    terminate(g, g->instance.id, 0);
+    terminate(g, g->got.instance.id, 0);
     for (int i = 0; i < N_HOSTS; i++)
         if (!g->hosts[i].claim.id[0] && !g->hosts[i].last.id[0])
             g->hosts[i].claim = (struct static_claim){
                 .id = "00000000000000ff", .token = "x", .cluster = "other", .state = STATIC_RUNNING};
     list(g, 0);
-    assert_int_equal(g->n, 2);
+    assert_int_equal(g->got.n, 2);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(g->list[i].state, str_eq(g->list[i].token, "a") ? CLOUD_RUNNING : CLOUD_GONE);
+        assert_int_equal(
+            g->got.list[i].state, str_eq(g->got.list[i].token, "a") ? CLOUD_RUNNING : CLOUD_GONE);
     for (int i = 0; i < N_HOSTS; i++)
         if (str_eq(g->hosts[i].claim.token, "a"))
             g->hosts[i].claim.state = STATIC_ENDED;
     list(g, 0);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(g->list[i].state, str_eq(g->list[i].token, "a") ? CLOUD_STOPPING : CLOUD_GONE);
-    assert_false(g->list[0].reclaimed || g->list[1].reclaimed);
+        assert_int_equal(
+            g->got.list[i].state, str_eq(g->got.list[i].token, "a") ? CLOUD_STOPPING : CLOUD_GONE);
+    assert_false(g->got.list[0].reclaimed || g->got.list[1].reclaimed);
 }
 
 static void what_does_not_answer_is_hidden_not_gone(void **state)
@@ -482,13 +453,13 @@ static void what_does_not_answer_is_hidden_not_gone(void **state)
     struct rig *g = *state;
     char id[CLOUD_NAME_MAX];
     launch(g, "a", 0);
-    STR_COPY(id, g->instance.id);
+    STR_COPY(id, g->got.instance.id);
     struct played *h = &g->hosts[id[4] - '1'];
     list(g, 0);
     assert_false(g->driver->ops->hides(g->driver, id));
     h->is_down = true;
     list(g, 0);
-    assert_int_equal(g->n, 0);
+    assert_int_equal(g->got.n, 0);
     assert_true(g->driver->ops->hides(g->driver, id));
     terminate(g, id, ERR_UNAVAILABLE);
     assert_false(g->driver->ops->hides(g->driver, "rack9#00000000000000ff"));
@@ -499,7 +470,7 @@ static void what_does_not_answer_is_hidden_not_gone(void **state)
     assert_true(g->driver->ops->hides(g->driver, id));
     h->is_down = false;
     list(g, 0);
-    assert_int_equal(g->n, 1);
+    assert_int_equal(g->got.n, 1);
     assert_false(g->driver->ops->hides(g->driver, id));
     for (int i = 0; i < N_HOSTS; i++)
         g->hosts[i].is_down = true;
@@ -520,12 +491,12 @@ static void a_driver_that_is_closed_cancels(void **state)
     struct rig *g = *state;
     g->is_silent = true;
     start_launch(g, "a");
-    g->driver->ops->list(g->driver, "static", "lab", on_list, g);
+    g->driver->ops->list(g->driver, "static", "lab", outcome_list, &g->got);
     vtimers_advance(&g->vt, 10);
     assert_int_equal(g->n_under_way, 2 * N_HOSTS);
     destroy(g);
-    assert_int_equal(g->completions, 2);
-    assert_int_equal(g->e.kind, ERR_CANCELLED);
+    assert_int_equal(g->got.completions, 2);
+    assert_int_equal(g->got.e.kind, ERR_CANCELLED);
 }
 
 /* ---- bytes ---- */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "outcome.h"
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+
+void outcome_done(void *ctx, const struct err *e)
+{
+    struct outcome *o = ctx;
+    o->completions++;
+    o->e = e ? *e : (struct err){0};
+}
+
+void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance *i)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    if (!e)
+        o->instance = *i;
+}
+
+void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    assert_true(n <= OUTCOME_ROWS_MAX);
+    o->n = n;
+    if (n > 0)
+        memcpy(o->list, list, n * sizeof(*list));
+}
+
+void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    assert_true(n <= OUTCOME_ROWS_MAX);
+    o->n = n;
+    if (n > 0)
+        memcpy(o->prices, list, n * sizeof(*list));
+}
