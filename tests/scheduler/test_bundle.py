@@ -69,7 +69,7 @@ class Bundle(unittest.TestCase):
             self.refused(self.d.call("GET", "/agent/v1/bundle" + query, token=token), 400, "x86_64 or aarch64")
         other = {"x86_64": "aarch64", "aarch64": "x86_64"}[ARCH]
         self.refused(self.d.call("GET", "/agent/v1/bundle?arch=" + other, token=token), 404, "no agent for " + other)
-        self.refused(self.d.call("POST", WHERE, {}, token=token), 405, "GET is")
+        self.refused(self.d.call("POST", WHERE, {}, token=token), 405, "takes GET")
 
     def test_many_get_it_at_once_and_slow_ones_hold_up_nobody(self):
         token = self.d.token(kind="join", pool="base")
