@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-import azure_rig
+import rig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = {"private": True, "type": "module", "dependencies": {"@azure/arm-compute": "22.4.0"}}
@@ -64,7 +64,7 @@ def main():
     install(directory)
     script = os.path.join(directory, "azure_client.mjs")
     shutil.copyfile(os.path.join(HERE, "azure_client.mjs"), script)  # where it finds its packages
-    with azure_rig.emulator(program, CONFIGURATION) as ports:
+    with rig.emulator(program, CONFIGURATION) as ports:
         subprocess.run(["node", script, ports["azure"], ports["azure_tenant"], ports["azure_subscription"]],
                        check=True, timeout=RUN_S, stdin=subprocess.DEVNULL)
 

@@ -12,7 +12,7 @@ import sys
 import unittest
 import urllib.parse
 
-import azure_rig
+import rig
 
 SIZE = "Standard_D8s_v5"
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
@@ -43,7 +43,7 @@ def call(url, method, target, body=None, headers=None):
 class Run(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.rig = azure_rig.emulator(EMULATOR, CONFIGURATION)
+        cls.rig = rig.emulator(EMULATOR, CONFIGURATION)
         cls.ports = cls.rig.__enter__()
         cls.vms = "/subscriptions/%s/resourceGroups/lab/providers/Microsoft.Compute/virtualMachines/" % cls.ports[
             "azure_subscription"]

@@ -4,6 +4,7 @@ and Google's own client for Node.js. Debian has no client; npm's is installed in
 cannot be done the test is skipped."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
+
+import rig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EMULATOR = os.environ["BELAY_EMULATOR"]
@@ -65,24 +68,10 @@ class Clients(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="belay-gce.")
         self.addCleanup(shutil.rmtree, self.dir)
-        config, self.ports_file = os.path.join(self.dir, "emulator.yaml"), os.path.join(self.dir, "ports.json")
-        with open(config, "w") as f:
-            json.dump(CONFIGURATION, f)
-        self.emulator = subprocess.Popen(
-            [EMULATOR, "--config", config, "--port-file", self.ports_file, "--log-level", "warn"])
-        self.addCleanup(self.stop)
-        end = time.monotonic() + WAIT_S
-        while not os.path.exists(self.ports_file):
-            self.assertIsNone(self.emulator.poll())
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
-        with open(self.ports_file) as f:
-            self.ports = json.load(f)
+        cloud = contextlib.ExitStack()
+        self.addCleanup(cloud.close)
+        self.ports = cloud.enter_context(rig.emulator(EMULATOR, CONFIGURATION))
         self.zone = self.ports["gcp"] + "/compute/v1/projects/my-project/zones/us-central1-a/"
-
-    def stop(self):
-        self.emulator.terminate()
-        self.assertEqual(self.emulator.wait(WAIT_S), 0)
 
     def call(self, method, path, body=None, status=200):
         got = request(method, self.zone + path, body, {
@@ -91,7 +80,9 @@ class Clients(unittest.TestCase):
         return json.loads(got[1])
 
     def wait(self, operation):
+        end = time.monotonic() + WAIT_S
         while operation["status"] != "DONE":
+            self.assertLess(time.monotonic(), end)
             operation = self.call("POST", "operations/%s/wait" % operation["name"], b"")
         return operation
 
@@ -176,8 +167,11 @@ class Clients(unittest.TestCase):
 
     def test_stock_client(self):
         self.install()
+        ports_file = os.path.join(self.dir, "ports.json")
+        with open(ports_file, "w") as f:
+            json.dump(self.ports, f)
         node = subprocess.run(
-            ["node", os.path.join(HERE, "gce_client.js"), self.ports_file, self.ports["gcp_key_files"][ACCOUNT]],
+            ["node", os.path.join(HERE, "gce_client.js"), ports_file, self.ports["gcp_key_files"][ACCOUNT]],
             cwd=PACKAGES, timeout=4 * WAIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
         self.assertEqual(node.returncode, 0)
         self.assertEqual(json.loads(node.stdout), {
