@@ -43,6 +43,20 @@ int cloud_endpoint(const char *provider, const char *url, char **ret_url, struct
     return 0;
 }
 
+int cloud_metadata(const char *usual, const char *url, char **ret_url, struct err *e)
+{
+    if (!url)
+        url = usual;
+    const char *host = str_starts(url, "http://") ? url + strlen("http://") : "";
+    size_t n = strlen(host);
+    if (n > 0 && host[n - 1] == '/')
+        n--;
+    if (n == 0 || strcspn(host, "/?#@ \\") < n)
+        return err_set(e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like %s", url, usual);
+    *ret_url = mem_strndup(url, strlen("http://") + n);
+    return 0;
+}
+
 void cloud_endpoint_host(const char *endpoint, char *out, size_t size)
 {
     bool https = str_starts(endpoint, "https://");

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/imds.h"
+#include "cloud/endpoint.h"
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,7 @@ int azure_credential_source_create(
     s->audience = mem_strdup(o->audience);
     int rc = o->file ? 0 : read_environment(&s->from_env, &o->env, e);
     if (rc == 0)
-        rc = azure_imds_url(o->metadata_url, &s->metadata_url, e);
+        rc = cloud_metadata(AZURE_IMDS_URL, o->metadata_url, &s->metadata_url, e);
     if (rc == 0)
         s->tokens = oauth_create(&ops, s, o->http, o->timers);
     if (rc == 0)

@@ -13,6 +13,7 @@
  *  3. Only a reclaim that was told and then acknowledged is started, once.
  */
 #include "cloud/azure/notice.h"
+#include "cloud/endpoint.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -427,7 +428,7 @@ static void destroy(struct notice_reader *base)
 static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
 {
     char *url = NULL;
-    int rc = azure_imds_url(o->base_url, &url, e);
+    int rc = cloud_metadata(AZURE_IMDS_URL, o->base_url, &url, e);
     if (rc != 0)
         return rc;
     struct azure_reader *r = mem_alloc(sizeof(*r));

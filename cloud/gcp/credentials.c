@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cloud/endpoint.h"
 #include "cloud/gcp/metadata.h"
 #include "cloud/http_date.h"
 #include <openssl/crypto.h>
@@ -268,7 +269,7 @@ int gcp_credential_source_create(
     s->file = mem_strdup(o->file ? o->file : env && *env ? env : NULL);
     s->endpoint_url = mem_strdup(o->endpoint_url);
     s->clock = o->timers->clock;
-    int rc = gcp_metadata_base(o->metadata_url, &s->metadata_url, e);
+    int rc = cloud_metadata(GCP_METADATA_URL, o->metadata_url, &s->metadata_url, e);
     if (rc != 0) {
         gcp_credential_source_destroy(s);
         return rc;

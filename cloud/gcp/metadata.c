@@ -3,23 +3,7 @@
  * See metadata.h.
  */
 #include "cloud/gcp/metadata.h"
-#include "base/mem.h"
 #include "base/str.h"
-#include <string.h>
-
-int gcp_metadata_base(const char *base_url, char **ret_url, struct err *e)
-{
-    const char *url = base_url ? base_url : GCP_METADATA_URL;
-    const char *host = str_starts(url, "http://") ? url + strlen("http://") : "";
-    size_t n = strlen(host);
-    if (n > 0 && host[n - 1] == '/')
-        n--;
-    if (n == 0 || strcspn(host, "/?#@ ") != n)
-        return err_set(
-            e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like " GCP_METADATA_URL, url);
-    *ret_url = mem_strndup(url, strlen("http://") + n);
-    return 0;
-}
 
 int gcp_metadata_check(const char *path, const struct http_reply *reply, struct err *e)
 {

@@ -12,9 +12,6 @@
 #define GCP_METADATA_HEADER "Metadata-Flavor: Google" /* to be sent, and to come back */
 #define GCP_METADATA_REPLY_MAX 65536
 
-/* Copies base_url (NULL: the real one) without its last '/'; free it. ERR_CONFIG: not an http:// URL without a path. */
-int gcp_metadata_base(const char *base_url, char **ret_url, struct err *e);
-
 /* 0: the reply is Google's, and 200. ERR_NOT_FOUND: 404. ERR_DENIED: 403, or not Google's. ERR_UNAVAILABLE: any other. */
 int gcp_metadata_check(const char *path, const struct http_reply *reply, struct err *e);
 

@@ -10,6 +10,7 @@
  * its documentation 30 s from "preempted", or what the launch asked for, which the driver leaves in an attribute.
  */
 #include "cloud/gcp/notice.h"
+#include "cloud/endpoint.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/gcp/gce.h"
@@ -314,7 +315,7 @@ static void destroy(struct notice_reader *base)
 static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
 {
     char *base_url;
-    int rc = gcp_metadata_base(o->base_url, &base_url, e);
+    int rc = cloud_metadata(GCP_METADATA_URL, o->base_url, &base_url, e);
     if (rc != 0)
         return rc;
     struct gcp_reader *r = mem_alloc(sizeof(*r));
