@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See call.h. Invariants:
+ *  1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or loopback.
+ *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s). Who would have to wait
+ *     for too long is told ERR_THROTTLED, so that a launch stays within its caller's patience.
+ */
+#include "cloud/lambda/call.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PATH "/api/v1"
+#define TIMEOUT_MS SECONDS_MS(30)
+#define CONNECT_TIMEOUT_MS SECONDS_MS(10)
+#define SPACING_MS 1000
+#define LAUNCH_SPACING_MS SECONDS_MS(12)
+#define WAIT_MAX_MS SECONDS_MS(25)
+#define SETTLE_MS SECONDS_MS(20)
+#define KEY_FILE_MAX 4096
+
+/* ---- launches whose outcome is not known ---- */
+
+static struct mono now(const struct lambda_driver *d)
+{
+    return clock_mono(d->calls.timers->clock);
+}
+
+static void drop_doubt(struct lambda_doubt *x)
+{
+    link_remove(&x->link);
+    free(x);
+}
+
+bool lambda_is_in_doubt(struct lambda_driver *d, const char *token)
+{
+    bool found = false;
+    LIST_FOREACH (&d->doubts, l) {
+        struct lambda_doubt *x = LIST_ENTRY(l, struct lambda_doubt, link);
+        if (!x->is_under_way && x->until.ms <= now(d).ms)
+            drop_doubt(x);
+        else
+            found = found || str_eq(x->token, token);
+    }
+    return found;
+}
+
+void lambda_begin_doubt(struct lambda_call *c)
+{
+    c->doubt = mem_alloc(sizeof(*c->doubt));
+    c->doubt->is_under_way = true;
+    STR_COPY(c->doubt->token, c->token);
+    list_push_back(&c->d->doubts, &c->doubt->link);
+}
+
+void lambda_end_doubt(struct lambda_call *c)
+{
+    drop_doubt(c->doubt);
+    c->doubt = NULL;
+}
+
+/* ---- the life of a call ---- */
+
+struct lambda_call *lambda_call_new(struct cloud_driver *d, const char *region)
+{
+    struct lambda_call *c = mem_alloc(sizeof(*c));
+    c->d = (struct lambda_driver *)d;
+    if (!region || !str_is_name(region, CLOUD_NAME_MAX - 1))
+        err_set(&c->base.refused, ERR_CONFIG,
+            "\"%.64s\" is no region of Lambda (expected the like of us-west-1)", region ? region : "");
+    return c;
+}
+
+void lambda_call_keep_words(struct lambda_call *c, const char *const *words, size_t n)
+{
+    c->words = mem_array(n, sizeof(*c->words));
+    for (c->n_words = 0; c->n_words < n; c->n_words++)
+        c->words[c->n_words] = mem_strdup(words[c->n_words]);
+}
+
+void lambda_call_deinit(struct cloud_call *base)
+{
+    struct lambda_call *c = (struct lambda_call *)base;
+    if (c->doubt && c->base.owner) {
+        c->doubt->is_under_way = false;
+        c->doubt->until.ms = now(c->d).ms + SETTLE_MS;
+    }
+    buf_wipe(&c->request); /* user data holds a one-use secret */
+    for (size_t i = 0; i < c->n_words; i++)
+        free(c->words[i]);
+    free(c->words);
+}
+
+/* ---- the request ---- */
+
+int lambda_read_key(const struct lambda_driver *d, char key[LAMBDA_KEY_MAX + 1], struct err *e)
+{
+    struct buf text = {0};
+    struct stat st;
+    if (!d->key_file)
+        return lambda_parse_key(d->key, strlen(d->key), key, e) != 0 ? err_wrap(e, "LAMBDA_API_KEY") : 0;
+    if (stat(d->key_file, &st) < 0) {
+        err_errno(e, errno, "reading the API key %s", d->key_file);
+        return (int)(e->kind = ERR_CONFIG);
+    }
+    if (st.st_mode & 077)
+        return err_set(e, ERR_CONFIG, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
+            d->key_file, (unsigned)(st.st_mode & 0777));
+    int rc = fs_read(d->key_file, KEY_FILE_MAX, &text, e);
+    if (rc == 0)
+        rc = lambda_parse_key(buf_str(&text), text.len, key, e);
+    if (rc != 0) {
+        err_wrap(e, "the API key %s", d->key_file);
+        rc = (int)(e->kind = ERR_CONFIG);
+    }
+    buf_wipe(&text);
+    return rc;
+}
+
+void lambda_call_send(struct lambda_call *c, const char *method, const char *path, const struct buf *body)
+{
+    char key[LAMBDA_KEY_MAX + 1], header[LAMBDA_KEY_MAX + 32];
+    struct err e;
+    if (lambda_read_key(c->d, key, &e) != 0) {
+        if (c->doubt)
+            lambda_end_doubt(c); /* nothing was sent */
+        cloud_call_finish(&c->base, &e);
+        return;
+    }
+    char *url = mem_printf("%s" PATH "%s", c->d->endpoint, path);
+    str_copy(header, sizeof(header), "Authorization: Bearer ");
+    memcpy(header + strlen(header), key, strlen(key) + 1);
+    struct http_request r = {
+        .method = method,
+        .url = url,
+        .headers = {header, "Accept: application/json", body ? "Content-Type: application/json" : NULL},
+        .body = body ? buf_str(body) : NULL,
+        .body_len = body ? body->len : 0,
+        .timeout_ms = TIMEOUT_MS,
+        .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+        .max_reply_bytes = LAMBDA_REPLY_MAX,
+    };
+    cloud_call_send(&c->base, &r);
+    explicit_bzero(key, sizeof(key));
+    explicit_bzero(header, sizeof(header));
+    free(url);
+}
+
+/* Takes the next free place in the row, and returns how long it is until then; -1: too long. */
+static int64_t take_turn(struct lambda_driver *d, bool is_launch)
+{
+    int64_t at = now(d).ms;
+    int64_t start = at > d->next_request.ms ? at : d->next_request.ms;
+    if (is_launch && d->next_launch.ms > start)
+        start = d->next_launch.ms;
+    if (start - at > WAIT_MAX_MS)
+        return -1;
+    /* A launch that has to wait does not hold up who comes meanwhile. */
+    if (start == at || start == d->next_request.ms)
+        d->next_request.ms = start + SPACING_MS;
+    if (is_launch)
+        d->next_launch.ms = start + LAUNCH_SPACING_MS;
+    return start - at;
+}
+
+bool lambda_call_is_turn(struct lambda_call *c, bool is_launch)
+{
+    struct err e;
+    int64_t wait_ms = c->has_turn ? 0 : take_turn(c->d, is_launch);
+    c->has_turn = wait_ms > 0;
+    if (wait_ms < 0) {
+        err_set(&e, ERR_THROTTLED, "others wait for their turn; Lambda takes one launch in %d s",
+            (int)(LAUNCH_SPACING_MS / 1000));
+        cloud_call_finish(&c->base, &e);
+    } else if (wait_ms > 0) {
+        cloud_call_pause(&c->base, wait_ms);
+    }
+    return wait_ms == 0;
+}
+
+int lambda_call_refusal(struct lambda_call *c, const struct http_reply *reply, struct err *e)
+{
+    int rc = lambda_parse_error(reply->status, buf_str(&reply->body), reply->body.len, e);
+    if (c->stage == STAGE_ACT && rc == ERR_NOT_FOUND)
+        rc = (int)(e->kind = ERR_CONFIG); /* the key, the image or the file system that the pool names */
+    return rc;
+}
