@@ -251,7 +251,7 @@ int apply_launch_refused(struct model *m, const struct event *ev, struct outcome
     int64_t avoided_ms = 0;
     if (o) {
         o->row.refusals++;
-        avoided_ms = offer_avoid(m, o, ev->now, !ev->refused.capacity);
+        avoided_ms = offer_avoid(m, o, ev->now, !ev->refused.capacity, ev->refused.text);
     }
     char avoided[32];
     time_format_duration(avoided_ms, avoided, sizeof avoided);
@@ -272,7 +272,7 @@ int apply_end_instance(struct model *m, const struct event *ev, struct outcome *
         return err_set(e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
     struct offer *o = i->offer;
     if (i->row.state == INSTANCE_LAUNCHED && o)
-        offer_avoid(m, o, ev->now, false); /* it never joined: as good as refused */
+        offer_avoid(m, o, ev->now, false, ev->end_instance.text); /* it never joined: as good as refused */
     STR_COPY(i->row.text, ev->end_instance.text);
     history(m, ev->now, "ending", (struct history_of){.node = i->node, .instance = i}, "%s", i->row.text);
     instance_move(m, i, INSTANCE_ENDING, ev->now);
@@ -323,7 +323,7 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
     if (ev->gone.reclaimed || vanished)
         instance_reclaimed(m, i);
     if (o && i->row.state == INSTANCE_LAUNCHED)
-        offer_avoid(m, o, ev->now, false); /* it died before it joined: as good as refused */
+        offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
         i->row.provider_id, ev->gone.text);
     if (i->node)

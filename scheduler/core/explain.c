@@ -164,8 +164,10 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
                 continue;
             char in[32];
             time_format_duration(until.ms - now.mono.ms, in, sizeof in);
-            say(a, "offer-refused", "%s %s in %s gave no machine (%" PRId32 " in a row); tried again in %s",
-                o->row.type, market_names[o->row.market], o->row.zone, o->row.refused_in_a_row, in);
+            say(a, "offer-refused",
+                "%s %s in %s gave no machine (%" PRId32 " in a row); tried again in %s%s%s", o->row.type,
+                market_names[o->row.market], o->row.zone, o->row.refused_in_a_row, in, o->why[0] ? ": " : "",
+                o->why);
         }
     }
 }

@@ -178,9 +178,9 @@ void instance_move(struct model *m, struct instance *i, enum instance_state to, 
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id);
 struct offer *offer_find(const struct pool *p, const char *zone, const char *type, enum market market); /* or NULL */
 void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
-/* It gave no machine: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
+/* It gave no machine, and why: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
  */
-int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest);
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
 void offer_saw(struct offer *o, const struct resources *total);
 
 void instance_reclaimed(struct model *m, struct instance *i); /* counted once */

@@ -141,7 +141,7 @@ void offer_place(struct pool *p, struct offer *o)
     list_push_back(&p->offers, &o->in_pool);
 }
 
-int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest)
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
 {
     bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
     int64_t first = o->pool->row.refusal_backoff_ms, times = 1;
@@ -154,6 +154,7 @@ int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool lon
     int64_t until = now.mono.ms + first * times;
     if (!avoided || longest)
         o->row.avoid_until = (struct mono){until};
+    STR_COPY(o->why, why);
     m->change++;
     touch_offer(m, o);
     return o->row.avoid_until.ms - now.mono.ms;

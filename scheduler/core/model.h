@@ -96,6 +96,7 @@ struct offer {
     struct resources seen; /* the least that its machines really had; zero: none seen yet */
     struct list instances; /* of it, not GONE */
     int64_t n_live;        /* those whose reclaim is not announced */
+    char why[CORE_TEXT_MAX]; /* it is avoided: what the last launch that gave no machine came to */
     struct link in_pool;
     struct link dirty;
 };

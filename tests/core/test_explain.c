@@ -109,8 +109,8 @@ static void launches_and_refusals_are_told(void **state)
     assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) has been booting for 1s");
     lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, true, WALL_NONE, "reclaimed"}});
     explain(&l, job);
-    assert_string_equal(
-        text_of("offer-refused"), "m5 spot in z1 gave no machine (1 in a row); tried again in 10s");
+    assert_string_equal(text_of("offer-refused"),
+        "m5 spot in z1 gave no machine (1 in a row); tried again in 10s: reclaimed");
     lab_deinit(&l);
 }
 

@@ -448,7 +448,7 @@ static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
     kind(&l, "z1", "small", SMALL, 1000001);
     kind(&l, "z1", "dear", LARGE, 1600000);
     int64_t avoided = kind(&l, "z1", "avoided", LARGE, 1050000);
-    offer_avoid(l.m, model_offer(l.m, avoided), l.now, false);
+    offer_avoid(l.m, model_offer(l.m, avoided), l.now, false, "no room");
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     const struct instance *i = model_instance(l.m, 1);
@@ -458,7 +458,7 @@ static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
     assert_int_equal(list[0]->row.id, second);
     assert_int_equal(list[1]->row.id, third);
     /* They stay, whatever becomes of the offers. */
-    offer_avoid(l.m, model_offer(l.m, second), l.now, true);
+    offer_avoid(l.m, model_offer(l.m, second), l.now, true, "no room");
     assert_int_equal(core_alternatives(l.m, i, list), 2);
     lab_deinit(&l);
 }
