@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The simulated provider, behind the same driver table as a real one: idempotent by token, eventually
- * consistent, refusing, throttling, slow, losing replies after the effect, reclaiming with and without
- * notice.
+ * consistent, slow, reclaiming with and without notice. Every call comes to everything that driver.h allows: refused
+ * with each kind, not sent, lost after its effect, a listing without one of the zones.
  */
 #include "sim/world.h"
 
@@ -253,10 +253,11 @@ static void reply_list(const struct cloud_call *c)
     struct world *w = c->w;
     struct cloud_instance *list = mem_array((size_t)w->n_machines + 1, sizeof(*list));
     size_t n = 0;
+    STR_COPY(w->unseen, w->calm || !world_chance(w, 0.1) ? "" : world_chance(w, 0.5) ? "z1" : "z2");
     for (int i = 0; i < w->n_machines; i++) {
         const struct sim_machine *m = w->machines[i];
         bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000;
-        if (m->visible_from_ms <= world_now(w) && !old)
+        if (m->visible_from_ms <= world_now(w) && !old && !str_eq(m->zone, w->unseen))
             fill(m, &list[n++]);
     }
     c->listed(c->ctx, NULL, list, n);
@@ -298,22 +299,43 @@ static void on_reply(struct timer *t, void *ctx)
     free(c);
 }
 
-/* What goes wrong with this call. */
+/* Everything that driver.h lets a call come to, and how likely. What was not sent, or refused, had no effect; a reply that
+ * was lost may have been a success. */
+static const struct fate {
+    double chance;
+    enum err_kind kind;
+    const char *text;
+    bool of_launch, lost;
+} fates[] = {
+    {0.13, ERR_NO_CAPACITY, "no capacity", .of_launch = true},
+    {0.02, ERR_QUOTA, "quota exceeded", .of_launch = true},
+    {0.01, ERR_CONFIG, "no such image", .of_launch = true},
+    {0.005, ERR_UNSUPPORTED, "not of this type", .of_launch = true},
+    {0.005, ERR_CONFLICT, "the token was used", .of_launch = true},
+    {0.01, ERR_DENIED, "not allowed"},
+    {0.05, ERR_THROTTLED, "slow down"},
+    {0.04, ERR_UNAVAILABLE, "503"},
+    {0.01, ERR_IO, "connection refused"},
+    {0.01, ERR_TIMEOUT, "no connection in time"},
+    {0.02, ERR_IO, "the connection broke before the reply", .lost = true},
+    {0.03, ERR_TIMEOUT, "the reply was lost", .lost = true},
+    {0.03, ERR_INVALID, "the reply does not parse", .lost = true},
+    {0.02, ERR_UNAVAILABLE, "500, after all was done", .lost = true},
+};
+
 static void choose_fate(struct cloud_call *c)
 {
-    struct world *w = c->w;
-    double p = w->calm ? 0.0 : 1.0;
-    if (c->kind == CALL_LAUNCH && world_chance(w, 0.15 * p)) {
-        err_set(&c->e, ERR_NO_CAPACITY, "no capacity in %s", c->zone);
-    } else if (c->kind == CALL_LAUNCH && world_chance(w, 0.02 * p)) {
-        err_set(&c->e, ERR_CONFIG, "no such image");
-    } else if (world_chance(w, 0.05 * p)) {
-        err_set(&c->e, ERR_THROTTLED, "slow down");
-    } else if (world_chance(w, 0.05 * p)) {
-        err_set(&c->e, ERR_UNAVAILABLE, "503");
-    } else if (world_chance(w, 0.08 * p)) {
-        err_set(&c->e, world_chance(w, 0.5) ? ERR_TIMEOUT : ERR_INVALID, "the reply was lost");
-        c->lost = true;
+    double at = prng_unit(&c->w->prng);
+    for (size_t i = 0; !c->w->calm && i < sizeof(fates) / sizeof(fates[0]); i++) {
+        const struct fate *f = &fates[i];
+        if (f->of_launch && c->kind != CALL_LAUNCH)
+            continue;
+        at -= f->chance;
+        if (at >= 0)
+            continue;
+        err_set(&c->e, f->kind, "%s", f->text);
+        c->lost = f->lost;
+        return;
     }
 }
 
@@ -375,6 +397,13 @@ static void sim_list(
     send(c);
 }
 
+static bool sim_hides(const struct cloud_driver *d, const char *id)
+{
+    struct world *w = ((const struct sim_driver *)d)->w;
+    const struct sim_machine *m = by_id(w, id);
+    return m && str_eq(m->zone, w->unseen);
+}
+
 static void sim_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n,
     cloud_done_fn done, void *ctx)
 {
@@ -409,6 +438,7 @@ static const struct cloud_driver_ops ops = {
     .spot_notice_ms = 120000,
     .launch = sim_launch,
     .list = sim_list,
+    .hides = sim_hides,
     .terminate = sim_terminate,
     .prices = sim_prices,
     .destroy = sim_destroy,

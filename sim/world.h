@@ -183,6 +183,7 @@ struct world {
     struct sim_machine *machines[SIM_MACHINES_MAX];
     int n_machines;
     struct list cloud_calls;
+    char unseen[16]; /* the zone that the newest listing could not see; "": it was whole */
     struct sim_store_job store[SIM_JOBS_MAX];
     struct sim_job jobs[SIM_JOBS_MAX]; /* by id - 1 */
     int n_jobs;                        /* wanted */
