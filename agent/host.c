@@ -426,7 +426,8 @@ static int show(const char *dir, int hold, struct buf *out, struct err *e)
     return 0;
 }
 
-int host_serve(const char *dir, const struct host_request *q, struct buf *out)
+/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0 or the error's kind. */
+static int serve(const char *dir, const struct host_request *q, struct buf *out)
 {
     struct err e = {0};
     int hold = -1,
@@ -489,7 +490,7 @@ int host_main(int argc, char **argv)
     int rc = dir[0] == '/' ? read_request(&q, &e)
                            : err_set(&e, ERR_CONFIG, "the directory \"%s\" is not absolute", dir);
     if (rc == 0) {
-        rc = host_serve(dir, &q, &out);
+        rc = serve(dir, &q, &out);
         host_request_deinit(&q);
     } else {
         add_line(&out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",

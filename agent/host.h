@@ -37,9 +37,6 @@ struct host_request {
 int host_request_parse(const char *text, size_t n, struct host_request *ret_request, struct err *e);
 void host_request_deinit(struct host_request *r);
 
-/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0 or the error's kind. */
-int host_serve(const char *dir, const struct host_request *r, struct buf *out);
-
 /* belay-agent host [--dir DIR], and for itself: belay-agent hold DIR. */
 int host_main(int argc, char **argv);
 int host_hold_main(const char *dir);

@@ -75,20 +75,3 @@ int list_print(const char *path, const char *name, const struct list_column *col
     json_decref(v);
     return CLI_OK;
 }
-
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
-int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns,
-    int argc, const char **argv)
-{
-    struct cli_args a;
-    int rc = cli_parse(v, argc, argv, false, no_options, NULL, &a);
-    if (rc == 0)
-        rc = list_print(path, name, columns, a.json);
-    cli_args_deinit(&a);
-    return rc < 0 ? CLI_OK : rc;
-}

@@ -25,8 +25,4 @@ extern const struct list_column node_columns[], offer_columns[];
 /* Without those that are no longer configured. */
 void offers_drop_withdrawn(json_t *offers);
 
-/* The whole of a verb without options of its own. */
-int list_run(const struct verb *v, const char *path, const char *name, const struct list_column *columns,
-    int argc, const char **argv);
-
 #endif

@@ -33,8 +33,7 @@ enum arm_part { ARM_VM, ARM_NIC, ARM_DISK };
 /* ERR_CONFIG: a setting of the pool that cannot be sent. */
 int arm_check_machine(const struct azure_machine *m, struct err *e);
 
-/* The name of the machine launched under token: the token. ERR_CONFIG: not a name that Azure takes. */
-int arm_check_name(const char *token, struct err *e);
+/* The machine launched under a token has it for its name. */
 void arm_part_name(const char *name, enum arm_part part, char *out, size_t size);
 /* Which part a listed name is of; what does not end like one is a machine's. */
 enum arm_part arm_part_of(const char *name);

@@ -121,7 +121,7 @@ int arm_check_machine(const struct azure_machine *m, struct err *e)
     return rc;
 }
 
-int arm_check_name(const char *token, struct err *e)
+static int check_name(const char *token, struct err *e)
 {
     size_t n = token ? strlen(token) : 0;
     if (n == 0 || n > ARM_NAME_MAX || strspn(token, ALNUM "-") != n || token[0] == '-' ||
@@ -134,7 +134,7 @@ int arm_check_name(const char *token, struct err *e)
 
 static int check_launch(const struct cloud_launch *l, struct err *e)
 {
-    int rc = arm_check_name(l->token, e);
+    int rc = check_name(l->token, e);
     if (rc == 0)
         rc = check_text(l->type, CLOUD_NAME_MAX - 1, ALNUM "_-", "machine type", e);
     if (rc == 0)

@@ -107,14 +107,10 @@ int gce_reply_aggregated(struct gce_call *c, struct gce_items *items, const char
 struct gce_operation *gce_operation_begin(struct gce_call *c, const char *type, const char *name);
 struct gce_operation *gce_operation_find_request(struct gce_call *c, const char *request_id);
 int gce_reply_operation(struct gce_call *c, const struct gce_operation *op);
-/* The first instance of this name in the zone that still exists and can be seen, or NULL. */
-struct instance *gce_find_instance(struct gce_call *c, const char *name);
 
 void gce_time(json_t *o, const char *key, struct wall w); /* RFC 3339; nothing if it is not set */
 json_t *gce_zone_url(const struct region *r, const char *zone);
 json_t *gce_instance_url(const struct region *r, const char *zone, const char *name);
-json_t *gce_instance_json(const struct region *r, const struct instance *i, struct wall now);
-const char *gce_instance_status(const struct instance *i, struct wall now); /* "RUNNING"; NULL: it is gone */
 
 /* The methods: 0, or -1 with an error reply. */
 int gce_instances_insert(struct gce_call *c);
@@ -134,6 +130,5 @@ int gce_read_instance(struct gce_call *c, struct launch_spec *spec);
 /* Metadata, in gce_metadata.c. */
 void gce_metadata(const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
 void gce_metadata_error(int status, struct front_reply *ret_reply);
-void gce_project_number(const char *project, char out[16]);
 
 #endif

@@ -13,7 +13,7 @@
 /* ---- How one looks ---- */
 
 /* In the order of its life; NULL: the instance is gone. A stopped one is TERMINATED and still exists. */
-const char *gce_instance_status(const struct instance *i, struct wall now)
+static const char *instance_status(const struct instance *i, struct wall now)
 {
     switch (i->state) {
     case INSTANCE_PENDING:
@@ -96,10 +96,10 @@ static void add_account(json_t *o, const struct launch_spec *s)
     json_object_set_new(o, "serviceAccounts", list);
 }
 
-json_t *gce_instance_json(const struct region *r, const struct instance *i, struct wall now)
+static json_t *instance_json(const struct region *r, const struct instance *i, struct wall now)
 {
     const struct launch_spec *s = &i->reservation->spec;
-    const char *status = gce_instance_status(i, now);
+    const char *status = instance_status(i, now);
     json_t *o = json_object();
     json_object_set_new(o, "kind", json_string("compute#instance"));
     json_object_set_new(o, "id", json_string(i->id));
@@ -137,7 +137,7 @@ json_t *gce_instance_json(const struct region *r, const struct instance *i, stru
 
 static bool is_shown(const struct gce_call *c, const struct instance *i)
 {
-    return gce_instance_status(i, c->site->now) && region_is_visible(c->region, i, c->site->now);
+    return instance_status(i, c->site->now) && region_is_visible(c->region, i, c->site->now);
 }
 
 static struct instance *find_existing(const struct gce_call *c, const char *name)
@@ -145,13 +145,14 @@ static struct instance *find_existing(const struct gce_call *c, const char *name
     for (size_t k = c->region->n_instances; k-- > 0;) {
         struct instance *i = c->region->instances[k];
         if (str_eq(i->reservation->spec.name, name) && str_eq(i->pool->zone, c->zone) &&
-            gce_instance_status(i, c->site->now))
+            instance_status(i, c->site->now))
             return i;
     }
     return NULL;
 }
 
-struct instance *gce_find_instance(struct gce_call *c, const char *name)
+/* The first of this name in the zone that still exists and can be seen; NULL with the error reply in place. */
+static struct instance *find_instance(struct gce_call *c, const char *name)
 {
     struct instance *i = find_existing(c, name);
     if (i && is_shown(c, i))
@@ -255,10 +256,10 @@ int gce_instances_get(struct gce_call *c)
 {
     if (gce_check_zone(c) < 0 || gce_query_end(c) < 0)
         return -1;
-    const struct instance *i = gce_find_instance(c, c->name);
+    const struct instance *i = find_instance(c, c->name);
     if (!i)
         return -1;
-    gce_reply_json(c, gce_instance_json(c->region, i, c->site->now));
+    gce_reply_json(c, instance_json(c->region, i, c->site->now));
     return 0;
 }
 
@@ -270,7 +271,7 @@ int gce_instances_delete(struct gce_call *c)
     const struct gce_operation *earlier = gce_operation_find_request(c, request_id);
     if (earlier)
         return gce_reply_operation(c, earlier);
-    struct instance *i = gce_find_instance(c, c->name);
+    struct instance *i = find_instance(c, c->name);
     if (!i)
         return -1;
     struct gce_operation *op = gce_operation_begin(c, "delete", c->name);
@@ -285,8 +286,8 @@ static void collect(struct gce_call *c, const char *zone, struct gce_items *item
     for (size_t k = 0; k < c->region->n_instances; k++) {
         const struct instance *i = c->region->instances[k];
         if (is_shown(c, i) && (!zone || str_eq(i->pool->zone, zone)))
-            gce_items_add(items, i->pool->zone, i->reservation->spec.name,
-                gce_instance_json(c->region, i, c->site->now));
+            gce_items_add(
+                items, i->pool->zone, i->reservation->spec.name, instance_json(c->region, i, c->site->now));
     }
 }
 

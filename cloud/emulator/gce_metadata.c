@@ -20,7 +20,7 @@
 #define ETAG_MAX 17
 #define ATTRIBUTES "attributes" /* whose names are the user's */
 
-void gce_project_number(const char *project, char out[16])
+static void project_number(const char *project, char out[16])
 {
     uint64_t h = 1469598103934665603ULL; /* FNV-1a */
     for (; *project; project++)
@@ -102,7 +102,7 @@ static json_t *instance_json(const struct region *r, const struct instance *i)
     const struct launch_spec *s = &i->reservation->spec;
     bool is_spot = s->market == CLOUD_SPOT;
     char number[16];
-    gce_project_number(r->o->account, number);
+    project_number(r->o->account, number);
     json_t *o = json_object();
     json_object_set_new(o, ATTRIBUTES, attributes_json(s));
     set_text(o, "cpu-platform", "Intel Cascade Lake");
@@ -130,7 +130,7 @@ static json_t *tree_of(const struct front_site *s)
     const char *project = s->region->o->account;
     char number[16];
     json_t *root = json_object(), *o = json_object();
-    gce_project_number(project, number);
+    project_number(project, number);
     json_object_set_new(o, ATTRIBUTES, json_object());
     json_object_set_new(o, "numeric-project-id", json_integer(strtoll(number, NULL, 10)));
     set_text(o, "project-id", project);

@@ -62,7 +62,6 @@ bool wish_allows(enum market_wish wish, enum market market);
 struct resources offer_total(const struct offer *o);
 
 /* ---- what machines cost, and how many there may be (market.c) ---- */
-double offer_reclaims_per_hour(const struct offer *o);
 int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
 /* Price, expected losses and egress for such a job on a machine of the offer, an hour. */
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);

@@ -19,7 +19,7 @@
 /* A recommendation that comes true does so within this time, roughly. */
 #define REBALANCE_HOURS (10.0 / 60)
 
-double offer_reclaims_per_hour(const struct offer *o)
+static double reclaims_per_hour(const struct offer *o)
 {
     double hours = (double)o->row.up_ms / HOUR_MS;
     return ((double)o->row.reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) / (hours + PRIOR_HOURS);
@@ -36,7 +36,7 @@ double core_reclaims_per_hour(const struct node *n)
     const struct instance *i = n->instance;
     if (!i || !i->offer)
         return PRIOR_RECLAIMS_PER_HOUR;
-    double rate = offer_reclaims_per_hour(i->offer);
+    double rate = reclaims_per_hour(i->offer);
     return i->row.rebalanced ? rate + rebalance_comes_true(i->offer) / REBALANCE_HOURS : rate;
 }
 
@@ -53,7 +53,7 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
     double gib = (double)j->ckpt_bytes / (1 << 30);
     if (o->row.market == MARKET_SPOT) {
         int64_t save_ms = j->save_ms > 0 ? j->save_ms : SAVE_UNKNOWN_MS;
-        rate = offer_reclaims_per_hour(o);
+        rate = reclaims_per_hour(o);
         price *= 1 + rate * (double)(offer_boot_ms(o) + 2 * save_ms) / HOUR_MS;
     }
     double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first within the hour */
@@ -62,7 +62,7 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
 
 double core_offer_reclaims_per_hour(const struct offer *o)
 {
-    return o->row.market == MARKET_SPOT ? offer_reclaims_per_hour(o) : 0;
+    return o->row.market == MARKET_SPOT ? reclaims_per_hour(o) : 0;
 }
 
 int64_t core_offer_effective_uusd_h(const struct offer *o)
