@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
- * TerminateInstances, '3' spot prices, anything else a refusal.
+ * TerminateInstances, '3' spot prices, '4' CreateFleet, '5'
+ * launch templates, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -58,6 +59,31 @@ static int read_prices(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_fleet(const char *body, size_t n, struct err *e)
+{
+    struct ec2_fleet *f = mem_alloc(sizeof(*f));
+    int rc = ec2_parse_create_fleet(body, n, f, e);
+    assert(rc == 0 || (f->n_errors == 0 && !f->instance.id[0]));
+    assert(f->n_errors <= EC2_FLEET_ERRORS_MAX);
+    for (size_t i = 0; i < f->n_errors; i++) {
+        enum err_kind k = f->errors[i].e.kind;
+        assert(k == ERR_NO_CAPACITY || k == ERR_QUOTA || k == ERR_DENIED || k == ERR_CONFIG);
+    }
+    if (f->instance.id[0])
+        check_instance(&f->instance);
+    free(f);
+    return rc;
+}
+
+static int read_templates(const char *body, size_t n, struct err *e)
+{
+    struct ec2_names names = {0};
+    int rc = ec2_parse_launch_templates(body, n, (struct wall){1787400000000}, &names, e);
+    for (size_t i = 0; i < names.n; i++)
+        assert(str_starts(names.list[i], EC2_TEMPLATE_PREFIX));
+    return rc;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     enum ec2_remedy remedy;
@@ -69,10 +95,10 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_launch, read_list, read_terminate, read_prices, read_refusal};
+        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_refusal};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '4' ? (size_t)(data[0] - '0') : 4;
+    size_t which = data[0] >= '0' && data[0] < '6' ? (size_t)(data[0] - '0') : 6;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

@@ -44,9 +44,9 @@ static void check(const struct region *r, const struct ec2_reply *reply)
                r->market.pools[i].in_use[CLOUD_ON_DEMAND] <= ROOM);
 }
 
-static void call(struct region *r, const char *text, size_t n, struct wall now)
+static void call(struct region *r, struct ec2_store *store, const char *text, size_t n, struct wall now)
 {
-    static const struct ec2_account account;
+    const struct ec2_account account = {.store = store};
     struct form form = {0};
     struct ec2_reply reply = {0};
     struct err e;
@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .name = "us-east-1", .account = "111122223333", .seed = 1, .boot_delay_ms = 1000, .notice_ms = 2000};
     struct region r;
     struct journal journal = {0};
+    struct ec2_store store = {0};
     struct wall now = {NOON_MS};
     const char *at = (const char *)data, *end = at + size;
     log_set_level(LOG_ERROR);
@@ -72,9 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < CALLS_MAX && at < end; i++, now.ms += 700) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline ? newline : end;
-        call(&r, at, (size_t)(stop - at), now);
+        call(&r, &store, at, (size_t)(stop - at), now);
         at = stop + 1;
     }
+    ec2_store_deinit(&store);
     region_deinit(&r);
     journal_deinit(&journal);
     return 0;

@@ -15,6 +15,7 @@ struct aws_machine {
     const char *security_group;
     const char *iam_profile; /* name or ARN */
     int64_t disk_gib;        /* 0: the image's own */
+    bool uses_reservations;  /* on demand may use the account's open capacity reservations; else they are left alone */
 };
 
 struct aws_options {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client.
- *
- *   step --> credentials --> signed POST --- 200, last page ---------> finish
- *     ^                         |    \--- 200, another page --+
- *     |                         |                             |
- *     +------ the driver's own remedy, each once a call ------+
- *             (clock wrong: the reply's Date; keys refused: read anew)
+ * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client. See
+ * driver_parts.h for the life of a call.
  *
  * Invariant: credentials go into requests to one URL only, the configured endpoint or the region's own, and that is
  * https, or loopback. Retries are up to the caller.
@@ -14,10 +9,8 @@
 #include "cloud/aws/aws.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/aws/credentials.h"
-#include "cloud/aws/ec2.h"
+#include "cloud/aws/driver_parts.h"
 #include "cloud/aws/sigv4.h"
-#include "cloud/call.h"
 #include "cloud/endpoint.h"
 #include "cloud/http_date.h"
 #include <openssl/crypto.h>
@@ -30,35 +23,12 @@
 #define SPOT_NOTICE_MS SECONDS_MS(120)
 #define CONTENT_TYPE "application/x-www-form-urlencoded; charset=utf-8"
 
-struct aws_driver {
-    struct cloud_driver base;
-    struct cloud_calls calls;
-    struct aws_machine machine; /* its texts are owned */
-    char *endpoint_url;         /* without the last '/'; NULL: by region */
-    char *endpoint_ca_pem;
-    struct aws_credential_source *credentials;
-    int64_t skew_ms; /* EC2's clock minus ours, learned from a refusal */
-};
-
-struct aws_call {
-    struct cloud_call base;
-    struct aws_driver *d;
-    struct buf request; /* form body of the first page */
-    struct aws_credentials_wait wait;
-    int (*parse)(struct aws_call *c, const char *body, size_t n, struct err *e);
-    bool clock_mended, credentials_renewed;
-    int pages;
-    char page[EC2_PAGE_TOKEN_MAX + 1];
-    char **ids; /* to be terminated */
-    size_t n_ids;
-};
-
 /* ---- the life of a call ---- */
 
-static struct aws_call *new_call(struct cloud_driver *d, const char *region)
+struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
 {
     struct aws_call *c = mem_alloc(sizeof(*c));
-    c->d = (struct aws_driver *)d;
+    c->d = d;
     if (!region || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region) || !*region ||
         strlen(region) >= CLOUD_NAME_MAX)
         err_set(&c->base.refused, ERR_CONFIG, "\"%.64s\" is no AWS region (expected the like of us-east-1)",
@@ -66,13 +36,26 @@ static struct aws_call *new_call(struct cloud_driver *d, const char *region)
     return c;
 }
 
-static void deinit_call(struct cloud_call *base)
+void aws_call_add_id(struct aws_call *c, const char *id)
+{
+    c->ids = mem_resize(c->ids, c->n_ids + 1, sizeof(*c->ids));
+    c->ids[c->n_ids++] = mem_strdup(id);
+}
+
+void aws_call_clear_request(struct aws_call *c)
+{
+    if (c->request.data) /* user data holds a one-use secret */
+        OPENSSL_cleanse(c->request.data, c->request.len);
+    buf_clear(&c->request);
+}
+
+void aws_call_deinit(struct cloud_call *base)
 {
     struct aws_call *c = (struct aws_call *)base;
     aws_credentials_cancel(&c->wait);
-    if (c->request.data) /* user data holds a one-use secret */
-        OPENSSL_cleanse(c->request.data, c->request.len);
+    aws_call_clear_request(c);
     buf_deinit(&c->request);
+    aws_fleet_free(c->fleet);
     for (size_t i = 0; i < c->n_ids; i++)
         free(c->ids[i]);
     free(c->ids);
@@ -162,7 +145,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct aws_cred
         cloud_call_finish(&c->base, &bad);
 }
 
-static void step(struct cloud_call *base)
+void aws_call_step(struct cloud_call *base)
 {
     struct aws_call *c = (struct aws_call *)base;
     aws_credentials_get(c->d->credentials, &c->wait, on_credentials, c);
@@ -189,6 +172,16 @@ static bool renew_credentials(struct aws_call *c)
     return aws_credentials_refused(c->d->credentials);
 }
 
+static void stage_over(struct aws_call *c)
+{
+    c->pages = 0;
+    c->page[0] = '\0';
+    if (c->next && c->next(c))
+        cloud_call_again(&c->base);
+    else
+        cloud_call_finish(&c->base, c->outcome.kind == ERR_NONE ? NULL : &c->outcome);
+}
+
 static void on_refusal(struct aws_call *c, const struct http_reply *reply)
 {
     struct err e;
@@ -197,6 +190,8 @@ static void on_refusal(struct aws_call *c, const struct http_reply *reply)
     if ((remedy == EC2_REMEDY_CLOCK && mend_clock(c, reply)) ||
         (remedy == EC2_REMEDY_CREDENTIALS && renew_credentials(c)))
         cloud_call_again(&c->base);
+    else if (c->excuse && c->excuse(c, &e))
+        stage_over(c);
     else
         cloud_call_finish(&c->base, &e);
 }
@@ -207,7 +202,7 @@ static void on_page(struct aws_call *c, const struct http_reply *reply)
     if (c->parse(c, buf_str(&reply->body), reply->body.len, &e) != 0) {
         cloud_call_finish(&c->base, &e);
     } else if (!c->page[0]) {
-        cloud_call_finish(&c->base, NULL);
+        stage_over(c);
     } else if (++c->pages == PAGES_MAX) {
         err_set(&e, ERR_INVALID, "EC2's reply: more than %d pages", PAGES_MAX);
         cloud_call_finish(&c->base, &e);
@@ -216,7 +211,7 @@ static void on_page(struct aws_call *c, const struct http_reply *reply)
     }
 }
 
-static void on_reply(struct cloud_call *base, const struct http_reply *reply)
+void aws_call_on_reply(struct cloud_call *base, const struct http_reply *reply)
 {
     struct aws_call *c = (struct aws_call *)base;
     if (reply->status == 200)
@@ -234,8 +229,13 @@ static int parse_launch(struct aws_call *c, const char *body, size_t n, struct e
 
 static void aws_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"RunInstances", step, on_reply, deinit_call};
-    struct aws_call *c = new_call(d, l->region);
+    static const struct cloud_call_ops ops = {
+        "RunInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    if (aws_fleet_wanted((struct aws_driver *)d, l)) {
+        aws_fleet_launch((struct aws_driver *)d, l, done, ctx);
+        return;
+    }
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, l->region);
     c->parse = parse_launch;
     if (c->base.refused.kind == ERR_NONE)
         ec2_build_run_instances(l, &c->d->machine, &c->request, &c->base.refused);
@@ -250,8 +250,9 @@ static int parse_list(struct aws_call *c, const char *body, size_t n, struct err
 static void aws_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"DescribeInstances", step, on_reply, deinit_call};
-    struct aws_call *c = new_call(d, region);
+    static const struct cloud_call_ops ops = {
+        "DescribeInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     c->parse = parse_list;
     ec2_build_describe_instances(cluster, &c->request);
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
@@ -265,15 +266,14 @@ static int parse_terminate(struct aws_call *c, const char *body, size_t n, struc
 static void aws_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
     cloud_done_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"TerminateInstances", step, on_reply, deinit_call};
-    struct aws_call *c = new_call(d, region);
+    static const struct cloud_call_ops ops = {
+        "TerminateInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     c->parse = parse_terminate;
     if (c->base.refused.kind == ERR_NONE &&
-        ec2_build_terminate_instances(ids, n_ids, &c->request, &c->base.refused) == 0) {
-        c->ids = mem_array(n_ids, sizeof(*c->ids));
-        for (c->n_ids = 0; c->n_ids < n_ids; c->n_ids++)
-            c->ids[c->n_ids] = mem_strdup(ids[c->n_ids]);
-    }
+        ec2_build_terminate_instances(ids, n_ids, &c->request, &c->base.refused) == 0)
+        for (size_t i = 0; i < n_ids; i++)
+            aws_call_add_id(c, ids[i]);
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
@@ -285,8 +285,9 @@ static int parse_prices(struct aws_call *c, const char *body, size_t n, struct e
 static void aws_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
     cloud_prices_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"DescribeSpotPriceHistory", step, on_reply, deinit_call};
-    struct aws_call *c = new_call(d, region);
+    static const struct cloud_call_ops ops = {
+        "DescribeSpotPriceHistory", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     c->parse = parse_prices;
     if (c->base.refused.kind == ERR_NONE)
         ec2_build_spot_prices(
@@ -338,7 +339,9 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
         .security_group = mem_strdup(o->machine.security_group),
         .iam_profile = mem_strdup(o->machine.iam_profile),
         .disk_gib = o->machine.disk_gib,
+        .uses_reservations = o->machine.uses_reservations,
     };
+    d->tidied = MONO_NONE;
     d->endpoint_ca_pem = mem_strdup(o->endpoint_ca_pem);
     aws_environment_read(&credentials.env);
     int rc = o->endpoint_url ? cloud_endpoint("aws", o->endpoint_url, &d->endpoint_url, e) : 0;
@@ -358,11 +361,16 @@ static const struct cloud_setting aws_settings[] = {
     {"subnet", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"security_group", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"iam_profile", CLOUD_SETTING_TEXT, 256, NULL},
+    {"capacity_reservations", CLOUD_SETTING_TEXT, 16, NULL},
     {0},
 };
 
 static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e)
 {
+    const char *reservations = cloud_setup_get(s, "capacity_reservations");
+    if (reservations && !str_eq(reservations, "none") && !str_eq(reservations, "open"))
+        return err_set(
+            e, ERR_CONFIG, "capacity_reservations: expected none or open, found \"%s\"", reservations);
     return aws_driver_create(
         &(struct aws_options){
             .machine =
@@ -372,6 +380,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
                     .security_group = cloud_setup_get(s, "security_group"),
                     .iam_profile = cloud_setup_get(s, "iam_profile"),
                     .disk_gib = s->disk_gib,
+                    .uses_reservations = str_eq(reservations, "open"),
                 },
             .endpoint_url = s->endpoint,
             .credentials_file = s->credentials,
@@ -385,6 +394,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
 const struct cloud_provider aws_provider = {
     .name = "aws",
     .settings = aws_settings,
+    .has_fleets = true,
     .paid_minimum_ms = SECONDS_MS(60),
     .create = create,
 };

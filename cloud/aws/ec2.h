@@ -18,6 +18,11 @@
 #define EC2_TYPES_MAX 100
 #define EC2_ERROR_CODE_MAX 96
 
+#define EC2_TEMPLATE_NAME_MAX 48
+#define EC2_TEMPLATE_PREFIX "belay-"
+#define EC2_FLEET_ERRORS_MAX 64
+#define EC2_NAMES_MAX 20
+
 #define EC2_TAG_CLUSTER "belay:cluster"
 #define EC2_TAG_INSTANCE "belay:instance"
 
@@ -25,6 +30,15 @@
 
 int ec2_build_run_instances(
     const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e);
+/* The launch template that holds all of a machine but its type and place; name gets its name, which is derived from what
+ * is in it. */
+int ec2_build_create_template(const struct cloud_launch *l, const struct aws_machine *m,
+    char name[EC2_TEMPLATE_NAME_MAX], struct buf *out, struct err *e);
+/* One instance at one of the places (the alternatives of l are not looked at). With a subnet, all places are in it. */
+int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m, const char *template,
+    const struct cloud_place *places, size_t n_places, struct buf *out, struct err *e);
+void ec2_build_delete_template(const char *name, struct buf *out);
+void ec2_build_describe_templates(const char *cluster, struct buf *out);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
 int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
 /* The prices in force at `at`. */
@@ -37,6 +51,32 @@ void ec2_add_page(const char *page, struct buf *out);
 
 /* The one instance. Tags that the reply does not carry yet stay "". */
 int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
+
+/* One pool of EC2's that gave nothing. */
+struct ec2_fleet_error {
+    char zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX]; /* zone "": whichever */
+    struct err e; /* NO_CAPACITY, QUOTA, DENIED or CONFIG: it is over, and the same token gives the same answer */
+};
+
+/* What a fleet came to: errors may stand beside an instance. */
+struct ec2_fleet {
+    struct cloud_instance instance; /* id "": none. No token, cluster, market; zone "" if the reply does not say */
+    struct ec2_fleet_error errors[EC2_FLEET_ERRORS_MAX]; /* the first ones; one without a type is of all types */
+    size_t n_errors;
+};
+/* *ret_fleet is untouched on failure. */
+int ec2_parse_create_fleet(const char *body, size_t n, struct ec2_fleet *ret_fleet, struct err *e);
+
+struct ec2_names {
+    char list[EC2_NAMES_MAX][CLOUD_NAME_MAX * 2];
+    size_t n;
+};
+/* Our launch templates that were made before this time; the first ones of many. */
+int ec2_parse_launch_templates(
+    const char *body, size_t n, struct wall before, struct ec2_names *ret_names, struct err *e);
+
+/* A reply of which nothing but its root is of interest. */
+int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e);
 
 /* page, of EC2_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the last. */
 int ec2_parse_describe_instances(
@@ -55,6 +95,8 @@ enum ec2_remedy { EC2_REMEDY_NONE, EC2_REMEDY_CLOCK, EC2_REMEDY_CREDENTIALS };
 
 /* Fills e from the reply: its kind by the Code, its text for people ("EC2 refused: Code: message", with what
  * to do where that is known). A body that is no EC2 error is judged by the status. Returns e->kind. */
+/* The same of a code and a message within a reply. */
+int ec2_refusal(const char *code, const char *message, struct err *e);
 int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
 
 #endif

@@ -43,6 +43,10 @@ static const struct refusal refusals[] = {
 
     {"InvalidInstanceID.NotFound", ERR_NOT_FOUND},
     {"InvalidInstanceID.Malformed", ERR_INVALID},
+    {"InvalidLaunchTemplateName.AlreadyExists*", ERR_CONFLICT},
+    /* Of a name that was made a moment ago: not everywhere yet. */
+    {"InvalidLaunchTemplateName.NotFound*", ERR_UNAVAILABLE},
+    {"InvalidLaunchTemplateId.NotFound*", ERR_UNAVAILABLE},
     {"IdempotentParameterMismatch", ERR_CONFLICT},
     {"IdempotentInstanceTerminated", ERR_CONFLICT},
 
@@ -118,6 +122,29 @@ static bool read_error(
     return found;
 }
 
+/* message: changed. */
+static int set_refusal(
+    const struct refusal *r, enum err_kind kind, const char *code, char *message, struct err *e)
+{
+    /* This one repeats the canonical request, session token included. */
+    if (str_eq(code, "SignatureDoesNotMatch"))
+        message[0] = '\0';
+    /* Of no use in a log line, and long; "aws sts decode-authorization-message" wants the original. */
+    char *blob = strstr(message, "Encoded authorization failure message");
+    if (blob)
+        *blob = '\0';
+    return err_set(e, kind, "EC2 refused: %s%s%s%s%s", code, message[0] ? ": " : "", message,
+        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+}
+
+int ec2_refusal(const char *code, const char *message, struct err *e)
+{
+    char text[MESSAGE_MAX];
+    const struct refusal *r = find_refusal(code);
+    STR_COPY(text, message);
+    return set_refusal(r, r ? r->kind : ERR_CONFIG, code, text, e);
+}
+
 int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
 {
     char code[EC2_ERROR_CODE_MAX], message[MESSAGE_MAX] = "";
@@ -130,13 +157,5 @@ int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret
         kind = ERR_CONFIG; /* a refusal nobody here has heard of: an operator has to read it */
     if (r)
         *ret_remedy = r->remedy;
-    /* This one repeats the canonical request, session token included. */
-    if (str_eq(code, "SignatureDoesNotMatch"))
-        message[0] = '\0';
-    /* Of no use in a log line, and long; "aws sts decode-authorization-message" wants the original. */
-    char *blob = strstr(message, "Encoded authorization failure message");
-    if (blob)
-        *blob = '\0';
-    return err_set(e, kind, "EC2 refused: %s%s%s%s%s", code, message[0] ? ": " : "", message,
-        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+    return set_refusal(r, kind, code, message, e);
 }

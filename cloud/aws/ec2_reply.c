@@ -195,6 +195,110 @@ int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *r
     return close_reply(&x, rc, e);
 }
 
+/* ---- fleets ---- */
+
+/* What a fleet says of itself is over: it will not be tried again under its token. */
+static void make_definite(struct err *e)
+{
+    if (e->kind != ERR_QUOTA && e->kind != ERR_DENIED && e->kind != ERR_CONFIG)
+        e->kind = ERR_NO_CAPACITY;
+}
+
+static int parse_override(const xmlNode *item, char *zone, char *type, struct err *e)
+{
+    const xmlNode *o = xml_child(xml_child(item, "launchTemplateAndOverrides"), "overrides");
+    int rc = xml_text(o, "availabilityZone", zone, CLOUD_NAME_MAX, e);
+    return rc == 0 ? xml_text(o, "instanceType", type, CLOUD_NAME_MAX, e) : rc;
+}
+
+static int parse_fleet_error(const xmlNode *item, struct ec2_fleet *f, struct err *e)
+{
+    char code[EC2_ERROR_CODE_MAX], message[256];
+    struct ec2_fleet_error *error = &f->errors[f->n_errors];
+    if (f->n_errors == EC2_FLEET_ERRORS_MAX)
+        return 0;
+    int rc = REQUIRED_TEXT(item, "errorCode", code, e);
+    if (rc == 0)
+        rc = parse_override(item, error->zone, error->type, e);
+    if (rc != 0)
+        return rc;
+    xml_text_cut(item, "errorMessage", message, sizeof(message));
+    ec2_refusal(code, message, &error->e);
+    make_definite(&error->e);
+    f->n_errors++;
+    return 0;
+}
+
+static int parse_fleet_instance(const xmlNode *item, struct ec2_fleet *f, struct err *e)
+{
+    struct cloud_instance *i = &f->instance;
+    const xmlNode *id = xml_child(xml_child(item, "instanceIds"), "item");
+    if (!id)
+        return 0;
+    if (i->id[0] || xml_next(id))
+        return err_set(e, ERR_INVALID, "<CreateFleetResponse>: more than the one instance asked for");
+    int rc = parse_override(item, i->zone, i->type, e);
+    if (rc == 0)
+        rc = xml_text(xml_child(item, "instanceIds"), "item", i->id, sizeof(i->id), e);
+    if (rc == 0 && !i->id[0])
+        rc = err_set(e, ERR_INVALID, "<instanceIds>: an instance without an id");
+    if (rc == 0 && xml_child(item, "instanceType"))
+        rc = OPTIONAL_TEXT(item, "instanceType", i->type, e);
+    i->state = CLOUD_PENDING;
+    i->launched_at = i->ended_at = WALL_NONE;
+    return rc;
+}
+
+int ec2_parse_create_fleet(const char *body, size_t n, struct ec2_fleet *ret_fleet, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "CreateFleetResponse", e);
+    if (rc != 0)
+        return rc;
+    struct ec2_fleet *f = mem_alloc(sizeof(*f));
+    const xmlNode *item = xml_child(xml_child(xml_root(&x), "errorSet"), "item");
+    for (; item && rc == 0; item = xml_next(item))
+        rc = parse_fleet_error(item, f, e);
+    item = xml_child(xml_child(xml_root(&x), "fleetInstanceSet"), "item");
+    for (; item && rc == 0; item = xml_next(item))
+        rc = parse_fleet_instance(item, f, e);
+    if (rc == 0)
+        *ret_fleet = *f;
+    free(f);
+    return close_reply(&x, rc, e);
+}
+
+int ec2_parse_launch_templates(
+    const char *body, size_t n, struct wall before, struct ec2_names *ret_names, struct err *e)
+{
+    struct xml x;
+    struct ec2_names names = {0};
+    int rc = open_reply(&x, body, n, "DescribeLaunchTemplatesResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *item = xml_child(xml_child(xml_root(&x), "launchTemplates"), "item");
+    for (; item && rc == 0 && names.n < EC2_NAMES_MAX; item = xml_next(item)) {
+        struct wall made;
+        rc = REQUIRED_TEXT(item, "launchTemplateName", names.list[names.n], e);
+        if (rc == 0)
+            rc = parse_time(item, "createTime", &made, e);
+        /* Another's with our cluster's tag is not ours to delete. */
+        if (rc == 0 && wall_is_set(made) && made.ms < before.ms &&
+            str_starts(names.list[names.n], EC2_TEMPLATE_PREFIX))
+            names.n++;
+    }
+    if (rc == 0)
+        *ret_names = names;
+    return close_reply(&x, rc, e);
+}
+
+int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, root, e);
+    return rc == 0 ? close_reply(&x, 0, e) : rc;
+}
+
 static int add_instance(struct cloud_instances *l, const xmlNode *item, struct err *e)
 {
     struct cloud_instance i;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
+#include "cloud/aws/sigv4.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -30,6 +31,17 @@ static void add(struct buf *out, const char *name, const char *value)
     str_url_encode(out, value, strlen(value));
 }
 
+/* What a machine is like is said in the same words of a call and of a launch template, where each has this before it. */
+#define IN_CALL ""
+#define IN_TEMPLATE "LaunchTemplateData."
+
+static void add_in(struct buf *out, const char *where, const char *name, const char *value)
+{
+    char full[128];
+    snprintf(full, sizeof(full), "%s%s", where, name);
+    add(out, full, value);
+}
+
 static void add_optional(struct buf *out, const char *name, const char *value)
 {
     if (value)
@@ -41,26 +53,27 @@ static void add_number(struct buf *out, const char *name, int64_t value)
     buf_printf(out, "&%s=%lld", name, (long long)value);
 }
 
-static void add_tags(struct buf *out, int index, const char *resource, const struct cloud_launch *l)
+static void add_tags(
+    struct buf *out, const char *where, int index, const char *resource, const struct cloud_launch *l)
 {
     const char *const tags[][2] = {{EC2_TAG_CLUSTER, l->cluster}, {EC2_TAG_INSTANCE, l->token}};
     char name[64];
     snprintf(name, sizeof(name), "TagSpecification.%d.ResourceType", index);
-    add(out, name, resource);
+    add_in(out, where, name, resource);
     for (int i = 0; i < 2; i++) {
         snprintf(name, sizeof(name), "TagSpecification.%d.Tag.%d.Key", index, i + 1);
-        add(out, name, tags[i][0]);
+        add_in(out, where, name, tags[i][0]);
         snprintf(name, sizeof(name), "TagSpecification.%d.Tag.%d.Value", index, i + 1);
-        add(out, name, tags[i][1]);
+        add_in(out, where, name, tags[i][1]);
     }
 }
 
-static void add_user_data(struct buf *out, const char *user_data)
+static void add_user_data(struct buf *out, const char *where, const char *user_data)
 {
     size_t n = strlen(user_data);
     unsigned char *base64 = mem_alloc(4 * ((n + 2) / 3) + 1);
     EVP_EncodeBlock(base64, (const unsigned char *)user_data, (int)n);
-    add(out, "UserData", (const char *)base64);
+    add_in(out, where, "UserData", (const char *)base64);
     OPENSSL_cleanse(base64, strlen((const char *)base64));
     free(base64);
 }
@@ -74,14 +87,16 @@ static void add_market(struct buf *out, enum cloud_market market)
     add(out, "InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate");
 }
 
-static void add_disk(struct buf *out, int64_t gib)
+static void add_disk(struct buf *out, const char *where, int64_t gib)
 {
+    char size[24];
     if (gib == 0)
         return;
-    add(out, "BlockDeviceMapping.1.DeviceName", ROOT_DEVICE);
-    add_number(out, "BlockDeviceMapping.1.Ebs.VolumeSize", gib);
-    add(out, "BlockDeviceMapping.1.Ebs.VolumeType", "gp3");
-    add(out, "BlockDeviceMapping.1.Ebs.DeleteOnTermination", "true");
+    snprintf(size, sizeof(size), "%lld", (long long)gib);
+    add_in(out, where, "BlockDeviceMapping.1.DeviceName", ROOT_DEVICE);
+    add_in(out, where, "BlockDeviceMapping.1.Ebs.VolumeSize", size);
+    add_in(out, where, "BlockDeviceMapping.1.Ebs.VolumeType", "gp3");
+    add_in(out, where, "BlockDeviceMapping.1.Ebs.DeleteOnTermination", "true");
 }
 
 static int require(const char *value, size_t max, const char *what, struct err *e)
@@ -113,6 +128,36 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     return rc;
 }
 
+/* All that a machine is but its image, type, place and market. */
+static void add_machine(
+    struct buf *out, const char *where, const struct cloud_launch *l, const struct aws_machine *m)
+{
+    if (m->security_group)
+        add_in(out, where, "SecurityGroupId.1", m->security_group);
+    if (m->iam_profile)
+        add_in(out, where,
+            str_starts(m->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
+            m->iam_profile);
+    if (l->user_data)
+        add_user_data(out, where, l->user_data);
+    /* The default is stop: a machine that powers itself off would go on billing its disk. */
+    add_in(out, where, "InstanceInitiatedShutdownBehavior", "terminate");
+    /* The default is to use up what somebody has reserved for something else. Spot instances never do. */
+    if (l->market == CLOUD_ON_DEMAND)
+        add_in(out, where, "CapacityReservationSpecification.CapacityReservationPreference",
+            m->uses_reservations ? "open" : "none");
+    if (!*where)
+        add_market(out, l->market);
+    add_in(out, where, "MetadataOptions.HttpEndpoint", "enabled");
+    add_in(out, where, "MetadataOptions.HttpTokens", "required");
+    add_in(out, where, "MetadataOptions.HttpPutResponseHopLimit", "2");
+    add_disk(out, where, m->disk_gib);
+    add_tags(out, where, 1, "instance", l);
+    add_tags(out, where, 2, "volume", l);
+    if (l->market == CLOUD_SPOT)
+        add_tags(out, where, 3, "spot-instances-request", l);
+}
+
 int ec2_build_run_instances(
     const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e)
 {
@@ -128,25 +173,93 @@ int ec2_build_run_instances(
     /* With a subnet too, so that a subnet of another zone is refused instead of launching there. */
     add(out, "Placement.AvailabilityZone", l->zone);
     add_optional(out, "SubnetId", m->subnet);
-    add_optional(out, "SecurityGroupId.1", m->security_group);
-    if (m->iam_profile)
-        add(out, str_starts(m->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
-            m->iam_profile);
-    if (l->user_data)
-        add_user_data(out, l->user_data);
-    /* The default is stop: a machine that powers itself off would go on billing its disk. */
-    add(out, "InstanceInitiatedShutdownBehavior", "terminate");
-    add_market(out, l->market);
-    add(out, "MetadataOptions.HttpEndpoint", "enabled");
-    add(out, "MetadataOptions.HttpTokens", "required");
-    add_number(out, "MetadataOptions.HttpPutResponseHopLimit", 2);
-    add_disk(out, m->disk_gib);
-    add_tags(out, 1, "instance", l);
-    add_tags(out, 2, "volume", l);
-    if (l->market == CLOUD_SPOT)
-        add_tags(out, 3, "spot-instances-request", l);
+    add_machine(out, IN_CALL, l, m);
     return 0;
 }
+
+/* ---- fleets ---- */
+
+int ec2_build_create_template(const struct cloud_launch *l, const struct aws_machine *m,
+    char name[EC2_TEMPLATE_NAME_MAX], struct buf *out, struct err *e)
+{
+    struct buf data = {0};
+    char hash[SIGV4_HEX_MAX];
+    int rc = check_launch(l, m, e);
+    if (rc != 0)
+        return rc;
+    add_in(&data, IN_TEMPLATE, "ImageId", m->image);
+    add_machine(&data, IN_TEMPLATE, l, m);
+    sigv4_sha256_hex(buf_str(&data), data.len, hash);
+    snprintf(name, EC2_TEMPLATE_NAME_MAX, EC2_TEMPLATE_PREFIX "%.32s", hash);
+    add_action(out, "CreateLaunchTemplate");
+    add(out, "LaunchTemplateName", name);
+    buf_add(out, buf_str(&data), data.len);
+    add(out, "TagSpecification.1.ResourceType", "launch-template");
+    add(out, "TagSpecification.1.Tag.1.Key", EC2_TAG_CLUSTER);
+    add(out, "TagSpecification.1.Tag.1.Value", l->cluster);
+    OPENSSL_cleanse(data.data, data.len);
+    buf_deinit(&data);
+    return 0;
+}
+
+static void add_override(
+    struct buf *out, size_t index, const struct cloud_place *p, const char *subnet, bool is_ordered)
+{
+    static const char prefix[] = "LaunchTemplateConfigs.1.Overrides.";
+    char name[96];
+    snprintf(name, sizeof(name), "%s%zu.InstanceType", prefix, index);
+    add(out, name, p->type);
+    snprintf(name, sizeof(name), "%s%zu.%s", prefix, index, subnet ? "SubnetId" : "AvailabilityZone");
+    add(out, name, subnet ? subnet : p->zone);
+    if (is_ordered) {
+        snprintf(name, sizeof(name), "%s%zu.Priority", prefix, index);
+        add_number(out, name, (int64_t)index - 1);
+    }
+}
+
+int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m, const char *template,
+    const struct cloud_place *places, size_t n_places, struct buf *out, struct err *e)
+{
+    bool is_spot = l->market == CLOUD_SPOT;
+    int rc = check_launch(l, m, e);
+    for (size_t i = 0; i < n_places && rc == 0; i++) {
+        rc = require(places[i].type, CLOUD_NAME_MAX - 1, "instance type", e);
+        if (rc == 0)
+            rc = require(places[i].zone, CLOUD_NAME_MAX - 1, "zone", e);
+    }
+    if (rc != 0)
+        return rc;
+    add_action(out, "CreateFleet");
+    add(out, "Type", "instant"); /* the default would go on replacing what ends */
+    add(out, "ClientToken", l->token);
+    add_number(out, "TargetCapacitySpecification.TotalTargetCapacity", 1);
+    add(out, "TargetCapacitySpecification.DefaultTargetCapacityType", is_spot ? "spot" : "on-demand");
+    if (is_spot)
+        add(out, "SpotOptions.AllocationStrategy", "price-capacity-optimized");
+    else
+        add(out, "OnDemandOptions.AllocationStrategy", "prioritized");
+    add(out, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName", template);
+    add(out, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version", "1");
+    for (size_t i = 0; i < n_places; i++)
+        add_override(out, i + 1, &places[i], m->subnet, !is_spot);
+    return 0;
+}
+
+void ec2_build_delete_template(const char *name, struct buf *out)
+{
+    add_action(out, "DeleteLaunchTemplate");
+    add(out, "LaunchTemplateName", name);
+}
+
+void ec2_build_describe_templates(const char *cluster, struct buf *out)
+{
+    add_action(out, "DescribeLaunchTemplates");
+    add(out, "Filter.1.Name", "tag:" EC2_TAG_CLUSTER);
+    add(out, "Filter.1.Value.1", cluster);
+    add_number(out, "MaxResults", 200);
+}
+
+/* ---- the rest ---- */
 
 void ec2_build_describe_instances(const char *cluster, struct buf *out)
 {

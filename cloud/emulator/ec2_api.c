@@ -20,6 +20,10 @@ static const struct {
     int (*run)(struct ec2_call *c);
 } actions[] = {
     {"RunInstances", ec2_run_instances},
+    {"CreateLaunchTemplate", ec2_create_launch_template},
+    {"DescribeLaunchTemplates", ec2_describe_launch_templates},
+    {"DeleteLaunchTemplate", ec2_delete_launch_template},
+    {"CreateFleet", ec2_create_fleet},
     {"DescribeInstances", ec2_describe_instances},
     {"DescribeInstanceStatus", ec2_describe_instance_status},
     {"TerminateInstances", ec2_terminate_instances},
@@ -82,6 +86,8 @@ void ec2_api_error(struct region *r, const char *code, const char *text, struct 
         reply->status = errors[i].status;
         text = text ? text : errors[i].text;
     }
+    STR_COPY(reply->code, code);
+    STR_COPY(reply->message, text ? text : code);
     struct buf *b = &reply->body;
     buf_clear(b);
     buf_adds(b, XML_HEAD "<Response><Errors><Error>");

@@ -23,13 +23,24 @@ struct ec2_account {
     const char *const *profiles;
     const struct ec2_subnet *subnets;
     size_t n_subnets;
+    struct ec2_store *store; /* launch templates and fleets; NULL: there are none */
     /* The console output of an instance so far, appended to out. NULL: there is none. */
     void (*console)(void *ctx, const struct instance *i, struct buf *out);
     void *console_ctx;
 };
 
+/* What stays between calls besides the region. Zeroed is valid and empty. */
+struct ec2_store {
+    struct ec2_template *templates;
+    size_t n_templates;
+    struct ec2_fleet_record *fleets;
+    size_t n_fleets;
+};
+void ec2_store_deinit(struct ec2_store *s);
+
 struct ec2_reply {
     int status;
+    char code[96], message[512]; /* of an error; the message may be cut */
     char request_id[EC2_REQUEST_ID_MAX];
     struct buf body; /* buf_deinit it */
 };
@@ -101,6 +112,12 @@ void ec2_tags_xml(struct buf *b, const struct tags *tags);
 
 /* The actions: 0, or -1 with an error reply. They write what stands between <requestId/> and the end. */
 int ec2_run_instances(struct ec2_call *c);
+/* The launch that RunInstances' parameters in c->form ask for; the reply stays empty. */
+int ec2_launch(struct ec2_call *c, struct reservation **ret_reservation);
+int ec2_create_launch_template(struct ec2_call *c);
+int ec2_describe_launch_templates(struct ec2_call *c);
+int ec2_delete_launch_template(struct ec2_call *c);
+int ec2_create_fleet(struct ec2_call *c);
 int ec2_describe_instances(struct ec2_call *c);
 int ec2_describe_instance_status(struct ec2_call *c);
 int ec2_terminate_instances(struct ec2_call *c);

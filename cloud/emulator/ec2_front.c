@@ -14,6 +14,7 @@
 struct ec2 {
     struct keyring keyring;
     struct ec2_account account;
+    struct ec2_store store;
     int64_t role_ttl_ms;
 };
 
@@ -93,6 +94,7 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
         .profiles = o->profiles,
         .subnets = o->subnets,
         .n_subnets = o->n_subnets,
+        .store = &state->store,
         .console = place->console,
         .console_ctx = place->console_ctx};
     state->role_ttl_ms = place->role_ttl_ms;
@@ -106,6 +108,7 @@ static void close_ec2(void *state)
     if (!ec2)
         return;
     keyring_deinit(&ec2->keyring);
+    ec2_store_deinit(&ec2->store);
     free(ec2);
 }
 
@@ -196,7 +199,7 @@ static void api(const struct front_site *s, const struct front_request *r, struc
             ec2_api_call(s->region, &ec2->account, &form, s->now, &inner);
     }
     form_deinit(&form);
-    reply->is_noted = str_eq(reply->action, "RunInstances") || str_eq(reply->action, "TerminateInstances");
+    reply->is_noted = str_eq(reply->action, "RunInstances") || str_eq(reply->action, "CreateFleet") || str_eq(reply->action, "TerminateInstances");
     give(reply, &inner);
 }
 

@@ -361,7 +361,7 @@ static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_r
     return rc < 0 ? refuse(c, w, &e) : 0;
 }
 
-int ec2_run_instances(struct ec2_call *c)
+int ec2_launch(struct ec2_call *c, struct reservation **ret_reservation)
 {
     struct wish w = {0};
     c->region->counts.launch_calls++;
@@ -380,8 +380,17 @@ int ec2_run_instances(struct ec2_call *c)
     else
         rc = launch(c, &w, &v);
     if (rc == 0)
-        write_reservation(c, v);
+        *ret_reservation = v;
 out:
     launch_spec_deinit(&w.spec);
+    return rc;
+}
+
+int ec2_run_instances(struct ec2_call *c)
+{
+    struct reservation *v;
+    int rc = ec2_launch(c, &v);
+    if (rc == 0)
+        write_reservation(c, v);
     return rc;
 }

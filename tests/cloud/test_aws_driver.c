@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ struct rig {
     struct cloud_instance list[8];
     struct cloud_price prices[8];
     size_t n;
+    char refused[256]; /* "ZONE TYPE KIND;" of each place, in the order in which they were told */
 };
 
 static void complete(struct rig *g, const struct err *e)
@@ -279,6 +281,181 @@ static void endless_pages_are_an_error(void **state)
     assert_non_null(strstr(g->e.text, "pages"));
 }
 
+/* ---- fleets ---- */
+
+#define TEMPLATE_MADE "<CreateLaunchTemplateResponse><launchTemplate/></CreateLaunchTemplateResponse>"
+#define TEMPLATE_DELETED "<DeleteLaunchTemplateResponse><launchTemplate/></DeleteLaunchTemplateResponse>"
+#define NO_TEMPLATES "<DescribeLaunchTemplatesResponse><launchTemplates/></DescribeLaunchTemplatesResponse>"
+#define EC2_ERROR(code)                                                                                      \
+    "<Response><Errors><Error><Code>" code "</Code><Message>no</Message></Error></Errors></Response>"
+
+static void on_refused(void *ctx, const struct cloud_place *p, const struct err *e)
+{
+    struct rig *g = ctx;
+    size_t n = strlen(g->refused);
+    assert_int_equal(g->completions, 0);
+    snprintf(g->refused + n, sizeof(g->refused) - n, "%s %s %s;", p->zone, p->type, err_kind_name(e->kind));
+}
+
+static void launch_fleet(struct rig *g, int expected)
+{
+    static const struct cloud_place others[] = {
+        {"us-east-1c", "g5.xlarge"}, {"us-east-1b", "g6e.xlarge"}, {"us-east-1c", "g6e.xlarge"}};
+    const struct cloud_launch l = {.token = "belay-lab-17",
+        .region = "us-east-1",
+        .zone = "us-east-1b",
+        .type = "g6.xlarge",
+        .market = CLOUD_SPOT,
+        .user_data = "#!/bin/sh\n",
+        .cluster = "lab",
+        .alternatives = others,
+        .n_alternatives = 3,
+        .refused = on_refused};
+    g->refused[0] = '\0';
+    g->driver->ops->launch(g->driver, &l, on_launch, g);
+    finish(g, expected);
+}
+
+static bool asked(const struct rig *g, size_t i, const char *text)
+{
+    return strstr(buf_str(&g->http.requests[i].body), text) != NULL;
+}
+
+static void a_fleet_may_give_another_machine_and_says_who_refused(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add_file(&g->http, 200, "create_fleet_half.xml");
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 200, NO_TEMPLATES);
+    launch_fleet(g, 0);
+    assert_string_equal(g->instance.id, "i-5678901234example0");
+    assert_string_equal(g->instance.zone, "us-east-1c");
+    assert_string_equal(g->instance.type, "g5.xlarge");
+    assert_string_equal(g->instance.token, "belay-lab-17");
+    assert_string_equal(g->instance.cluster, "lab");
+    assert_int_equal(g->instance.market, CLOUD_SPOT);
+    assert_int_equal(g->instance.state, CLOUD_PENDING);
+    assert_string_equal(g->refused,
+        "us-east-1b g6.xlarge no-capacity;us-east-1b g6e.xlarge quota;us-east-1c g6e.xlarge quota;");
+    assert_int_equal(g->http.n_requests, 4);
+    assert_true(asked(g, 0, "Action=CreateLaunchTemplate&"));
+    assert_true(asked(g, 1, "Action=CreateFleet&Version=2016-11-15&Type=instant&ClientToken=belay-lab-17&"));
+    assert_false(asked(g, 1, "UserData"));
+    assert_true(asked(g, 2, "Action=DeleteLaunchTemplate&"));
+    assert_true(asked(g, 3, "Action=DescribeLaunchTemplates&"));
+    assert_signed(g, 1, "127.0.0.1:4566", "20260822T120000Z");
+}
+
+static void a_repeated_fleet_says_the_same(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    launch_fleet(g, ERR_TIMEOUT); /* the template stays: who knows */
+    fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.AlreadyExistsException"));
+    fake_http_add_file(&g->http, 200, "create_fleet_half.xml");
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 200, NO_TEMPLATES);
+    launch_fleet(g, 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(buf_str(&g->http.requests[i].body), buf_str(&g->http.requests[i + 2].body));
+}
+
+static void a_fleet_that_gives_nothing_is_a_refusal_of_each_place(void **state)
+{
+    static const char none[] =
+        "<CreateFleetResponse><fleetId>fleet-1</fleetId><errorSet>"
+        "<item><launchTemplateAndOverrides><overrides><instanceType>g5.xlarge</instanceType>"
+        "<availabilityZone>us-east-1c</availabilityZone></overrides></launchTemplateAndOverrides>"
+        "<errorCode>RequestLimitExceeded</errorCode></item>"
+        "<item><launchTemplateAndOverrides><overrides><instanceType>g6.xlarge</instanceType>"
+        "<availabilityZone>us-east-1b</availabilityZone></overrides></launchTemplateAndOverrides>"
+        "<errorCode>InvalidFleetConfiguration</errorCode><errorMessage>not in that zone</errorMessage></item>"
+        "</errorSet><fleetInstanceSet/></CreateFleetResponse>";
+    static const char silent[] = "<CreateFleetResponse><fleetId>fleet-1</fleetId></CreateFleetResponse>";
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add(&g->http, 200, none);
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 200, NO_TEMPLATES);
+    launch_fleet(g, ERR_CONFIG);
+    assert_non_null(strstr(g->e.text, "InvalidFleetConfiguration: not in that zone"));
+    /* Throttled or not, its token is spent. */
+    assert_string_equal(g->refused, "us-east-1c g5.xlarge no-capacity;");
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add(&g->http, 200, silent);
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    launch_fleet(g, ERR_NO_CAPACITY);
+    assert_string_equal(g->refused, "");
+}
+
+static void a_refused_fleet_leaves_no_template(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 403, EC2_ERROR("UnauthorizedOperation"));
+    launch_fleet(g, ERR_DENIED);
+    assert_int_equal(g->http.n_requests, 1);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add(&g->http, 400, EC2_ERROR("IdempotentParameterMismatch"));
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 403, EC2_ERROR("UnauthorizedOperation")); /* to look for others: it may be */
+    launch_fleet(g, ERR_CONFLICT);
+    assert_true(asked(g, 3, "Action=DeleteLaunchTemplate&"));
+    /* A template that was made a moment ago is not known everywhere yet: that passes. */
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.NotFoundException"));
+    launch_fleet(g, ERR_UNAVAILABLE);
+    assert_int_equal(g->http.n_requests, 7);
+}
+
+static void templates_that_were_left_behind_are_deleted(void **state)
+{
+    static const char old[] = "<DescribeLaunchTemplatesResponse><launchTemplates>"
+                              "<item><launchTemplateName>belay-old</"
+                              "launchTemplateName><createTime>2026-08-22T10:59:59Z</createTime></item>"
+                              "<item><launchTemplateName>belay-new</"
+                              "launchTemplateName><createTime>2026-08-22T11:59:00Z</createTime></item>"
+                              "<item><launchTemplateName>theirs</"
+                              "launchTemplateName><createTime>2020-08-22T11:59:00Z</createTime></item>"
+                              "</launchTemplates></DescribeLaunchTemplatesResponse>";
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add_file(&g->http, 200, "create_fleet_half.xml");
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 200, old);
+    fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.NotFoundException"));
+    launch_fleet(g, 0);
+    assert_int_equal(g->http.n_requests, 5);
+    assert_true(asked(g, 4, "Action=DeleteLaunchTemplate&Version=2016-11-15&LaunchTemplateName=belay-old"));
+}
+
+/* A subnet is in one zone: what lies elsewhere cannot be. */
+static void with_a_subnet_a_fleet_stays_in_its_zone(void **state)
+{
+    struct rig *g = *state;
+    g->options.machine.subnet = "subnet-1";
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add(&g->http, 200,
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds>"
+        "<instanceType>g6e.xlarge</instanceType></item></fleetInstanceSet></CreateFleetResponse>");
+    fake_http_add(&g->http, 200, TEMPLATE_DELETED);
+    fake_http_add(&g->http, 200, NO_TEMPLATES);
+    launch_fleet(g, 0);
+    assert_false(asked(g, 1, "us-east-1c"));
+    assert_false(asked(g, 1, "Overrides.3"));
+    assert_true(asked(
+        g, 1, "Overrides.2.InstanceType=g6e.xlarge&LaunchTemplateConfigs.1.Overrides.2.SubnetId=subnet-1"));
+    assert_string_equal(g->instance.zone, "us-east-1b");
+    assert_string_equal(g->instance.type, "g6e.xlarge");
+}
+
 static void termination_is_confirmed(void **state)
 {
     static const char *const ids[] = {"i-0a01", "i-0a02"};
@@ -462,6 +639,12 @@ int main(void)
         RIG(half_a_listing_is_an_error),
         RIG(endless_pages_are_an_error),
         RIG(termination_is_confirmed),
+        RIG(a_fleet_may_give_another_machine_and_says_who_refused),
+        RIG(a_repeated_fleet_says_the_same),
+        RIG(a_fleet_that_gives_nothing_is_a_refusal_of_each_place),
+        RIG(a_refused_fleet_leaves_no_template),
+        RIG(templates_that_were_left_behind_are_deleted),
+        RIG(with_a_subnet_a_fleet_stays_in_its_zone),
         RIG(prices_are_the_newest_of_all_pages),
         RIG(wrong_clock_is_mended_once_and_for_all),
         RIG(clock_is_mended_only_once_a_call),

@@ -88,6 +88,96 @@ static void on_demand_launch_leaves_the_rest_to_the_account(void **state)
     buf_deinit(&out);
 }
 
+static void capacity_reservations_are_left_alone(void **state)
+{
+    struct cloud_launch l = spot_launch();
+    struct aws_machine m = machine();
+    struct buf out = {0};
+    (void)state;
+    assert_int_equal(ec2_build_run_instances(&l, &m, &out, NULL), 0);
+    assert_null(strstr(buf_str(&out), "CapacityReservation")); /* a spot instance cannot be in one */
+    l.market = CLOUD_ON_DEMAND;
+    for (int k = 0; k < 2; k++) {
+        m.uses_reservations = k == 1;
+        buf_clear(&out);
+        assert_int_equal(ec2_build_run_instances(&l, &m, &out, NULL), 0);
+        assert_non_null(strstr(
+            buf_str(&out), k == 0 ? "&CapacityReservationSpecification.CapacityReservationPreference=none&"
+                                  : "&CapacityReservationSpecification.CapacityReservationPreference=open&"));
+    }
+    buf_deinit(&out);
+}
+
+static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_in_it(void **state)
+{
+    static const struct cloud_place places[] = {{"us-east-1b", "g6.xlarge"}, {"us-east-1c", "g5.xlarge"}};
+    struct cloud_launch l = spot_launch();
+    struct aws_machine m = machine();
+    struct buf out = {0}, again = {0};
+    char name[EC2_TEMPLATE_NAME_MAX], other[EC2_TEMPLATE_NAME_MAX];
+    struct err e;
+    (void)state;
+    m.subnet = NULL;
+    assert_int_equal(ec2_build_create_template(&l, &m, name, &out, &e), 0);
+    assert_int_equal(strlen(name), strlen("belay-") + 32);
+    assert_non_null(strstr(buf_str(&out), "&LaunchTemplateData.ImageId="));
+    assert_non_null(strstr(buf_str(&out), "&LaunchTemplateData.UserData="));
+    assert_non_null(
+        strstr(buf_str(&out), "&LaunchTemplateData.InstanceInitiatedShutdownBehavior=terminate&"));
+    assert_non_null(strstr(buf_str(&out), "&LaunchTemplateData.TagSpecification.1.ResourceType=instance&"));
+    assert_non_null(strstr(buf_str(&out), "&TagSpecification.1.ResourceType=launch-template&"));
+    assert_null(strstr(buf_str(&out), "InstanceMarketOptions")); /* the fleet's to say */
+    assert_int_equal(ec2_build_create_template(&l, &m, other, &again, &e), 0);
+    assert_string_equal(buf_str(&out), buf_str(&again));
+    l.token = "belay-lab-18";
+    buf_clear(&again);
+    assert_int_equal(ec2_build_create_template(&l, &m, other, &again, &e), 0);
+    assert_string_not_equal(name, other);
+    buf_clear(&out);
+    l.token = "belay-lab-17";
+    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", places, 2, &out, &e), 0);
+    assert_string_equal(buf_str(&out),
+        "Action=CreateFleet&Version=2016-11-15&Type=instant&ClientToken=belay-lab-17"
+        "&TargetCapacitySpecification.TotalTargetCapacity=1"
+        "&TargetCapacitySpecification.DefaultTargetCapacityType=spot"
+        "&SpotOptions.AllocationStrategy=price-capacity-optimized"
+        "&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=belay-1"
+        "&LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version=1"
+        "&LaunchTemplateConfigs.1.Overrides.1.InstanceType=g6.xlarge"
+        "&LaunchTemplateConfigs.1.Overrides.1.AvailabilityZone=us-east-1b"
+        "&LaunchTemplateConfigs.1.Overrides.2.InstanceType=g5.xlarge"
+        "&LaunchTemplateConfigs.1.Overrides.2.AvailabilityZone=us-east-1c");
+    l.market = CLOUD_ON_DEMAND;
+    buf_clear(&out);
+    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", places, 2, &out, &e), 0);
+    assert_non_null(strstr(buf_str(&out), "&OnDemandOptions.AllocationStrategy=prioritized&"));
+    assert_non_null(strstr(buf_str(&out), ".Overrides.2.Priority=1"));
+    buf_deinit(&out);
+    buf_deinit(&again);
+}
+
+static void fleets_that_are_malformed_are_refused(void **state)
+{
+    static const char *const wrong[] = {"<RunInstancesResponse/>", "<CreateFleetResponse>",
+        "<CreateFleetResponse><errorSet><item/></errorSet></CreateFleetResponse>",
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item/></instanceIds></item>"
+        "</fleetInstanceSet></CreateFleetResponse>",
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item><item>i-2</item></"
+        "instanceIds>"
+        "</item></fleetInstanceSet></CreateFleetResponse>",
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></item>"
+        "<item><instanceIds><item>i-2</item></instanceIds></item></fleetInstanceSet></CreateFleetResponse>"};
+    struct ec2_fleet *f = mem_alloc(sizeof(*f));
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        if (ec2_parse_create_fleet(wrong[i], strlen(wrong[i]), f, &e) != ERR_INVALID)
+            fail_msg("taken: %s", wrong[i]);
+    assert_int_equal(f->n_errors, 0);
+    assert_string_equal(f->instance.id, "");
+    free(f);
+}
+
 static void profile_may_be_an_arn(void **state)
 {
     struct cloud_launch l = spot_launch();
@@ -485,6 +575,9 @@ int main(void)
         cmocka_unit_test(spot_launch_says_all_that_matters),
         cmocka_unit_test(on_demand_launch_leaves_the_rest_to_the_account),
         cmocka_unit_test(profile_may_be_an_arn),
+        cmocka_unit_test(capacity_reservations_are_left_alone),
+        cmocka_unit_test(a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_in_it),
+        cmocka_unit_test(fleets_that_are_malformed_are_refused),
         cmocka_unit_test(launches_that_cannot_be_sent_are_refused),
         cmocka_unit_test(list_requests_are_numbered_from_one),
         cmocka_unit_test(launched_instance_is_read),

@@ -607,6 +607,116 @@ static void zones_and_status_are_told(void **state)
     world_stop(&w);
 }
 
+/* ---- fleets ---- */
+
+static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state)
+{
+    static const struct cloud_place places[] = {
+        {"us-east-1a", TYPE}, {"us-east-1b", TYPE}, {"us-east-1a", "g5.xlarge"}};
+    struct world w;
+    struct buf form = {0};
+    struct ec2_reply reply;
+    struct ec2_fleet *f = mem_alloc(sizeof(*f));
+    char name[EC2_TEMPLATE_NAME_MAX];
+    struct err e = {0};
+    (void)state;
+    start(&w);
+    world_event(
+        &w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"market\":\"spot\",\"n\":0}}");
+    for (int k = 0; k < 2; k++) { /* the second time under the same token: the same answer */
+        if (k == 0) {
+            assert_int_equal(ec2_build_create_template(&wish, &machine, name, &form, &e), 0);
+            call_built(&w, &form, &reply);
+            assert_int_equal(
+                ec2_parse_done(buf_str(&reply.body), reply.body.len, "CreateLaunchTemplateResponse", &e), 0);
+            buf_deinit(&reply.body);
+        }
+        assert_int_equal(ec2_build_create_fleet(&wish, &machine, name, places, 3, &form, &e), 0);
+        call_built(&w, &form, &reply);
+        if (ec2_parse_create_fleet(buf_str(&reply.body), reply.body.len, f, &e) < 0)
+            fail_msg("%s", e.text);
+        buf_deinit(&reply.body);
+        assert_int_equal(w.region.n_instances, 1);
+        const struct instance *i = w.region.instances[0];
+        assert_string_equal(f->instance.id, i->id);
+        assert_string_equal(f->instance.zone, i->pool->zone);
+        assert_string_equal(f->instance.type, i->pool->type);
+        assert_string_equal(tags_get(&i->tags, EC2_TAG_INSTANCE), wish.token);
+        assert_string_equal(buf_str(&i->reservation->spec.user_data), wish.user_data);
+        assert_int_equal(i->reservation->spec.market, CLOUD_SPOT);
+        assert_int_equal(f->n_errors, 1);
+        assert_string_equal(f->errors[0].zone, "us-east-1a");
+        assert_string_equal(f->errors[0].type, TYPE);
+        assert_int_equal(f->errors[0].e.kind, ERR_NO_CAPACITY);
+    }
+    struct ec2_names names;
+    ec2_build_describe_templates(wish.cluster, &form);
+    call_built(&w, &form, &reply);
+    assert_int_equal(ec2_parse_launch_templates(
+                         buf_str(&reply.body), reply.body.len, (struct wall){START_MS + 1}, &names, &e),
+        0);
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.list[0], name);
+    buf_deinit(&reply.body);
+    ec2_build_delete_template(name, &form);
+    call_built(&w, &form, &reply);
+    buf_deinit(&reply.body);
+    assert_int_equal(w.store.n_templates, 0);
+    free(f);
+    world_stop(&w);
+}
+
+#define TEMPLATE "Action=CreateLaunchTemplate&LaunchTemplateName=one&LaunchTemplateData.ImageId=ami-1"
+#define FLEET                                                                                                \
+    "Action=CreateFleet&Type=instant&TargetCapacitySpecification.TotalTargetCapacity=3"                      \
+    "&TargetCapacitySpecification.DefaultTargetCapacityType=spot"                                            \
+    "&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=one"
+#define OVERRIDE "&LaunchTemplateConfigs.1.Overrides."
+
+static void a_fleet_takes_what_there_is(void **state)
+{
+    struct world w;
+    (void)state;
+    start(&w);
+    world_expect(&w, TEMPLATE, 200, "<latestVersionNumber>1</latestVersionNumber>");
+    /* Two of the three are to be had in one zone. */
+    world_expect(&w,
+        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE "1.AvailabilityZone=us-east-1a&ClientToken=t", 200,
+        "<errorCode>InsufficientInstanceCapacity</errorCode>");
+    assert_int_equal(w.region.n_instances, 2);
+    world_expect(&w,
+        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE "1.AvailabilityZone=us-east-1b&ClientToken=t", 400,
+        "IdempotentParameterMismatch");
+    world_expect(
+        &w, FLEET OVERRIDE "1.InstanceType=no.such", 200, "<errorCode>InvalidParameterValue</errorCode>");
+    assert_int_equal(w.region.n_instances, 2);
+    world_stop(&w);
+}
+
+static void wrong_templates_and_fleets_get_ec2s_own_refusals(void **state)
+{
+    struct world w;
+    (void)state;
+    start(&w);
+    world_expect(&w, FLEET, 400, "InvalidLaunchTemplateName.NotFoundException");
+    world_expect(&w, TEMPLATE, 200, "<launchTemplateName>one</launchTemplateName>");
+    world_expect(&w, TEMPLATE, 400, "InvalidLaunchTemplateName.AlreadyExistsException");
+    world_expect(&w, "Action=CreateLaunchTemplate&LaunchTemplateName=two", 400, "MissingParameter");
+    world_expect(&w, "Action=CreateLaunchTemplate&LaunchTemplateName=a%20b&LaunchTemplateData.ImageId=ami-1",
+        400, "InvalidLaunchTemplateName.MalformedException");
+    world_expect(&w, "Action=CreateFleet&TargetCapacitySpecification.TotalTargetCapacity=1", 400,
+        "UnsupportedOperation");
+    world_expect(&w, FLEET "&SpotOptions.AllocationStrategy=best", 400, "InvalidParameterValue");
+    world_expect(&w, FLEET "&SpotOptions.MinTargetCapacity=2", 400, "UnknownParameter");
+    world_expect(&w, "Action=DeleteLaunchTemplate&LaunchTemplateName=none", 400,
+        "InvalidLaunchTemplateName.NotFoundException");
+    world_expect(&w, "Action=DeleteLaunchTemplate", 400, "MissingParameter");
+    world_expect(&w, "Action=DescribeLaunchTemplates&Filter.1.Name=tag:x&Filter.1.Value.1=y", 200,
+        "<launchTemplates></launchTemplates>");
+    assert_int_equal(w.region.n_instances, 0);
+    world_stop(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -632,6 +742,9 @@ int main(void)
         cmocka_unit_test(price_history_comes_in_pages),
         cmocka_unit_test(spot_requests_turn_before_their_instances),
         cmocka_unit_test(zones_and_status_are_told),
+        cmocka_unit_test(wrong_templates_and_fleets_get_ec2s_own_refusals),
+        cmocka_unit_test(a_fleet_takes_what_there_is),
+        cmocka_unit_test(the_driver_launches_by_fleet_and_reads_what_half_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,8 @@ void world_start(struct world *w)
 
 void world_stop(struct world *w)
 {
+    ec2_store_deinit(&w->store);
+    w->store = (struct ec2_store){0};
     region_deinit(&w->region);
     journal_deinit(&w->journal);
 }
@@ -122,7 +124,7 @@ void world_call(struct world *w, const char *body, struct ec2_reply *reply)
     static const struct ec2_subnet subnets[] = {{"subnet-a", "us-east-1a"}};
     static const char *const images[] = {"ami-1", NULL}, *const profiles[] = {"agent", NULL};
     const struct ec2_account account = {
-        .images = images, .profiles = profiles, .subnets = subnets, .n_subnets = 1};
+        .images = images, .profiles = profiles, .subnets = subnets, .n_subnets = 1, .store = &w->store};
     struct form form = {0};
     struct err e = {0};
     char *whole = mem_printf("%s&Version=2016-11-15", body);

@@ -22,6 +22,7 @@ struct world {
     struct region region;
     struct region *regions[1]; /* it */
     struct journal journal;
+    struct ec2_store store;
     struct wall now;
     bool boot_fails;
     int n_boots, n_dooms, n_soft_offs, n_shutdowns;

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A launch that EC2 may answer from several pools of its own: CreateFleet, of type instant.
+ *
+ *   CreateLaunchTemplate --> CreateFleet --> told; then, on its own: DeleteLaunchTemplate
+ *     (there already: fine)
+ *
+ * A fleet takes what to launch from a launch template and nowhere else, user data included, which is different for each
+ * instance. So each launch has a template of its own, named by a hash of what is in it: a repeated launch finds or makes
+ * the same one, and the fleet's parameters stay the same under their token.
+ *
+ * Invariant: a template is deleted as soon as EC2 has given a definite answer. One that a crash left behind is deleted an
+ * hour later, with the next launch; it costs nothing, and the token in it is good for nothing once its instance has joined.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/aws/driver_parts.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TIDY_EVERY_MS SECONDS_MS(3600)
+#define LEFT_BEHIND_MS SECONDS_MS(3600)
+
+/* A fleet launch under way. */
+struct aws_fleet {
+    char template[EC2_TEMPLATE_NAME_MAX];
+    struct buf request; /* CreateFleet's, ready from the start */
+    char *cluster, *token;
+    enum cloud_market market;
+    struct cloud_place places[CLOUD_ALTERNATIVES_MAX + 1]; /* the first is the one decided on; texts owned */
+    size_t n_places;
+    struct ec2_fleet result;
+};
+
+void aws_fleet_free(struct aws_fleet *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->n_places; i++) {
+        free((char *)f->places[i].zone);
+        free((char *)f->places[i].type);
+    }
+    free(f->cluster);
+    free(f->token);
+    buf_deinit(&f->request);
+    free(f);
+}
+
+/* ---- templates that are not needed any more ---- */
+
+static void on_tidied(void *ctx, const struct err *e)
+{
+    (void)ctx;
+    if (e && e->kind != ERR_CANCELLED)
+        log_info("a launch template could not be deleted; it is tried again within hours", log_err(e));
+}
+
+static int parse_deleted(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    (void)c;
+    return ec2_parse_done(body, n, "DeleteLaunchTemplateResponse", e);
+}
+
+static int parse_templates(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    struct wall before = {clock_wall(c->d->calls.timers->clock).ms - LEFT_BEHIND_MS};
+    struct ec2_names names = {0};
+    int rc = ec2_parse_launch_templates(body, n, before, &names, e);
+    for (size_t i = 0; i < names.n; i++)
+        aws_call_add_id(c, names.list[i]);
+    return rc;
+}
+
+/* Gone already, or another time. */
+static bool may_wait(struct aws_call *c, const struct err *e)
+{
+    (void)c;
+    return e->kind != ERR_DENIED;
+}
+
+static bool next_to_tidy(struct aws_call *c)
+{
+    struct aws_driver *d = c->d;
+    struct mono now = clock_mono(d->calls.timers->clock);
+    aws_call_clear_request(c);
+    c->excuse = may_wait;
+    if (c->n_ids > 0) {
+        char *name = c->ids[--c->n_ids];
+        ec2_build_delete_template(name, &c->request);
+        free(name);
+        c->parse = parse_deleted;
+        return true;
+    }
+    if (mono_is_set(d->tidied) && now.ms - d->tidied.ms < TIDY_EVERY_MS)
+        return false;
+    d->tidied = now;
+    ec2_build_describe_templates(c->fleet->cluster, &c->request);
+    c->parse = parse_templates;
+    return true;
+}
+
+static void tidy(struct aws_driver *d, const char *region, const char *template, const char *cluster)
+{
+    static const struct cloud_call_ops ops = {
+        "DeleteLaunchTemplate", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    struct aws_call *c = aws_call_new(d, region);
+    c->fleet = mem_alloc(sizeof(*c->fleet));
+    c->fleet->cluster = mem_strdup(cluster);
+    aws_call_add_id(c, template);
+    c->next = next_to_tidy;
+    next_to_tidy(c);
+    cloud_call_terminate(&d->calls, &c->base, &ops, region, on_tidied, NULL);
+}
+
+/* ---- the answer ---- */
+
+static bool is_of(const struct ec2_fleet_error *error, const struct cloud_place *p)
+{
+    return (!error->type[0] || str_eq(error->type, p->type)) &&
+           (!error->zone[0] || str_eq(error->zone, p->zone));
+}
+
+static const struct ec2_fleet_error *error_of(const struct ec2_fleet *r, const struct cloud_place *p)
+{
+    for (size_t i = 0; i < r->n_errors; i++)
+        if (is_of(&r->errors[i], p))
+            return &r->errors[i];
+    return NULL;
+}
+
+/* Nothing was launched, and nothing will be under this token: whatever EC2 calls it, that is a refusal. */
+static void refuse(struct aws_call *c)
+{
+    const struct ec2_fleet *r = &c->fleet->result;
+    const struct ec2_fleet_error *first = error_of(r, &c->fleet->places[0]);
+    first = first ? first : r->n_errors > 0 ? &r->errors[0] : NULL;
+    if (first)
+        c->outcome = first->e;
+    else
+        err_set(&c->outcome, ERR_NO_CAPACITY, "EC2's fleet gave no instance, and no reason");
+}
+
+static void tell_refused(struct aws_call *c, bool is_launched)
+{
+    const struct aws_fleet *f = c->fleet;
+    for (size_t i = is_launched ? 0 : 1; i < f->n_places; i++) {
+        const struct ec2_fleet_error *error = error_of(&f->result, &f->places[i]);
+        if (error)
+            cloud_call_refused(&c->base, &f->places[i], &error->e);
+    }
+}
+
+static bool answered(struct aws_call *c)
+{
+    struct aws_fleet *f = c->fleet;
+    struct cloud_instance *i = &f->result.instance;
+    bool is_launched = i->id[0];
+    if (!is_launched) {
+        refuse(c);
+    } else {
+        if (!i->zone[0] && c->d->machine.subnet)
+            STR_COPY(i->zone, f->places[0].zone);
+        STR_COPY(i->token, f->token);
+        STR_COPY(i->cluster, f->cluster);
+        i->market = f->market;
+        c->base.instance = *i;
+    }
+    tell_refused(c, is_launched);
+    tidy(c->d, c->base.region, f->template, f->cluster);
+    return false;
+}
+
+static int parse_fleet(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    return ec2_parse_create_fleet(body, n, &c->fleet->result, e);
+}
+
+/* ---- the launch ---- */
+
+/* The call itself was refused: if that is definite, the template has done its work. */
+static bool fleet_refused(struct aws_call *c, const struct err *e)
+{
+    if (e->kind != ERR_UNAVAILABLE && e->kind != ERR_THROTTLED && e->kind != ERR_TIMEOUT)
+        tidy(c->d, c->base.region, c->fleet->template, c->fleet->cluster);
+    return false;
+}
+
+static bool next_fleet(struct aws_call *c)
+{
+    aws_call_clear_request(c);
+    buf_add(&c->request, buf_str(&c->fleet->request), c->fleet->request.len);
+    c->parse = parse_fleet;
+    c->excuse = fleet_refused;
+    c->next = answered;
+    return true;
+}
+
+static int parse_template(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    (void)c;
+    return ec2_parse_done(body, n, "CreateLaunchTemplateResponse", e);
+}
+
+/* Made by an earlier try: the name says that it holds the same. */
+static bool template_is_there(struct aws_call *c, const struct err *e)
+{
+    (void)c;
+    return e->kind == ERR_CONFLICT;
+}
+
+static bool may_be_at(const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_place *p)
+{
+    return !d->machine.subnet || str_eq(p->zone, l->zone);
+}
+
+bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l)
+{
+    for (size_t i = 0; i < l->n_alternatives; i++)
+        if (may_be_at(d, l, &l->alternatives[i]))
+            return true;
+    return false;
+}
+
+static void add_place(struct aws_fleet *f, const char *zone, const char *type)
+{
+    f->places[f->n_places++] = (struct cloud_place){mem_strdup(zone), mem_strdup(type)};
+}
+
+static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct cloud_launch *l)
+{
+    struct aws_fleet *f = mem_alloc(sizeof(*f));
+    f->cluster = mem_strdup(l->cluster);
+    f->token = mem_strdup(l->token);
+    f->market = l->market;
+    add_place(f, l->zone, l->type);
+    for (size_t i = 0; i < l->n_alternatives && f->n_places <= CLOUD_ALTERNATIVES_MAX; i++)
+        if (may_be_at(d, l, &l->alternatives[i]))
+            add_place(f, l->alternatives[i].zone, l->alternatives[i].type);
+    return f;
+}
+
+void aws_fleet_launch(struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {
+        "CreateFleet", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    struct aws_call *c = aws_call_new(d, l->region);
+    struct err *e = &c->base.refused;
+    struct aws_fleet *f = c->fleet = new_fleet(d, l);
+    if (e->kind == ERR_NONE && ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
+        ec2_build_create_fleet(l, &d->machine, f->template, f->places, f->n_places, &f->request, e);
+    c->parse = parse_template;
+    c->excuse = template_is_there;
+    c->next = next_fleet;
+    cloud_call_launch(&d->calls, &c->base, &ops, l, done, ctx);
+}
