@@ -54,6 +54,9 @@ struct cloud_provider {
     const struct cloud_setting *settings; /* ends with a zeroed one */
     bool has_fleets; /* its launches can be answered from several offers: cloud_launch.alternatives */
     int64_t paid_minimum_ms; /* an instance is billed for so long at least */
+    /* Plain sh, defines end_machine(), by which an instance has itself deleted (scheduler/power_off.sh says what it can use);
+     * NULL: one that is switched off is gone. */
+    const char *end_script;
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
 };
 

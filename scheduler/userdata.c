@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data (see userdata.h): what is this machine's, then userdata.sh, which the build makes a string of (embed.py). The
- * emulator sets BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
+ * User data (see userdata.h): what is this machine's, then userdata.sh, which the build makes a string of (base/embed.py), as it
+ * does of power_off.sh and of what the provider adds to that. The emulator sets BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
  *
  * What is quoted here in single quotes and quoted here-documents has none of their ends in it: a URL of the
  * configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
@@ -9,9 +9,10 @@
 #include "scheduler/userdata.h"
 
 #include "base/buf.h"
+#include "cloud/provider.h"
 #include <string.h>
 
-extern const char userdata_sh[];
+extern const char userdata_sh[], power_off_sh[];
 
 static void add_configuration(struct buf *out, const struct userdata *u)
 {
@@ -23,6 +24,17 @@ static void add_configuration(struct buf *out, const struct userdata *u)
         buf_printf(out, "metadata: \"%s\"\n", u->metadata);
     buf_printf(out, "orphan_timeout: %llds\n", (long long)u->orphan_s);
     buf_adds(out, "END\n}\n");
+}
+
+static void add_power_off(struct buf *out, const struct userdata *u)
+{
+    const struct cloud_provider *provider = cloud_provider_find(u->provider);
+    buf_adds(out, "power_off_script() {\ncat <<'END'\n");
+    buf_printf(out, "api='%s'\n", u->endpoint ? u->endpoint : "");
+    buf_printf(out, "metadata='%s'\n", u->metadata ? u->metadata : "");
+    if (provider && provider->end_script)
+        buf_adds(out, provider->end_script);
+    buf_printf(out, "%sEND\n}\n", power_off_sh);
 }
 
 char *userdata_build(const struct userdata *u)
@@ -38,6 +50,7 @@ char *userdata_build(const struct userdata *u)
     buf_printf(&out, "boot_s=%lld\n", (long long)u->boot_s);
     buf_printf(&out, "token='%s'\n", u->token);
     add_configuration(&out, u);
+    add_power_off(&out, u);
     buf_printf(
         &out, "ca() {\ncat <<'END'\n%s%sEND\n}\n", u->ca_pem, n > 0 && u->ca_pem[n - 1] == '\n' ? "" : "\n");
     buf_adds(&out, userdata_sh);

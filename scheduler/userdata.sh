@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What follows is the same for every machine; above it stand server, version, boot_s, token, ca() and configuration().
+# What follows is the same for every machine; above it stand server, version, boot_s, token, ca(), configuration() and
+# power_off_script().
 # Plain sh. The token is in files of mode 600 only, never in an argument, the environment or what is said.
 emulated=${BELAY_NODE_DIR:-}
 dir=${emulated:-/var/lib/belay-agent}
@@ -11,14 +12,12 @@ work=$dir.boot
 say() { echo "belay: $*" >&2; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# A machine that cannot become a node must not go on costing money. An emulated one ends with its last process.
+# A machine that cannot become a node must not go on costing money.
 give_up() {
     trap - EXIT
     say "this machine does not become a node: $*"
     rm -rf "$work"
-    [ -z "$emulated" ] || exit 1
-    say "powering off"
-    shutdown -h now || poweroff || poweroff -f || echo o >/proc/sysrq-trigger
+    sh -c "$(power_off_script)"
     exit 1
 }
 trap 'give_up "its boot script ended early"' EXIT
@@ -40,7 +39,8 @@ write_files() {
     mkdir -p "$work/nothing"
     ca >"$work/ca.pem"
     { configuration && echo "ca: |" && sed 's/^/  /' "$work/ca.pem"; } >"$work/agent.yaml"
-    [ -n "$emulated" ] || echo "power_off: shutdown -h now" >>"$work/agent.yaml"
+    echo "power_off: \"sh '$dir/power-off'\"" >>"$work/agent.yaml"
+    power_off_script >"$work/power-off"
     cat >"$work/header" <<END
 Authorization: Bearer $token
 END
@@ -175,6 +175,7 @@ configure() {
         rm -rf "$dir"
     fi
     mkdir -p "$dir"
+    mv "$work/power-off" "$dir/power-off"
     mv "$work/agent.yaml" "$dir/agent.yaml"
     rm -rf "$work"
 }

@@ -157,6 +157,8 @@ int azure_driver_create(const struct azure_options *o, struct cloud_driver **ret
 
 /* ---- as a provider ---- */
 
+extern const char azure_end_sh[]; /* end.sh */
+
 static const struct cloud_setting azure_settings[] = {
     {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id", true},
     {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are made in", true},
@@ -200,4 +202,5 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
         ret_driver, e);
 }
 
-const struct cloud_provider azure_provider = {.name = "azure", .settings = azure_settings, .create = create};
+const struct cloud_provider azure_provider = {
+    .name = "azure", .settings = azure_settings, .create = create, .end_script = azure_end_sh};

@@ -183,7 +183,7 @@ static void gcp_destroy(struct cloud_driver *driver)
     struct gcp_driver *d = (struct gcp_driver *)driver;
     const struct gcp_machine *m = &d->machine;
     const char *const texts[] = {m->project, m->image, m->network, m->subnet, m->service_account, m->scopes,
-        m->tags, m->disk_type, m->address, m->early_notice};
+        m->tags, m->disk_type, m->address, m->early_notice, m->max_run};
     cloud_calls_cancel(&d->calls);
     gcp_credential_source_destroy(d->credentials);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -215,6 +215,7 @@ static struct gcp_machine copy_machine(const struct gcp_machine *m)
         .disk_type = mem_strdup(m->disk_type),
         .address = mem_strdup(m->address),
         .early_notice = mem_strdup(m->early_notice),
+        .max_run = mem_strdup(m->max_run),
         .disk_gib = m->disk_gib,
     };
 }
@@ -246,6 +247,8 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
 
 /* ---- as a provider ---- */
 
+extern const char gcp_end_sh[]; /* end.sh */
+
 static const struct cloud_setting gcp_settings[] = {
     {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to", true},
     {"image", CLOUD_SETTING_TEXT, 512, "the image its instances boot from (projects/P/global/images/...)"},
@@ -257,6 +260,7 @@ static const struct cloud_setting gcp_settings[] = {
     {"disk_type", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"address", CLOUD_SETTING_TEXT, 16, NULL},
     {"early_notice", CLOUD_SETTING_TEXT, 16, NULL},
+    {"max_run", CLOUD_SETTING_TEXT, 32, NULL},
     {0},
 };
 
@@ -276,6 +280,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
                     .disk_type = cloud_setup_get(s, "disk_type"),
                     .address = cloud_setup_get(s, "address"),
                     .early_notice = cloud_setup_get(s, "early_notice"),
+                    .max_run = cloud_setup_get(s, "max_run"),
                     .disk_gib = s->disk_gib,
                 },
             .endpoint_url = s->endpoint,
@@ -287,4 +292,5 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
         ret_driver, e);
 }
 
-const struct cloud_provider gcp_provider = {.name = "gcp", .settings = gcp_settings, .create = create};
+const struct cloud_provider gcp_provider = {
+    .name = "gcp", .settings = gcp_settings, .create = create, .end_script = gcp_end_sh};

@@ -13,6 +13,8 @@
 
 #define PAGE_SIZE 500
 #define DISK_GIB_MAX 65536
+#define RUN_MS_MIN SECONDS_MS(30)
+#define RUN_MS_MAX SECONDS_MS(120LL * 24 * 3600)
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 #define SCOPE_DEFAULT "https://www.googleapis.com/auth/cloud-platform"
@@ -43,6 +45,20 @@ static bool is_one_of(const char *s, const char *a, const char *b)
     return !s || str_eq(s, a) || str_eq(s, b);
 }
 
+static int check_max_run(const char *text, struct err *e)
+{
+    int64_t ms;
+    int rc = text ? time_parse_duration(text, false, &ms, e) : 0;
+    if (rc != 0) {
+        err_wrap(e, "max_run");
+        e->kind = ERR_CONFIG;
+        return ERR_CONFIG;
+    }
+    if (text && (ms < RUN_MS_MIN || ms > RUN_MS_MAX))
+        return err_set(e, ERR_CONFIG, "max_run \"%.32s\": Google takes 30 s to 120 days", text);
+    return 0;
+}
+
 int gce_check_machine(const struct gcp_machine *m, struct err *e)
 {
     if (!m->project || !*m->project || strspn(m->project, LOWER DIGITS "-.:") != strlen(m->project))
@@ -67,7 +83,7 @@ int gce_check_machine(const struct gcp_machine *m, struct err *e)
     if (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX)
         return err_set(
             e, ERR_CONFIG, "a disk of %lld GiB: Google has up to %d", (long long)m->disk_gib, DISK_GIB_MAX);
-    return 0;
+    return check_max_run(m->max_run, e);
 }
 
 /* A label's value. */
@@ -129,8 +145,15 @@ static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_m
     bool stays = l->market == CLOUD_SPOT || !type || type->gpus > 0;
     json_t *s = json_object();
     set(s, "provisioningModel", l->market == CLOUD_SPOT ? "SPOT" : "STANDARD");
-    if (l->market == CLOUD_SPOT) /* the default is STOP, which goes on billing the disk */
+    if (l->market == CLOUD_SPOT || m->max_run) /* the default is STOP, which goes on billing the disk */
         set(s, "instanceTerminationAction", "DELETE");
+    if (m->max_run) {
+        int64_t ms = 0;
+        json_t *seconds = json_object();
+        time_parse_duration(m->max_run, false, &ms, NULL); /* good: the machine was checked */
+        set_new(seconds, "seconds", mem_printf("%lld", (long long)(ms / 1000)));
+        json_object_set_new(s, "maxRunDuration", seconds);
+    }
     json_object_set_new(s, "automaticRestart", json_false());
     set(s, "onHostMaintenance", stays ? "TERMINATE" : "MIGRATE");
     if (is_early(l, m)) {

@@ -23,6 +23,7 @@ struct gcp_machine {
     const char *disk_type;       /* NULL: pd-balanced */
     const char *address;         /* "public" (NULL) or "none" */
     const char *early_notice;    /* seconds between the notice and the shutdown: "0" (NULL) or "120" */
+    const char *max_run;         /* a duration, after which Google deletes the instance; NULL: none */
     int64_t disk_gib;            /* 0: the image's own */
 };
 

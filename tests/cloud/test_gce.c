@@ -99,6 +99,27 @@ static void settings_go_into_the_launch(void **state)
     free(body);
 }
 
+static void max_run_makes_google_delete_what_is_older(void **state)
+{
+    struct gcp_machine m = machine;
+    struct cloud_launch l = spot;
+    struct err e;
+    (void)state;
+    m.max_run = "7d";
+    l.market = CLOUD_ON_DEMAND;
+    assert_int_equal(gce_check_machine(&m, &e), 0);
+    char *body = build(&l, &m);
+    assert_non_null(
+        strstr(body, "\"instanceTerminationAction\":\"DELETE\",\"maxRunDuration\":{\"seconds\":\"604800\"}"));
+    free(body);
+    static const char *const wrong[] = {"", "soon", "29s", "121d", "-1d", NULL};
+    for (size_t i = 0; wrong[i]; i++) {
+        m.max_run = wrong[i];
+        assert_int_equal(gce_check_machine(&m, &e), ERR_CONFIG);
+        assert_non_null(strstr(e.text, "max_run"));
+    }
+}
+
 static void same_launch_gives_the_same_bytes(void **state)
 {
     char *first = build(&spot, &machine), *second = build(&spot, &machine);
@@ -352,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spot_launch_asks_for_deletion_at_its_end),
         cmocka_unit_test(settings_go_into_the_launch),
+        cmocka_unit_test(max_run_makes_google_delete_what_is_older),
         cmocka_unit_test(same_launch_gives_the_same_bytes),
         cmocka_unit_test(what_google_could_not_take_is_refused),
         cmocka_unit_test(instances_are_read),

@@ -31,7 +31,7 @@ class GoogleCloud(unittest.TestCase):
             self.survive(lab, {"notice_s": 20})
 
     def test_a_job_survives_a_preemption_with_early_notice(self):
-        with Lab(provider="gcp", pool={"early_notice": 120}) as lab:
+        with Lab(provider="gcp", pool={"early_notice": 120, "max_run": "7d"}) as lab:
             self.survive(lab, {})
 
     def test_a_preemption_without_notice_is_known_by_its_operation(self):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * print_userdata SERVER CA_FILE TOKEN BOOT_S: the script of a machine's first boot, as belayd would make it.
+ * print_userdata SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]: the script of a machine's first boot, as belayd would make it;
+ * the provider's API and its metadata service are at URL.
  */
 #include "base/fs.h"
 #include "base/str.h"
@@ -13,14 +14,18 @@ int main(int argc, char **argv)
     struct userdata u = {.provider = "none", .orphan_s = 3600};
     struct buf ca = {0};
     struct err e = {0};
-    if (argc != 5 || fs_read(argv[2], 65536, &ca, &e) != 0 ||
+    if ((argc != 5 && argc != 7) || fs_read(argv[2], 65536, &ca, &e) != 0 ||
         str_to_i64(argv[4], 1, 86400, "BOOT_S", &u.boot_s, &e) != 0) {
-        fprintf(stderr, "print_userdata: %s\n", argc == 5 ? e.text : "expected SERVER CA_FILE TOKEN BOOT_S");
+        fprintf(stderr, "print_userdata: %s\n", e.kind ? e.text : "expected SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]");
         return 2;
     }
     u.server_url = argv[1];
     u.ca_pem = buf_str(&ca);
     u.token = argv[3];
+    if (argc == 7) {
+        u.provider = argv[5];
+        u.endpoint = u.metadata = argv[6];
+    }
     char *text = userdata_build(&u);
     fputs(text, stdout);
     free(text);

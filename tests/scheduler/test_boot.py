@@ -109,6 +109,59 @@ class Liar(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Cloud(http.server.BaseHTTPRequestHandler):
+    """A provider's API and its metadata service. The first deletion is answered 503, the next with 200."""
+
+    TOKEN = "ya29.a0AfB_by-secret"
+    NODE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/belay-lab-17"
+    METADATA = {
+        "/computeMetadata/v1/project/project-id": "my-project",
+        "/computeMetadata/v1/instance/zone": "projects/4711/zones/us-central1-a",
+        "/computeMetadata/v1/instance/name": "belay-lab-17",
+        "/computeMetadata/v1/instance/service-accounts/default/token": "TOKEN",
+        "/metadata/instance/compute/resourceId?api-version=2021-02-01&format=text": NODE,
+        "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https://management.azure.com/": "TOKEN",
+    }
+
+    def answer(self, status, text=""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_GET(self):
+        text = self.METADATA.get(self.path)
+        flavor = (self.headers.get("Metadata-Flavor"), self.headers.get("Metadata"))
+        if not text or flavor != (("Google", None) if self.path.startswith("/computeM") else (None, "true")):
+            self.answer(404)
+        elif text != "TOKEN":
+            self.answer(200, text)
+        elif not self.server.gives_tokens:
+            self.answer(404)
+        else:
+            self.answer(200, '{"access_token":"%s","expires_in":3599,"token_type":"Bearer"}' % self.TOKEN)
+
+    def do_DELETE(self):
+        self.server.deleted.append(self.path)
+        if self.headers.get("Authorization") != "Bearer " + self.TOKEN or is_seen(self.TOKEN):
+            self.server.deleted.append("with a token that is wrong, or that others see")
+        self.answer(503 if len(self.server.deleted) == 1 else 200)
+
+    def log_message(self, *args):
+        pass
+
+
+def is_seen(secret):
+    """By others, in what a process was started with."""
+    for pid in os.listdir("/proc"):
+        for name in "cmdline", "environ":
+            with contextlib.suppress(OSError):
+                with open("/proc/%s/%s" % (pid, name), "rb") as f:
+                    if secret.encode() in f.read():
+                        return True
+    return False
+
+
 class Boot(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -125,9 +178,9 @@ class Boot(unittest.TestCase):
         self.addCleanup(m.end)
         return m
 
-    def script(self, token, server=None, ca=None, boot_s=60):
+    def script(self, token, server=None, ca=None, boot_s=60, cloud=()):
         return subprocess.run([BUILD + "/tests/scheduler/print_userdata", server or self.d.url, ca or self.ca, token,
-                               str(boot_s)], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+                               str(boot_s), *cloud], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
 
     def token(self):
         return self.d.token(kind="join", pool="base")
@@ -145,11 +198,7 @@ class Boot(unittest.TestCase):
     def check_secret(self, m, token):
         """It is in nothing that others see."""
         self.assertNotIn(token, m.said())
-        for pid in os.listdir("/proc"):
-            for name in "cmdline", "environ":
-                with contextlib.suppress(OSError):
-                    with open("/proc/%s/%s" % (pid, name), "rb") as f:
-                        self.assertNotIn(token.encode(), f.read(), pid)
+        self.assertFalse(is_seen(token))
 
     def check_joins(self, m, token):
         before = len(self.nodes())
@@ -303,6 +352,35 @@ class Boot(unittest.TestCase):
         self.assertEqual(m.read("off"), "-h now\n")
         self.assertEqual(os.listdir(m.path("var/lib")), [])
 
+    def cloud(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
+        server.deleted, server.gives_tokens = [], True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(thread.join)
+        self.addCleanup(server.shutdown)
+        return server
+
+    def test_where_off_is_not_the_end_it_deletes_itself_and_tries_again(self):
+        gcp, azure = "/compute/v1/projects/my-project/zones/us-central1-a/instances/belay-lab-17", Cloud.NODE
+        for provider, tool, path in (("gcp", "curl", gcp), ("gcp", "wget", gcp), ("gcp", "python3", gcp),
+                                     ("azure", "curl", azure + "?api-version=2022-08-01"),
+                                     ("azure", "python3", azure + "?api-version=2022-08-01")):
+            for gives_tokens in True, False:
+                with self.subTest(provider + " " + tool, gives_tokens=gives_tokens):
+                    m, server = self.machine(tool, "mktemp"), self.cloud()
+                    server.gives_tokens = gives_tokens
+                    m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+                    m.boot(self.real(m, self.script("i1." + 64 * "0", cloud=(
+                        provider, "http://127.0.0.1:%d" % server.server_port))), emulated=False)
+                    self.assertEqual(m.wait(), 1)
+                    self.assertEqual(server.deleted, [path, path] if gives_tokens else [])
+                    self.assertEqual(m.read("off"), "-h now\n")
+                    self.assertNotIn(Cloud.TOKEN, m.said())
+                    self.assertIn("is being deleted" if gives_tokens else "cannot delete itself", m.said())
+                    self.assertEqual("trying again in" in m.said(), gives_tokens)
+
     def test_a_script_that_breaks_down_powers_off_too(self):
         m = self.machine("curl")
         m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
@@ -324,7 +402,11 @@ class Boot(unittest.TestCase):
         self.assertIn("\nExecStart=%s/opt/belay/%s/bin/belay-agent --config %s/var/lib/belay-agent/agent.yaml\n"
                       % (m.dir, VERSION, m.dir), unit)
         self.assertIn("\nKillMode=process\n", unit)
-        self.assertIn("\npower_off: shutdown -h now\n", m.read("var/lib/belay-agent/agent.yaml"))
+        self.assertIn("\npower_off: \"sh '%s/var/lib/belay-agent/power-off'\"\n" % m.dir,
+                      m.read("var/lib/belay-agent/agent.yaml"))
+        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+        subprocess.run([m.shell, m.path("var/lib/belay-agent/power-off")], env={"PATH": m.bin}, check=True)
+        self.assertEqual(m.read("off"), "-h now\n")
 
     def test_without_systemd_it_runs_in_a_session_of_its_own(self):
         m = self.machine("curl")

@@ -37,9 +37,15 @@ static void the_same_arguments_give_the_same_bytes(void **state)
 {
     struct userdata u = example();
     (void)state;
+    static const char *const providers[] = {"aws", "azure", "gcp", "none"};
+    for (size_t i = 0; i < 4; i++) {
+        u.provider = providers[i];
+        char *text = userdata_build(&u);
+        assert_true(strlen(text) < CLOUD_USER_DATA_MAX * 7 / 8); /* and a CA of a few KiB */
+        free(text);
+    }
     char *a = userdata_build(&u), *b = userdata_build(&u);
     assert_string_equal(a, b);
-    assert_true(strlen(a) < CLOUD_USER_DATA_MAX * 3 / 4); /* and a CA of a few KiB */
     free(a);
     free(b);
 }
@@ -84,6 +90,9 @@ static void check_configuration(const char *dir)
     assert_string_equal(yaml_req_str(&r, "metadata", 100), "http://127.0.0.1:1338");
     assert_string_equal(yaml_req_str(&r, "ca", 1000), ca);
     assert_int_equal(yaml_opt_duration_ms(&r, "orphan_timeout", 0), 3600000);
+    char *power_off = mem_printf("sh '%s/node/power-off'", dir);
+    assert_string_equal(yaml_req_str(&r, "power_off", 1000), power_off);
+    free(power_off);
     if (yaml_reader_finish(&r) != 0)
         fail_msg("%s", e.text);
     yaml_node_free(root);
@@ -178,7 +187,8 @@ static void without_a_metadata_address_the_agent_takes_the_real_one(void **state
     (void)state;
     u.metadata = NULL;
     char *text = userdata_build(&u);
-    assert_null(strstr(text, "metadata"));
+    assert_null(strstr(text, "\nmetadata: "));
+    assert_non_null(strstr(text, "metadata=''\n"));
     free(text);
 }
 

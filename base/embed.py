@@ -4,11 +4,11 @@
 import sys
 
 path, name = sys.argv[1:]
-print("/* Made of %s by scheduler/embed.py. */" % path.rsplit("/", 1)[-1])
+print("/* Made of %s by base/embed.py. */" % path.rsplit("/", 1)[-1])
 print("extern const char %s[];" % name)
 print("const char %s[] =" % name)
 with open(path, encoding="ascii") as f:
     for line in f:
         if not line.startswith("#"):
-            print('    "%s\\n"' % line.rstrip("\n").replace("\\", "\\\\").replace('"', '\\"'))
+            print('    "%s\\n"' % line.rstrip("\n").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?"))
 print("    ;")
