@@ -383,7 +383,8 @@ static struct yaml_node with_defaults(const struct yaml_node *pool, const struct
 {
     struct yaml_node both = *pool;
     const struct yaml_node *name = find_item(pool, "provider");
-    const struct yaml_node *more = name && name->type == YAML_SCALAR ? find_item(providers, name->text) : NULL;
+    const struct yaml_node *more =
+        name && name->type == YAML_SCALAR ? find_item(providers, name->text) : NULL;
     size_t n_more = more ? more->n_items : 0;
     both.items = mem_array(pool->n_items + n_more + 1, sizeof(struct yaml_node *));
     for (size_t i = 0; i < pool->n_items; i++)

@@ -53,7 +53,6 @@ class Orphan(unittest.TestCase):
             [{"refuse": {"action": "instances.delete", "code": "backendError"}}])
         self.assertEqual(what, "deleted", said)
         self.assertIn("this machine is not deleted yet", said)
-        self.assertIn("this machine is being deleted", said)
 
     def test_on_gcp_without_an_account_it_is_stopped(self):
         what, said = self.orphan("gcp")
@@ -69,7 +68,6 @@ class Orphan(unittest.TestCase):
     def test_on_azure_it_deletes_itself_with_its_parts(self):
         what, said = self.orphan("azure", {"identity": IDENTITY % EMULATED})
         self.assertEqual(what, "deleted", said)
-        self.assertIn("this machine is being deleted", said)
 
     def test_on_azure_without_an_identity_it_is_stopped(self):
         what, said = self.orphan("azure")

@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     struct err e = {0};
     if ((argc != 5 && argc != 7) || fs_read(argv[2], 65536, &ca, &e) != 0 ||
         str_to_i64(argv[4], 1, 86400, "BOOT_S", &u.boot_s, &e) != 0) {
-        fprintf(stderr, "print_userdata: %s\n", e.kind ? e.text : "expected SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]");
+        fprintf(stderr, "print_userdata: %s\n",
+            e.kind ? e.text : "expected SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]");
         return 2;
     }
     u.server_url = argv[1];
