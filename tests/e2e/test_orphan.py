@@ -20,7 +20,7 @@ class Orphan(unittest.TestCase):
         with Lab(provider=provider, pool=pool, cloud=cloud, belayd={"orphan_timeout": "2s"}) as l:
             job = l.submit("chain.py", 3000, method="coop", every_ms=3600000)
             l.wait_log(job, "^step 20 ")
-            machine = l.emulated(l.instance_of(job))["instance"]
+            machine = l.emulated(l.wait(lambda: l.instance_of(job), "the launch is answered"))["instance"]
             for fault in faults:
                 l.cloud(fault)
             l.kill_belayd()
