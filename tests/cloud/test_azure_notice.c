@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/notice.h"
-#include "fake_http.h"
+#include "notice_rig.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define INSTANCE "/metadata/instance?api-version=2021-02-01"
 #define EVENTS "/metadata/scheduledevents?api-version=2020-07-01"
 #define IDENTITY                                                                                             \
@@ -25,62 +22,15 @@
 #define AT_1200_30 "Sat, 22 Aug 2026 12:00:30 GMT"
 #define AT_1210 "Sat, 22 Aug 2026 12:10:00 GMT"
 
-/* A reader, and what it has told. */
-struct rig {
-    struct vtimers vt;
-    struct fake_http http;
-    struct notice_reader *reader;
-    struct notice notices[8];
-    size_t n_notices;
-    struct notice_identity identity;
-    struct err identity_error;
-    int identities;
-    bool stop_at_notice, acknowledge_at_notice;
-};
-
-static void on_notice(void *ctx, const struct notice *n)
+static void start(struct notice_rig *g)
 {
-    struct rig *g = ctx;
-    assert_true(g->n_notices < 8);
-    g->notices[g->n_notices++] = *n;
-    if (g->acknowledge_at_notice)
-        notice_reader_acknowledge(g->reader);
-    if (g->stop_at_notice) {
-        notice_reader_stop(g->reader);
-        g->reader = NULL;
-    }
-}
-
-static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
-{
-    struct rig *g = ctx;
-    g->identities++;
-    if (e)
-        g->identity_error = *e;
-    else
-        g->identity = *id;
-}
-
-static void start(struct rig *g)
-{
-    struct notice_reader_options o = {
-        .base_url = "http://127.0.0.1:1338",
-        .http = &g->http.client,
-        .timers = &g->vt.timers,
-        .on_notice = on_notice,
-        .on_identity = on_identity,
-        .ctx = g,
-    };
-    g->reader = notice_reader_start("azure", &o);
-    assert_non_null(g->reader);
+    notice_rig_start(g, "azure", "http://127.0.0.1:1338");
 }
 
 /* A healthy machine with nothing pending. */
 static int setup(void **state)
 {
-    struct rig *g = mem_alloc(sizeof(*g));
-    vtimers_init(&g->vt, NOON_MS);
-    fake_http_init(&g->http, &g->vt.timers);
+    struct notice_rig *g = notice_rig_create();
     fake_http_route(&g->http, "GET", INSTANCE, 200, IDENTITY);
     fake_http_route(&g->http, "GET", EVENTS, 200, DOCUMENT());
     fake_http_route(&g->http, "POST", EVENTS, 200, "");
@@ -88,26 +38,14 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct rig *g = *state;
-    notice_reader_stop(g->reader);
-    while (vtimers_run_next(&g->vt))
-        ;
-    fake_http_deinit(&g->http);
-    vtimers_deinit(&g->vt);
-    free(g);
-    return 0;
-}
-
-static void events(struct rig *g, const char *document)
+static void events(struct notice_rig *g, const char *document)
 {
     fake_http_route(&g->http, "GET", EVENTS, 200, document);
 }
 
 static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(10));
     assert_int_equal(g->n_notices, 0);
@@ -127,7 +65,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 
 static void a_preemption_is_told_once(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
@@ -142,7 +80,7 @@ static void a_preemption_is_told_once(void **state)
 
 static void a_wrong_clock_makes_no_notice_longer(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "BELAY-LAB-17", AT_1210)));
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
@@ -156,7 +94,7 @@ static void what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not(void **state)
         DOCUMENT(EVENT("1", "Terminate", "Scheduled", "belay-lab-17", AT_1210)),
         DOCUMENT(EVENT("2", "Reboot", "Scheduled", "belay-lab-17", AT_1210)),
         DOCUMENT(EVENT("3", "Redeploy", "Scheduled", "belay-lab-17", AT_1210))};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     for (size_t i = 0; i < 3; i++) {
         events(g, reclaims[i]);
@@ -178,7 +116,7 @@ static void what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not(void **state)
 
 static void an_event_that_has_begun_has_no_time_left(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     events(g, DOCUMENT(EVENT("602d", "Reboot", "Started", "belay-lab-17", "")));
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(4));
@@ -188,7 +126,7 @@ static void an_event_that_has_begun_has_no_time_left(void **state)
 
 static void events_of_other_machines_are_not_ours(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     events(g, DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(4));
@@ -201,7 +139,7 @@ static void events_of_other_machines_are_not_ours(void **state)
 
 static void a_machine_that_cannot_be_named_heeds_all_events(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", INSTANCE, 500, "");
     events(g, DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
     start(g);
@@ -214,7 +152,7 @@ static void a_machine_that_cannot_be_named_heeds_all_events(void **state)
 
 static void a_preemption_comes_before_a_reboot(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     events(g, DOCUMENT(EVENT("1", "Reboot", "Scheduled", "belay-lab-17", AT_1210)));
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
@@ -229,7 +167,7 @@ static void a_preemption_comes_before_a_reboot(void **state)
 
 static void nothing_is_acknowledged_before_it_was_told_and_saved(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     notice_reader_acknowledge(g->reader);
     vtimers_advance(&g->vt, SECONDS_MS(3));
@@ -241,7 +179,7 @@ static void nothing_is_acknowledged_before_it_was_told_and_saved(void **state)
 
 static void a_reclaim_is_acknowledged_once(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->acknowledge_at_notice = true;
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30) "," EVENT("7a",
                   "Freeze", "Scheduled", "belay-lab-17",
@@ -261,7 +199,7 @@ static void a_reclaim_is_acknowledged_once(void **state)
 
 static void an_acknowledgement_is_tried_again_a_few_times(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->acknowledge_at_notice = true;
     fake_http_route(&g->http, "POST", EVENTS, 500, "");
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
@@ -273,7 +211,7 @@ static void an_acknowledgement_is_tried_again_a_few_times(void **state)
 
 static void a_malformed_acknowledgement_is_not_repeated(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->acknowledge_at_notice = true;
     fake_http_route(&g->http, "POST", EVENTS, 400, "");
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
@@ -286,7 +224,7 @@ static void a_malformed_acknowledgement_is_not_repeated(void **state)
 
 static void trouble_is_neither_notice_nor_all_clear(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
@@ -341,7 +279,7 @@ static void malformed_identities_are_tried_again_and_told(void **state)
 {
     static const char *const wrong[] = {"{}", "{\"compute\":7}", "{\"compute\":{\"name\":\"a\"}}",
         "{\"compute\":{\"name\":\"\",\"vmSize\":\"s\",\"location\":\"eastus\"}}", "nonsense"};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     notice_reader_stop(g->reader);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -359,7 +297,7 @@ static void malformed_identities_are_tried_again_and_told(void **state)
 
 static void a_first_call_may_take_its_time(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.silent = true;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(1));
@@ -372,7 +310,7 @@ static void a_first_call_may_take_its_time(void **state)
 
 static void a_reader_can_be_stopped_in_its_callback(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->stop_at_notice = true;
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
     start(g);
@@ -385,7 +323,7 @@ static void urls_that_are_none_start_nothing(void **state)
 {
     static const char *const wrong[] = {
         "", "https://169.254.169.254", "http://", "http://a/b", "http://a@b", NULL};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     struct notice_reader_options o = {.http = &g->http.client, .timers = &g->vt.timers};
     for (size_t i = 0; wrong[i]; i++) {
         o.base_url = wrong[i];
@@ -393,7 +331,7 @@ static void urls_that_are_none_start_nothing(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, notice_rig_teardown)
 
 int main(void)
 {

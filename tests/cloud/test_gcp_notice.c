@@ -1,87 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/mem.h"
 #include "base/str.h"
 #include "cloud/gcp/notice.h"
-#include "fake_http.h"
+#include "notice_rig.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define NOON_MS 1787400000000
 #define ROOT "/computeMetadata/v1/instance"
 #define HELD "?wait_for_change=true&last_etag=0a1b&timeout_sec=10"
 #define PREEMPTED ROOT "/preempted"
 #define MAINTENANCE ROOT "/maintenance-event"
 #define EARLY ROOT "/attributes/belay-early-notice-seconds"
 
-struct rig {
-    struct vtimers vt;
-    struct fake_http http;
-    struct notice_reader *reader;
-    struct notice notices[8];
-    size_t n_notices;
-    struct notice_identity identity;
-    struct err identity_error;
-    int identities;
-    bool stop_at_notice;
-};
-
-static void on_notice(void *ctx, const struct notice *n)
-{
-    struct rig *g = ctx;
-    assert_true(g->n_notices < 8);
-    g->notices[g->n_notices++] = *n;
-    if (g->stop_at_notice) {
-        notice_reader_stop(g->reader);
-        g->reader = NULL;
-    }
-}
-
-static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
-{
-    struct rig *g = ctx;
-    g->identities++;
-    if (e)
-        g->identity_error = *e;
-    else
-        g->identity = *id;
-}
-
 /* The value now, and from now on to whoever waits for a change of it. */
-static void set(struct rig *g, const char *path, const char *held, const char *value)
+static void set(struct notice_rig *g, const char *path, const char *held, const char *value)
 {
     fake_http_route(&g->http, "GET", path, 200, value);
     fake_http_route(&g->http, "GET", held, 200, value);
 }
 
-static void preempt(struct rig *g, const char *value)
+static void preempt(struct notice_rig *g, const char *value)
 {
     set(g, PREEMPTED, PREEMPTED HELD, value);
 }
 
-static void start(struct rig *g)
+static void start(struct notice_rig *g)
 {
-    struct notice_reader_options o = {
-        .base_url = "http://127.0.0.1:1339",
-        .http = &g->http.client,
-        .timers = &g->vt.timers,
-        .on_notice = on_notice,
-        .on_identity = on_identity,
-        .ctx = g,
-    };
-    g->reader = notice_reader_start("gcp", &o);
-    assert_non_null(g->reader);
+    notice_rig_start(g, "gcp", "http://127.0.0.1:1339");
 }
 
 /* A healthy spot machine with nothing pending. */
 static int setup(void **state)
 {
-    struct rig *g = mem_alloc(sizeof(*g));
-    vtimers_init(&g->vt, NOON_MS);
-    fake_http_init(&g->http, &g->vt.timers);
+    struct notice_rig *g = notice_rig_create();
     g->http.headers[0] = "Metadata-Flavor: Google";
     g->http.headers[1] = "ETag: 0a1b";
     preempt(g, "FALSE");
@@ -95,21 +48,9 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct rig *g = *state;
-    notice_reader_stop(g->reader);
-    while (vtimers_run_next(&g->vt))
-        ;
-    fake_http_deinit(&g->http);
-    vtimers_deinit(&g->vt);
-    free(g);
-    return 0;
-}
-
 static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(5));
     assert_int_equal(g->n_notices, 0);
@@ -128,7 +69,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 
 static void preemption_is_told_once_with_half_a_minute(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     preempt(g, "TRUE\n");
@@ -142,7 +83,7 @@ static void preemption_is_told_once_with_half_a_minute(void **state)
 
 static void preemption_before_the_first_read_is_seen(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", PREEMPTED, 200, "TRUE");
     start(g);
     vtimers_advance(&g->vt, 10);
@@ -151,7 +92,7 @@ static void preemption_before_the_first_read_is_seen(void **state)
 
 static void early_notice_is_as_long_as_the_launch_asked(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", EARLY, 200, "120");
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(1));
@@ -163,7 +104,7 @@ static void early_notice_is_as_long_as_the_launch_asked(void **state)
 
 static void maintenance_is_not_a_preemption(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.keep_none = true;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
@@ -187,7 +128,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
         const char *body;
     } failures[] = {{500, ""}, {0, ""}, {503, "TRUE"}, {200, "<html></html>"}, {200, "true"}, {200, ""},
         {200, "TRUE\nTRUE"}, {302, "TRUE"}, {404, ""}};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.keep_none = true;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(2));
@@ -205,7 +146,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
 
 static void replies_of_others_are_not_believed(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.headers[0] = "Server: a proxy";
     preempt(g, "TRUE");
     start(g);
@@ -218,7 +159,7 @@ static void replies_of_others_are_not_believed(void **state)
 
 static void strange_etag_does_not_get_into_a_url(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.headers[1] = "ETag: 0a&x=/../";
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(2));
@@ -228,7 +169,7 @@ static void strange_etag_does_not_get_into_a_url(void **state)
 
 static void identity_that_is_none_is_told_as_such(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.keep_none = true;
     fake_http_route(&g->http, "GET", ROOT "/zone", 200, "projects/123456/zones/../../x y");
     start(g);
@@ -242,7 +183,7 @@ static void identity_that_is_none_is_told_as_such(void **state)
 
 static void reader_may_be_stopped_inside_its_callback(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->stop_at_notice = true;
     preempt(g, "TRUE");
     start(g);
@@ -252,7 +193,7 @@ static void reader_may_be_stopped_inside_its_callback(void **state)
 
 static void stop_drops_what_is_held(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.silent = true;
     start(g);
     vtimers_advance(&g->vt, 10);
@@ -265,7 +206,7 @@ static void stop_drops_what_is_held(void **state)
     assert_int_equal(g->identities, 0);
 }
 
-#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, notice_rig_teardown)
 
 int main(void)
 {

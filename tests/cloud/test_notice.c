@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/imds.h"
 #include "cloud/aws/notice.h"
-#include "fake_http.h"
+#include "notice_rig.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define TOKEN "/latest/api/token"
 #define ACTION "/latest/meta-data/spot/instance-action"
 #define REBALANCE "/latest/meta-data/events/recommendations/rebalance"
@@ -19,60 +16,15 @@
 #define LIFE_CYCLE "/latest/meta-data/instance-life-cycle"
 #define TERMINATE_1202 "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00Z\"}"
 
-/* A reader, and what it has told. */
-struct rig {
-    struct vtimers vt;
-    struct fake_http http;
-    struct notice_reader *reader;
-    struct notice notices[8];
-    size_t n_notices;
-    struct notice_identity identity;
-    struct err identity_error;
-    int identities;
-    bool stop_at_notice;
-};
-
-static void on_notice(void *ctx, const struct notice *n)
+static void start(struct notice_rig *g)
 {
-    struct rig *g = ctx;
-    assert_true(g->n_notices < 8);
-    g->notices[g->n_notices++] = *n;
-    if (g->stop_at_notice) {
-        notice_reader_stop(g->reader);
-        g->reader = NULL;
-    }
-}
-
-static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
-{
-    struct rig *g = ctx;
-    g->identities++;
-    if (e)
-        g->identity_error = *e;
-    else
-        g->identity = *id;
-}
-
-static void start(struct rig *g)
-{
-    struct notice_reader_options o = {
-        .base_url = "http://127.0.0.1:1338",
-        .http = &g->http.client,
-        .timers = &g->vt.timers,
-        .on_notice = on_notice,
-        .on_identity = on_identity,
-        .ctx = g,
-    };
-    g->reader = notice_reader_start("aws", &o);
-    assert_non_null(g->reader);
+    notice_rig_start(g, "aws", "http://127.0.0.1:1338");
 }
 
 /* A healthy machine with nothing pending. */
 static int setup(void **state)
 {
-    struct rig *g = mem_alloc(sizeof(*g));
-    vtimers_init(&g->vt, NOON_MS);
-    fake_http_init(&g->http, &g->vt.timers);
+    struct notice_rig *g = notice_rig_create();
     fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEone==");
     fake_http_route(&g->http, "GET", ACTION, 404, "");
     fake_http_route(&g->http, "GET", REBALANCE, 404, "");
@@ -85,21 +37,9 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct rig *g = *state;
-    notice_reader_stop(g->reader);
-    while (vtimers_run_next(&g->vt))
-        ;
-    fake_http_deinit(&g->http);
-    vtimers_deinit(&g->vt);
-    free(g);
-    return 0;
-}
-
 static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(10));
     assert_int_equal(g->n_notices, 0);
@@ -119,7 +59,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 
 static void reclaim_is_told_once(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
@@ -133,7 +73,7 @@ static void reclaim_is_told_once(void **state)
 
 static void reclaim_after_a_rebalance_is_told(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     fake_http_route(&g->http, "GET", REBALANCE, 200, "{\"noticeTime\":\"2026-08-22T11:59:00Z\"}");
     vtimers_advance(&g->vt, SECONDS_MS(5));
@@ -149,7 +89,7 @@ static void reclaim_after_a_rebalance_is_told(void **state)
 
 static void notice_is_never_longer_than_two_minutes(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     vtimers_set_wall(&g->vt, NOON_MS - SECONDS_MS(1800)); /* this machine's clock is slow */
     start(g);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
@@ -160,7 +100,7 @@ static void notice_is_never_longer_than_two_minutes(void **state)
 
 static void notice_in_the_past_is_due_now(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     fake_http_route(
         &g->http, "GET", ACTION, 200, "{\"action\":\"terminate\",\"time\":\"2026-08-22T11:00:00Z\"}");
@@ -171,7 +111,7 @@ static void notice_in_the_past_is_due_now(void **state)
 
 static void next_event_is_told_too(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
     vtimers_advance(&g->vt, SECONDS_MS(5));
@@ -194,7 +134,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     } failures[] = {{500, ""}, {0, ""}, {503, TERMINATE_1202}, {200, "<html></html>"},
         {200, "{\"action\":\"nap\"}"}, {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""},
         {302, ""}};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
     vtimers_advance(&g->vt, SECONDS_MS(2));
@@ -210,7 +150,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
 
 static void polls_slow_down_while_the_endpoint_fails(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", ACTION, 500, "");
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(100));
@@ -223,7 +163,7 @@ static void polls_slow_down_while_the_endpoint_fails(void **state)
 
 static void refused_token_is_renewed_once_a_read(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(2));
     fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEtwo==");
@@ -247,7 +187,7 @@ static void on_read(void *ctx, const struct err *e, const char *body, size_t n)
 
 static void token_is_renewed_before_its_end(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     struct imds *m;
     int reads = 0;
     assert_int_equal(imds_create("http://127.0.0.1:1338", &g->http.client, &g->vt.clock, &m, NULL), 0);
@@ -262,7 +202,7 @@ static void token_is_renewed_before_its_end(void **state)
 
 static void identity_fails_after_ten_tries(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", DOCUMENT, 200, "{\"instanceId\":17}");
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(30));
@@ -277,7 +217,7 @@ static void identity_fails_after_ten_tries(void **state)
 
 static void reader_may_be_stopped_inside_its_callback(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->stop_at_notice = true;
     start(g);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
@@ -288,7 +228,7 @@ static void reader_may_be_stopped_inside_its_callback(void **state)
 
 static void stop_drops_a_read_under_way(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     g->http.silent = true;
     start(g);
     vtimers_advance(&g->vt, 10);
@@ -305,11 +245,17 @@ static bool announces_nothing(const char *provider)
     return str_eq(provider, "lambda") || str_eq(provider, "static");
 }
 
+static void unexpected(void *ctx, const struct notice *n)
+{
+    (void)ctx, (void)n;
+    fail();
+}
+
 static void every_provider_that_announces_has_a_reader(void **state)
 {
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     struct notice_reader_options o = {
-        .http = &g->http.client, .timers = &g->vt.timers, .on_notice = on_notice};
+        .http = &g->http.client, .timers = &g->vt.timers, .on_notice = unexpected};
     assert_null(notice_reader_start("none", &o));
     assert_null(notice_reader_start("nobody", &o));
     for (size_t i = 1; notice_provider_names[i]; i++) {
@@ -353,7 +299,7 @@ static void metadata_address_must_be_a_plain_http_host(void **state)
 {
     static const char *const wrong[] = {
         "", "169.254.169.254", "https://h", "http://", "http://h/latest", "http://u@h", "http://h?x", NULL};
-    struct rig *g = *state;
+    struct notice_rig *g = *state;
     struct imds *m;
     struct err e;
     for (size_t i = 0; wrong[i]; i++)
@@ -362,7 +308,7 @@ static void metadata_address_must_be_a_plain_http_host(void **state)
     imds_destroy(m);
 }
 
-#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define RIG(test) cmocka_unit_test_setup_teardown(test, setup, notice_rig_teardown)
 
 int main(void)
 {
