@@ -47,6 +47,7 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
 {
     struct gcp_key k = {0};
     struct json_reader r;
+    char shown[STR_SHOW_MAX];
     json_t *root = NULL;
     int rc = json_parse(text, n, GCP_KEY_FILE_MAX, &root, e);
     if (rc == 0) {
@@ -54,7 +55,10 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
         const char *type = json_opt_str(&r, "type", 64, "");
         if (r.rc == 0 && !str_eq(type, "service_account"))
             json_reader_fail(&r, "type",
-                "expected \"service_account\" (the key file of one; other credentials are not read)");
+                "expected the key file of a service account; %s is not read (a person's own credentials, "
+                "workload "
+                "identity): have the console make a key, or run belayd on an instance with a service account",
+                str_show(type, shown));
         read_text(&r, "client_email", k.client_email, sizeof(k.client_email));
         read_text(&r, "private_key_id", k.private_key_id, sizeof(k.private_key_id));
         read_text(&r, "token_uri", k.token_uri, sizeof(k.token_uri));

@@ -355,6 +355,16 @@ static void key_files_are_read(void **state)
         assert_int_equal(gcp_key_parse(wrong[i], strlen(wrong[i]), &key, &e), ERR_CONFIG);
         assert_int_equal(e.kind, ERR_CONFIG);
     }
+    static const char *const others[] = {"authorized_user", "external_account", "impersonated_service_account"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = mem_printf(
+            "{\"type\":\"%s\",\"client_secret\":\"hush\",\"refresh_token\":\"hush\"}", others[i]);
+        assert_int_equal(gcp_key_parse(text, strlen(text), &key, &e), ERR_CONFIG);
+        assert_non_null(strstr(e.text, others[i]));
+        assert_non_null(strstr(e.text, "expected the key file of a service account"));
+        assert_null(strstr(e.text, "hush"));
+        free(text);
+    }
     /* No key, one of another kind, one with a passphrase: nobody is asked for it. */
     static const char *const keys[] = {"-----BEGIN",
         "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
