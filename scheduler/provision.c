@@ -33,6 +33,7 @@ struct work {
     struct provision *p;
     int64_t instance;
     struct flow launch;
+    bool answered;             /* for good: its row is about to change, and it is not launched again */
     struct place *launching;   /* where, while the flow runs; NULL: its pool is not known */
     struct place *terminating; /* where the driver's call is under way; its reply will come. NULL: none is */
     bool terminated;           /* the provider has taken one */
@@ -342,6 +343,7 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
     if (w->launching)
         end_call(w->launching);
     w->launching = NULL;
+    w->answered = !e || is_refusal(e->kind);
     if (e && is_refusal(e->kind)) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
             .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
@@ -358,7 +360,7 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
 
 static void start_launch(struct work *w)
 {
-    if (flow_is_running(&w->launch))
+    if (flow_is_running(&w->launch) || w->answered)
         return;
     const struct instance *i = model_instance(model_of(w->p), w->instance);
     const struct pool_entry *pe = i ? pool_entry(w->p, i->row.pool) : NULL;

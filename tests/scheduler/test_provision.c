@@ -464,6 +464,30 @@ static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void
     assert_int_equal(stats(f).refusals, 1);
 }
 
+/* As a price does that is read meanwhile. */
+static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    f->lab->by_hand = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    assert_non_null(f->lab->under_way);
+    f->launch_error = ERR_NO_CAPACITY;
+    answer(f, last(f, CALL_LAUNCH));
+    lab_turn(f->lab);
+    assert_int_equal(stats(f).refusals, 1);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_INTENDED);
+    provision_touch(f->lab->provision, 1);
+    lab_turn(f->lab);
+    assert_int_equal(count(f, CALL_LAUNCH), 1);
+    f->lab->by_hand = false;
+    lab_commit(f->lab, 0);
+    settle(f);
+    assert_null(instance(f, 1));
+}
+
 static void a_machine_that_ended_before_the_answer_is_gone(void **state)
 {
     struct fixture *f = *state;
@@ -958,6 +982,7 @@ int main(void)
         TEST(after_a_crash_an_intent_is_launched_under_its_token_again),
         TEST(one_launch_an_instance_is_under_way),
         TEST(a_machine_that_is_listed_before_the_answer_may_still_be_refused),
+        TEST(a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again),
         TEST(a_machine_that_ended_before_the_answer_is_gone),
         TEST(an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known),
         TEST(an_end_is_asked_for_after_its_commit_and_again_until_it_is_confirmed),
