@@ -313,7 +313,7 @@ static void a_stale_clean_cannot_touch_what_a_later_attempt_saved(void **state)
 static void write_large_files(struct scratch *s, uint64_t seed)
 {
     for (int i = 0; i < LARGE_FILES; i++) {
-        char name[16];
+        char name[32];
 
         snprintf(name, sizeof(name), "large%d", i);
         write_random(s->tree, name, MANIFEST_CUT_BYTES, seed + (uint64_t)i);

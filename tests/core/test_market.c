@@ -504,7 +504,7 @@ static void alternatives_are_bounded(void **state)
     const struct offer *list[3];
     fleet(&l);
     for (int k = 40; k > 0; k--) {
-        char zone[8];
+        char zone[32];
         snprintf(zone, sizeof zone, "y%d", k);
         kind(&l, zone, "m5", LARGE, 1000000 + k * 1000);
     }

@@ -483,7 +483,7 @@ static void lists_come_in_pages(void **state)
 {
     static const char all[] = "/subscriptions/" SUBSCRIPTION "/resources";
     struct arm_world w;
-    char name[8];
+    char name[32];
     (void)state;
     arm_world_start(&w);
     w.account.page = 2;

@@ -108,7 +108,7 @@ static void the_quota_is_of_all_zones(void **state)
     (void)state;
     bench_start(&b, 1000);
     for (int k = 0; k < 5; k++) {
-        char name[8];
+        char name[32];
         snprintf(name, sizeof(name), "n%d", k);
         bench_run(&b, name, on_demand);
     }
