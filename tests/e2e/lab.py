@@ -362,9 +362,13 @@ class Lab:
         return [e["kind"] for e in self.events(job)]
 
     def instance_of(self, job):
-        """The provider's id of the machine that the job's newest attempt is or was on."""
+        """The provider's id of the machine that the job's newest attempt is or was on. An agent may join, and its job run, before
+        the launch is answered."""
         node = self.show(job)["attempts"][-1]["node"]
-        return [i["provider_id"] for i in self.get("/instances?state=all")["instances"] if i["node"] == node][0]
+
+        def look():
+            return [i["provider_id"] for i in self.get("/instances?state=all")["instances"] if i["node"] == node][0]
+        return self.wait(look, "the provider's answer to the launch of job %d's machine" % job)
 
     def emulated(self, provider_id):
         """The newest instance that the provider knows under this id or name."""
