@@ -167,15 +167,8 @@ static void on_restored(struct timer *t, void *ctx)
     urgent(x->agent);
 }
 
-static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
+static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
 {
-    struct world *w = a->w;
-    check_desired(w, d->job, d->attempt, a->node);
-    if (!d->script) {
-        world_fail(w, "job %lld attempt %lld is to run, but its script was not sent", (long long)d->job,
-            (long long)d->attempt);
-        return;
-    }
     struct sim_attempt *x = mem_alloc(sizeof(*x));
     x->agent = a;
     x->job = d->job;
@@ -186,6 +179,19 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     timer_init(&x->save_done, on_save_done, x);
     timer_init(&x->periodic, on_periodic, x);
     list_push_back(&a->attempts, &x->in_agent);
+    return x;
+}
+
+static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
+{
+    struct world *w = a->w;
+    check_desired(w, d->job, d->attempt, a->node);
+    if (!d->script) {
+        world_fail(w, "job %lld attempt %lld is to run, but its script was not sent", (long long)d->job,
+            (long long)d->attempt);
+        return;
+    }
+    struct sim_attempt *x = make_attempt(a, d);
     store_fence(w, x->job, x->attempt);
     struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
     x->restored = m.ref;
@@ -238,9 +244,15 @@ static void obey(struct sim_agent *a, const struct wire_desired *d)
         else if (want->want == WIRE_STOP)
             end_attempt(x, static_reason(want->reason), 143);
     }
-    for (size_t i = 0; i < d->n_attempts; i++)
-        if (d->attempts[i].want == WIRE_RUN && !find(a, d->attempts[i].job, d->attempts[i].attempt))
-            start_attempt(a, &d->attempts[i]);
+    for (size_t i = 0; i < d->n_attempts; i++) {
+        const struct wire_desired_attempt *want = &d->attempts[i];
+        if (find(a, want->job, want->attempt))
+            continue;
+        if (want->want == WIRE_RUN)
+            start_attempt(a, want);
+        else /* cancelled before it was told of */
+            end_attempt(make_attempt(a, want), static_reason(want->reason), 0);
+    }
 }
 
 /* ---- messages ---- */
