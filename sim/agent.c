@@ -226,11 +226,17 @@ static const char *static_reason(const char *reason)
     return "user";
 }
 
-static void obey(struct sim_agent *a, const struct wire_desired *d)
+/* `said`: the event in which belayd said it. */
+static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said)
 {
-    if (d->rev < a->rev)
+    if (d->rev < a->rev) {
+        if (said > a->obeyed)
+            world_fail(a->w, "node %lld: belayd's newer word has an older revision (%lld after %lld)",
+                (long long)a->node, (long long)d->rev, (long long)a->rev);
         return;
+    }
     a->rev = d->rev;
+    a->obeyed = said;
     LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         const struct wire_desired_attempt *want = wanted(d, x);
@@ -339,7 +345,7 @@ static void on_arrived(struct timer *t, void *ctx)
     bool ok = c->desired != NULL;
     (void)t;
     if (current && ok)
-        obey(a, c->desired);
+        obey(a, c->desired, c->said);
     call_free(c);
     if (current && polled) {
         a->polls--;
@@ -364,6 +370,7 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
     if (d && !world_chance(w, w->calm ? 0 : 0.03)) {
         struct buf text = {0};
         struct err bad = {0};
+        c->said = w->events;
         c->desired = mem_alloc(sizeof(*c->desired));
         wire_desired_encode(d, &text);
         if (wire_desired_decode(text.data, text.len, c->desired, &bad) != 0)

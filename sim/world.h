@@ -114,6 +114,7 @@ struct sim_agent {
     bool dead, up;
     int64_t cut_until_ms; /* partitioned */
     int64_t incarnation, seq, rev;
+    int64_t obeyed; /* the event in which `rev` was said */
     struct wire_notice notice;
     struct list attempts;
     struct timer poll, restart, crash;
@@ -154,6 +155,7 @@ struct sim_call {
     struct timer timer;
     struct wire_status status;
     struct wire_desired *desired; /* its copy, on the way back */
+    int64_t said;                 /* in this event */
     bool sent;
 };
 
