@@ -166,12 +166,10 @@ static int apply_memory_per_cpu(const struct context *c, const char *value, stru
 static int apply_time(const struct context *c, const char *value, struct err *e)
 {
     int64_t ms;
-    if (c->sbatch && (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE")))
+    if (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE"))
         return 0;
-    /* "1:00:00" and "2-12" are Slurm's forms wherever they stand; a bare number is minutes only in #SBATCH.
-     */
-    bool slurm = c->sbatch || strpbrk(value, ":-");
-    int rc = time_parse_duration(value, slurm, &ms, e);
+    /* The flag has Slurm's name, so its value means the same wherever it stands: a bare number is minutes. */
+    int rc = time_parse_duration(value, true, &ms, e);
     if (rc == 0)
         json_object_set_new(c->spec, "time_limit_ms", json_integer(ms));
     return rc;
@@ -388,7 +386,7 @@ static const struct flag flags[] = {
     {{"gpus-per-task", 0, "N", "the same"}, apply_gpus},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
     {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
-    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00"}, apply_time},
+    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"}, apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
     {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"},
         apply_checkpoint},

@@ -156,14 +156,14 @@ static void a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours(void **st
 {
     (void)state;
     check_spec("#SBATCH --time=90\n", "{\"time_limit_ms\":5400000}");
-    check_spec("#BELAY --time=90\n", "{\"time_limit_ms\":90000}");
+    check_spec("#BELAY --time=90\n", "{\"time_limit_ms\":5400000}");
+    check_spec("#BELAY --time=90s\n", "{\"time_limit_ms\":90000}");
     check_spec("#SBATCH -t 1:30:00\n", "{\"time_limit_ms\":5400000}");
     check_spec("#BELAY -t 1:30:00\n", "{\"time_limit_ms\":5400000}");
     check_spec("#SBATCH -t 1-00\n", "{\"time_limit_ms\":86400000}");
     check_spec("#BELAY -t 2h\n", "{\"time_limit_ms\":7200000}");
     check_spec("#SBATCH -t UNLIMITED\n", "{}");
     check_refused("#SBATCH -t soon\n", "train.sh:1: --time:");
-    check_refused("#BELAY -t UNLIMITED\n", "--time:");
     check_refused("#BELAY -t -5\n", "--time:");
 }
 

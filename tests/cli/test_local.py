@@ -134,7 +134,7 @@ class Local(unittest.TestCase):
             self.assertEqual(self.h.belay("submit", "--wait", self.h.script("exit %d\n" % code)).returncode, code)
         done = self.h.belay("submit", "--wait", self.h.script("kill -9 $$\n"))
         self.assertEqual(done.returncode, 137)
-        done = self.h.belay("submit", "--wait", "-t", "1", self.h.script("exec sleep 1000\n"))
+        done = self.h.belay("submit", "--wait", "-t", "1s", self.h.script("exec sleep 1000\n"))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("timeout", done.stderr)
 
