@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct answer {
@@ -93,6 +94,20 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
     }
 }
 
+/* "4 cpus, 1 gpu, 16.0 GiB"; what is none of is left out. */
+static void size_text(const struct resources *r, char *out, size_t size)
+{
+    char gpus[32] = "", memory[32] = "";
+    if (r->gpus > 0)
+        snprintf(gpus, sizeof gpus, ", %" PRId32 " gpu%s", r->gpus, plural(r->gpus));
+    if (r->memory_mib > 0) {
+        char bytes[24];
+        str_format_bytes((uint64_t)r->memory_mib << 20, bytes, sizeof bytes);
+        snprintf(memory, sizeof memory, ", %s", bytes);
+    }
+    snprintf(out, size, "%" PRId32 " cpu%s%s%s", r->cpus, plural(r->cpus), gpus, memory);
+}
+
 static bool explain_impossible(
     const struct model *m, const struct shape *s, const struct survey *v, struct answer *a)
 {
@@ -106,13 +121,12 @@ static bool explain_impossible(
         say(a, "market",
             "only machines of another market than %s are large enough; --market any would use them",
             market_wish_names[s->wish]);
-    else if (v->too_small > 0)
-        say(a, "too-large",
-            "it needs %" PRId32 " cpus, %" PRId32 " gpus, %" PRId64 " MiB; the largest machine has %" PRId32
-            " cpus, %" PRId32 " gpus, %" PRId64 " MiB",
-            s->need.cpus, s->need.gpus, s->need.memory_mib, v->largest.cpus, v->largest.gpus,
-            v->largest.memory_mib);
-    else
+    else if (v->too_small > 0) {
+        char need[96], largest[96];
+        size_text(&s->need, need, sizeof need);
+        size_text(&v->largest, largest, sizeof largest);
+        say(a, "too-large", "it needs %s; the largest machine has %s", need, largest);
+    } else
         say(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
             s->pool[0] ? " pool '" : "", s->pool, s->pool[0] ? "'" : "");
     return true;

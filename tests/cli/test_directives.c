@@ -328,7 +328,7 @@ static void flags_of_the_command_line_name_it_in_errors(void **state)
     json_t *spec = json_object();
     struct err e;
     (void)state;
-    assert_int_equal(directives_apply_flag("command line", "time", "90", false, spec, NULL, NULL, &e), 0);
+    assert_int_equal(directives_apply_flag("command line", "time", "90s", false, spec, NULL, NULL, &e), 0);
     assert_int_equal(json_integer_value(json_object_get(spec, "time_limit_ms")), 90000);
     assert_int_equal(
         directives_apply_flag("command line", "keep", "x", false, spec, NULL, NULL, &e), ERR_INVALID);
