@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/http.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,4 +14,18 @@ const char *http_reply_header(const struct http_reply *r, const char *name)
             return h + n + 1 + strspn(h + n + 1, " \t");
     }
     return NULL;
+}
+
+void http_reply_clear_headers(struct http_reply *r)
+{
+    for (size_t i = 0; i < r->n_headers; i++)
+        free(r->headers[i]);
+    r->n_headers = 0;
+}
+
+void http_reply_deinit(struct http_reply *r)
+{
+    http_reply_clear_headers(r);
+    buf_deinit(&r->body);
+    r->status = 0;
 }

@@ -46,6 +46,10 @@ struct http_reply {
     size_t n_headers;
 };
 
+/* Frees what it holds; it is empty then. For replies that one owns. */
+void http_reply_deinit(struct http_reply *r);
+void http_reply_clear_headers(struct http_reply *r);
+
 /* The value of the first header of that name (compared without case), blanks before it left out; or NULL.
  * Borrowed. */
 const char *http_reply_header(const struct http_reply *r, const char *name);

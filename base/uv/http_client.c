@@ -12,7 +12,7 @@
  */
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/uv/http_curl.h"
+#include "base/net/http_curl.h"
 #include "base/uv/loop.h"
 #include <assert.h>
 #include <stdlib.h>

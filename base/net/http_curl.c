@@ -4,7 +4,7 @@
  * no proxy unless asked for, no .netrc, no cookies, no content decoding, the path sent as it was given
  * (signatures cover it), bodies without waiting for "100 Continue". Keys and certificates stay in memory.
  */
-#include "base/uv/http_curl.h"
+#include "base/net/http_curl.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
@@ -27,21 +27,25 @@
 
 /* ---- What comes in ---- */
 
+/* A body whose length is known and allowed gets its memory at once. */
+static void make_room(struct http_curl *c)
+{
+    curl_off_t n = -1;
+    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &n);
+    if (n > 0 && (uint64_t)n <= c->max_reply_bytes)
+        buf_reserve(&c->reply.body, (size_t)n);
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_curl *c = ctx;
+    if (c->reply.body.len == 0)
+        make_room(c);
     if (buf_add_limited(&c->reply.body, p, size * n, c->max_reply_bytes, NULL) < 0) {
         c->is_too_large = true;
         return 0;
     }
     return size * n;
-}
-
-static void clear_headers(struct http_reply *r)
-{
-    for (size_t i = 0; i < r->n_headers; i++)
-        free(r->headers[i]);
-    r->n_headers = 0;
 }
 
 /* Called with each header line, the status lines and the last, empty one too. The headers of an interim reply
@@ -53,7 +57,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
     while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == '\n'))
         len--;
     if (len > 5 && memcmp(p, "HTTP/", 5) == 0)
-        clear_headers(r);
+        http_reply_clear_headers(r);
     else if (len > 0 && len <= REPLY_HEADER_MAX && r->n_headers < HTTP_REPLY_HEADERS_MAX)
         r->headers[r->n_headers++] = mem_strndup(p, len);
     return size * n;
@@ -161,7 +165,8 @@ static void set_method(struct http_curl *c, const struct http_request *r)
         SET(c, CURLOPT_NOBODY, 1L);
     } else if (wants_body) {
         SET(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
-        SET(c, CURLOPT_COPYPOSTFIELDS, r->body_len > 0 ? (const char *)r->body : "");
+        SET(c, c->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS,
+            r->body_len > 0 ? (const char *)r->body : "");
         SET(c, CURLOPT_CUSTOMREQUEST, r->method);
     } else {
         SET(c, CURLOPT_HTTPGET, 1L);
@@ -246,7 +251,10 @@ int http_curl_init(struct http_curl *c, const struct http_request *r, struct err
     assert(r->method && r->url && r->timeout_ms > 0 && r->max_reply_bytes > 0);
     assert(!r->tls.cert_pem == !r->tls.key_pem);
     CURLU *u = curl_url();
-    c->easy = curl_easy_init();
+    if (c->easy)
+        curl_easy_reset(c->easy);
+    else
+        c->easy = curl_easy_init();
     assert(u && c->easy); /* out of memory */
     c->max_reply_bytes = r->max_reply_bytes;
     int rc = parse_url(r->url, u, e);
@@ -276,8 +284,7 @@ void http_curl_deinit(struct http_curl *c)
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     curl_slist_free_all(c->connect_to);
-    clear_headers(&c->reply);
-    buf_deinit(&c->reply.body);
+    http_reply_deinit(&c->reply);
 }
 
 /* ---- The outcome ---- */
@@ -319,6 +326,9 @@ static bool is_bad_signature(CURLcode code, const char *text)
 int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
 {
     assert(code != CURLE_OUT_OF_MEMORY);
+    long status = 0;
+    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    c->reply.status = status < 100 || status > 599 ? 0 : (int)status;
     if (c->is_too_large)
         return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed", c->label,
             c->max_reply_bytes);
@@ -329,10 +339,7 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
     if (code != CURLE_OK)
         return err_set(e, kind_of(code), "%s: %s", c->label,
             c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
-    long status = 0;
-    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status < 100 || status > 599)
+    if (c->reply.status == 0)
         return err_set(e, ERR_INVALID, "%s: the reply's status %ld is not one of HTTP", c->label, status);
-    c->reply.status = (int)status;
     return 0;
 }

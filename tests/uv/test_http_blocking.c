@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP that blocks, called on threads of uv's pool, against the rig's server on the loop.
+ */
+#include "base/mem.h"
+#include "base/net/http_blocking.h"
+#include "base/str.h"
+#include "tests/uv/rig.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Requests of one thread, one after the other. */
+struct asker {
+    struct http_pool *pool;
+    const char *base;
+    const char *method, *paths[8]; /* ends with NULL */
+    const void *body;
+    size_t body_len, max_reply_bytes;
+    int64_t timeout_ms;
+    const atomic_int *cancel;
+    /* of the last one: */
+    int rc;
+    struct err e;
+    struct http_reply reply;
+    bool is_done;
+};
+
+static void on_thread(void *ctx)
+{
+    struct asker *a = ctx;
+    for (size_t i = 0; a->paths[i]; i++) {
+        char *url = mem_printf("%s%s", a->base, a->paths[i]);
+        const struct http_request r = {.method = a->method ? a->method : "GET",
+            .url = url,
+            .body = a->body,
+            .body_len = a->body_len,
+            .timeout_ms = a->timeout_ms > 0 ? a->timeout_ms : 20000,
+            .max_reply_bytes = a->max_reply_bytes > 0 ? a->max_reply_bytes : (size_t)16 << 20};
+        http_reply_deinit(&a->reply);
+        a->e = (struct err){0};
+        a->rc = http_blocking_run(a->pool, &r, a->cancel, &a->reply, &a->e);
+        assert_int_equal(a->rc, a->e.kind);
+        free(url);
+    }
+}
+
+static void on_asked(void *ctx)
+{
+    ((struct asker *)ctx)->is_done = true;
+}
+
+struct room {
+    struct rig rig;
+    struct http_pool *pool;
+};
+
+static void room_init(struct room *w)
+{
+    rig_init(&w->rig);
+    rig_serve(&w->rig, (struct http_server_options){.max_body_bytes = (size_t)8 << 20});
+    w->pool = http_pool_create();
+}
+
+static void room_deinit(struct room *w)
+{
+    http_pool_destroy(w->pool);
+    rig_deinit(&w->rig);
+}
+
+static void ask(struct room *w, struct asker *a)
+{
+    a->pool = w->pool;
+    a->base = w->rig.base;
+    uv_run_work(&w->rig.loop, on_thread, on_asked, a);
+    rig_run_until(&w->rig, &a->is_done);
+}
+
+static void a_large_body_goes_and_comes(void **state)
+{
+    (void)state;
+    struct room w;
+    size_t n = (size_t)5 << 20;
+    unsigned char *p = mem_alloc(n);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (unsigned char)(i * 2654435761u >> 24);
+    room_init(&w);
+    struct asker a = {.method = "PUT", .paths = {"/echo", "/echo"}, .body = p, .body_len = n};
+    ask(&w, &a);
+    assert_int_equal(a.rc, 0);
+    assert_int_equal(a.reply.status, 200);
+    assert_int_equal(a.reply.body.len, n);
+    assert_memory_equal(a.reply.body.data, p, n);
+    http_reply_deinit(&a.reply);
+    room_deinit(&w);
+    free(p);
+}
+
+static void many_threads_ask_at_once(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    struct room w;
+    struct asker a[N];
+    room_init(&w);
+    for (int i = 0; i < N; i++) {
+        a[i] = (struct asker){.pool = w.pool,
+            .base = w.rig.base,
+            .paths = {"/hello", "/big", "/headers", "/missing", "/big", "/hello"}};
+        uv_run_work(&w.rig.loop, on_thread, on_asked, &a[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        rig_run_until(&w.rig, &a[i].is_done);
+        assert_int_equal(a[i].rc, 0);
+        assert_string_equal(buf_str(&a[i].reply.body), "hello");
+        http_reply_deinit(&a[i].reply);
+    }
+    assert_int_equal(w.rig.n_requests, N * 6);
+    room_deinit(&w);
+}
+
+/* curl alone would send it again: whoever creates something must know. */
+static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
+{
+    (void)state;
+    struct room w;
+    room_init(&w);
+    struct asker a = {.method = "PUT", .paths = {"/hello", "/none"}, .body = "x", .body_len = 1};
+    ask(&w, &a);
+    assert_int_equal(a.rc, ERR_IO);
+    assert_non_null(strstr(a.e.text, "/none"));
+    assert_int_equal(w.rig.n_requests, 2);
+    http_reply_deinit(&a.reply);
+    a = (struct asker){.paths = {"/hello"}};
+    ask(&w, &a);
+    assert_int_equal(a.rc, 0);
+    http_reply_deinit(&a.reply);
+    room_deinit(&w);
+}
+
+/* /file sends what its length was said to be, and the file is shorter. */
+static void a_torn_reply_leaves_what_came(void **state)
+{
+    (void)state;
+    struct room w;
+    FILE *f = tmpfile();
+    room_init(&w);
+    fputs("0123456789", f);
+    fflush(f);
+    w.rig.file_fd = fileno(f);
+    w.rig.file_bytes = 1000;
+    struct asker a = {.paths = {"/file"}};
+    ask(&w, &a);
+    assert_int_equal(a.rc, ERR_IO);
+    assert_int_equal(a.reply.status, 200);
+    assert_string_equal(buf_str(&a.reply.body), "0123456789");
+    assert_string_equal(http_reply_header(&a.reply, "content-length"), "1000");
+    http_reply_deinit(&a.reply);
+    fclose(f);
+    room_deinit(&w);
+}
+
+static void a_reply_over_the_limit_is_refused(void **state)
+{
+    (void)state;
+    struct room w;
+    room_init(&w);
+    struct asker a = {.paths = {"/big"}, .max_reply_bytes = 1000};
+    ask(&w, &a);
+    assert_int_equal(a.rc, ERR_INVALID);
+    http_reply_deinit(&a.reply);
+    room_deinit(&w);
+}
+
+static void a_deadline_ends_it(void **state)
+{
+    (void)state;
+    struct room w;
+    room_init(&w);
+    struct asker a = {.paths = {"/park"}, .timeout_ms = 50};
+    ask(&w, &a);
+    assert_int_equal(a.rc, ERR_TIMEOUT);
+    assert_int_equal(a.reply.status, 0);
+    http_reply_deinit(&a.reply);
+    room_deinit(&w);
+}
+
+static void cancel_ends_it(void **state)
+{
+    (void)state;
+    struct room w;
+    atomic_int cancel = 0;
+    room_init(&w);
+    struct asker a = {.pool = w.pool, .base = w.rig.base, .paths = {"/park"}, .cancel = &cancel};
+    uv_run_work(&w.rig.loop, on_thread, on_asked, &a);
+    rig_run_until_count(&w.rig, &w.rig.n_parked, 1);
+    atomic_store(&cancel, 1);
+    rig_run_until(&w.rig, &a.is_done);
+    assert_int_equal(a.rc, ERR_CANCELLED);
+    http_reply_deinit(&a.reply);
+    room_deinit(&w);
+}
+
+static void a_malformed_request_is_refused(void **state)
+{
+    (void)state;
+    struct http_pool *p = http_pool_create();
+    struct http_reply reply;
+    struct err e;
+    const struct http_request r = {
+        .method = "GET", .url = "ftp://127.0.0.1/", .timeout_ms = 1000, .max_reply_bytes = 1};
+    assert_int_equal(http_blocking_run(p, &r, NULL, &reply, &e), ERR_INVALID);
+    http_reply_deinit(&reply);
+    http_pool_destroy(p);
+    http_pool_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_large_body_goes_and_comes),
+        cmocka_unit_test(many_threads_ask_at_once),
+        cmocka_unit_test(a_request_is_sent_once_though_its_connection_was_lost),
+        cmocka_unit_test(a_torn_reply_leaves_what_came),
+        cmocka_unit_test(a_reply_over_the_limit_is_refused),
+        cmocka_unit_test(a_deadline_ends_it),
+        cmocka_unit_test(cancel_ends_it),
+        cmocka_unit_test(a_malformed_request_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
