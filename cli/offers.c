@@ -18,6 +18,7 @@ const struct list_column offer_columns[] = {
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
     {"EFFECTIVE/H", "effective_uusd_h", COLUMN_USD_H},
     {"ON-DEMAND/H", "on_demand_uusd_h", COLUMN_USD_H},
+    {"SCORE", "placement_score", COLUMN_INT},
     {"LAUNCHES", "launches", COLUMN_INT},
     {"REFUSALS", "refusals", COLUMN_INT},
     {"AVOIDED FOR", "avoided_ms", COLUMN_DURATION},

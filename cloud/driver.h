@@ -79,11 +79,12 @@ struct cloud_instance {
 };
 
 struct cloud_price {
-    char zone[CLOUD_NAME_MAX];
+    char zone[CLOUD_NAME_MAX]; /* "": all of the region */
     char type[CLOUD_NAME_MAX];
     enum cloud_market market;
     int64_t uusd_h; /* micro-dollars an hour */
     struct wall since;
+    int score; /* of spot: how likely a launch is to be answered now, as the provider holds, 1 .. 10; 0: it does not say */
 };
 
 /* Grown by appending, page by page. Zeroed is valid and empty. */

@@ -242,6 +242,8 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
     set(o, "effective_uusd_h", live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());
+    set(o, "placement_score",
+        live && live->score != OFFER_SCORE_NONE ? json_integer(live->score) : json_null());
     set(o, "withdrawn", json_boolean(f->rank == OFFER_WITHDRAWN));
     set_i(o, "launches", f->launches);
     set_i(o, "refusals", f->refusals);

@@ -578,6 +578,21 @@ static void on_sweep(struct timer *t, void *ctx)
 
 /* ---- prices ---- */
 
+/* Of the pools at this place: other pools of the region may have been scored for other sets of types. */
+static void post_score(const struct place *pl, const struct cloud_price *price)
+{
+    const struct provision *p = pl->p;
+    for (size_t k = 0; k < p->n_pools; k++) {
+        struct event ev = {.type = EV_SCORE, .score.score = price->score};
+        if (p->pools[k].place != pl)
+            continue;
+        STR_COPY(ev.score.pool, p->pools[k].name);
+        STR_COPY(ev.score.zone, price->zone);
+        STR_COPY(ev.score.type, price->type);
+        tick_post(p->o.tick, &ev, NULL, NULL);
+    }
+}
+
 static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
 {
     struct place *pl = ctx;
@@ -596,6 +611,8 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
         STR_COPY(ev.price.zone, list[k].zone);
         STR_COPY(ev.price.type, list[k].type);
         tick_post(pl->p->o.tick, &ev, NULL, NULL);
+        if (list[k].market == CLOUD_SPOT)
+            post_score(pl, &list[k]);
     }
 }
 

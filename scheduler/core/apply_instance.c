@@ -159,6 +159,21 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
+int apply_score(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct pool *p = model_pool(m, ev->score.pool);
+    struct offer *o = p ? offer_find(p, ev->score.zone, ev->score.type, MARKET_SPOT) : NULL;
+    if (ev->score.score < OFFER_SCORE_NONE || ev->score.score > OFFER_SCORE_MAX)
+        return err_set(e, ERR_INVALID, "the score of %s in %s is %" PRId32 ": 1 .. %d, or %d for none",
+            ev->score.type, ev->score.zone, ev->score.score, OFFER_SCORE_MAX, OFFER_SCORE_NONE);
+    ret_outcome->id = CORE_ID_NONE;
+    if (!o || o->score == ev->score.score)
+        return 0;
+    o->score = ev->score.score;
+    m->change++;
+    return 0;
+}
+
 /* ---- instances ---- */
 
 int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

@@ -28,6 +28,7 @@ enum event_type {
     EV_OFFER,            /* an offer of a pool; with rank OFFER_WITHDRAWN: no longer one */
     EV_LIMITS,           /* of all elastic pools together; not stored, like the model's options */
     EV_PRICE,            /* an on-demand price is also what the spot offers beside it are compared with */
+    EV_SCORE,            /* the provider's hint for a spot offer; memory only: it is told again with the next prices */
     EV_LAUNCHED,         /* the provider answered, or the sweep found it by its token; once RUNNING or ENDING it only
                             tells the provider id (an agent may join before the answer comes) */
     EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
@@ -104,6 +105,10 @@ struct event {
             enum market market;
             int64_t uusd_h;
         } price;
+        struct {
+            char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
+            int32_t score; /* as struct offer has it */
+        } score;
         struct {
             int64_t instance;
             char provider_id[CORE_NAME_MAX];

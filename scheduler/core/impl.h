@@ -67,6 +67,8 @@ int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);
 /* The same with the premium for having in_offer of the pool's in_pool machines in this one offer. */
 int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool);
+/* The same, a little less where the provider expects to have machines, a little more where it does not. */
+int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
 struct room pool_room(const struct pool *p);
 struct room model_room(const struct model *m);
 const char *room_lacks(const struct room *r, const struct offer *o); /* what one more would exceed; NULL: nothing */
@@ -207,6 +209,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
 int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_score(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_offer_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

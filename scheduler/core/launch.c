@@ -140,7 +140,8 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
 {
     int64_t in_offer = o->n_live + w->p->planned[o->row.id];
     int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
-    return offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool);
+    return offer_hinted_uusd_h(
+        o, offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool));
 }
 
 /* An offer for n jobs: serves so many of them at once. */

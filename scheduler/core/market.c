@@ -6,8 +6,12 @@
  *                                                                                  boots, restores, and the old one saves
  *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
  *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose at once
+ *   and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of offers that cost nearly the same
+ *                                                                                       the likelier one is asked first
  *
- * The rates are the offer's own, as observed, with a prior that fades as observations come.
+ * The rates are the offer's own, as observed, with a prior that fades as observations come. A score is no observation: it
+ * decides among neighbours and never outweighs 5 % of price. As a factor it keeps the order transitive, which "equal within
+ * 5 %" would not be; an offer without one counts as the middle.
  */
 #include "scheduler/core/impl.h"
 
@@ -18,6 +22,8 @@
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
 /* A recommendation that comes true does so within this time, roughly. */
 #define REBALANCE_HOURS (10.0 / 60)
+/* What lies between the worst score and the best, in percent of the price. */
+#define SCORE_PCT 5
 
 static double reclaims_per_hour(const struct offer *o)
 {
@@ -76,6 +82,14 @@ int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_of
         return uusd_h;
     return uusd_h +
            (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer / (double)in_pool);
+}
+
+int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
+{
+    if (o->score == OFFER_SCORE_NONE || o->pool->row.by_price)
+        return uusd_h;
+    int from_middle = OFFER_SCORE_MAX + 1 - 2 * o->score; /* in halves: 9 .. -9 */
+    return uusd_h + (int64_t)((double)uusd_h * SCORE_PCT / 100 * from_middle / (2 * (OFFER_SCORE_MAX - 1)));
 }
 
 /* ---- limits ---- */

@@ -74,6 +74,7 @@ static const apply_fn appliers[] = {
     [EV_OFFER] = apply_offer,
     [EV_LIMITS] = apply_limits,
     [EV_PRICE] = apply_price,
+    [EV_SCORE] = apply_score,
     [EV_MOVE] = apply_move,
     [EV_LAUNCHED] = apply_launched,
     [EV_LAUNCH_REFUSED] = apply_launch_refused,

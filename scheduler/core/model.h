@@ -90,12 +90,18 @@ struct pool {
     struct link dirty;
 };
 
+#define OFFER_SCORE_NONE 0
+#define OFFER_SCORE_MAX 10
+
 struct offer {
     struct offer_row row;
     struct pool *pool;
     struct resources seen; /* the least that its machines really had; zero: none seen yet */
     struct list instances; /* of it, not GONE */
     int64_t n_live;        /* those whose reclaim is not announced */
+    /* How likely the provider holds it that a spot machine can be had, 1 (not) to OFFER_SCORE_MAX (very);
+     * OFFER_SCORE_NONE: it does not say. Not stored. */
+    int32_t score;
     char why[CORE_TEXT_MAX]; /* it is avoided: what the last launch that gave no machine came to */
     struct link in_pool;
     struct link dirty;

@@ -131,6 +131,7 @@ const char *const event_type_names[] = {
     "offer",
     "limits",
     "price",
+    "score",
     "launched",
     "launch-refused",
     "offer-refused",

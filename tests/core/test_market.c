@@ -79,6 +79,103 @@ static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
     lab_deinit(&l);
 }
 
+static void score(struct lab *l, const char *zone, int32_t value)
+{
+    struct event ev = {.type = EV_SCORE, .score = {.pool = "burst", .type = "m5", .score = value}};
+    STR_COPY(ev.score.zone, zone);
+    lab_apply(l, ev);
+}
+
+static void a_score_is_worth_five_percent_at_most(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    struct offer *o = model_offer(l.m, 1);
+    assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1000000);
+    int64_t before = INT64_MAX;
+    for (int32_t k = 1; k <= OFFER_SCORE_MAX; k++) {
+        score(&l, "z1", k);
+        assert_int_equal(o->score, k);
+        assert_true(offer_hinted_uusd_h(o, 1000000) < before);
+        before = offer_hinted_uusd_h(o, 1000000);
+    }
+    assert_int_equal(before, 975000);
+    score(&l, "z1", 1);
+    assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1025000);
+    assert_int_equal(offer_hinted_uusd_h(o, 1000000000000000), 1025000000000000);
+    assert_int_equal(core_offer_effective_uusd_h(o), offer_effective_uusd_h(o, &(struct job_row){0}));
+    o->pool->row.by_price = true;
+    assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1000000);
+    o->pool->row.by_price = false;
+    score(&l, "z1", OFFER_SCORE_NONE);
+    assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1000000);
+    lab_deinit(&l);
+}
+
+/* The second zone costs 1 % more, a third 10 %. */
+static void scores_decide_between_offers_that_cost_nearly_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t first, second, third;
+        bool by_price;
+        int expected;
+    } cases[] = {
+        {0, 0, 0, false, 0}, {5, 5, 5, false, 0},
+        {3, 9, 0, false, 1}, {0, 10, 0, false, 1}, {1, 0, 0, false, 1}, /* one that has none is in the middle */
+        {9, 10, 0, false, 0},                                           /* 0.6 % do not make up for 1 % */
+        {1, 1, 10, false, 0},                                           /* nor 5 % for 10 % */
+        {1, 10, 0, true, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 10, "m5", 4);
+        int64_t ids[] = {
+            1, offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000), offer(&l, "z3", MARKET_SPOT, 0, 4, 1100000)};
+        struct pool_row p = pool(&l, "burst");
+        p.by_price = cases[k].by_price;
+        set_pool(&l, p);
+        score(&l, "z1", cases[k].first);
+        score(&l, "z2", cases[k].second);
+        score(&l, "z3", cases[k].third);
+        lab_submit_cpus(&l, 4);
+        lab_plan(&l);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(launched_by(&l, ids[i]), i == cases[k].expected);
+        lab_deinit(&l);
+    }
+}
+
+/* The spot offers' alone, and of what is there; the market's rank stays above all. */
+static void scores_of_what_is_not_there_change_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct outcome outcome;
+    struct err e;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    score(&l, "z9", 10);
+    lab_apply(&l, (struct event){.type = EV_SCORE, .score = {"nowhere", "z1", "m5", 10}});
+    assert_int_equal(model_offer(l.m, 1)->score, OFFER_SCORE_NONE);
+    score(&l, "z1", 1);
+    assert_int_equal(model_offer(l.m, 1)->score, 1);
+    assert_int_equal(model_offer(l.m, 2)->row.market, MARKET_ON_DEMAND);
+    assert_int_equal(model_offer(l.m, 2)->score, OFFER_SCORE_NONE);
+    for (int32_t wrong = -1; wrong <= 11; wrong += 12) {
+        struct event bad = {.type = EV_SCORE, .now = l.now, .score = {"burst", "z1", "m5", wrong}};
+        assert_int_equal(core_apply(l.m, &bad, &outcome, &e), ERR_INVALID);
+    }
+    assert_int_equal(model_offer(l.m, 1)->score, 1);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_int_equal(launched_by(&l, 1), 1);
+    lab_deinit(&l);
+}
+
 static void data_that_lies_elsewhere_is_paid_for(void **state)
 {
     (void)state;
@@ -622,6 +719,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_offer_that_is_reclaimed_often_costs_what_it_loses),
+        cmocka_unit_test(a_score_is_worth_five_percent_at_most),
+        cmocka_unit_test(scores_decide_between_offers_that_cost_nearly_the_same),
+        cmocka_unit_test(scores_of_what_is_not_there_change_nothing),
         cmocka_unit_test(data_that_lies_elsewhere_is_paid_for),
         cmocka_unit_test(boots_are_learned),
         cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),

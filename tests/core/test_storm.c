@@ -169,8 +169,12 @@ static void provider(struct storm *st)
             ev.gone.ended_at.ms = st->l.now.wall.ms - below(st, 7200000) + below(st, 60000);
         break;
     default:
-        ev = (struct event){
-            .type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 1000 + below(st, 3000000)}};
+        if (below(st, 4) == 0) /* 11 is refused */
+            ev = (struct event){.type = EV_SCORE,
+                .score = {"burst", "z1", "m5", (int32_t)below(st, 12)}};
+        else
+            ev = (struct event){
+                .type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 1000 + below(st, 3000000)}};
     }
     attempt_event(st, ev);
 }

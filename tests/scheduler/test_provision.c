@@ -788,9 +788,18 @@ static void prices_are_read_at_the_start_and_now_and_then(void **state)
     assert_int_equal(count(f, CALL_PRICES), 2); /* one at a time */
     struct call *c = last(f, CALL_PRICES);
     c->answered = true;
+    price.score = 8;
     c->prices(c->ctx, NULL, &price, 1);
     settle(f);
     assert_int_equal(model_offer(f->lab->model, 1)->row.price_uusd_h, 77);
+    assert_int_equal(model_offer(f->lab->model, 1)->score, 8);
+    pass(f, PRICE_MS);
+    c = last(f, CALL_PRICES);
+    c->answered = true;
+    price.score = 0;
+    c->prices(c->ctx, NULL, &price, 1);
+    settle(f);
+    assert_int_equal(model_offer(f->lab->model, 1)->score, OFFER_SCORE_NONE);
 }
 
 static void prices_that_cannot_be_read_leave_the_last_ones(void **state)
