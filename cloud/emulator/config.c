@@ -158,7 +158,12 @@ static void add_pool(struct reading *rd, const struct yaml_node *spot, const str
     if (rd->s.r.rc < 0)
         return;
     read_side(rd, on_demand, CLOUD_ON_DEMAND, &p);
-    read_side(rd, spot, CLOUD_SPOT, &p);
+    if (!rd->p->front->is_on_demand_only)
+        read_side(rd, spot, CLOUD_SPOT, &p);
+    else if (spot)
+        yaml_reader_fail(&rd->s.r, spot, "spot: %s has no spot instances", rd->p->front->name);
+    else
+        p.price_uusd_h[CLOUD_SPOT] = p.price_uusd_h[CLOUD_ON_DEMAND]; /* of none: its capacity is 0 */
     c->pools = mem_resize(c->pools, c->n_pools + 1, sizeof(*c->pools));
     c->pools[c->n_pools++] = p;
 }
@@ -265,7 +270,8 @@ static void read_region(struct reading *rd)
     o->provider = front->name;
     o->make_id = front->make_id;
     copy_str(r, "region", o->name, sizeof(o->name), front->region);
-    copy_str(r, front->account_key, o->account, sizeof(o->account), front->account);
+    if (front->account_key)
+        copy_str(r, front->account_key, o->account, sizeof(o->account), front->account);
     o->seed = (uint64_t)yaml_opt_i64(r, "seed", 0, INT64_MAX, 1);
     o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
     o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));

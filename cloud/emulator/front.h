@@ -87,7 +87,8 @@ struct front {
     const char *name;                   /* "aws": in the configuration, the journal, the catalogue of types */
     const char *port_key;               /* of the API's address in the port file */
     const char *region, *account;       /* usual names */
-    const char *account_key;            /* the account's key in the configuration */
+    const char *account_key;            /* the account's key in the configuration; NULL: it has none */
+    bool is_on_demand_only;             /* pools have no `spot` */
     int64_t notice_s;                   /* usual */
     int64_t role_ttl_ms;                /* usual */
     size_t body_max;                    /* bytes of an API request; more is refused with 413 */
@@ -115,7 +116,7 @@ struct front {
     void (*metadata_error)(int status, struct front_reply *ret_reply);
 };
 
-extern const struct front ec2_front, gce_front, arm_front;
+extern const struct front ec2_front, gce_front, arm_front, lambda_front;
 
 extern const struct front
     *const fronts[]; /* ends with NULL; the first is that of a file without `providers` */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-const struct front *const fronts[] = {&ec2_front, &gce_front, &arm_front, NULL};
+const struct front *const fronts[] = {&ec2_front, &gce_front, &arm_front, &lambda_front, NULL};
 
 const struct front *front_find(const char *name)
 {

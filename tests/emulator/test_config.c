@@ -114,6 +114,26 @@ static void azure_has_keys_of_its_own(void **state)
     config_deinit(&c);
 }
 
+#define LAMBDA "providers:\n  lambda:\n    pools: [{zone: us-west-2, type: gpu_1x_a10}]\n"
+
+static void lambda_has_keys_of_its_own_and_no_spot_instances(void **state)
+{
+    static const char text[] =
+        LAMBDA "    api_keys: [a, secret_b.c]\n    ssh_keys: [ops]\n    images: [stack]\n"
+               "    file_systems: {data: us-west-2}\n    request_every_ms: 0\n    launch_every_ms: 1\n";
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(text, &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.providers[0].region.provider, "lambda");
+    assert_int_equal(c.providers[0].region.notice_ms, 0);
+    assert_int_equal(c.providers[0].pools[0].capacity[CLOUD_SPOT], 0);
+    assert_int_equal(c.providers[0].pools[0].capacity[CLOUD_ON_DEMAND], MARKET_UNLIMITED);
+    assert_int_equal(c.providers[0].pools[0].price_uusd_h[CLOUD_ON_DEMAND], 1290000);
+    config_deinit(&c);
+}
+
 static void mistakes_are_named_with_file_and_line(void **state)
 {
     static const struct {
@@ -150,6 +170,15 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {AZURE CLIENTS "    page: 0\n", "page"},
         {AZURE CLIENTS "    keys: []\n", "keys"},
         {"providers: {asw: {}}\n", "did you mean aws"},
+        {LAMBDA, "api_keys"},
+        {LAMBDA "    api_keys: ['a b']\n", "one word"},
+        {LAMBDA "    api_keys: ['a:b']\n", "one word"},
+        {LAMBDA "    api_keys: [a]\n    account: x\n", "account"},
+        {LAMBDA "    api_keys: [a]\n    file_systems: {data: [x]}\n", "NAME: REGION"},
+        {LAMBDA "    api_keys: [a]\n    launch_every_ms: -1\n", "launch_every_ms"},
+        {"providers:\n  lambda:\n    api_keys: [a]\n    pools: [{zone: z, type: gpu_1x_a10, spot: {capacity: "
+         "1}}]\n",
+            "no spot instances"},
         {"providers: {aws: {}}\n", "keys"},
         {"providers: {aws: 3}\n", "emulator.yaml:1"},
         {"providers:\n  aws:\n    ec2_port: 1\n    " KEYS "    " POOL, "ec2_port"},
@@ -175,6 +204,7 @@ int main(void)
         cmocka_unit_test(everything_can_be_said),
         cmocka_unit_test(each_provider_has_a_section),
         cmocka_unit_test(azure_has_keys_of_its_own),
+        cmocka_unit_test(lambda_has_keys_of_its_own_and_no_spot_instances),
         cmocka_unit_test(mistakes_are_named_with_file_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
