@@ -106,6 +106,8 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
     bool wanted_more = end && !t->ask.stop;
     if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && cause != SAVE_NOTICE))
         return;
+    if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
+        atomic_store(&t->work.cancel, 1); /* the store is needed for this save now */
     t->ask.on = true;
     t->ask.cause = cause;
     t->ask.serial++;
@@ -208,7 +210,7 @@ static void remove_done(const struct task *t)
 
 static void on_cleaned(struct task *t)
 {
-    if (t->work.rc)
+    if (t->work.rc && t->work.rc != ERR_CANCELLED)
         log_warn("old checkpoints could not be cleared away", log_i("job", t->job), log_err(&t->work.e));
     task_pump_saves(t);
     if (t->exited)

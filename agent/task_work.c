@@ -127,7 +127,8 @@ static int save(struct task *t, const struct ckpt_job *j)
 static int clean(struct task *t, const struct ckpt_job *j)
 {
     int64_t keep = t->spec->ckpt_keep;
-    return ckpt_clean(j, t->attempt, keep < 1 ? 1 : (int)keep, &t->work.e);
+    return ckpt_clean(
+        j, t->attempt, (struct ckpt_keep){.newest = keep < 1 ? 1 : (int)keep}, &t->work.cancel, &t->work.e);
 }
 
 static int note_found(void *ctx, const struct ckpt_info *info)

@@ -6,6 +6,8 @@
  *     chunks/<attempt, 10 digits>/<sha-256 of the content>        raw or zstd, told apart by the manifest
  *     manifests/<attempt, 10 digits>-<sequence, 10 digits>.json   written last, by conditional create
  *     fences/<attempt, 10 digits>                                 an attempt's claim: written when it starts
+ *     pins/<attempt, 10 digits>-<sequence, 10 digits>             this checkpoint is not cleaned away
+ *     removing/<as in manifests/>                                 condemned by a cleaning that is under way
  *     damaged/...                                                 what failed verification, set aside
  *
  * Invariants.
@@ -21,6 +23,9 @@
  * up, cannot touch what a newer attempt saved. Content that an earlier attempt stored is linked, not sent
  * again.
  *  5. Cleaning removes a chunk only after every manifest that names it is durably gone.
+ *  6. A checkpoint whose pin was acknowledged is not removed: who pins writes the pin and then looks for the
+ * manifest, who cleans moves the manifest away and then looks for the pin, so one of the two sees the other.
+ * What a killed cleaning had condemned, the next one puts back if it is pinned.
  *
  * All calls block; they are made from worker threads. `cancel` is polled between chunks. For one attempt,
  * save and clean are called one at a time. e is not NULL.
@@ -30,13 +35,16 @@
 
 #include "base/time.h"
 #include "ckpt/store.h"
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define CKPT_CHUNK_BYTES (4u << 20)
 #define CKPT_MANIFEST_BYTES_MAX (64u << 20)
 #define CKPT_FILES_MAX 1000000
 #define CKPT_PATH_MAX 4096
 #define CKPT_NUMBER_MAX INT64_C(9999999999) /* of an attempt or a sequence: 10 digits */
+#define CKPT_CLOSED CKPT_NUMBER_MAX         /* the "attempt" by which the store of an ended job is closed */
 
 struct ckpt_id {
     int64_t attempt;  /* 1 .. */
@@ -58,8 +66,12 @@ struct ckpt_stats {
 };
 
 /* Claims the store for `attempt`: from its return on, no lower attempt can commit. Idempotent for the same
- * attempt; ERR_CONFLICT when a later attempt's fence or checkpoint exists. */
+ * attempt; ERR_CONFLICT when a later attempt's fence or checkpoint exists. With CKPT_CLOSED, which is belayd's
+ * alone, when a job has ended: no attempt can commit any more. */
 int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
+
+/* True if the store of the job is closed. */
+int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e);
 
 /* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1: unknown). Regular files,
  * symbolic links, directories, modes (without set-user and set-group bits) and modification times; other file
@@ -86,11 +98,18 @@ struct ckpt_restored {
 int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
     struct ckpt_restored *ret_restored, struct err *e);
 
+/* Puts this checkpoint into dir, which must be missing or an empty directory (ERR_CONFLICT): all of it or, on any
+ * error, nothing. Nothing is set aside. ERR_NOT_FOUND, ERR_CORRUPT. As ckpt_restore otherwise. */
+int ckpt_get(const struct ckpt_job *j, struct ckpt_id id, const char *dir, const atomic_int *cancel,
+    struct ckpt_stats *ret_stats, struct err *e);
+
 struct ckpt_info {
     struct ckpt_id id;
     int64_t bytes;
-    int64_t progress;
+    int64_t files;
+    int64_t progress; /* -1: unknown */
     struct wall saved_at;
+    bool pinned;
 };
 
 typedef int (*ckpt_each_fn)(void *ctx, const struct ckpt_info *info); /* non-zero stops the walk */
@@ -101,9 +120,27 @@ int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *
  * aside. */
 int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 
-/* Keeps the newest `keep` (>= 1) whose manifests are intact and removes the other manifests, then chunks that
- * nothing names. Only the attempt that holds the fence (or belayd, once the job ended, with attempt
- * INT64_MAX) calls it; ERR_CONFLICT when a later attempt's fence exists. */
-int ckpt_clean(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
+/* Pins a checkpoint: it is not cleaned away, nor is it to be removed, until it is unpinned. Pinning what is pinned
+ * is no error, nor is unpinning what is not. ERR_NOT_FOUND, ERR_CORRUPT; ERR_CONFLICT: it is just being removed. */
+int ckpt_pin(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
+int ckpt_unpin(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
+
+/* Removes one checkpoint; ERR_CONFLICT while it is pinned, ERR_NOT_FOUND. Its chunks go with it if the store of
+ * the job is closed; else they are left to the next cleaning, for a save may just have found them there. */
+int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
+
+#define CKPT_KEEP_ALL INT_MAX
+
+struct ckpt_keep {
+    int newest; /* so many of those whose manifests are intact, >= 0 */
+    int every;  /* and those whose sequence it divides; 0: none beyond the newest */
+};
+
+/* Removes the manifests that neither keep nor a pin holds, then the chunks that nothing names; reads the manifests of
+ * all that stay. Only the attempt that holds the fence calls it, or, with CKPT_CLOSED, who closed the store;
+ * ERR_CONFLICT when a later attempt's fence exists. newest 0 (of a closed one only) removes what was set aside
+ * as well. cancel (may be NULL) non-zero: ERR_CANCELLED, and the next cleaning does what this one left. */
+int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel,
+    struct err *e);
 
 #endif

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning: which manifests stay is decided first, by reading them; then the others go; then what no kept
- * manifest names. If a kept manifest cannot be read for any reason but damage, nothing is removed at all.
+ * Cleaning: which manifests stay is decided first, by reading them; the others are condemned (moved to
+ * "removing/"), looked at once more for pins, and removed; then what no kept manifest names. If a kept manifest
+ * cannot be read for any reason but damage, nothing is removed at all.
  *
- * Invariants 4 and 5 of ckpt.h: manifests are durably gone (remove returns) before a chunk is touched, and
- * nothing below the number of a later attempt is touched whatever the lists say.
+ *     manifests/X --- condemn ---> removing/X --- not pinned ---> gone --- then its chunks
+ *          ^                           |
+ *          +---------- pinned ---------+
+ *
+ * Invariants 4 to 6 of ckpt.h: manifests are durably gone (remove returns) before a chunk is touched; nothing
+ * below the number of a later attempt is touched whatever the lists say; and since pins are looked for after
+ * the manifest was moved away, one that was acknowledged before that is seen.
+ *
+ * A cleaning that is killed leaves what it condemned: the next one puts it back if it is pinned and removes it
+ * if not. Until then nobody can restore it; it is never one of the newest, unless a user removed it.
  */
 #include "base/map.h"
 #include "base/mem.h"
@@ -18,10 +27,66 @@
 struct clean {
     const struct ckpt_job *job;
     int64_t attempt;
-    struct smap kept; /* full names of manifests and chunks that stay */
-    size_t skip;      /* bytes of the prefix being listed */
+    struct ckpt_keep keep;
+    const atomic_int *cancel;
+    struct smap kept;         /* full names of manifests and chunks that stay */
+    struct layout_ids doomed; /* to be condemned; then: condemned */
+    size_t skip;              /* bytes of the prefix being listed */
     struct names remove;
 };
+
+static int check_cancel(const struct clean *c, struct err *e)
+{
+    return c->cancel && atomic_load(c->cancel) ? err_set(e, ERR_CANCELLED, "cleaning was interrupted") : 0;
+}
+
+static int move(
+    const struct ckpt_job *j, const struct layout_name *from, const struct layout_name *to, struct err *e)
+{
+    int rc = j->store->ops->rename(j->store, from->s, to->s, e);
+
+    return rc == ERR_NOT_FOUND ? 0 : rc; /* another cleaner's */
+}
+
+static int condemn(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    struct layout_name from = layout_manifest(j, id), to = layout_removing(j, id);
+
+    return move(j, &from, &to, e);
+}
+
+static int put_back(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    struct layout_name from = layout_removing(j, id), to = layout_manifest(j, id);
+
+    return move(j, &from, &to, e);
+}
+
+/* What is condemned and pinned goes back where it was; ret_left (NULL: none is wanted) is the rest. */
+static int put_back_pinned(const struct ckpt_job *j, struct layout_ids *ret_left, struct err *e)
+{
+    struct layout_ids removing = {0}, pins = {0};
+    size_t n = 0;
+    int rc = layout_list_removing(j, &removing, e);
+
+    if (!rc && removing.n)
+        rc = layout_list_pins(j, &pins, e);
+    for (size_t i = 0; !rc && i < removing.n; i++) {
+        if (layout_has_id(&pins, removing.v[i]))
+            rc = put_back(j, removing.v[i], e);
+        else
+            removing.v[n++] = removing.v[i];
+    }
+    removing.n = n;
+    layout_ids_deinit(&pins);
+    if (rc || !ret_left)
+        layout_ids_deinit(&removing);
+    else
+        *ret_left = removing;
+    return rc;
+}
+
+/* ---- what stays ---- */
 
 static void keep_name(struct clean *c, const struct layout_name *name)
 {
@@ -37,34 +102,51 @@ static void keep_chunks(struct clean *c, const struct manifest *m)
     }
 }
 
-static int choose_kept(struct clean *c, int keep, struct err *e)
+/* ERR_CORRUPT: it was set aside. */
+static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
 {
-    struct ckpt_id *ids;
-    size_t n;
-    int rc = layout_list_ids(c->job, &ids, &n, e);
+    struct layout_name name = layout_manifest(c->job, id);
+    struct manifest m;
+    int rc = layout_read_manifest(c->job, id, &m, e);
 
+    if (rc == ERR_CORRUPT)
+        layout_set_aside(c->job, name.s, e);
     if (rc)
         return rc;
-    for (size_t i = 0; i < n && keep > 0; i++) {
-        struct layout_name name = layout_manifest(c->job, ids[i]);
-        struct manifest m;
+    keep_name(c, &name);
+    keep_chunks(c, &m);
+    manifest_deinit(&m);
+    return 0;
+}
 
-        rc = layout_read_manifest(c->job, ids[i], &m, e);
-        if (rc == ERR_CORRUPT) {
-            layout_set_aside(c->job, name.s, e);
-            rc = 0;
+static int choose_kept(struct clean *c, struct err *e)
+{
+    struct layout_ids ids = {0}, pins = {0};
+    int newest = c->keep.newest;
+    int rc = layout_list_pins(c->job, &pins, e);
+
+    if (!rc)
+        rc = layout_list_ids(c->job, &ids, e);
+    for (size_t i = 0; !rc && i < ids.n; i++) {
+        bool by_rule = c->keep.every && ids.v[i].sequence % c->keep.every == 0;
+
+        if (newest <= 0 && !by_rule && !layout_has_id(&pins, ids.v[i])) {
+            ids.v[c->doomed.n++] = ids.v[i]; /* overtakes nothing: what was looked at already */
             continue;
         }
-        if (rc)
-            break;
-        keep_name(c, &name);
-        keep_chunks(c, &m);
-        manifest_deinit(&m);
-        keep--;
+        rc = check_cancel(c, e);
+        if (!rc)
+            rc = keep_checkpoint(c, ids.v[i], e);
+        newest -= !rc;
+        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND)
+            rc = 0;
     }
-    free(ids);
+    c->doomed = (struct layout_ids){.v = ids.v, .n = c->doomed.n, .cap = ids.cap};
+    layout_ids_deinit(&pins);
     return rc;
 }
+
+/* ---- what goes ---- */
 
 /* Manifests, chunks and what a killed create left of either begin with their attempt's number. */
 static int collect(void *ctx, const char *name, int64_t size_bytes)
@@ -77,6 +159,24 @@ static int collect(void *ctx, const char *name, int64_t size_bytes)
     if ((layout_parse_attempt(rest, '-', &attempt) || layout_parse_attempt(rest, '/', &attempt)) &&
         attempt <= c->attempt && !smap_get(&c->kept, name))
         names_add(&c->remove, mem_strdup(name));
+    return 0;
+}
+
+/* Of manifests only what a killed create left: those that are whole are condemned first. */
+static int collect_torn(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct clean *c = ctx;
+    struct ckpt_id id;
+
+    return layout_parse_id(name + c->skip, ".json", &id) ? 0 : collect(ctx, name, size_bytes);
+}
+
+static int collect_any(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct clean *c = ctx;
+
+    (void)size_bytes;
+    names_add(&c->remove, mem_strdup(name));
     return 0;
 }
 
@@ -94,33 +194,136 @@ static int collect_old_fence(void *ctx, const char *name, int64_t size_bytes)
 static int sweep(struct clean *c, const char *what, store_each_fn fn, struct err *e)
 {
     struct layout_name prefix = layout_prefix(c->job, what);
-    int rc;
+    int rc = check_cancel(c, e);
 
     c->skip = strlen(prefix.s);
-    rc = c->job->store->ops->list(c->job->store, prefix.s, fn, c, e);
+    if (!rc)
+        rc = c->job->store->ops->list(c->job->store, prefix.s, fn, c, e);
     if (!rc)
         rc = layout_remove(c->job, &c->remove, e);
     names_deinit(&c->remove);
     return rc;
 }
 
-int ckpt_clean(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e)
+/* What was pinned meanwhile stays, with its chunks. */
+static int keep_rescued(struct clean *c, const struct layout_ids *left, struct err *e)
 {
-    struct clean c = {.job = j, .attempt = attempt};
-    int rc = layout_check_job(j, e);
+    int rc = 0;
 
-    if (!rc && (attempt < 1 || keep < 1))
-        rc = err_set(e, ERR_INVALID, "clean for attempt %" PRId64 ", keep %d: out of range", attempt, keep);
+    for (size_t i = 0; !rc && i < c->doomed.n; i++) {
+        if (c->doomed.v[i].attempt > c->attempt || layout_has_id(left, c->doomed.v[i]))
+            continue;
+        rc = keep_checkpoint(c, c->doomed.v[i], e);
+        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND)
+            rc = 0; /* damaged, or another cleaner has removed it */
+    }
+    return rc;
+}
+
+static int remove_manifests(struct clean *c, struct err *e)
+{
+    struct layout_ids left = {0};
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < c->doomed.n; i++)
+        if (c->doomed.v[i].attempt <= c->attempt)
+            rc = condemn(c->job, c->doomed.v[i], e);
+    if (!rc)
+        rc = put_back_pinned(c->job, &left, e);
+    if (!rc)
+        rc = keep_rescued(c, &left, e);
+    for (size_t i = 0; !rc && i < left.n; i++)
+        if (left.v[i].attempt <= c->attempt) {
+            struct layout_name name = layout_removing(c->job, left.v[i]);
+
+            names_add(&c->remove, mem_strdup(name.s));
+        }
+    /* A later attempt may have put back what we did not: then what is left is its to sweep. */
+    if (!rc)
+        rc = layout_check_fence(c->job, c->attempt, e);
+    if (!rc)
+        rc = layout_remove(c->job, &c->remove, e);
+    names_deinit(&c->remove);
+    layout_ids_deinit(&left);
+    return rc;
+}
+
+static int check_arguments(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, struct err *e)
+{
+    if (attempt < 1 || attempt > CKPT_NUMBER_MAX || keep.newest < (attempt == CKPT_CLOSED ? 0 : 1) ||
+        keep.every < 0)
+        return err_set(e, ERR_INVALID, "clean for attempt %" PRId64 ", keep %d, every %d: out of range",
+            attempt, keep.newest, keep.every);
+    return layout_check_job(j, e);
+}
+
+int ckpt_clean(
+    const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel, struct err *e)
+{
+    struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
+    int rc = check_arguments(j, attempt, keep, e);
+
     if (!rc)
         rc = layout_check_fence(j, attempt, e);
     if (!rc)
-        rc = choose_kept(&c, keep, e);
+        rc = put_back_pinned(j, NULL, e);
     if (!rc)
-        rc = sweep(&c, "manifests/", collect, e);
+        rc = choose_kept(&c, e);
+    if (!rc)
+        rc = remove_manifests(&c, e);
+    if (!rc)
+        rc = sweep(&c, "manifests/", collect_torn, e);
     if (!rc)
         rc = sweep(&c, "chunks/", collect, e);
-    if (!rc && attempt <= CKPT_NUMBER_MAX) /* belayd leaves the last fence where it is */
+    if (!rc)
         rc = sweep(&c, "fences/", collect_old_fence, e);
+    if (!rc && keep.newest == 0)
+        rc = sweep(&c, "damaged/", collect_any, e);
     smap_deinit(&c.kept);
+    layout_ids_deinit(&c.doomed);
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
+}
+
+/* ---- one of them, for a user ---- */
+
+static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    struct layout_name manifest = layout_manifest(j, id), removing = layout_removing(j, id),
+                       pin = layout_pin(j, id);
+    const char *const names[] = {removing.s};
+    struct err ignored;
+    int64_t size;
+    int rc = j->store->ops->stat(j->store, manifest.s, &size, e);
+
+    if (rc == ERR_NOT_FOUND)
+        return err_set(e, ERR_NOT_FOUND, "there is no such checkpoint");
+    for (int looks = 0; !rc && looks < 2; looks++) { /* the second is the one that holds */
+        int found = j->store->ops->stat(j->store, pin.s, &size, e);
+
+        if (found == ERR_NOT_FOUND)
+            rc = looks == 0 ? condemn(j, id, e) : 0;
+        else
+            rc = found ? found : err_set(e, ERR_CONFLICT, "it is pinned: unpin it first");
+    }
+    if (rc) {
+        put_back(j, id, &ignored);
+        return rc;
+    }
+    return j->store->ops->remove(j->store, names, 1, e);
+}
+
+int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    bool closed = false;
+    int rc = layout_check_job(j, e);
+
+    if (!rc)
+        rc = remove_one(j, id, e);
+    if (!rc)
+        rc = ckpt_is_closed(j, &closed, e);
+    if (!rc && closed)
+        rc = ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = CKPT_KEEP_ALL}, NULL, e);
+    return rc ? err_wrap(e, "remove checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64, id.attempt,
+                    id.sequence, j->job)
+              : 0;
 }

@@ -29,12 +29,28 @@ struct layout_name layout_prefix(const struct ckpt_job *j, const char *what)
     return name;
 }
 
-struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id)
+static struct layout_name name_of(
+    const struct ckpt_job *j, const char *dir, struct ckpt_id id, const char *end)
 {
     char what[64];
 
-    snprintf(what, sizeof(what), "manifests/%010" PRId64 "-%010" PRId64 ".json", id.attempt, id.sequence);
+    snprintf(what, sizeof(what), "%s/%010" PRId64 "-%010" PRId64 "%s", dir, id.attempt, id.sequence, end);
     return layout_prefix(j, what);
+}
+
+struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id)
+{
+    return name_of(j, "manifests", id, ".json");
+}
+
+struct layout_name layout_removing(const struct ckpt_job *j, struct ckpt_id id)
+{
+    return name_of(j, "removing", id, ".json");
+}
+
+struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id)
+{
+    return name_of(j, "pins", id, "");
 }
 
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt)
@@ -71,13 +87,12 @@ bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt)
     return parse_number(rest, ret_attempt) && rest[NUMBER_DIGITS] == end;
 }
 
-bool layout_parse_manifest(const char *rest, struct ckpt_id *ret_id)
+bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id)
 {
     struct ckpt_id id;
 
     if (!layout_parse_attempt(rest, '-', &id.attempt) ||
-        !parse_number(rest + NUMBER_DIGITS + 1, &id.sequence) ||
-        !str_eq(rest + 2 * NUMBER_DIGITS + 1, ".json"))
+        !parse_number(rest + NUMBER_DIGITS + 1, &id.sequence) || !str_eq(rest + 2 * NUMBER_DIGITS + 1, end))
         return false;
     *ret_id = id;
     return true;
@@ -91,9 +106,9 @@ int layout_compare_ids(struct ckpt_id a, struct ckpt_id b)
 }
 
 struct id_list {
-    size_t skip; /* bytes of the prefix */
-    struct ckpt_id *v;
-    size_t n, cap;
+    size_t skip;     /* bytes of the prefix */
+    const char *end; /* of a name */
+    struct layout_ids ids;
 };
 
 static int add_id(void *ctx, const char *name, int64_t size_bytes)
@@ -102,13 +117,13 @@ static int add_id(void *ctx, const char *name, int64_t size_bytes)
     struct ckpt_id id;
 
     (void)size_bytes;
-    if (!layout_parse_manifest(name + l->skip, &id))
+    if (!layout_parse_id(name + l->skip, l->end, &id))
         return 0; /* left by a killed create */
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->v = mem_resize(l->v, l->cap, sizeof(l->v[0]));
+    if (l->ids.n == l->ids.cap) {
+        l->ids.cap = l->ids.cap ? 2 * l->ids.cap : 16;
+        l->ids.v = mem_resize(l->ids.v, l->ids.cap, sizeof(l->ids.v[0]));
     }
-    l->v[l->n++] = id;
+    l->ids.v[l->ids.n++] = id;
     return 0;
 }
 
@@ -117,21 +132,43 @@ static int newest_first(const void *a, const void *b)
     return layout_compare_ids(*(const struct ckpt_id *)b, *(const struct ckpt_id *)a);
 }
 
-int layout_list_ids(const struct ckpt_job *j, struct ckpt_id **ret_ids, size_t *ret_n, struct err *e)
+static int list_ids(
+    const struct ckpt_job *j, const char *what, const char *end, struct layout_ids *ret_ids, struct err *e)
 {
-    struct layout_name prefix = layout_prefix(j, "manifests/");
-    struct id_list l = {.skip = strlen(prefix.s)};
+    struct layout_name prefix = layout_prefix(j, what);
+    struct id_list l = {.skip = strlen(prefix.s), .end = end};
     int rc = j->store->ops->list(j->store, prefix.s, add_id, &l, e);
 
-    if (rc) {
-        free(l.v);
-        return err_wrap(e, "list the checkpoints of job %" PRId64, j->job);
-    }
-    if (l.n)
-        qsort(l.v, l.n, sizeof(l.v[0]), newest_first);
-    *ret_ids = l.v;
-    *ret_n = l.n;
-    return 0;
+    if (l.ids.n)
+        qsort(l.ids.v, l.ids.n, sizeof(l.ids.v[0]), newest_first);
+    *ret_ids = l.ids;
+    return rc ? err_wrap(e, "list the checkpoints of job %" PRId64, j->job) : 0;
+}
+
+int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
+{
+    return list_ids(j, "manifests/", ".json", ret_ids, e);
+}
+
+int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
+{
+    return list_ids(j, "removing/", ".json", ret_ids, e);
+}
+
+int layout_list_pins(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
+{
+    return list_ids(j, "pins/", "", ret_ids, e);
+}
+
+bool layout_has_id(const struct layout_ids *ids, struct ckpt_id id)
+{
+    return ids->n && bsearch(&id, ids->v, ids->n, sizeof(ids->v[0]), newest_first) != NULL;
+}
+
+void layout_ids_deinit(struct layout_ids *ids)
+{
+    free(ids->v);
+    *ids = (struct layout_ids){0};
 }
 
 struct latest {
@@ -169,6 +206,8 @@ int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
         if (l.attempt > latest)
             latest = l.attempt;
     }
+    if (latest > attempt && latest == CKPT_CLOSED)
+        return err_set(e, ERR_CONFLICT, "fenced: job %" PRId64 " has ended", j->job);
     if (latest > attempt)
         return err_set(e, ERR_CONFLICT,
             "fenced: attempt %" PRId64 " of job %" PRId64 " has taken over from attempt %" PRId64, latest,
@@ -190,6 +229,22 @@ int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
     if (rc && rc != ERR_CONFLICT)
         return err_wrap(e, "claim job %" PRId64 " for attempt %" PRId64, j->job, attempt);
     return layout_check_fence(j, attempt, e);
+}
+
+int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e)
+{
+    struct layout_name name;
+    int64_t size;
+    int rc = layout_check_job(j, e);
+
+    if (rc)
+        return rc;
+    name = layout_fence(j, CKPT_CLOSED);
+    rc = j->store->ops->stat(j->store, name.s, &size, e);
+    if (rc && rc != ERR_NOT_FOUND)
+        return err_wrap(e, "see whether job %" PRId64 " has ended", j->job);
+    *ret_closed = rc == 0;
+    return 0;
 }
 
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)

@@ -18,18 +18,31 @@ int layout_check_job(const struct ckpt_job *j, struct err *e);
 struct layout_name layout_prefix(
     const struct ckpt_job *j, const char *what); /* what: "", "manifests/", ... */
 struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id);
+struct layout_name layout_removing(
+    const struct ckpt_job *j, struct ckpt_id id); /* where a condemned one waits */
+struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt);
 struct layout_name layout_chunk(const struct ckpt_job *j, int64_t attempt, const char *sha256);
 
-/* The part of a full name after prefix: an id "<10 digits>-<10 digits>.json", or an attempt of 10 digits that
- * ends where `end` says. False if it is not exactly that. */
-bool layout_parse_manifest(const char *rest, struct ckpt_id *ret_id);
+/* The part of a full name after prefix: an id "<10 digits>-<10 digits>" before `end` (".json", or "" of a pin), or
+ * an attempt of 10 digits that ends where `end` says. False if it is not exactly that. */
+bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id);
 bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
 
 int layout_compare_ids(struct ckpt_id a, struct ckpt_id b); /* < 0, 0, > 0 */
 
-/* The manifests' ids, newest first; free(*ret_ids). */
-int layout_list_ids(const struct ckpt_job *j, struct ckpt_id **ret_ids, size_t *ret_n, struct err *e);
+/* Ids, newest first; zeroed is valid and empty. */
+struct layout_ids {
+    struct ckpt_id *v;
+    size_t n, cap;
+};
+
+/* The ids of the manifests, of those that are condemned, and of the pins; ids_deinit in every case. */
+int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
+int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
+int layout_list_pins(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
+bool layout_has_id(const struct layout_ids *ids, struct ckpt_id id);
+void layout_ids_deinit(struct layout_ids *ids);
 
 /* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);

@@ -13,8 +13,10 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/prng.h"
 #include "base/str.h"
 #include "ckpt/layout.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,6 +29,7 @@
 struct restore {
     const struct ckpt_job *job;
     const char *temp, *dir; /* built here, put in place there */
+    bool is_new;            /* dir may be missing or empty, nothing else */
     const atomic_int *cancel;
     struct manifest manifest;
     int root_fd; /* of the directory being built; -1: verify only */
@@ -131,13 +134,17 @@ static int make_root(const char *path, int *ret_fd, struct err *e)
 }
 
 /* What was at dir is at temp afterwards, and the other way round. */
-static int exchange(const char *temp, const char *dir, struct err *e)
+static int exchange(const char *temp, const char *dir, bool is_new, struct err *e)
 {
     char *old;
     int rc = 0;
 
     if (rename(temp, dir) == 0) /* dir was missing or empty */
         return 0;
+    if (is_new && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR))
+        return err_set(e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
+    if (is_new)
+        return err_errno(e, errno, "put the checkpoint in place as %s", dir);
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
@@ -160,7 +167,7 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
     if (!rc)
         rc = build_tree(r, e);
     if (!rc)
-        rc = exchange(r->temp, r->dir, e);
+        rc = exchange(r->temp, r->dir, r->is_new, e);
     if (!rc) {
         res->id = id;
         res->progress = id.attempt ? r->manifest.progress : -1;
@@ -176,14 +183,11 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
 
 static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
 {
-    struct ckpt_id *ids;
-    size_t n;
-    int rc = layout_list_ids(r->job, &ids, &n, e);
+    struct layout_ids ids;
+    int rc = layout_list_ids(r->job, &ids, e);
 
-    if (rc)
-        return rc;
-    for (size_t i = 0; i <= n; i++) {
-        struct ckpt_id id = i < n ? ids[i] : (struct ckpt_id){0};
+    for (size_t i = 0; !rc && i <= ids.n; i++) {
+        struct ckpt_id id = i < ids.n ? ids.v[i] : (struct ckpt_id){0};
 
         if (id.attempt >= before_attempt)
             continue;
@@ -194,11 +198,14 @@ static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt
             if (res->damaged++ == 0)
                 STR_COPY(res->damage, e->text);
             layout_set_aside(r->job, name.s, e);
-        } else if (rc != ERR_NOT_FOUND || i == n) {
+            rc = 0;
+        } else if (rc == ERR_NOT_FOUND && i < ids.n) {
+            rc = 0; /* cleaned away since it was listed */
+        } else {
             break;
-        } /* not found: cleaned away since it was listed */
+        }
     }
-    free(ids);
+    layout_ids_deinit(&ids);
     return rc;
 }
 
@@ -255,30 +262,80 @@ int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     return rc;
 }
 
+/* Known before anything is read; that it still is so, the rename says. */
+static int check_new(const char *dir, struct err *e)
+{
+    const struct dirent *entry;
+    DIR *d = opendir(dir);
+    int rc = 0;
+
+    if (!d && errno == ENOTDIR)
+        return err_set(e, ERR_CONFLICT, "%s is there already and no directory", dir);
+    if (!d)
+        return errno == ENOENT ? 0 : err_errno(e, errno, "look into %s", dir);
+    while (!rc && (entry = readdir(d)))
+        if (!str_eq(entry->d_name, ".") && !str_eq(entry->d_name, ".."))
+            rc = err_set(e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
+    closedir(d);
+    return rc;
+}
+
+int ckpt_get(const struct ckpt_job *j, struct ckpt_id id, const char *dir, const atomic_int *cancel,
+    struct ckpt_stats *ret_stats, struct err *e)
+{
+    struct mono start = clock_mono(&clock_system);
+    struct ckpt_restored res = {0};
+    char unique[17];
+    random_hex(8, unique);
+    char *temp = mem_printf("%s.%s", dir, unique); /* dir is a user's: nothing of theirs is in the way */
+    struct restore r = {.job = j, .temp = temp, .dir = dir, .is_new = true, .cancel = cancel, .root_fd = -1};
+    struct err ignored;
+    int rc = layout_check_job(j, e);
+
+    if (!rc)
+        rc = check_new(dir, e);
+    if (!rc)
+        rc = make_parent(dir, e);
+    if (!rc) {
+        rc = restore_one(&r, id, &res, e);
+        fs_remove_tree(temp, &ignored);
+    }
+    free(temp);
+    if (rc)
+        return err_wrap(e, "get a checkpoint of job %" PRId64, j->job);
+    res.stats.took_ms = clock_mono(&clock_system).ms - start.ms;
+    *ret_stats = res.stats;
+    return 0;
+}
+
 int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *e)
 {
-    struct ckpt_id *ids = NULL;
-    size_t n = 0;
+    struct layout_ids ids = {0}, pins = {0};
     bool stop = false;
     int rc = layout_check_job(j, e);
 
     if (!rc)
-        rc = layout_list_ids(j, &ids, &n, e);
-    for (size_t i = 0; !rc && !stop && i < n; i++) {
+        rc = layout_list_pins(j, &pins, e);
+    if (!rc)
+        rc = layout_list_ids(j, &ids, e);
+    for (size_t i = 0; !rc && !stop && i < ids.n; i++) {
         struct manifest m;
 
-        rc = layout_read_manifest(j, ids[i], &m, e);
+        rc = layout_read_manifest(j, ids.v[i], &m, e);
         if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND || rc == ERR_UNSUPPORTED) {
             log_warn("checkpoint skipped", log_i("job", j->job), log_err(e));
             rc = 0;
         } else if (!rc) {
-            stop = fn(ctx, &(struct ckpt_info){.id = ids[i],
+            stop = fn(ctx, &(struct ckpt_info){.id = ids.v[i],
                                .bytes = manifest_bytes(&m),
+                               .files = manifest_files(&m),
                                .progress = m.progress,
-                               .saved_at = m.saved_at}) != 0;
+                               .saved_at = m.saved_at,
+                               .pinned = layout_has_id(&pins, ids.v[i])}) != 0;
             manifest_deinit(&m);
         }
     }
-    free(ids);
+    layout_ids_deinit(&ids);
+    layout_ids_deinit(&pins);
     return rc;
 }

@@ -42,16 +42,17 @@ struct save {
  * the save is a full one. */
 static int load_previous(struct save *s, struct err *e)
 {
-    struct ckpt_id *ids, newest = {0};
+    struct layout_ids ids;
+    struct ckpt_id newest = {0};
     struct err why;
-    size_t n;
-    int rc = layout_list_ids(s->job, &ids, &n, e);
+    int rc = layout_list_ids(s->job, &ids, e);
+    size_t n = ids.n;
 
+    if (n)
+        newest = ids.v[0];
+    layout_ids_deinit(&ids);
     if (rc)
         return rc;
-    if (n)
-        newest = ids[0];
-    free(ids);
     if (n && layout_compare_ids(newest, s->manifest.id) >= 0)
         return err_set(e, ERR_CONFLICT,
             "checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " exists already; %" PRId64 "-%" PRId64

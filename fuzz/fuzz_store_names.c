@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = mem_strndup((const char *)data, size), *whole;
     struct ckpt_id id;
     int64_t attempt;
-    if (layout_parse_manifest(text, &id)) {
+    if (layout_parse_id(text, ".json", &id)) {
         whole = mem_printf("lab/jobs/7/manifests/%s", text);
         assert(str_eq(layout_manifest(&job, id).s, whole) && store_name_is_valid(whole));
         assert(layout_compare_ids(id, id) == 0 && id.attempt >= 1 && id.sequence >= 1);

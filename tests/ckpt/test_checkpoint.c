@@ -139,7 +139,7 @@ static void a_stale_attempt_cannot_commit(void **state)
     FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
     assert_non_null(strstr(e.text, "fenced"));
     FAILS(ERR_CONFLICT, ckpt_fence(&s->job, 1, &e));
-    FAILS(ERR_CONFLICT, ckpt_clean(&s->job, 1, 1, &e));
+    FAILS(ERR_CONFLICT, clean_job(&s->job, 1, 1, &e));
     restore(s, 2);
     assert_tree_is(s->out, 1);
     save(s, 2, 1);
@@ -154,7 +154,7 @@ static void a_later_checkpoint_fences_even_without_a_fence(void **state)
 
     save(s, 3, 1);
     FAILS(ERR_CONFLICT, ckpt_fence(&s->job, 2, &e));
-    FAILS(ERR_CONFLICT, ckpt_clean(&s->job, 2, 1, &e));
+    FAILS(ERR_CONFLICT, clean_job(&s->job, 2, 1, &e));
 }
 
 static void jobs_do_not_see_each_other(void **state)
@@ -408,7 +408,7 @@ static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)
     snprintf(text, sizeof(text), "%s,\"sha256\":\"%s\"}", body, hash);
     write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000002.json", text);
     FAILS(ERR_UNSUPPORTED, ckpt_restore(&s->job, 2, s->out, NULL, &r, &e));
-    FAILS(ERR_UNSUPPORTED, ckpt_clean(&s->job, 1, 1, &e));
+    FAILS(ERR_UNSUPPORTED, clean_job(&s->job, 1, 1, &e));
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2);
 }
 

@@ -229,7 +229,7 @@ static void a_clean_counts_intact_manifests_only(void **state)
         save(s, 1, i);
     }
     write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000004.json", "{}");
-    OK(ckpt_clean(&s->job, 1, 2, &e));
+    OK(clean_job(&s->job, 1, 2, &e));
     assert_int_equal(find_objects(s, "jobs/7/manifests/", NULL, 0), 2);
     assert_int_equal(find_objects(s, "jobs/7/chunks/", NULL, 0), 2);
     restore(s, 2);

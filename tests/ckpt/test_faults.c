@@ -76,7 +76,7 @@ static bool save_with_fault(enum fault_mode mode, enum err_kind kind, int at)
     assert_int_equal(r.id.sequence, 3);
     assert_int_equal(r.damaged, 0);
     assert_same_tree(s.tree, s.out);
-    OK(ckpt_clean(&s.job, 1, 2, &e));
+    OK(clean_job(&s.job, 1, 2, &e));
     restore(&s, 2);
     assert_same_tree(s.tree, s.out);
     scratch_deinit(&s);
@@ -156,14 +156,14 @@ static bool clean_with_fault(enum fault_mode mode, int at)
     scratch_init(&s);
     three_of_two_attempts(&s);
     plant(&s, &f, mode, at);
-    rc = ckpt_clean(&s.job, 2, 3, &e);
+    rc = clean_job(&s.job, 2, 3, &e);
     unplant(&s, &f);
     struck = atomic_load(&f.struck) > 0;
     assert_int_equal(rc != 0, struck);
     OK(ckpt_verify(&s.job, (struct ckpt_id){2, 5}, &e));
     OK(ckpt_verify(&s.job, (struct ckpt_id){2, 4}, &e));
     OK(ckpt_verify(&s.job, (struct ckpt_id){1, 3}, &e));
-    OK(ckpt_clean(&s.job, 2, 3, &e));
+    OK(clean_job(&s.job, 2, 3, &e));
     assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 3);
     assert_int_equal(find_objects(&s, "/chunks/", NULL, 0), 3);
     scratch_deinit(&s);
@@ -289,7 +289,7 @@ static bool clean_while_succeeded(int at, bool damage)
     plant(&s, &f, FAULT_HOOK, at);
     f.hook = succeed;
     f.hook_ctx = &next;
-    ckpt_clean(&s.job, 1, 1, &e); /* whatever it says */
+    clean_job(&s.job, 1, 1, &e); /* whatever it says */
     unplant(&s, &f);
     struck = atomic_load(&f.struck) > 0;
     if (struck) {
@@ -306,6 +306,67 @@ static void a_stale_clean_cannot_touch_what_a_later_attempt_saved(void **state)
     for (int damage = 0; damage < 2; damage++)
         for (int at = 1; clean_while_succeeded(at, damage); at++)
             assert_in_range(at, 1, 100);
+}
+
+/* Pins (by) or cleans, through a store of its own, while the other one is at a call. */
+struct meanwhile {
+    struct scratch *s;
+    bool pins;
+    int rc;
+};
+
+static void do_meanwhile(void *ctx)
+{
+    struct meanwhile *w = ctx;
+    struct err e;
+
+    w->rc = w->pins ? ckpt_pin(&w->s->job, (struct ckpt_id){1, 1}, &e) : clean_job(&w->s->job, 1, 1, &e);
+}
+
+/* What was acknowledged as pinned is there, now and after the next cleaning. */
+static bool pin_against_clean(int at, bool pin_comes_between)
+{
+    struct scratch s, direct;
+    struct meanwhile other = {.s = &direct, .pins = pin_comes_between};
+    struct store_fault f;
+    struct err e;
+    bool struck, pinned;
+    int rc;
+
+    scratch_init(&s);
+    for (int i = 1; i <= 3; i++) {
+        make_tree(s.tree, i);
+        save(&s, 1, i);
+    }
+    direct = s;
+    plant(&s, &f, FAULT_HOOK, at);
+    f.hook = do_meanwhile;
+    f.hook_ctx = &other;
+    rc = pin_comes_between ? clean_job(&s.job, 1, 1, &e) : ckpt_pin(&s.job, (struct ckpt_id){1, 1}, &e);
+    unplant(&s, &f);
+    struck = atomic_load(&f.struck) > 0;
+    pinned = struck && (pin_comes_between ? other.rc == 0 : rc == 0);
+    if (struck)
+        assert_int_equal(pin_comes_between ? rc : other.rc, 0);
+    for (int i = 0; i < 2; i++) {
+        if (pinned)
+            OK(ckpt_verify(&s.job, (struct ckpt_id){1, 1}, &e));
+        OK(ckpt_verify(&s.job, (struct ckpt_id){1, 3}, &e));
+        OK(clean_job(&s.job, 1, 1, &e));
+    }
+    if (struck)
+        assert_int_equal(find_objects(&s, "/pins/", NULL, 0), pinned);
+    scratch_deinit(&s);
+    return struck;
+}
+
+static void what_was_pinned_while_it_was_cleaned_is_there_or_was_not_pinned(void **state)
+{
+    (void)state;
+    for (int at = 1; pin_against_clean(at, true); at++)
+        assert_in_range(at, 1, 100);
+    for (int at = 1; pin_against_clean(at, false); at++)
+        assert_in_range(at, 1, 100);
 }
 
 #define LARGE_FILES 6
@@ -468,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_clean_that_fails_at_any_call_takes_nothing_that_is_kept),
         cmocka_unit_test(a_save_is_never_acknowledged_once_a_later_attempt_has_claimed_the_job),
         cmocka_unit_test(a_stale_clean_cannot_touch_what_a_later_attempt_saved),
+        cmocka_unit_test(what_was_pinned_while_it_was_cleaned_is_there_or_was_not_pinned),
         cmocka_unit_test(a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all),
         cmocka_unit_test(a_full_store_loses_nothing_and_works_again_with_space),
     };

@@ -4,6 +4,7 @@
  * that was under way, whole.
  */
 #include "tests/ckpt/tools.h"
+#include "base/fs.h"
 #include "base/prng.h"
 #include "tests/ckpt/store_fault.h"
 #include <poll.h>
@@ -33,7 +34,7 @@ _Noreturn static void save_for_ever(struct scratch *s, int64_t number, int fd)
         if (ckpt_save(&s->job, (struct ckpt_id){1, number}, s->tree, number, NULL, &stats, &e) ||
             write(fd, &number, sizeof(number)) != sizeof(number))
             _exit(1);
-        if (number % 3 == 0 && ckpt_clean(&s->job, 1, 2, &e))
+        if (number % 3 == 0 && clean_job(&s->job, 1, 2, &e))
             _exit(1);
     }
 }
@@ -145,12 +146,111 @@ static void killed_between_any_two_calls_to_the_store_nothing_is_half(void **sta
     assert_in_range(at, 10, 100);
 }
 
+struct last_act {
+    struct scratch *s;
+    bool pins;
+    int fd;
+};
+
+/* With pins, the last thing is that somebody pins what is being cleaned away. */
+static void pin_and_die(void *ctx)
+{
+    struct last_act *act = ctx;
+    struct err e;
+    char ok = act->pins && ckpt_pin(&act->s->job, (struct ckpt_id){1, 2}, &e) == 0;
+
+    if (write(act->fd, &ok, 1) == 1)
+        kill(getpid(), SIGKILL);
+}
+
+static void check_cleaned(struct scratch *s, bool pinned)
+{
+    struct ckpt_stats stats;
+    struct err e;
+
+    for (int i = 1; i <= 5; i++) {
+        struct ckpt_id id = {1, i};
+        bool stays = i == 1 || i == 5 || (i == 2 && pinned);
+
+        if (!stays) {
+            FAILS(ERR_NOT_FOUND, ckpt_verify(&s->job, id, &e));
+            continue;
+        }
+        OK(ckpt_get(&s->job, id, s->out, NULL, &stats, &e));
+        make_state(s, i);
+        assert_same_tree(s->tree, s->out);
+        OK(fs_remove_tree(s->out, &e));
+    }
+    assert_int_equal(find_objects(s, "/removing/", NULL, 0), 0);
+    assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2 + pinned);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1 + 2 * (2 + pinned)); /* one is in all */
+}
+
+/* False once the cleaning makes fewer calls than `at`. Before anything else, what must stay is looked at. */
+static bool clean_killed_at_call(int at, bool pins)
+{
+    struct scratch s;
+    struct store_fault f;
+    struct err e;
+    int fds[2], status;
+    char pinned = 0;
+    pid_t pid;
+
+    scratch_init(&s);
+    for (int i = 1; i <= 5; i++) {
+        make_state(&s, i);
+        save(&s, 1, i);
+    }
+    OK(ckpt_pin(&s.job, (struct ckpt_id){1, 1}, &e));
+    assert_int_equal(pipe(fds), 0);
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct scratch direct = s;
+        struct last_act act = {.s = &direct, .pins = pins, .fd = fds[1]};
+
+        store_fault_init(&f, s.job.store, FAULT_HOOK, at);
+        f.hook = pin_and_die;
+        f.hook_ctx = &act;
+        s.job.store = &f.base;
+        _exit(clean_job(&s.job, 1, 1, &e) != 0);
+    }
+    close(fds[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    if (read(fds[0], &pinned, 1) != 1)
+        assert_false(WIFSIGNALED(status));
+    close(fds[0]);
+    OK(ckpt_verify(&s.job, (struct ckpt_id){1, 1}, &e));
+    OK(ckpt_verify(&s.job, (struct ckpt_id){1, 5}, &e));
+    assert_int_equal(restore(&s, 2).id.sequence, 5);
+    OK(fs_remove_tree(s.out, &e));
+    OK(clean_job(&s.job, 1, 1, &e));
+    check_cleaned(&s, pinned);
+    scratch_deinit(&s);
+    return WIFSIGNALED(status);
+}
+
+static void a_cleaning_that_is_killed_at_any_call_takes_nothing_that_stays(void **state)
+{
+    (void)state;
+    for (int pins = 0; pins < 2; pins++) {
+        int at = 1;
+
+        while (clean_killed_at_call(at, pins))
+            at++;
+        assert_in_range(at, 10, 100);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole,
             scratch_setup, scratch_teardown),
         cmocka_unit_test(killed_between_any_two_calls_to_the_store_nothing_is_half),
+        cmocka_unit_test(a_cleaning_that_is_killed_at_any_call_takes_nothing_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,11 @@ struct ckpt_restored restore(struct scratch *s, int64_t before_attempt)
     return restored;
 }
 
+int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e)
+{
+    return ckpt_clean(j, attempt, (struct ckpt_keep){.newest = keep}, NULL, e);
+}
+
 struct search {
     const char *part;
     char (*names)[600];

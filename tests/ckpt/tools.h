@@ -55,6 +55,8 @@ void assert_tree_is(const char *dir, int64_t number);
 struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence); /* the tree; fails on errors */
 struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);      /* to out; fails on errors */
 
+int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e); /* ckpt_clean of the newest */
+
 /* Full names of the objects whose name contains part, in order; count only if names is NULL. */
 size_t find_objects(struct scratch *s, const char *part, char names[][600], size_t max);
 
