@@ -4,7 +4,7 @@
     bin/belay-agent bin/belay      the programs
     lib/private/                   the libraries that they were linked with, and ld.so
     lib/libbelay.so.0              for jobs' programs that are linked with it
-    share/belay/belay.py           for jobs' programs in Python
+    share/belay/belay*.py          for jobs' programs in Python
     relocate DIR                   makes the programs run from DIR/bin; not needed for /opt/belay/VERSION
 """
 
@@ -87,7 +87,8 @@ def contents(a):
         for library, path in libraries(program).items():
             files["lib/private/" + library] = (read(path), 0o755)
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
-    files["share/belay/belay.py"] = (read(a.python), 0o644)
+    for path in a.python:
+        files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)
     files["relocate"] = ((RELOCATE % {"room": len(a.loader), "places": places}).encode(), 0o755)
     return files
 
@@ -108,8 +109,9 @@ def write(files, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for option in ("output", "loader", "strip", "agent", "belay", "library", "python"):
+    for option in ("output", "loader", "strip", "agent", "belay", "library"):
         parser.add_argument("--" + option, required=True)
+    parser.add_argument("--python", required=True, nargs="+")
     a = parser.parse_args()
     files = contents(a)
     part = a.output + ".part"  # belayd may have the old one open: it is replaced, not written over

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch Lightning under belay (2.0 or later; also as pytorch_lightning).
+
+    import belay_lightning
+
+    trainer = Trainer(callbacks=[belay_lightning.Checkpoints()], ...)
+    trainer.fit(model, data, ckpt_path=belay_lightning.restored())
+    belay_lightning.exit_if_stopped()
+
+A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in which belay asked
+for one. How exactly an epoch is taken up in its middle is Lightning's to say: a loader with state_dict() goes on where
+it was, another begins its epoch again.
+"""
+
+import os
+import sys
+
+import belay
+import belay_torch
+
+try:
+    from lightning.pytorch.callbacks import Callback
+except ImportError:
+    from pytorch_lightning.callbacks import Callback
+
+_NAME = "lightning.ckpt"
+
+
+def restored():
+    """The path to give to fit(ckpt_path=...): of the restored checkpoint, or None."""
+    return os.path.join(belay.checkpoint_dir(), _NAME) if belay.restored() else None
+
+
+def exit_if_stopped():
+    """To be called after fit(): ends the program if it was stopped for belay to continue it elsewhere."""
+    if belay.stopping():
+        sys.exit(belay.EXIT_CHECKPOINTED)
+
+
+class Checkpoints(Callback):
+    """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node is to be left."""
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        step, total = trainer.global_step, trainer.max_steps if trainer.max_steps > 0 else None
+        first = trainer.is_global_zero
+        if first:
+            belay.progress(step, total)
+        if not belay_torch.agree(belay.should_checkpoint() if first else None):
+            return
+        belay_torch.save_together(step, total, lambda directory: trainer.save_checkpoint(os.path.join(directory, _NAME)))
+        if belay_torch.agree(belay.stopping() if first else None):
+            trainer.should_stop = True

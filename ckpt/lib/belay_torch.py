@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch training loops that survive their node. One file beside belay.py; PyTorch 1.13 or later.
+
+    import belay_torch
+
+    run = belay_torch.Run(total=10000, model=model, optimizer=optimizer, schedule=schedule)
+    for step, (images, labels) in run.batches(dataset, batch_size=128):
+        loss = train_step(model, optimizer, images, labels)
+        schedule.step()
+
+That is all: the run continues where the last checkpoint was made, saves when belay wants it, and ends the program when
+the node is to be left. Outside belay it is an ordinary loop.
+
+A checkpoint holds the step, the `state_dict()` of every part, and the states of the random number generators of torch
+(of the processor and of each GPU), numpy and Python, so that dropout and augmentation go on as they would have. Which
+samples a step trains on is a pure function of the seed and the step, so nothing of the loader needs to be kept. On one
+type of device, with deterministic kernels and without loader workers that draw random numbers of their own, a run that
+was interrupted ends bit for bit like one that was not.
+
+Under torchrun (torch.distributed initialised, all processes on one node) all ranks save and stop at the same step: rank
+0 asks belay, the others are told. Rank 0 keeps the parts, which all ranks have alike (DDP); with `sharded=True` each
+rank keeps its own (FSDP local state), and the run can only go on with as many ranks. Each rank keeps its generators.
+"""
+
+import contextlib
+import os
+import random
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Sampler
+
+import belay
+
+_FORMAT = 1
+
+
+def rank():
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def world_size():
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def agree(value):
+    """Rank 0's value, on every rank; all must call it."""
+    if world_size() == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def all_ok(ok):
+    """True on every rank if it was true on all; all must call it."""
+    if world_size() == 1:
+        return ok
+    answers = [None] * world_size()
+    dist.all_gather_object(answers, bool(ok))
+    return all(answers)
+
+
+def rng_state():
+    """The random number generators of this process."""
+    state = {"torch": torch.get_rng_state(), "python": random.getstate()}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    if "numpy" in sys.modules:
+        state["numpy"] = sys.modules["numpy"].random.get_state()
+    return state
+
+
+def set_rng_state(state):
+    torch.set_rng_state(state["torch"])
+    random.setstate(state["python"])
+    if "cuda" in state and torch.cuda.is_available() and len(state["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(state["cuda"])
+    if "numpy" in state:
+        import numpy
+
+        numpy.random.set_state(state["numpy"])
+
+
+def save_together(step, total, write):
+    """Makes a checkpoint of what write(directory) puts into a directory; all ranks call it, and each calls write with the
+    same directory. Returns when the checkpoint is durable, or was not made: then a line on stderr says why, the
+    checkpoint before still stands, and going on is right."""
+    if rank() != 0:
+        directory = agree(None)
+        if directory:
+            _write_together(directory, write)
+        return
+    told = False
+    try:
+        with belay.checkpoint(step, total) as directory:
+            told = agree(directory) is not None
+            _write_together(directory, write)
+    except (OSError, _NotWritten) as error:
+        if not told:
+            agree(None)
+        _say("not saved, going on: %s" % error)
+
+
+def _write_together(directory, write):
+    error = None
+    try:
+        write(directory)
+    except Exception as caught:  # the ranks must meet below, whatever happened to one
+        error = caught
+    if all_ok(error is None):
+        return
+    if rank() == 0:
+        raise _NotWritten(error or "another rank could not write its part")
+    _say("rank %d: %s" % (rank(), error or "another rank could not write its part"))
+
+
+class _NotWritten(Exception):
+    pass
+
+
+def _say(text):
+    print("belay: " + text, file=sys.stderr, flush=True)
+
+
+class BatchesByStep(Sampler):
+    """The batches of steps start .. total - 1, as lists of indices into n samples: a batch sampler for a DataLoader.
+
+    Each epoch is a permutation of its own that follows from (seed, epoch); what does not fill a batch is left out. With
+    several ranks each takes its own part of the step's `batch_size * ranks` samples.
+    """
+
+    def __init__(self, n, batch_size, seed, start, total):
+        self.n, self.batch_size, self.seed, self.start, self.total = n, batch_size, seed, start, total
+        self.rank, self.ranks = rank(), world_size()
+        self.per_epoch = n // (batch_size * self.ranks)
+        if self.per_epoch < 1:
+            raise ValueError("%d samples do not make one batch of %d for each of %d ranks" % (n, batch_size, self.ranks))
+
+    def __len__(self):
+        return max(0, self.total - self.start)
+
+    def _order(self, epoch):
+        generator = torch.Generator()
+        generator.manual_seed((self.seed * 1000003 + epoch) % 2**63)
+        return torch.randperm(self.n, generator=generator).tolist()
+
+    def __iter__(self):
+        epoch, order = None, None
+        for step in range(self.start, self.total):
+            wanted, place = divmod(step, self.per_epoch)
+            if wanted != epoch:
+                epoch, order = wanted, self._order(wanted)
+            first = (place * self.ranks + self.rank) * self.batch_size
+            yield order[first : first + self.batch_size]
+
+
+class Run:
+    """A training run of `total` steps over parts that have state_dict() and load_state_dict(). What was saved is
+    loaded here: afterwards `run.step` is the step to go on from, 0 at first, and the parts are as they were then.
+    Whatever the run draws random numbers for before (weights at the start) is to be done before."""
+
+    def __init__(self, total, sharded=False, **parts):
+        self.total, self.sharded, self.parts, self.step = total, sharded, parts, 0
+        if belay.restored():
+            self._load()
+
+    # ---- files ----
+
+    def _names(self):
+        """Of this rank: the file of its parts (None: it keeps none), and that of its generators."""
+        own = "state-%d.pt" % rank() if self.sharded else "state.pt" if rank() == 0 else None
+        return own, "generators-%d.pt" % rank()
+
+    def _write(self, directory):
+        own, generators = self._names()
+        if own:
+            parts = {name: part.state_dict() for name, part in self.parts.items()}
+            content = {"format": _FORMAT, "step": self.step, "ranks": world_size(), "parts": parts}
+            torch.save(content, os.path.join(directory, own))
+        torch.save(rng_state(), os.path.join(directory, generators))
+
+    def _load(self):
+        own, generators = self._names()
+        path = os.path.join(belay.checkpoint_dir(), own or "state.pt")
+        # The hash of every byte was verified before the program started, and the file is this job's own.
+        content = torch.load(path, map_location="cpu", weights_only=False)
+        if content.get("format") != _FORMAT:
+            raise RuntimeError("%s is not of this version of belay_torch" % path)
+        if set(content["parts"]) != set(self.parts):
+            raise RuntimeError("the checkpoint has the parts %s, the run %s" % (sorted(content["parts"]), sorted(self.parts)))
+        if self.sharded and content["ranks"] != world_size():
+            raise RuntimeError("the checkpoint was made by %d ranks, here are %d" % (content["ranks"], world_size()))
+        for name, part in self.parts.items():
+            part.load_state_dict(content["parts"][name])
+        self.step = content["step"]
+        path = os.path.join(belay.checkpoint_dir(), generators)
+        if content["ranks"] == world_size() and os.path.exists(path):
+            set_rng_state(torch.load(path, map_location="cpu", weights_only=False))
+        if rank() == 0:
+            print("resumed at step %d" % self.step, flush=True)
+
+    # ---- saving ----
+
+    def save(self):
+        """Makes a checkpoint of the steps done so far; all ranks call it. See save_together."""
+        save_together(self.step, self.total, self._write)
+
+    def done_step(self):
+        """After each step: counts it, tells belay, saves when that is wanted. True: the program is to end now."""
+        self.step += 1
+        if rank() == 0:
+            belay.progress(self.step, self.total)
+        if not agree(belay.should_checkpoint() if rank() == 0 else None):
+            return False
+        self.save()
+        return agree(belay.stopping())
+
+    # ---- loops ----
+
+    def steps(self):
+        """The steps that are left, from 0 to total - 1. Ends the program with belay's exit code when it is to stop."""
+        while self.step < self.total:
+            yield self.step
+            if self.done_step():
+                sys.exit(belay.EXIT_CHECKPOINTED)
+
+    def batches(self, dataset, batch_size, seed=1, **loader):
+        """(step, batch) of the steps that are left; `loader`: further arguments of the DataLoader."""
+        sampler = BatchesByStep(len(dataset), batch_size, seed, self.step, self.total)
+        with contextlib.closing(self.steps()) as steps:
+            # The loader's base seed would be drawn from the generator whose state we keep.
+            own = torch.Generator()
+            own.manual_seed(seed)
+            for step, batch in zip(steps, DataLoader(dataset, batch_sampler=sampler, generator=own, **loader)):
+                yield step, batch

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Trainer of Hugging Face's transformers (4.30 or later) under belay.
+
+    import belay_transformers
+
+    trainer = Trainer(model, arguments, train_dataset=data, callbacks=[belay_transformers.Checkpoints()])
+    trainer.train(resume_from_checkpoint=belay_transformers.restored())
+    belay_transformers.exit_if_stopped()
+
+A checkpoint is the Trainer's own: it is told to save after the step in which belay asked for one, and what it wrote
+below `output_dir` is taken over (as hard links where that can be, so that no byte is written twice). Saves that the
+Trainer makes by its own `save_steps` are committed as well.
+"""
+
+import os
+import shutil
+import sys
+
+import belay
+import belay_torch
+from transformers import TrainerCallback
+
+_NAME = "trainer"
+
+
+def restored():
+    """What to give to train(resume_from_checkpoint=...): the path of the restored checkpoint, or None."""
+    return os.path.join(belay.checkpoint_dir(), _NAME) if belay.restored() else None
+
+
+def exit_if_stopped():
+    """To be called after train(): ends the program if it was stopped for belay to continue it elsewhere."""
+    if belay.stopping():
+        sys.exit(belay.EXIT_CHECKPOINTED)
+
+
+def _link_or_copy(source, target):
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+
+
+class Checkpoints(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        first = state.is_world_process_zero
+        if first:
+            belay.progress(state.global_step, state.max_steps)
+        if belay_torch.agree(belay.should_checkpoint() if first else None):
+            control.should_save = True
+        return control
+
+    def on_save(self, args, state, control, **kwargs):
+        first = state.is_world_process_zero
+        if first:
+            source = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
+            self._take(source, state)
+        if belay_torch.agree(belay.stopping() if first else None):
+            control.should_training_stop = True
+        return control
+
+    @staticmethod
+    def _take(source, state):
+        try:
+            with belay.checkpoint(state.global_step, state.max_steps) as directory:
+                shutil.copytree(source, os.path.join(directory, _NAME), copy_function=_link_or_copy)
+        except OSError as error:
+            print("belay: not saved, going on: %s" % error, file=sys.stderr, flush=True)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belay_torch.py, belay_lightning.py and belay_transformers.py against an agent that is a thread of this test. What needs
+PyTorch is skipped where it is not installed; the trainers of Lightning and transformers are stand-ins that call what the
+real ones call."""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+LIB, EXAMPLES = sys.argv.pop(1), sys.argv.pop(1)
+sys.path.insert(0, LIB)
+import belay
+
+try:
+    import torch
+except ImportError:
+    torch = None
+needs_torch = unittest.skipUnless(torch, "PyTorch (python3-torch) is not installed")
+
+TRAIN = [sys.executable, os.path.join(EXAMPLES, "pytorch", "train.py"), "--steps", "30", "--batch", "16"]
+DATA = "/usr/share/datasets/fashion-mnist"
+needs_data = unittest.skipUnless(torch and os.path.isdir(DATA), "needs PyTorch and dataset-fashion-mnist")
+
+
+class Agent:
+    """The agent's side of the file protocol, for a program or this process."""
+
+    def __init__(self, test):
+        self.dir = tempfile.mkdtemp(prefix="belay-test-")
+        test.addCleanup(shutil.rmtree, self.dir)
+        self.control, self.checkpoint = os.path.join(self.dir, "control"), os.path.join(self.dir, "checkpoint")
+        os.mkdir(self.control)
+        os.mkdir(self.checkpoint)
+        self.commits = []
+
+    def environment(self, restored):
+        return {"BELAY_CONTROL_DIR": self.control, "BELAY_CHECKPOINT_DIR": self.checkpoint,
+                "BELAY_NOTICE_FILE": os.path.join(self.control, "notice"), "BELAY_RESTORED": "1" if restored else "0"}
+
+    def put(self, name, value):
+        temp = os.path.join(self.dir, "new")
+        with open(temp, "w") as f:
+            json.dump(value, f)
+        os.rename(temp, os.path.join(self.control, name))
+
+    def ask(self, reason):
+        self.put("request", {"id": 1, "reason": reason, "deadline_ms": None})
+
+    def forget(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.control, name))
+
+    def serve(self, alive, stop, take_back=False):
+        """Answers commits while alive(). take_back: the request goes with the first."""
+        number = len(self.commits) + 1
+        while alive():
+            path = os.path.join(self.control, "commit.%d" % number)
+            if not os.path.exists(path):
+                os.sched_yield()
+                continue
+            with open(path) as f:
+                self.commits.append(json.load(f))
+            if take_back:
+                self.forget("request")
+            self.put("result.%d" % number, {"ok": True, "attempt": 1, "sequence": number, "stop": stop})
+            number += 1
+
+
+class InProcess(unittest.TestCase):
+    """belay asks this process."""
+
+    def setUp(self):
+        self.agent = Agent(self)
+        self.begin(restored=False)
+        self.addCleanup(lambda: [os.environ.pop(name, None) for name in self.agent.environment(False)])
+
+    def begin(self, restored):
+        os.environ.update(self.agent.environment(restored))
+        for name in ("belay", "belay_torch", "belay_lightning", "belay_transformers"):
+            if name in sys.modules:
+                importlib.reload(sys.modules[name])
+
+    @contextlib.contextmanager
+    def served(self, stop):
+        done = threading.Event()
+        thread = threading.Thread(target=self.agent.serve, args=(lambda: not done.is_set(), stop))
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def stand_in(self, name, **members):
+        module = types.ModuleType(name)
+        module.__dict__.update(members)
+        sys.modules[name] = module
+        self.addCleanup(sys.modules.pop, name)
+
+
+def without_torch():
+    """belay_torch needs torch only for what the trainers' callbacks do not use on one rank."""
+    if torch:
+        return
+    module = types.ModuleType("torch")
+    distributed = types.ModuleType("torch.distributed")
+    distributed.is_available = lambda: False
+    data = types.ModuleType("torch.utils.data")
+    data.DataLoader, data.Sampler = object, object
+    module.distributed = distributed
+    for name, value in (("torch", module), ("torch.distributed", distributed),
+                        ("torch.utils", types.ModuleType("torch.utils")), ("torch.utils.data", data)):
+        sys.modules[name] = value
+
+
+class Callbacks(InProcess):
+    @classmethod
+    def setUpClass(cls):
+        without_torch()
+
+    def lightning(self):
+        self.stand_in("lightning.pytorch.callbacks", Callback=object)
+        self.stand_in("lightning.pytorch")
+        self.stand_in("lightning")
+        import belay_lightning
+
+        self.addCleanup(sys.modules.pop, "belay_lightning")
+        return belay_lightning
+
+    def trainer(self):
+        def save(path):
+            with open(path, "w") as f:
+                f.write("state at %d" % trainer.global_step)
+
+        trainer = types.SimpleNamespace(global_step=7, max_steps=10, is_global_zero=True, should_stop=False, save_checkpoint=save)
+        return trainer
+
+    def test_lightning_saves_when_asked_and_stops_at_a_notice(self):
+        module, trainer = self.lightning(), self.trainer()
+        callback = module.Checkpoints()
+        self.assertIsNone(module.restored())
+        callback.on_train_batch_end(trainer, None, None, None, 0)
+        self.assertEqual(os.listdir(self.agent.checkpoint), [])
+        for reason, stop in (("periodic", False), ("notice", True)):
+            self.agent.ask(reason)
+            belay._asked_at = None
+            with self.served(stop):
+                callback.on_train_batch_end(trainer, None, None, None, 0)
+            self.assertEqual(trainer.should_stop, stop)
+            trainer.global_step += 1
+        self.assertEqual(self.agent.commits, [{"progress": 7, "total": 10}, {"progress": 8, "total": 10}])
+        with self.assertRaises(SystemExit) as end:
+            module.exit_if_stopped()
+        self.assertEqual(end.exception.code, belay.EXIT_CHECKPOINTED)
+        self.begin(restored=True)
+        with open(module.restored()) as f:
+            self.assertEqual(f.read(), "state at 8")
+
+    def test_lightning_that_cannot_write_goes_on(self):
+        module, trainer = self.lightning(), self.trainer()
+
+        def fail(path):
+            raise RuntimeError("cannot pickle a lambda")
+
+        trainer.save_checkpoint = fail
+        self.agent.ask("notice")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            module.Checkpoints().on_train_batch_end(trainer, None, None, None, 0)
+        self.assertIn("belay: not saved, going on: cannot pickle a lambda", said.getvalue())
+        self.assertFalse(trainer.should_stop)
+        self.assertEqual(os.listdir(self.agent.checkpoint), [])
+
+    def test_transformers_saves_when_asked_and_stops_at_a_notice(self):
+        self.stand_in("transformers", TrainerCallback=object)
+        import belay_transformers as module
+
+        self.addCleanup(sys.modules.pop, "belay_transformers")
+        output = os.path.join(self.agent.dir, "output")
+        args = types.SimpleNamespace(output_dir=output)
+        state = types.SimpleNamespace(global_step=7, max_steps=10, is_world_process_zero=True)
+        control = types.SimpleNamespace(should_save=False, should_training_stop=False)
+        callback = module.Checkpoints()
+        self.assertFalse(callback.on_step_end(args, state, control).should_save)
+        self.agent.ask("notice")
+        belay._asked_at = None
+        self.assertTrue(callback.on_step_end(args, state, control).should_save)
+        os.makedirs(os.path.join(output, "checkpoint-7"))
+        with open(os.path.join(output, "checkpoint-7", "trainer_state.json"), "w") as f:
+            f.write("seven")
+        with self.served(True):
+            callback.on_save(args, state, control)
+        self.assertTrue(control.should_training_stop)
+        self.begin(restored=True)
+        with open(os.path.join(module.restored(), "trainer_state.json")) as f:
+            self.assertEqual(f.read(), "seven")
+
+    def test_transformers_whose_checkpoint_is_missing_goes_on(self):
+        self.stand_in("transformers", TrainerCallback=object)
+        import belay_transformers as module
+
+        self.addCleanup(sys.modules.pop, "belay_transformers")
+        args = types.SimpleNamespace(output_dir=os.path.join(self.agent.dir, "none"))
+        state = types.SimpleNamespace(global_step=7, max_steps=10, is_world_process_zero=True)
+        control = types.SimpleNamespace(should_save=False, should_training_stop=False)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            module.Checkpoints().on_save(args, state, control)
+        self.assertIn("not saved, going on", said.getvalue())
+        self.assertFalse(control.should_training_stop)
+
+
+@needs_torch
+class Loops(InProcess):
+    def batches(self, start, **more):
+        import belay_torch
+
+        return list(belay_torch.BatchesByStep(100, 8, 3, start, 40, **more))
+
+    def test_batches_follow_from_seed_and_step(self):
+        whole = self.batches(0)
+        self.assertEqual(len(whole), 40)
+        self.assertEqual(whole[17:], self.batches(17))
+        for epoch in range(3):
+            seen = [i for batch in whole[12 * epoch : 12 * epoch + 12] for i in batch]
+            self.assertEqual(len(seen), len(set(seen)))
+            self.assertTrue(all(0 <= i < 100 for i in seen))
+        self.assertNotEqual(whole[0], whole[12])
+        with self.assertRaisesRegex(ValueError, "do not make one batch"):
+            __import__("belay_torch").BatchesByStep(7, 8, 1, 0, 10)
+
+    def test_a_checkpoint_of_other_parts_is_refused(self):
+        import belay_torch
+
+        layer = torch.nn.Linear(2, 2)
+        with self.served(False):
+            belay_torch.Run(5, layer=layer).save()
+        self.begin(restored=True)
+        import belay_torch
+
+        with self.assertRaisesRegex(RuntimeError, r"has the parts \['layer'\], the run \['model'\]"):
+            belay_torch.Run(5, model=layer)
+
+    def test_generators_go_on_where_they_were(self):
+        import random
+
+        import numpy
+
+        import belay_torch
+
+        state = belay_torch.rng_state()
+        first = (torch.rand(3).tolist(), random.random(), numpy.random.rand())
+        belay_torch.set_rng_state(state)
+        self.assertEqual((torch.rand(3).tolist(), random.random(), numpy.random.rand()), first)
+
+
+@needs_data
+class Programs(unittest.TestCase):
+    """The example, interrupted, ends as it would have undisturbed."""
+
+    def run_once(self, agent, command, restored=False, stop=True):
+        environment = {**os.environ, **(agent.environment(restored) if agent else {}), "PYTHONPATH": LIB}
+        p = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if agent:
+            server = threading.Thread(target=agent.serve, args=(lambda: p.poll() is None, stop, True))
+            server.start()
+        out, err = p.communicate(timeout=240)
+        if agent:
+            server.join()
+        return p.returncode, out, err
+
+    def check(self, command, codes):
+        code, undisturbed, err = self.run_once(None, command)
+        self.assertEqual(code, 0, err)
+        agent = Agent(self)
+        agent.ask("notice")
+        code, first, err = self.run_once(agent, command)
+        self.assertIn(code, codes, err)
+        self.assertNotIn("weights", first)
+        agent.forget("request")
+        code, second, err = self.run_once(agent, command, restored=True)
+        self.assertEqual(code, 0, err)
+        self.assertIn("resumed at step %d\n" % agent.commits[0]["progress"], second)
+        self.assertEqual(second.splitlines()[-1], undisturbed.splitlines()[-1])
+
+    def test_one_process(self):
+        self.check(TRAIN, [belay.EXIT_CHECKPOINTED])
+
+    def test_two_ranks_under_torchrun(self):
+        run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--redirects", "2", "--tee", "2",
+               "--nproc_per_node", "2"]
+        # What torchrun makes of the ranks' exit code is its own; belay has told the task to end by then.
+        self.check(run + TRAIN[1:], [1, belay.EXIT_CHECKPOINTED])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
