@@ -16,6 +16,7 @@
 #define IDS_MAX 1000
 #define REGIONS_MAX 1000
 #define CODE_MAX 96
+#define FROM_BELOW "provider/" /* starts the codes of who runs the machines for Lambda */
 #define MESSAGE_MAX 300
 #define ERROR_BODY_MAX (64u << 10)
 #define PRICE_CENTS_MAX 100000000
@@ -344,6 +345,8 @@ int lambda_parse_error(int status, const char *body, size_t n, struct err *e)
     }
     const struct refusal *r = find_refusal(code);
     enum err_kind kind = status == 429 ? ERR_THROTTLED : r ? r->kind : kind_of_status(status);
+    if (kind == ERR_CONFIG && str_starts(code, FROM_BELOW))
+        kind = ERR_NO_CAPACITY; /* an outage or a shortage there: nothing that the pool could mend */
     return err_set(e, kind, "Lambda refused: %s%s%s%s%s", code, message[0] ? ": " : "", message,
         r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
 }

@@ -2,8 +2,8 @@
  *
  * See call.h. Invariants:
  *  1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or loopback.
- *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s). Who would have to wait
- *     for too long is told ERR_THROTTLED, so that a launch stays within its caller's patience.
+ *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s, or what the pool says). Who
+ *     would have to wait for too long is told ERR_THROTTLED, so that a launch stays within its caller's patience.
  */
 #include "cloud/lambda/call.h"
 
@@ -18,8 +18,6 @@
 #define PATH "/api/v1"
 #define TIMEOUT_MS SECONDS_MS(30)
 #define CONNECT_TIMEOUT_MS SECONDS_MS(10)
-#define SPACING_MS 1000
-#define LAUNCH_SPACING_MS SECONDS_MS(12)
 #define WAIT_MAX_MS SECONDS_MS(25)
 #define SETTLE_MS SECONDS_MS(20)
 #define KEY_FILE_MAX 4096
@@ -151,36 +149,32 @@ void lambda_call_send(struct lambda_call *c, const char *method, const char *pat
     free(url);
 }
 
-/* Takes the next free place in the row, and returns how long it is until then; -1: too long. */
-static int64_t take_turn(struct lambda_driver *d, bool is_launch)
-{
-    int64_t at = now(d).ms;
-    int64_t start = at > d->next_request.ms ? at : d->next_request.ms;
-    if (is_launch && d->next_launch.ms > start)
-        start = d->next_launch.ms;
-    if (start - at > WAIT_MAX_MS)
-        return -1;
-    /* A launch that has to wait does not hold up who comes meanwhile. */
-    if (start == at || start == d->next_request.ms)
-        d->next_request.ms = start + SPACING_MS;
-    if (is_launch)
-        d->next_launch.ms = start + LAUNCH_SPACING_MS;
-    return start - at;
-}
-
+/* Each looks again when it wakes, so that it is what was sent that keeps its distance, not what was planned; those who
+ * wait for the same moment wake in the order in which they began to. */
 bool lambda_call_is_turn(struct lambda_call *c, bool is_launch)
 {
+    struct lambda_driver *d = c->d;
+    int64_t at = now(d).ms, start = d->next_request.ms;
     struct err e;
-    int64_t wait_ms = c->has_turn ? 0 : take_turn(c->d, is_launch);
-    c->has_turn = wait_ms > 0;
-    if (wait_ms < 0) {
-        err_set(&e, ERR_THROTTLED, "others wait for their turn; Lambda takes one launch in %d s",
-            (int)(LAUNCH_SPACING_MS / 1000));
-        cloud_call_finish(&c->base, &e);
-    } else if (wait_ms > 0) {
-        cloud_call_pause(&c->base, wait_ms);
+    if (is_launch && d->next_launch.ms > start)
+        start = d->next_launch.ms;
+    if (!c->is_waiting)
+        c->waits_until.ms = at + WAIT_MAX_MS;
+    bool is_turn = start <= at;
+    c->is_waiting = !is_turn;
+    if (start > c->waits_until.ms) {
+        err_set(&e, ERR_THROTTLED, "others wait for their turn; Lambda takes one %s in %lld ms",
+            is_launch ? "launch" : "request",
+            (long long)(is_launch ? d->launch_every_ms : d->request_every_ms));
+        cloud_call_finish(&c->base, &e); /* frees it */
+    } else if (!is_turn) {
+        cloud_call_pause(&c->base, start - at);
+    } else {
+        d->next_request.ms = at + d->request_every_ms;
+        if (is_launch)
+            d->next_launch.ms = at + d->launch_every_ms;
     }
-    return wait_ms == 0;
+    return is_turn;
 }
 
 int lambda_call_refusal(struct lambda_call *c, const struct http_reply *reply, struct err *e)

@@ -24,6 +24,7 @@ struct lambda_driver {
     char *endpoint;                /* without the last '/' */
     char *key_file;
     char *key; /* from the environment */
+    int64_t request_every_ms, launch_every_ms;
     struct mono next_request, next_launch;
     struct list doubts;
 };
@@ -35,7 +36,8 @@ struct lambda_call {
     struct cloud_call base;
     struct lambda_driver *d;
     enum lambda_stage stage;
-    bool has_turn; /* the next request's place is reserved */
+    bool is_waiting; /* for its turn, at most until: */
+    struct mono waits_until;
     bool is_early; /* the listing was asked for too early to show an earlier launch under this token */
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX];
     struct lambda_doubt *doubt; /* ours while the launch is under way */

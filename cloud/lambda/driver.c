@@ -13,6 +13,9 @@
 #include <string.h>
 
 #define ENDPOINT "https://cloud.lambda.ai"
+#define REQUEST_EVERY_MS 1000
+#define LAUNCH_EVERY_MS SECONDS_MS(12)
+#define EVERY_MAX_MS SECONDS_MS(600)
 
 /* ---- the operations that are one request ---- */
 
@@ -172,6 +175,8 @@ int lambda_driver_create(const struct lambda_options *o, struct cloud_driver **r
         .image_family = mem_strdup(o->machine.image_family),
         .file_system = mem_strdup(o->machine.file_system),
     };
+    d->request_every_ms = o->request_every_ms > 0 ? o->request_every_ms : REQUEST_EVERY_MS;
+    d->launch_every_ms = o->launch_every_ms > 0 ? o->launch_every_ms : LAUNCH_EVERY_MS;
     d->key_file = mem_strdup(o->key_file);
     d->key = o->key_file ? NULL : mem_strdup(getenv("LAMBDA_API_KEY"));
     int rc = cloud_endpoint("Lambda", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint, e);
@@ -194,13 +199,35 @@ static const struct cloud_setting lambda_settings[] = {
     {"image", CLOUD_SETTING_TEXT, 64, NULL},
     {"image_family", CLOUD_SETTING_TEXT, 64, NULL},
     {"file_system", CLOUD_SETTING_TEXT, 64, NULL},
+    {"request_every", CLOUD_SETTING_TEXT, 16, NULL},
+    {"launch_every", CLOUD_SETTING_TEXT, 16, NULL},
     {0},
 };
+
+/* 0: the pool does not say. */
+static int read_every(const struct cloud_setup *s, const char *key, int64_t *ret_ms, struct err *e)
+{
+    const char *text = cloud_setup_get(s, key);
+    *ret_ms = 0;
+    if (text && time_parse_duration(text, false, ret_ms, e) != 0) {
+        err_wrap(e, "%s", key);
+        return (int)(e->kind = ERR_CONFIG);
+    }
+    if (text && (*ret_ms == 0 || *ret_ms > EVERY_MAX_MS))
+        return err_set(e, ERR_CONFIG, "%s: expected 1ms to 10m, found \"%.16s\"", key, text);
+    return 0;
+}
 
 static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e)
 {
     if (s->disk_gib > 0)
         return err_set(e, ERR_CONFIG, "disk_gib: Lambda's types have disks of a fixed size: leave it out");
+    int64_t request_every_ms, launch_every_ms;
+    int rc = read_every(s, "request_every", &request_every_ms, e);
+    if (rc == 0)
+        rc = read_every(s, "launch_every", &launch_every_ms, e);
+    if (rc != 0)
+        return rc;
     return lambda_driver_create(
         &(struct lambda_options){
             .machine =
@@ -212,6 +239,8 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
                 },
             .endpoint_url = s->endpoint,
             .key_file = s->credentials,
+            .request_every_ms = request_every_ms,
+            .launch_every_ms = launch_every_ms,
             .http = s->http,
             .timers = s->timers,
         },

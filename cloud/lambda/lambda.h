@@ -24,7 +24,8 @@ struct lambda_options {
     struct lambda_machine machine;
     const char *endpoint_url; /* NULL: https://cloud.lambda.ai; http:// only for a loopback host */
     const char *key_file;     /* read for each request, so that it can be replaced; NULL: LAMBDA_API_KEY */
-    struct http_client *http; /* borrowed until destroy, like timers */
+    int64_t request_every_ms, launch_every_ms; /* the account's limits; 0: those that Lambda documents */
+    struct http_client *http;                  /* borrowed until destroy, like timers */
     struct timers *timers;
 };
 

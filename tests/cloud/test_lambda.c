@@ -274,6 +274,9 @@ static void refusals_are_told_by_kind(void **state)
         {400, "{\"error\":{\"code\":\"instance-operations/launch/file-system-in-wrong-region\"}}",
             ERR_CONFIG},
         {400, "{\"error\":{\"code\":\"global/never-heard-of\",\"message\":\"?\"}}", ERR_CONFIG},
+        {400, "{\"error\":{\"code\":\"provider/quota\",\"message\":\"?\"}}", ERR_NO_CAPACITY},
+        {503, "{\"error\":{\"code\":\"provider/internal-unavailable\",\"message\":\"?\"}}", ERR_UNAVAILABLE},
+        {429, "error code: 1015", ERR_THROTTLED},
         {429, "{\"error\":{\"code\":\"global/too-many\",\"message\":\"slow\"}}", ERR_THROTTLED},
         {500, "{\"error\":{\"code\":\"global/unknown\",\"message\":\"oops\"}}", ERR_UNAVAILABLE},
         {301, "<html>moved</html>", ERR_CONFIG},
@@ -477,6 +480,27 @@ static void the_key_goes_to_no_other_host(void **state)
     refused(g, "exclude each other");
 }
 
+static void a_pool_can_say_how_far_apart_requests_are(void **state)
+{
+    static const char *const wrong[] = {"0s", "soon", "11m", "-1s", "", NULL};
+    struct rig *g = *state;
+    struct cloud_setup s = {.provider = &lambda_provider, .http = &g->http.client, .timers = &g->vt.timers};
+    struct err e;
+    size_t at = 0;
+    while (!str_eq(lambda_provider.settings[at].key, "request_every"))
+        at++;
+    for (size_t i = 0; wrong[i]; i++) {
+        s.values[at] = wrong[i];
+        assert_int_equal(lambda_provider.create(&s, &g->driver, &e), ERR_CONFIG);
+        assert_true(str_starts(e.text, "request_every"));
+    }
+    s.values[at] = "4s";
+    assert_int_equal(lambda_provider.create(&s, &g->driver, &e), 0);
+    struct mono from = clock_mono(g->vt.timers.clock);
+    launch_new(g, "belay-lab-21");
+    assert_true(clock_mono(g->vt.timers.clock).ms - from.ms >= SECONDS_MS(8)); /* three requests */
+}
+
 /* ---- malformed replies ---- */
 
 static void malformed_replies_are_errors(void **state)
@@ -530,6 +554,7 @@ int main(void)
         TEST(two_calls_under_one_token_make_one_launch),
         TEST(what_is_not_there_is_not_asked_for),
         TEST(launches_are_spaced_and_a_queue_is_refused),
+        TEST(a_pool_can_say_how_far_apart_requests_are),
         TEST(refusals_are_told_by_kind),
         TEST(a_refused_launch_may_be_made_again_at_once),
         TEST(spot_and_odd_regions_are_refused_before_anything_is_sent),
