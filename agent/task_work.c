@@ -126,9 +126,9 @@ static int save(struct task *t, const struct ckpt_job *j)
 
 static int clean(struct task *t, const struct ckpt_job *j)
 {
-    int64_t keep = t->spec->ckpt_keep;
-    return ckpt_clean(
-        j, t->attempt, (struct ckpt_keep){.newest = keep < 1 ? 1 : (int)keep}, &t->work.cancel, &t->work.e);
+    const struct ckpt_keep keep = {.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
+        .every = (int)t->spec->ckpt_keep_every};
+    return ckpt_clean(j, t->attempt, keep, &t->work.cancel, &t->work.e);
 }
 
 static int note_found(void *ctx, const struct ckpt_info *info)

@@ -225,6 +225,15 @@ static int apply_keep(const struct context *c, const char *value, struct err *e)
     return rc;
 }
 
+static int apply_keep_every(const struct context *c, const char *value, struct err *e)
+{
+    int64_t n;
+    int rc = str_to_i64(value, 1, 1000000, "keep-every", &n, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "checkpoint"), "keep_every", json_integer(n));
+    return rc;
+}
+
 static int signal_number(const char *name)
 {
     static const struct {
@@ -392,6 +401,7 @@ static const struct flag flags[] = {
         apply_checkpoint},
     {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
     {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
+    {{"keep-every", 0, "K", "keep every K-th checkpoint of an attempt as well"}, apply_keep_every},
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},

@@ -32,11 +32,15 @@ static void print_checkpoint(const json_t *job)
     const json_t *how = json_object_get(job, "checkpoint");
     char text[64], age[32];
     int64_t every = cli_int(how, "every_ms", 0);
-    if (str_eq(cli_text(how, "method"), "none"))
+    if (str_eq(cli_text(how, "method"), "none")) {
         puts("checkpoints   none");
-    else
-        printf("checkpoints   %s, every %s, keep %lld\n", cli_text(how, "method"),
+    } else {
+        printf("checkpoints   %s, every %s, keep %lld", cli_text(how, "method"),
             every ? cli_duration(every, text, sizeof(text)) : "auto", (long long)cli_int(how, "keep", 0));
+        if (cli_int(how, "keep_every", 0) > 0)
+            printf(" and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));
+        putchar('\n');
+    }
     if (!json_is_object(last))
         return;
     str_format_bytes((uint64_t)cli_int(last, "bytes", 0), text, sizeof(text));

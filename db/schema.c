@@ -264,6 +264,7 @@ static const char schema_2[] =
     "ALTER TABLE instances ADD COLUMN accrued_uusd INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN boot_uusd INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN used_until INTEGER;"
+    "ALTER TABLE jobs ADD COLUMN ckpt_keep_every INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
     "UPDATE instances SET priced_at = launched_at,"
     " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";

@@ -186,6 +186,7 @@ static const struct column job_columns[] = {
     COL(job_row, lost_steps),
     COL(job_row, cost_uusd),
     COL(job_row, on_demand_uusd),
+    COL(job_row, ckpt_keep_every),
 };
 
 static const struct column spec_columns[] = {

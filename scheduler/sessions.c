@@ -190,6 +190,7 @@ static void add_row(const struct job_row *j, int64_t every_ms, struct wire_desir
     d->ckpt_signal = j->ckpt_signal;
     d->ckpt_every_ms = every_ms;
     d->ckpt_keep = j->ckpt_keep;
+    d->ckpt_keep_every = j->ckpt_keep_every;
     d->save_ms = j->save_ms;
 }
 

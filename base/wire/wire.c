@@ -139,6 +139,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, ckpt_signal, 0, 64),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_every_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_keep, 0, 1000000),
+    WIRE_I64_OPT(wire_desired_attempt, ckpt_keep_every, 0, 1000000),
     WIRE_I64_OPT(wire_desired_attempt, kill_wait_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, save_ms, 0, TIME_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, slurm_env),

@@ -135,6 +135,7 @@ struct wire_desired_attempt {
     int64_t ckpt_signal;
     int64_t ckpt_every_ms; /* resolved: never auto; 0 with method none */
     int64_t ckpt_keep;
+    int64_t ckpt_keep_every; /* 0: none */
     int64_t kill_wait_ms;
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
     bool slurm_env;             /* the script has #SBATCH lines: give it SLURM_* too */

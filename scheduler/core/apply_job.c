@@ -63,7 +63,8 @@ static int check_submit(const struct job_row *r, struct err *e)
     if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
         return err_set(
             e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
-    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->retries_failed < 0)
+    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
+        r->retries_failed < 0)
         return err_set(e, ERR_INVALID,
             "job '%s': a time, a count to keep or a number of retries is below its range", r->name);
     return 0;
@@ -86,6 +87,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .ckpt_signal = r->ckpt_signal,
         .ckpt_every_ms = r->ckpt_every_ms,
         .ckpt_keep = r->ckpt_keep,
+        .ckpt_keep_every = r->ckpt_keep_every,
         .retries_failed = r->retries_failed,
         .submitted_at = ev->now.wall,
         .started_at = WALL_NONE,

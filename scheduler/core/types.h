@@ -127,6 +127,7 @@ struct job_row {
     int32_t ckpt_signal;   /* for CKPT_SIGNAL */
     int64_t ckpt_every_ms; /* CKPT_EVERY_AUTO or >= 1000 */
     int32_t ckpt_keep;     /* >= 1 */
+    int32_t ckpt_keep_every; /* every so many-th of an attempt stays too; 0: none */
     int32_t retries_failed;    /* how many times END_FAILED is tried again */
     int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */

@@ -204,6 +204,7 @@ void batch_add_submit(struct db_batch *b, int64_t id)
 {
     struct job_row job = {.id = id,
         .ckpt_keep = 3,
+        .ckpt_keep_every = 10,
         .submitted_at = at_ms(id),
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
