@@ -143,10 +143,12 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     c->http = NULL;
     if (!c->owner)
         free_call(c);
-    else if (e)
-        cloud_call_finish(c, e);
-    else
+    else if (!e)
         c->ops->on_reply(c, reply);
+    else if (c->ops->on_silence)
+        c->ops->on_silence(c, e);
+    else
+        cloud_call_finish(c, e);
 }
 
 void cloud_call_send(struct cloud_call *c, const struct http_request *r)

@@ -32,10 +32,12 @@ struct cloud_call_ops {
     const char *name; /* of the operation, for errors: "RunInstances" */
     /* Goes on: gets credentials and sends the next request (cloud_call_send), or finishes. */
     void (*step)(struct cloud_call *c);
-    /* A reply, of any status; borrowed. No reply ends the call with the HTTP client's error. */
+    /* A reply, of any status; borrowed. */
     void (*on_reply)(struct cloud_call *c, const struct http_reply *reply);
     /* Frees what the provider's struct holds (not the struct), waits for credentials included. NULL: nothing. */
     void (*deinit)(struct cloud_call *c);
+    /* There was no reply, but the HTTP client's error. NULL: the call ends with it. */
+    void (*on_silence)(struct cloud_call *c, const struct err *e);
 };
 
 enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES };
@@ -79,7 +81,7 @@ void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct
 /* Of a launch, before it finishes: this place gave nothing. */
 void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e);
 
-/* Exactly one of the four, once for each step and each reply. After finish c is gone. */
+/* Exactly one of the four, once for each step and each reply or silence. After finish c is gone. */
 void cloud_call_send(struct cloud_call *c, const struct http_request *r);
 void cloud_call_again(struct cloud_call *c);                       /* step() now */
 void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* step() later */

@@ -2,7 +2,7 @@
  *
  * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
  * TerminateInstances, '3' spot prices, '4' CreateFleet, '5'
- * launch templates, anything else a refusal.
+ * launch templates, '6' placement scores, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -51,10 +51,15 @@ static int read_terminate(const char *body, size_t n, struct err *e)
 static int read_prices(const char *body, size_t n, struct err *e)
 {
     struct cloud_prices l = {0};
+    struct ec2_zones *zones = mem_alloc(sizeof(*zones));
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    int rc = ec2_parse_spot_prices(body, n, &l, page, e);
+    int rc = ec2_parse_spot_prices(body, n, &l, zones, page, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         assert(l.list[i].zone[0] && l.list[i].type[0] && l.list[i].uusd_h >= 0);
+    assert(zones->n <= EC2_ZONES_MAX);
+    for (size_t i = 0; i < zones->n; i++)
+        assert(zones->list[i].name[0] && zones->list[i].id[0]);
+    free(zones);
     cloud_prices_deinit(&l);
     return rc;
 }
@@ -84,6 +89,18 @@ static int read_templates(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_scores(const char *body, size_t n, struct err *e)
+{
+    struct ec2_scores *s = mem_alloc(sizeof(*s));
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    int rc = ec2_parse_placement_scores(body, n, s, page, e);
+    assert(s->n <= EC2_ZONES_MAX);
+    for (size_t i = 0; i < s->n; i++)
+        assert(s->list[i].zone_id[0] && s->list[i].score >= 1 && s->list[i].score <= EC2_SCORE_MAX);
+    free(s);
+    return rc;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     enum ec2_remedy remedy;
@@ -95,10 +112,10 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_refusal};
+        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_scores, read_refusal};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '6' ? (size_t)(data[0] - '0') : 6;
+    size_t which = data[0] >= '0' && data[0] < '7' ? (size_t)(data[0] - '0') : 7;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

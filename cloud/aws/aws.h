@@ -21,10 +21,11 @@ struct aws_machine {
 struct aws_options {
     struct aws_machine machine;
     const char *endpoint_url; /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
+    const char *prices_url; /* of the price list, as endpoint_url; NULL: AWS's own, but none when endpoint_url is set */
     const char *credentials_file; /* NULL: AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
     const char *profile;          /* NULL: AWS_PROFILE or "default" */
     const char *metadata_url;     /* for role credentials; NULL: http://169.254.169.254 */
-    const char *endpoint_ca_pem;  /* trust this CA for endpoint_url; NULL: the system's */
+    const char *endpoint_ca_pem;  /* trust this CA for both URLs; NULL: the system's */
     struct http_client *http;     /* borrowed until destroy, like timers */
     struct timers *timers;        /* their clock dates the signatures */
 };

@@ -3,8 +3,8 @@
  * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client. See
  * driver_parts.h for the life of a call.
  *
- * Invariant: credentials go into requests to one URL only, the configured endpoint or the region's own, and that is
- * https, or loopback. Retries are up to the caller.
+ * Invariant: what credentials sign goes to two URLs only, that of EC2 and that of the price list, each as configured or
+ * AWS's own; who configures the first alone has no second. They are https, or loopback. Retries are up to the caller.
  */
 #include "cloud/aws/aws.h"
 #include "base/mem.h"
@@ -17,11 +17,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_MS SECONDS_MS(60)
 #define CONNECT_TIMEOUT_MS SECONDS_MS(10)
-#define PAGES_MAX 1000
 #define SPOT_NOTICE_MS SECONDS_MS(120)
-#define CONTENT_TYPE "application/x-www-form-urlencoded; charset=utf-8"
+
+/* ---- EC2 ---- */
+
+static char *endpoint_of(const struct aws_driver *d, const char *region)
+{
+    if (d->endpoint_url)
+        return mem_strdup(d->endpoint_url);
+    return mem_printf("https://ec2.%s.amazonaws.com%s", region, str_starts(region, "cn-") ? ".cn" : "");
+}
+
+const struct aws_service aws_ec2 = {.name = "ec2",
+    .content_type = "application/x-www-form-urlencoded; charset=utf-8",
+    .timeout_ms = SECONDS_MS(60),
+    .pages_max = 1000,
+    .endpoint = endpoint_of,
+    .add_page = ec2_add_page,
+    .parse_error = ec2_parse_error};
 
 /* ---- the life of a call ---- */
 
@@ -29,6 +43,7 @@ struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
 {
     struct aws_call *c = mem_alloc(sizeof(*c));
     c->d = d;
+    c->service = &aws_ec2;
     if (!region || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region) || !*region ||
         strlen(region) >= CLOUD_NAME_MAX)
         err_set(&c->base.refused, ERR_CONFIG, "\"%.64s\" is no AWS region (expected the like of us-east-1)",
@@ -56,19 +71,13 @@ void aws_call_deinit(struct cloud_call *base)
     aws_call_clear_request(c);
     buf_deinit(&c->request);
     aws_fleet_free(c->fleet);
+    aws_prices_free(c->prices);
     for (size_t i = 0; i < c->n_ids; i++)
         free(c->ids[i]);
     free(c->ids);
 }
 
 /* ---- the request ---- */
-
-static char *endpoint_of(const struct aws_driver *d, const char *region)
-{
-    if (d->endpoint_url)
-        return mem_strdup(d->endpoint_url);
-    return mem_printf("https://ec2.%s.amazonaws.com%s", region, str_starts(region, "cn-") ? ".cn" : "");
-}
 
 static void post(struct aws_call *c, const char *endpoint, const struct sigv4_header *headers,
     size_t n_headers, const struct buf *body, const char *authorization)
@@ -79,7 +88,7 @@ static void post(struct aws_call *c, const char *endpoint, const struct sigv4_he
         .url = url,
         .body = buf_str(body),
         .body_len = body->len,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = c->service->timeout_ms,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
         .max_reply_bytes = EC2_REPLY_MAX,
         .tls = {.ca_pem = c->d->endpoint_ca_pem},
@@ -104,27 +113,33 @@ static int send_request(struct aws_call *c, const struct aws_credentials *keys, 
 {
     char timestamp[SIGV4_TIMESTAMP_MAX], hash[SIGV4_HEX_MAX], host[512];
     struct buf body = {0}, authorization = {0};
-    char *endpoint = endpoint_of(c->d, c->base.region);
+    const struct aws_service *s = c->service;
+    char *endpoint = s->endpoint(c->d, c->base.region);
     buf_add(&body, buf_str(&c->request), c->request.len);
     if (c->page[0])
-        ec2_add_page(c->page, &body);
+        s->add_page(c->page, &body);
     sigv4_timestamp((struct wall){clock_wall(c->d->calls.timers->clock).ms + c->d->skew_ms}, timestamp);
     sigv4_sha256_hex(buf_str(&body), body.len, hash);
     cloud_endpoint_host(endpoint, host, sizeof(host));
-    struct sigv4_header headers[] = {
+    struct sigv4_header headers[5] = {
         {"Host", host},
-        {"Content-Type", CONTENT_TYPE},
+        {"Content-Type", s->content_type},
         {"X-Amz-Date", timestamp},
-        {"X-Amz-Security-Token", keys->session_token},
     };
+    size_t n_headers = 3;
+    if (keys->session_token[0])
+        headers[n_headers++] = (struct sigv4_header){"X-Amz-Security-Token", keys->session_token};
+    if (s->target)
+        headers[n_headers++] = (struct sigv4_header){"X-Amz-Target", s->target};
     struct sigv4_request r = {
         .method = "POST",
         .target = "/",
         .headers = headers,
-        .n_headers = keys->session_token[0] ? 4 : 3,
+        .n_headers = n_headers,
         .body_sha256 = hash,
     };
-    struct sigv4_scope scope = {.timestamp = timestamp, .region = c->base.region, .service = "ec2"};
+    struct sigv4_scope scope = {
+        .timestamp = timestamp, .region = s->region ? s->region : c->base.region, .service = s->name};
     int rc = sigv4_authorization(&r, &scope, keys->access_key, keys->secret_key, &authorization, e);
     if (rc == 0)
         post(c, endpoint, headers, r.n_headers, &body, buf_str(&authorization));
@@ -135,14 +150,34 @@ static int send_request(struct aws_call *c, const struct aws_credentials *keys, 
     return rc;
 }
 
+static void stage_over(struct aws_call *c)
+{
+    c->pages = 0;
+    c->page[0] = '\0';
+    if (c->next && c->next(c))
+        cloud_call_again(&c->base);
+    else
+        cloud_call_finish(&c->base, c->outcome.kind == ERR_NONE ? NULL : &c->outcome);
+}
+
+static void stage_failed(struct aws_call *c, const struct err *e)
+{
+    if (c->forgo) {
+        c->forgo(c, e);
+        stage_over(c);
+    } else {
+        cloud_call_finish(&c->base, e);
+    }
+}
+
 static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *keys)
 {
     struct aws_call *c = ctx;
     struct err bad;
     if (e)
-        cloud_call_finish(&c->base, e);
+        stage_failed(c, e);
     else if (send_request(c, keys, &bad) != 0)
-        cloud_call_finish(&c->base, &bad);
+        stage_failed(c, &bad);
 }
 
 void aws_call_step(struct cloud_call *base)
@@ -172,40 +207,30 @@ static bool renew_credentials(struct aws_call *c)
     return aws_credentials_refused(c->d->credentials);
 }
 
-static void stage_over(struct aws_call *c)
-{
-    c->pages = 0;
-    c->page[0] = '\0';
-    if (c->next && c->next(c))
-        cloud_call_again(&c->base);
-    else
-        cloud_call_finish(&c->base, c->outcome.kind == ERR_NONE ? NULL : &c->outcome);
-}
-
 static void on_refusal(struct aws_call *c, const struct http_reply *reply)
 {
     struct err e;
     enum ec2_remedy remedy;
-    ec2_parse_error(reply->status, buf_str(&reply->body), reply->body.len, &remedy, &e);
+    c->service->parse_error(reply->status, buf_str(&reply->body), reply->body.len, &remedy, &e);
     if ((remedy == EC2_REMEDY_CLOCK && mend_clock(c, reply)) ||
         (remedy == EC2_REMEDY_CREDENTIALS && renew_credentials(c)))
         cloud_call_again(&c->base);
     else if (c->excuse && c->excuse(c, &e))
         stage_over(c);
     else
-        cloud_call_finish(&c->base, &e);
+        stage_failed(c, &e);
 }
 
 static void on_page(struct aws_call *c, const struct http_reply *reply)
 {
     struct err e;
     if (c->parse(c, buf_str(&reply->body), reply->body.len, &e) != 0) {
-        cloud_call_finish(&c->base, &e);
+        stage_failed(c, &e);
     } else if (!c->page[0]) {
         stage_over(c);
-    } else if (++c->pages == PAGES_MAX) {
-        err_set(&e, ERR_INVALID, "EC2's reply: more than %d pages", PAGES_MAX);
-        cloud_call_finish(&c->base, &e);
+    } else if (++c->pages == c->service->pages_max) {
+        err_set(&e, ERR_INVALID, "the reply has more than %d pages", c->service->pages_max);
+        stage_failed(c, &e);
     } else {
         cloud_call_again(&c->base);
     }
@@ -218,6 +243,14 @@ void aws_call_on_reply(struct cloud_call *base, const struct http_reply *reply)
         on_page(c, reply);
     else
         on_refusal(c, reply);
+}
+
+void aws_call_on_silence(struct cloud_call *base, const struct err *e)
+{
+    if (e->kind == ERR_CANCELLED) /* the client is being closed: nothing more is to be sent */
+        cloud_call_finish(base, e);
+    else
+        stage_failed((struct aws_call *)base, e);
 }
 
 /* ---- the operations ---- */
@@ -277,24 +310,6 @@ static void aws_terminate(struct cloud_driver *d, const char *region, const char
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
-static int parse_prices(struct aws_call *c, const char *body, size_t n, struct err *e)
-{
-    return ec2_parse_spot_prices(body, n, &c->base.prices, c->page, e);
-}
-
-static void aws_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
-    cloud_prices_fn done, void *ctx)
-{
-    static const struct cloud_call_ops ops = {
-        "DescribeSpotPriceHistory", aws_call_step, aws_call_on_reply, aws_call_deinit};
-    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
-    c->parse = parse_prices;
-    if (c->base.refused.kind == ERR_NONE)
-        ec2_build_spot_prices(
-            types, n_types, clock_wall(c->d->calls.timers->clock), &c->request, &c->base.refused);
-    cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);
-}
-
 /* ---- the driver ---- */
 
 static void aws_destroy(struct cloud_driver *driver)
@@ -307,7 +322,9 @@ static void aws_destroy(struct cloud_driver *driver)
     free((char *)d->machine.security_group);
     free((char *)d->machine.iam_profile);
     free(d->endpoint_url);
+    free(d->prices_url);
     free(d->endpoint_ca_pem);
+    free(d->listed);
     free(d);
 }
 
@@ -331,6 +348,7 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
         .http = o->http,
         .timers = o->timers,
     };
+    uint64_t seed;
     d->base.ops = &aws_ops;
     d->calls = (struct cloud_calls){.provider = "aws", .http = o->http, .timers = o->timers};
     d->machine = (struct aws_machine){
@@ -341,10 +359,14 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
         .disk_gib = o->machine.disk_gib,
         .uses_reservations = o->machine.uses_reservations,
     };
-    d->tidied = MONO_NONE;
+    d->tidied = d->scores.not_before = d->list_prices.not_before = MONO_NONE;
+    random_bytes(&seed, sizeof(seed));
+    prng_init(&d->prng, seed);
     d->endpoint_ca_pem = mem_strdup(o->endpoint_ca_pem);
     aws_environment_read(&credentials.env);
     int rc = o->endpoint_url ? cloud_endpoint("aws", o->endpoint_url, &d->endpoint_url, e) : 0;
+    if (rc == 0 && o->prices_url)
+        rc = cloud_endpoint("aws prices", o->prices_url, &d->prices_url, e);
     if (rc == 0)
         rc = aws_credential_source_create(&credentials, &d->credentials, e);
     if (rc == 0)
@@ -362,6 +384,7 @@ static const struct cloud_setting aws_settings[] = {
     {"security_group", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"iam_profile", CLOUD_SETTING_TEXT, 256, NULL},
     {"capacity_reservations", CLOUD_SETTING_TEXT, 16, NULL},
+    {"prices", CLOUD_SETTING_TEXT, 256, NULL},
     {0},
 };
 
@@ -383,6 +406,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
                     .uses_reservations = str_eq(reservations, "open"),
                 },
             .endpoint_url = s->endpoint,
+            .prices_url = cloud_setup_get(s, "prices"),
             .credentials_file = s->credentials,
             .metadata_url = s->metadata,
             .http = s->http,

@@ -22,6 +22,10 @@
 #define EC2_TEMPLATE_PREFIX "belay-"
 #define EC2_FLEET_ERRORS_MAX 64
 #define EC2_NAMES_MAX 20
+#define EC2_ZONES_MAX 64
+#define EC2_SCORE_MAX 10
+/* With fewer types than this, the score is low whatever the market. */
+#define EC2_SCORED_TYPES_MIN 3
 
 #define EC2_TAG_CLUSTER "belay:cluster"
 #define EC2_TAG_INSTANCE "belay:instance"
@@ -44,6 +48,9 @@ int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct b
 /* The prices in force at `at`. */
 int ec2_build_spot_prices(
     const char *const *types, size_t n_types, struct wall at, struct buf *out, struct err *e);
+/* How likely one spot machine of any of these types can be had now, zone by zone. */
+int ec2_build_placement_scores(
+    const char *const *types, size_t n_types, const char *region, struct buf *out, struct err *e);
 /* Asks for the page that a reply's token names: goes behind the body of the first page. */
 void ec2_add_page(const char *page, struct buf *out);
 
@@ -86,7 +93,28 @@ int ec2_parse_describe_instances(
 int ec2_parse_terminate_instances(
     const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
 
-int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, char *page, struct err *e);
+/* What zones are called: an account's own names, and the ids that are the same for everyone. */
+struct ec2_zones {
+    struct {
+        char name[CLOUD_NAME_MAX], id[CLOUD_NAME_MAX];
+    } list[EC2_ZONES_MAX];
+    size_t n;
+};
+
+/* zones: the reply names those of its prices both ways; NULL: of no interest. */
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, struct ec2_zones *zones,
+    char *page, struct err *e);
+
+struct ec2_scores {
+    struct {
+        char zone_id[CLOUD_NAME_MAX];
+        int score; /* 1 .. EC2_SCORE_MAX */
+    } list[EC2_ZONES_MAX];
+    size_t n;
+};
+/* Adds to scores. EC2 tells the best ten zones. */
+int ec2_parse_placement_scores(
+    const char *body, size_t n, struct ec2_scores *scores, char *page, struct err *e);
 
 /* ---- refusals: any other status ---- */
 

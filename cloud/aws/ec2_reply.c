@@ -371,7 +371,25 @@ static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e
     return rc;
 }
 
-int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, char *page, struct err *e)
+static int keep_zone(struct ec2_zones *zones, const xmlNode *item, const char *name, struct err *e)
+{
+    char id[CLOUD_NAME_MAX];
+    int rc = OPTIONAL_TEXT(item, "availabilityZoneId", id, e);
+    if (rc != 0 || !id[0])
+        return rc;
+    for (size_t i = 0; i < zones->n; i++)
+        if (str_eq(zones->list[i].name, name))
+            return 0;
+    if (zones->n == EC2_ZONES_MAX)
+        return err_set(e, ERR_INVALID, "more than %d zones", EC2_ZONES_MAX);
+    STR_COPY(zones->list[zones->n].name, name);
+    STR_COPY(zones->list[zones->n].id, id);
+    zones->n++;
+    return 0;
+}
+
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, struct ec2_zones *zones,
+    char *page, struct err *e)
 {
     struct xml x;
     int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
@@ -386,7 +404,46 @@ int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
         rc = parse_price(item, &p, e);
         if (rc == 0)
             rc = cloud_prices_keep(list, &p, e);
+        if (rc == 0 && zones)
+            rc = keep_zone(zones, item, p.zone, e);
     }
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
+    return close_reply(&x, rc, e);
+}
+
+static int add_score(struct ec2_scores *scores, const xmlNode *item, struct err *e)
+{
+    char id[CLOUD_NAME_MAX], text[16];
+    int64_t score;
+    int rc = REQUIRED_TEXT(item, "availabilityZoneId", id, e);
+    if (rc == 0)
+        rc = REQUIRED_TEXT(item, "score", text, e);
+    if (rc == 0)
+        rc = str_to_i64(text, 1, EC2_SCORE_MAX, "score", &score, e);
+    if (rc == 0 && scores->n == EC2_ZONES_MAX)
+        rc = err_set(e, ERR_INVALID, "scores of more than %d zones", EC2_ZONES_MAX);
+    if (rc != 0)
+        return rc;
+    STR_COPY(scores->list[scores->n].zone_id, id);
+    scores->list[scores->n].score = (int)score;
+    scores->n++;
+    return 0;
+}
+
+int ec2_parse_placement_scores(
+    const char *body, size_t n, struct ec2_scores *scores, char *page, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "GetSpotPlacementScoresResponse", e);
+    if (rc != 0)
+        return rc;
+    const xmlNode *set = xml_child(xml_root(&x), "spotPlacementScoreSet");
+    if (!set)
+        rc = err_set(
+            e, ERR_INVALID, "<GetSpotPlacementScoresResponse>: there is no <spotPlacementScoreSet> in it");
+    for (const xmlNode *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
+        rc = add_score(scores, item, e);
     if (rc == 0)
         rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
     return close_reply(&x, rc, e);

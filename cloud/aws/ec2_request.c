@@ -303,6 +303,20 @@ int ec2_build_spot_prices(
     return 0;
 }
 
+int ec2_build_placement_scores(
+    const char *const *types, size_t n_types, const char *region, struct buf *out, struct err *e)
+{
+    if (n_types == 0 || n_types > EC2_TYPES_MAX)
+        return err_set(e, ERR_INVALID, "scores of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
+    add_action(out, "GetSpotPlacementScores");
+    add_list(out, "InstanceType", types, n_types);
+    add_number(out, "TargetCapacity", 1); /* as we launch */
+    add(out, "TargetCapacityUnitType", "units");
+    add(out, "SingleAvailabilityZone", "true");
+    add(out, "RegionName.1", region);
+    return 0;
+}
+
 void ec2_add_page(const char *page, struct buf *out)
 {
     add(out, "NextToken", page);

@@ -311,11 +311,11 @@ static void newest_price_of_each_zone_counts(void **state)
     struct cloud_prices l = {0};
     struct err e;
     (void)state;
-    assert_int_equal(ec2_parse_spot_prices(one, strlen(one), &l, page, &e), 0);
+    assert_int_equal(ec2_parse_spot_prices(one, strlen(one), &l, NULL, page, &e), 0);
     assert_string_equal(page, "more");
     assert_int_equal(l.n, 1);
     assert_int_equal(l.list[0].uusd_h, 410000);
-    assert_int_equal(ec2_parse_spot_prices(two, strlen(two), &l, page, &e), 0);
+    assert_int_equal(ec2_parse_spot_prices(two, strlen(two), &l, NULL, page, &e), 0);
     assert_int_equal(l.n, 2);
     assert_string_equal(l.list[0].zone, "us-east-1a");
     assert_int_equal(l.list[0].uusd_h, 421500);
@@ -337,7 +337,7 @@ static void assert_all_refuse(const char *body, size_t n, const char *expected)
     struct err e;
     assert_int_equal(ec2_parse_run_instances(body, n, &i, &e), ERR_INVALID);
     assert_int_equal(ec2_parse_terminate_instances(body, n, ids, 1, &e), ERR_INVALID);
-    assert_int_equal(ec2_parse_spot_prices(body, n, &prices, page, &e), ERR_INVALID);
+    assert_int_equal(ec2_parse_spot_prices(body, n, &prices, NULL, page, &e), ERR_INVALID);
     assert_int_equal(ec2_parse_describe_instances(body, n, &instances, page, &e), ERR_INVALID);
     if (!strstr(e.text, expected))
         fail_msg("expected \"%s\" in \"%s\"", expected, e.text);

@@ -146,7 +146,7 @@ static void the_driver_reads_the_prices_in_force(void **state)
     world_advance(&w, 60000);
     assert_int_equal(ec2_build_spot_prices(types, 1, w.now, &form, &e), 0);
     call_built(&w, &form, &reply);
-    if (ec2_parse_spot_prices(buf_str(&reply.body), reply.body.len, &prices, page, &e) < 0)
+    if (ec2_parse_spot_prices(buf_str(&reply.body), reply.body.len, &prices, NULL, page, &e) < 0)
         fail_msg("%s", e.text);
     assert_int_equal(prices.n, 2);
     for (size_t i = 0; i < 2; i++)
