@@ -40,7 +40,7 @@
 #include <stdbool.h>
 
 #define CKPT_CHUNK_BYTES (4u << 20)
-#define CKPT_MANIFEST_BYTES_MAX (64u << 20)
+#define CKPT_MANIFEST_BYTES_MAX (160u << 20) /* a million entries with paths of some 80 bytes */
 #define CKPT_FILES_MAX 1000000
 #define CKPT_PATH_MAX 4096
 #define CKPT_NUMBER_MAX INT64_C(9999999999) /* of an attempt or a sequence: 10 digits */
@@ -73,10 +73,11 @@ int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 /* True if the store of the job is closed. */
 int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e);
 
-/* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1: unknown). Regular files,
- * symbolic links, directories, modes (without set-user and set-group bits) and modification times; other file
- * types and names that are not UTF-8 are ERR_UNSUPPORTED naming the file, and so is a file or directory that is
- * not the owner of dir's where that is not us (a root agent could read what its job cannot). If anything in dir changes during
+/* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1: unknown). Regular files
+ * and their hard links, symbolic links, directories, modes (without set-user and set-group bits), modification
+ * times, holes and user.* attributes; other file types and names that are not UTF-8 are ERR_UNSUPPORTED naming the
+ * file, and so is a file or directory that is not the owner of dir's where that is not us (a root agent could read
+ * what its job cannot). If anything in dir changes during
  * the save, it is ERR_UNAVAILABLE (a retry may mend it) naming the file, and nothing is committed. cancel
  * (may be NULL) non-zero: ERR_CANCELLED. ERR_CONFLICT: a later attempt owns the job ("fenced: ..."), or id is
  * not greater than what exists. */

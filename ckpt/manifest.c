@@ -9,15 +9,125 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_BYTES (64u << 10)
+
+struct manifest_block {
+    struct manifest_block *next;
+    size_t used, size;
+    _Alignas(8) char data[];
+};
+
+void manifest_drop_entries(struct manifest *m)
+{
+    free(m->entries);
+    m->entries = NULL;
+    m->n_entries = m->cap_entries = 0;
+    while (m->blocks) {
+        struct manifest_block *next = m->blocks->next;
+
+        free(m->blocks);
+        m->blocks = next;
+    }
+    m->extra_bytes = 0;
+}
+
 void manifest_deinit(struct manifest *m)
 {
-    for (size_t i = 0; i < m->n_entries; i++) {
-        free(m->entries[i].path);
-        free(m->entries[i].target);
-    }
-    free(m->entries);
+    manifest_drop_entries(m);
     free(m->chunks);
     *m = (struct manifest){0};
+}
+
+/* n bytes that live as long as the entries; align is a power of 2, at most 8. */
+static void *alloc(struct manifest *m, size_t n, size_t align)
+{
+    struct manifest_block *b = m->blocks;
+    size_t at = b ? (b->used + align - 1) & ~(align - 1) : 0;
+
+    if (!b || at > b->size || n > b->size - at) {
+        size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
+
+        b = mem_alloc(sizeof(*b) + size);
+        b->size = size;
+        b->next = m->blocks;
+        m->blocks = b;
+        at = 0;
+    }
+    b->used = at + n;
+    return b->data + at;
+}
+
+const char *manifest_text(struct manifest *m, const char *s, size_t n)
+{
+    char *text = alloc(m, n + 1, 1);
+
+    memcpy(text, s, n);
+    text[n] = '\0';
+    return text;
+}
+
+static int take_extra(struct manifest *m, struct manifest_entry *entry, size_t bytes, struct err *e)
+{
+    if (bytes > MANIFEST_EXTRA_BYTES_MAX - m->extra_bytes)
+        return err_set(e, ERR_INVALID,
+            "'%.200s': extended attributes and the places of holes take over %u MiB in all", entry->path,
+            MANIFEST_EXTRA_BYTES_MAX >> 20);
+    m->extra_bytes += bytes;
+    if (!entry->extra) {
+        entry->extra = alloc(m, sizeof(*entry->extra), 8);
+        *entry->extra = (struct manifest_extra){0};
+    }
+    return 0;
+}
+
+int manifest_set_data(struct manifest *m, struct manifest_entry *entry, const struct manifest_extent *v,
+    size_t n, struct err *e)
+{
+    struct manifest_extent *data;
+    int rc;
+
+    if (n > MANIFEST_EXTENTS_MAX)
+        return err_set(e, ERR_INVALID, "'%.200s' has over %d extents", entry->path, MANIFEST_EXTENTS_MAX);
+    rc = take_extra(m, entry, sizeof(*entry->extra) + n * sizeof(*v), e);
+    if (rc)
+        return rc;
+    data = alloc(m, n * sizeof(*v), 8);
+    entry->extra->is_sparse = true;
+    entry->extra->data = data;
+    entry->extra->n_data = n;
+    entry->extra->content = 0;
+    for (size_t i = 0; i < n; i++) {
+        data[i] = v[i];
+        entry->extra->content += v[i].size;
+    }
+    return 0;
+}
+
+int manifest_set_xattrs(
+    struct manifest *m, struct manifest_entry *entry, const struct manifest_xattr *v, size_t n, struct err *e)
+{
+    size_t bytes = sizeof(*entry->extra) + n * sizeof(*v), values = 0;
+    struct manifest_xattr *xattrs;
+    int rc;
+
+    for (size_t i = 0; i < n && i < MANIFEST_XATTRS_MAX; i++) {
+        values += v[i].size;
+        bytes += v[i].size + strlen(v[i].name) + 2;
+    }
+    if (n > MANIFEST_XATTRS_MAX || values > MANIFEST_XATTR_BYTES_MAX)
+        return err_set(e, ERR_INVALID, "'%.200s' has over %d extended attributes, or over %u bytes of them",
+            entry->path, MANIFEST_XATTRS_MAX, MANIFEST_XATTR_BYTES_MAX);
+    rc = take_extra(m, entry, bytes, e);
+    if (rc)
+        return rc;
+    xattrs = alloc(m, n * sizeof(*v), 8);
+    for (size_t i = 0; i < n; i++)
+        xattrs[i] = (struct manifest_xattr){.name = manifest_text(m, v[i].name, strlen(v[i].name)),
+            .value = manifest_text(m, v[i].value, v[i].size),
+            .size = v[i].size};
+    entry->extra->xattrs = xattrs;
+    entry->extra->n_xattrs = n;
+    return 0;
 }
 
 /* Makes room for one more; the array's new address, or the old one. */
@@ -82,7 +192,7 @@ void manifest_cut(struct manifest *m)
 
     m->n_chunks = 0;
     for (size_t i = 0; i < m->n_entries; i++) {
-        int64_t left = m->entries[i].size;
+        int64_t left = manifest_content(&m->entries[i]);
         bool large = left >= MANIFEST_CUT_BYTES;
 
         if (large)
@@ -125,15 +235,32 @@ static int check_parent(const struct manifest *m, size_t i, struct err *e)
     return 0;
 }
 
+/* A further name of a file: that file comes before it. */
+static int check_hard(const struct manifest *m, size_t i, struct err *e)
+{
+    const struct manifest_entry *entry = &m->entries[i], *file;
+
+    if (entry->type != MANIFEST_HARD)
+        return 0;
+    file = bsearch(entry->target, m->entries, i, sizeof(m->entries[0]), compare_path);
+    if (!file || file->type != MANIFEST_FILE)
+        return err_set(e, ERR_CORRUPT, "'%.200s' is another name of '%.200s', which is no file before it",
+            entry->path, entry->target);
+    return 0;
+}
+
 static int check_entry(const struct manifest *m, size_t i, struct err *e)
 {
+    int rc;
+
     const struct manifest_entry *entry = &m->entries[i];
 
     if (manifest_check_path(entry->path, e))
         return e->kind = ERR_CORRUPT;
     if (i > 0 && strcmp(m->entries[i - 1].path, entry->path) >= 0)
         return err_set(e, ERR_CORRUPT, "'%.200s' is out of order", entry->path);
-    return check_parent(m, i, e);
+    rc = check_parent(m, i, e);
+    return rc ? rc : check_hard(m, i, e);
 }
 
 int manifest_lay_out(struct manifest *m, struct err *e)
@@ -146,7 +273,7 @@ int manifest_lay_out(struct manifest *m, struct err *e)
         if (rc)
             return rc;
         m->entries[i].offset = content;
-        content += m->entries[i].size;
+        content += manifest_content(&m->entries[i]);
         if (content > MANIFEST_BYTES_TOTAL_MAX)
             return err_set(e, ERR_CORRUPT, "more than %lld bytes", (long long)MANIFEST_BYTES_TOTAL_MAX);
     }
@@ -184,7 +311,7 @@ static size_t first_entry_after(const struct manifest *m, int64_t offset)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (m->entries[middle].offset + m->entries[middle].size > offset)
+        if (m->entries[middle].offset + manifest_content(&m->entries[middle]) > offset)
             high = middle;
         else
             low = middle + 1;
@@ -192,29 +319,46 @@ static size_t first_entry_after(const struct manifest *m, int64_t offset)
     return low;
 }
 
+/* Where in the file its content's byte `at` is, and how many go on from there without a hole. */
+static int64_t place(const struct manifest_entry *file, int64_t at, int64_t *ret_run)
+{
+    const struct manifest_extra *extra = file->extra;
+
+    if (!extra || !extra->is_sparse) {
+        *ret_run = file->size - at;
+        return at;
+    }
+    for (size_t i = 0;; i++) {
+        assert(i < extra->n_data);
+        if (at < extra->data[i].size) {
+            *ret_run = extra->data[i].size - at;
+            return extra->data[i].offset + at;
+        }
+        at -= extra->data[i].size;
+    }
+}
+
 int manifest_each_piece(
     const struct manifest *m, const struct manifest_chunk *c, manifest_piece_fn fn, void *ctx, struct err *e)
 {
     int64_t at = c->offset, end = c->offset + c->size;
+    size_t i = first_entry_after(m, at);
     int rc = 0;
 
-    for (size_t i = first_entry_after(m, at); !rc && at < end; i++) {
+    while (!rc && at < end) {
         const struct manifest_entry *file = &m->entries[i];
-        int64_t file_end = file->offset + file->size;
-        int64_t n = (file_end < end ? file_end : end) - at;
+        struct manifest_piece p = {.file = file, .chunk_offset = (size_t)(at - c->offset)};
+        int64_t run;
 
         assert(i < m->n_entries); /* laid out: every byte of a chunk is some file's */
-        if (n <= 0)
-            continue; /* a directory, a link or an empty file */
-        rc = fn(ctx,
-            &(struct manifest_piece){
-                .file = file,
-                .file_offset = at - file->offset,
-                .chunk_offset = (size_t)(at - c->offset),
-                .n = (size_t)n,
-            },
-            e);
-        at += n;
+        if (at >= file->offset + manifest_content(file)) {
+            i++; /* this one is done, or has no content */
+            continue;
+        }
+        p.file_offset = place(file, at - file->offset, &run);
+        p.n = (size_t)(run < end - at ? run : end - at);
+        rc = fn(ctx, &p, e);
+        at += (int64_t)p.n;
     }
     return rc;
 }

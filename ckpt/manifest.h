@@ -6,14 +6,20 @@
  * in order. So a chunk may hold many small files, and a large file spans many chunks; where the cuts are is
  * the writer's choice (manifest_cut) and the reader takes them as they come.
  *
- * Text: one JSON object,
- *     {"format":"belay-checkpoint","version":1,"cluster":"lab","job":42,"attempt":3,"sequence":7,
- *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,   (absent: unknown)
- *      "entries":[{"path":"model","type":"dir","mode":493,"mtime_ns":1},
- *                 {"path":"model/latest","type":"link","target":"w.bin","mtime_ns":1},
- *                 {"path":"model/w.bin","type":"file","mode":420,"mtime_ns":1,"size":5}],
- *      "chunks":[{"sha256":"<hex>","size":5,"stored":5}],
- *      "sha256":"<hex of the SHA-256 of all text before this comma>"}
+ * Text: one JSON object. It is written, and has to be, with one line for each entry and each chunk, so that it is
+ * read and written without a tree of it in memory:
+ *     {"format":"belay-checkpoint","version":2,"cluster":"lab","job":42,"attempt":3,"sequence":7,
+ *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,"entries":[           (one line; progress absent: unknown)
+ *     {"path":"model","type":"dir","mode":493,"mtime_ns":1,"xattrs":{"user.origin":"6162"}},
+ *     {"path":"model/again","type":"hard","target":"model/w.bin"}, ...
+ *     {"path":"model/latest","type":"link","target":"w.bin","mtime_ns":1},
+ *     {"path":"model/w.bin","type":"file","mode":420,"mtime_ns":1,"size":1048576,"data":[[0,4096],[65536,8192]]}
+ *     ],"chunks":[
+ *     {"sha256":"<hex>","size":12288,"stored":12288}
+ *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
+ * "hard" is a further name of the inode of a file that comes before it; "data" says where in a sparse file its
+ * content is (in order, apart, the rest are holes); "xattrs" are in the order of their names, their values in hex.
+ * Version 1, still read, has neither of the three, and is one line.
  * Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
@@ -24,21 +30,46 @@
 #include "ckpt/chunk.h"
 #include "ckpt/ckpt.h"
 
-#define MANIFEST_VERSION 1
+#define MANIFEST_VERSION 2
 #define MANIFEST_DEPTH_MAX 64        /* parts of a path */
 #define MANIFEST_CUT_BYTES (1 << 20) /* a file of at least this size starts and ends a chunk */
 #define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
+#define MANIFEST_EXTENTS_MAX 4096            /* of one file */
+#define MANIFEST_XATTRS_MAX 256              /* of one entry */
+#define MANIFEST_XATTR_BYTES_MAX (64u << 10) /* of all values of one entry */
+#define MANIFEST_EXTRA_BYTES_MAX (32u << 20) /* of all extents and attributes of a checkpoint, in memory */
 
-enum manifest_type { MANIFEST_DIR, MANIFEST_FILE, MANIFEST_LINK };
+enum manifest_type { MANIFEST_DIR, MANIFEST_FILE, MANIFEST_LINK, MANIFEST_HARD };
+
+struct manifest_extent {
+    int64_t offset, size; /* in the file */
+};
+
+struct manifest_xattr {
+    const char *name; /* UTF-8, "user...." */
+    const void *value;
+    size_t size;
+};
+
+/* What few entries have. */
+struct manifest_extra {
+    bool is_sparse;
+    const struct manifest_extent *data; /* of a sparse file, in order, not touching */
+    size_t n_data;
+    int64_t content;                     /* bytes in data */
+    const struct manifest_xattr *xattrs; /* by name, in byte order */
+    size_t n_xattrs;
+};
 
 struct manifest_entry {
+    const char *path;             /* relative, UTF-8 */
+    const char *target;           /* of a link; of a hard link the path of the file; else NULL */
+    struct manifest_extra *extra; /* NULL: none */
+    int64_t mtime_ns;             /* since 1970; 0 for a hard link */
+    int64_t size;                 /* of a file, holes included, else 0 */
+    int64_t offset;               /* in the stream; derived by manifest_lay_out */
+    int32_t mode;                 /* 0 .. 01777; 0 for a link and a hard link */
     enum manifest_type type;
-    char *path;       /* relative, UTF-8 */
-    char *target;     /* of a link, else NULL */
-    int32_t mode;     /* 0 .. 01777; 0 for a link */
-    int64_t mtime_ns; /* since 1970 */
-    int64_t size;     /* of a file, else 0 */
-    int64_t offset;   /* in the stream; derived by manifest_lay_out */
 };
 
 struct manifest_chunk {
@@ -58,13 +89,33 @@ struct manifest {
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;
     size_t n_chunks, cap_chunks;
+    struct manifest_block *blocks; /* memory of texts and extras */
+    size_t extra_bytes;
 };
 
 void manifest_deinit(struct manifest *m); /* zeroed is valid and empty */
 
+/* Frees the entries, for who needs the chunks only. */
+void manifest_drop_entries(struct manifest *m);
+
 /* Adds a zeroed entry or chunk at the end; borrowed until the next add. */
 struct manifest_entry *manifest_add_entry(struct manifest *m);
 struct manifest_chunk *manifest_add_chunk(struct manifest *m);
+
+/* A copy of n bytes and a NUL, which lives as long as the entries. */
+const char *manifest_text(struct manifest *m, const char *s, size_t n);
+
+/* Gives an entry its extents or attributes (both copied), which keep the rules above. ERR_INVALID over a limit. */
+int manifest_set_data(struct manifest *m, struct manifest_entry *entry, const struct manifest_extent *v,
+    size_t n, struct err *e);
+int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry, const struct manifest_xattr *v,
+    size_t n, struct err *e);
+
+/* Bytes of an entry in the stream. */
+static inline int64_t manifest_content(const struct manifest_entry *entry)
+{
+    return entry->extra && entry->extra->is_sparse ? entry->extra->content : entry->size;
+}
 
 /* 0 if path is safe to make below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of UTF-8, no empty, "."
  * or
@@ -75,11 +126,12 @@ int manifest_check_path(const char *path, struct err *e);
 void manifest_cut(struct manifest *m);
 
 /* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path safe and its
- * parent a directory entry, limits, the chunks' sizes adding up to the files'. ERR_CORRUPT. */
+ * parent a directory entry, a hard link's target a file before it, limits, the chunks' sizes adding up to the files'.
+ * ERR_CORRUPT. */
 int manifest_lay_out(struct manifest *m, struct err *e);
 
 int64_t manifest_bytes(const struct manifest *m); /* of content */
-int64_t manifest_files(const struct manifest *m); /* regular ones */
+int64_t manifest_files(const struct manifest *m); /* regular ones, one with several names once */
 
 /* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero, which is
  * then returned. m is laid out. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The text of a manifest. The last member is the SHA-256 of everything before it and has a fixed form, so
- * every byte of the text is either under the hash or compared.
+ * every byte of the text is either under the hash or compared. A line is parsed at a time: a tree of all of a
+ * million entries would need a gigabyte.
  */
 #include "base/json.h"
 #include "base/mem.h"
@@ -13,12 +14,47 @@
 #include <string.h>
 
 #define FORMAT "belay-checkpoint"
+#define HEAD_START "{\"format\":\"" FORMAT "\",\"version\":"
+#define ENTRIES_OPEN ",\"entries\":["
+#define ENTRIES_CLOSE "],\"chunks\":["
+#define CHUNKS_CLOSE "]"
+#define LINE_MAX_BYTES                                                                                       \
+    (1u << 20) /* the longest path, 64 KiB of attributes in hex, 4096 extents: half of it */
 #define TAIL_START ",\"sha256\":\""
 #define TAIL_END "\"}"
 #define TAIL_LEN (sizeof(TAIL_START TAIL_END) - 1 + CHUNK_HEX_SIZE - 1)
+#define VERSION_1_BYTES_MAX (64u << 20)
 #define CHUNKS_MAX (CKPT_MANIFEST_BYTES_MAX / 100) /* no chunk's text is shorter */
 
-static const char *const type_names[] = {"dir", "file", "link", NULL};
+static const char *const type_names[] = {"dir", "file", "link", "hard", NULL};
+
+static json_t *extents_json(const struct manifest_extra *extra)
+{
+    json_t *a = json_array();
+
+    for (size_t i = 0; i < extra->n_data; i++) {
+        json_t *pair = json_array();
+
+        json_array_append_new(pair, json_integer(extra->data[i].offset));
+        json_array_append_new(pair, json_integer(extra->data[i].size));
+        json_array_append_new(a, pair);
+    }
+    return a;
+}
+
+static json_t *xattrs_json(const struct manifest_extra *extra)
+{
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < extra->n_xattrs; i++) {
+        char *hex = mem_alloc(2 * extra->xattrs[i].size + 1);
+
+        str_hex(extra->xattrs[i].value, extra->xattrs[i].size, hex);
+        json_object_set_new(o, extra->xattrs[i].name, json_string(hex));
+        free(hex);
+    }
+    return o;
+}
 
 static json_t *entry_json(const struct manifest_entry *entry)
 {
@@ -26,13 +62,18 @@ static json_t *entry_json(const struct manifest_entry *entry)
 
     json_object_set_new(o, "path", json_text(entry->path));
     json_object_set_new(o, "type", json_string(type_names[entry->type]));
-    if (entry->type == MANIFEST_LINK)
+    if (entry->target)
         json_object_set_new(o, "target", json_text(entry->target));
     else
         json_object_set_new(o, "mode", json_integer(entry->mode));
-    json_object_set_new(o, "mtime_ns", json_integer(entry->mtime_ns));
+    if (entry->type != MANIFEST_HARD)
+        json_object_set_new(o, "mtime_ns", json_integer(entry->mtime_ns));
     if (entry->type == MANIFEST_FILE)
         json_object_set_new(o, "size", json_integer(entry->size));
+    if (entry->extra && entry->extra->is_sparse)
+        json_object_set_new(o, "data", extents_json(entry->extra));
+    if (entry->extra && entry->extra->n_xattrs)
+        json_object_set_new(o, "xattrs", xattrs_json(entry->extra));
     return o;
 }
 
@@ -46,10 +87,11 @@ static json_t *chunk_json(const struct manifest_chunk *c)
     return o;
 }
 
-static json_t *manifest_json(const struct manifest *m)
+/* All members before the entries, without the brace that ends the object. */
+static void add_head(struct buf *out, const struct manifest *m)
 {
     char saved_at[TIME_ISO_MAX];
-    json_t *o = json_object(), *entries = json_array(), *chunks = json_array();
+    json_t *o = json_object();
 
     time_format_iso(m->saved_at, saved_at);
     json_object_set_new(o, "format", json_string(FORMAT));
@@ -61,35 +103,47 @@ static json_t *manifest_json(const struct manifest *m)
     json_object_set_new(o, "saved_at", json_string(saved_at));
     if (m->progress >= 0)
         json_object_set_new(o, "progress", json_integer(m->progress));
-    for (size_t i = 0; i < m->n_entries; i++)
-        json_array_append_new(entries, entry_json(&m->entries[i]));
-    json_object_set_new(o, "entries", entries);
-    for (size_t i = 0; i < m->n_chunks; i++)
-        json_array_append_new(chunks, chunk_json(&m->chunks[i]));
-    json_object_set_new(o, "chunks", chunks);
-    return o;
+    json_add(out, o);
+    buf_truncate(out, out->len - 1);
+}
+
+static void add_line(struct buf *out, json_t *item, bool is_last)
+{
+    json_add(out, item);
+    buf_adds(out, is_last ? "\n" : ",\n");
+}
+
+static int check_size(const struct manifest *m, const struct buf *out, struct err *e)
+{
+    if (out->len + TAIL_LEN <= CKPT_MANIFEST_BYTES_MAX)
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "a checkpoint of %zu entries and %zu chunks is too large: its manifest would have over %u MiB",
+        m->n_entries, m->n_chunks, CKPT_MANIFEST_BYTES_MAX >> 20);
 }
 
 int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
 {
-    json_t *o = manifest_json(m);
-    char *text = json_dump_text(o);
-    size_t n = strlen(text) - 1; /* without the last brace: the hash goes before it */
     char hash[CHUNK_HEX_SIZE];
+    int rc = 0;
 
-    json_decref(o);
     buf_clear(out);
-    if (n + TAIL_LEN > CKPT_MANIFEST_BYTES_MAX) {
-        free(text);
-        return err_set(e, ERR_INVALID,
-            "a checkpoint of %zu entries and %zu chunks is too large: its manifest would have %zu bytes, "
-            "%u are supported",
-            m->n_entries, m->n_chunks, n, CKPT_MANIFEST_BYTES_MAX);
+    add_head(out, m);
+    buf_adds(out, ENTRIES_OPEN "\n");
+    for (size_t i = 0; !rc && i < m->n_entries; i++) {
+        add_line(out, entry_json(&m->entries[i]), i + 1 == m->n_entries);
+        rc = check_size(m, out, e);
     }
-    chunk_hash(text, n, hash);
-    buf_add(out, text, n);
+    buf_adds(out, ENTRIES_CLOSE "\n");
+    for (size_t i = 0; !rc && i < m->n_chunks; i++) {
+        add_line(out, chunk_json(&m->chunks[i]), i + 1 == m->n_chunks);
+        rc = check_size(m, out, e);
+    }
+    buf_adds(out, CHUNKS_CLOSE);
+    if (rc)
+        return rc;
+    chunk_hash(out->data, out->len, hash);
     buf_printf(out, "%s%s%s", TAIL_START, hash, TAIL_END);
-    free(text);
     return 0;
 }
 
@@ -108,6 +162,103 @@ static bool is_hash(const char *s)
     return strlen(s) == CHUNK_HEX_SIZE - 1 && strspn(s, "0123456789abcdef") == CHUNK_HEX_SIZE - 1;
 }
 
+static const char *keep(struct manifest *m, const char *s)
+{
+    return s ? manifest_text(m, s, strlen(s)) : ""; /* NULL: an error is noted */
+}
+
+static void parse_data(struct json_reader *r, struct manifest *m, struct manifest_entry *entry)
+{
+    const json_t *a = json_opt_array(r, "data", MANIFEST_EXTENTS_MAX);
+    size_t n = json_array_size(a);
+    struct manifest_extent *v;
+    int64_t end = -1; /* of the one before */
+
+    if (!a || r->rc)
+        return;
+    v = mem_array(n + 1, sizeof(*v));
+    for (size_t i = 0; !r->rc && i < n; i++) {
+        const json_t *pair = json_array_get(a, i);
+        const json_t *offset = json_array_get(pair, 0), *size = json_array_get(pair, 1);
+
+        if (json_array_size(pair) != 2 || !json_is_integer(offset) || !json_is_integer(size) ||
+            json_integer_value(offset) <= end || json_integer_value(offset) >= entry->size ||
+            json_integer_value(size) < 1 ||
+            json_integer_value(size) > entry->size - json_integer_value(offset)) {
+            json_reader_fail(r, "data", "is not [offset, size] of what the file has, in order and apart");
+        } else {
+            v[i] = (struct manifest_extent){json_integer_value(offset), json_integer_value(size)};
+            end = v[i].offset + v[i].size;
+        }
+    }
+    if (!r->rc)
+        r->rc = manifest_set_data(m, entry, v, n, r->e);
+    free(v);
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The bytes that lower-case hex stands for, to be freed; NULL if it is none. */
+static char *unhex(const char *hex, size_t *ret_n)
+{
+    size_t n = strlen(hex) / 2;
+    char *bytes = mem_alloc(n + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+
+        if (high < 0 || low < 0) {
+            free(bytes);
+            return NULL;
+        }
+        bytes[i] = (char)(high << 4 | low);
+    }
+    if (hex[2 * n]) { /* an odd number */
+        free(bytes);
+        return NULL;
+    }
+    *ret_n = n;
+    return bytes;
+}
+
+static bool is_xattr_name(const char *name)
+{
+    return str_starts(name, "user.") && name[5] && strlen(name) <= 255;
+}
+
+static void parse_xattrs(struct json_reader *r, struct manifest *m, struct manifest_entry *entry)
+{
+    const json_t *o = json_opt_object(r, "xattrs");
+    struct manifest_xattr v[MANIFEST_XATTRS_MAX];
+    const char *name, *before = "";
+    const json_t *value;
+    size_t n = 0;
+
+    if (!o || r->rc)
+        return;
+    json_object_foreach((json_t *)o, name, value)
+    {
+        char *bytes = json_is_string(value) && n < MANIFEST_XATTRS_MAX && is_xattr_name(name) &&
+                              strcmp(before, name) < 0
+                          ? unhex(json_string_value(value), &v[n].size)
+                          : NULL;
+
+        if (!bytes) {
+            json_reader_fail(r, "xattrs", "is not a list of user attributes in order, with values in hex");
+            break;
+        }
+        before = v[n].name = name;
+        v[n++].value = bytes;
+    }
+    if (!r->rc)
+        r->rc = manifest_set_xattrs(m, entry, v, n, r->e);
+    for (size_t i = 0; i < n; i++)
+        free((void *)v[i].value);
+}
+
 static int parse_entry(const json_t *v, const char *path, struct manifest *m, struct err *e)
 {
     struct manifest_entry *entry = manifest_add_entry(m);
@@ -115,16 +266,21 @@ static int parse_entry(const json_t *v, const char *path, struct manifest *m, st
 
     json_reader_init(&r, v, path, e);
     entry->type = (enum manifest_type)json_req_enum(&r, "type", type_names);
-    entry->path = mem_strdup(json_req_str(&r, "path", CKPT_PATH_MAX - 1));
-    if (entry->type == MANIFEST_LINK)
-        entry->target = mem_strdup(json_req_str(&r, "target", CKPT_PATH_MAX - 1));
+    entry->path = keep(m, json_req_str(&r, "path", CKPT_PATH_MAX - 1));
+    if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
+        entry->target = keep(m, json_req_str(&r, "target", CKPT_PATH_MAX - 1));
     else
         entry->mode = (int32_t)json_req_i64(&r, "mode", 0, 01777);
-    entry->mtime_ns = json_req_i64(&r, "mtime_ns", INT64_MIN, INT64_MAX);
-    if (entry->type == MANIFEST_FILE)
-        entry->size = json_req_i64(&r, "size", 0, MANIFEST_BYTES_TOTAL_MAX);
+    if (entry->type != MANIFEST_HARD)
+        entry->mtime_ns = json_req_i64(&r, "mtime_ns", INT64_MIN, INT64_MAX);
     if (entry->target && !*entry->target)
         json_reader_fail(&r, "target", "is empty");
+    if (entry->type == MANIFEST_FILE) {
+        entry->size = json_req_i64(&r, "size", 0, MANIFEST_BYTES_TOTAL_MAX);
+        parse_data(&r, m, entry);
+    }
+    if (entry->type == MANIFEST_FILE || entry->type == MANIFEST_DIR)
+        parse_xattrs(&r, m, entry);
     return json_reader_finish(&r);
 }
 
@@ -158,46 +314,44 @@ static int parse_items(
     return rc;
 }
 
-/* What comes before all else: another format's or version's other members are not ours to judge. */
-static int check_version(const json_t *o, struct err *e)
+/* Every version begins with its number, so that another's members are not judged by our rules. 0: it does not. */
+static int64_t version_of(const char *text, size_t n)
 {
-    struct json_reader r;
-    const char *format;
-    int64_t version;
-    int rc;
+    int64_t version = 0;
+    size_t at = sizeof(HEAD_START) - 1;
 
-    json_reader_init(&r, o, "", e);
-    format = json_req_str(&r, "format", 64);
-    version = json_req_i64(&r, "version", 1, INT32_MAX);
-    rc = json_reader_finish_lenient(&r);
-    if (!rc && strcmp(format, FORMAT) != 0)
-        rc = err_set(e, ERR_INVALID, "format '%.64s' is not " FORMAT, format);
-    if (!rc && version > MANIFEST_VERSION)
-        rc = err_set(e, ERR_UNSUPPORTED,
-            "it was written by a later belay (format version %" PRId64
-            ", this one reads %d): upgrade this machine",
-            version, MANIFEST_VERSION);
-    return rc;
+    if (n < at || memcmp(text, HEAD_START, at) != 0)
+        return 0;
+    for (; at < n && text[at] >= '0' && text[at] <= '9'; at++) {
+        version = 10 * version + (text[at] - '0');
+        if (version > INT32_MAX)
+            return 0;
+    }
+    return at < n && text[at] == ',' ? version : 0;
 }
 
-static int parse_object(const json_t *o, struct manifest *m, struct err *e)
+/* The members before the entries; *ret_saved_at is borrowed from the object. */
+static void parse_head(struct json_reader *r, struct manifest *m, const char **ret_saved_at)
+{
+    json_req_str(r, "format", 64);
+    json_req_i64(r, "version", 1, MANIFEST_VERSION);
+    json_req_strcpy(r, "cluster", m->cluster, sizeof(m->cluster));
+    m->job = json_req_i64(r, "job", 1, INT64_MAX);
+    m->id.attempt = json_req_i64(r, "attempt", 1, CKPT_NUMBER_MAX);
+    m->id.sequence = json_req_i64(r, "sequence", 1, CKPT_NUMBER_MAX);
+    *ret_saved_at = json_req_str(r, "saved_at", TIME_ISO_MAX);
+    m->progress = json_opt_i64(r, "progress", 0, INT64_MAX, -1);
+}
+
+static int parse_version_1(const json_t *o, struct manifest *m, struct err *e)
 {
     const json_t *entries, *chunks;
     const char *saved_at;
     struct json_reader r;
-    int rc = check_version(o, e);
+    int rc;
 
-    if (rc)
-        return rc;
     json_reader_init(&r, o, "", e);
-    json_req_str(&r, "format", 64);
-    json_req_i64(&r, "version", 1, INT32_MAX);
-    json_req_strcpy(&r, "cluster", m->cluster, sizeof(m->cluster));
-    m->job = json_req_i64(&r, "job", 1, INT64_MAX);
-    m->id.attempt = json_req_i64(&r, "attempt", 1, CKPT_NUMBER_MAX);
-    m->id.sequence = json_req_i64(&r, "sequence", 1, CKPT_NUMBER_MAX);
-    saved_at = json_req_str(&r, "saved_at", TIME_ISO_MAX);
-    m->progress = json_opt_i64(&r, "progress", 0, INT64_MAX, -1);
+    parse_head(&r, m, &saved_at);
     entries = json_req_array(&r, "entries", CKPT_FILES_MAX);
     chunks = json_req_array(&r, "chunks", CHUNKS_MAX);
     json_req_str(&r, "sha256", CHUNK_HEX_SIZE - 1);
@@ -206,15 +360,132 @@ static int parse_object(const json_t *o, struct manifest *m, struct err *e)
         rc = time_parse_iso(saved_at, &m->saved_at, e);
     if (!rc)
         rc = parse_items(entries, "entries", parse_entry, m, e);
+    return rc ? rc : parse_items(chunks, "chunks", parse_chunk, m, e);
+}
+
+struct lines {
+    const char *at, *end;
+};
+
+/* The next line without its newline; the last needs none. */
+static bool take_line(struct lines *l, const char **ret_line, size_t *ret_n)
+{
+    const char *newline = l->at < l->end ? memchr(l->at, '\n', (size_t)(l->end - l->at)) : NULL;
+
+    if (l->at >= l->end)
+        return false;
+    *ret_line = l->at;
+    *ret_n = (size_t)((newline ? newline : l->end) - l->at);
+    l->at = newline ? newline + 1 : l->end;
+    return true;
+}
+
+static int parse_head_line(struct lines *l, struct manifest *m, struct err *e)
+{
+    const size_t n_open = sizeof(ENTRIES_OPEN) - 1;
+    const char *line, *saved_at;
+    struct buf text = {0};
+    struct json_reader r;
+    json_t *o = NULL;
+    size_t n;
+    int rc;
+
+    if (!take_line(l, &line, &n) || n < n_open || n > LINE_MAX_BYTES ||
+        memcmp(line + n - n_open, ENTRIES_OPEN, n_open) != 0)
+        return err_set(e, ERR_INVALID, "its first line does not end with the start of the entries");
+    buf_add(&text, line, n - n_open);
+    buf_addc(&text, '}');
+    rc = json_parse(text.data, text.len, LINE_MAX_BYTES, &o, e);
+    if (!rc) {
+        json_reader_init(&r, o, "", e);
+        parse_head(&r, m, &saved_at);
+        rc = json_reader_finish(&r);
+    }
     if (!rc)
-        rc = parse_items(chunks, "chunks", parse_chunk, m, e);
-    return rc ? rc : manifest_lay_out(m, e);
+        rc = time_parse_iso(saved_at, &m->saved_at, e);
+    json_decref(o);
+    buf_deinit(&text);
+    return rc;
+}
+
+static int parse_line(
+    const char *line, size_t n, const char *path, parse_item_fn fn, struct manifest *m, struct err *e)
+{
+    json_t *v = NULL;
+    int rc = json_parse(line, n, LINE_MAX_BYTES, &v, e);
+
+    if (rc)
+        return err_wrap(e, "%s", path);
+    rc = fn(v, path, m, e);
+    json_decref(v);
+    return rc;
+}
+
+/* One item a line, with a comma at the end of all but the last, up to the line `close`. */
+static int parse_lines(struct lines *l, const char *close, const char *name, size_t max, parse_item_fn fn,
+    struct manifest *m, struct err *e)
+{
+    bool comma = false;
+    const char *line;
+    size_t n;
+    int rc = 0;
+
+    for (size_t i = 0; !rc && take_line(l, &line, &n); i++) {
+        bool closes = n == strlen(close) && memcmp(line, close, n) == 0;
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s[%zu]", name, i);
+        if (i > 0 && comma == closes)
+            return err_set(e, ERR_INVALID, "%s: a comma is missing or too many", path);
+        if (closes)
+            return 0;
+        if (i >= max)
+            return err_set(e, ERR_INVALID, "%s: over %zu", name, max);
+        comma = n > 0 && line[n - 1] == ',';
+        rc = parse_line(line, n - comma, path, fn, m, e);
+    }
+    return rc ? rc : err_set(e, ERR_INVALID, "%s: they do not end", name);
+}
+
+static int parse_version_2(const char *text, size_t n, struct manifest *m, struct err *e)
+{
+    struct lines l = {.at = text, .end = text + n};
+    int rc = parse_head_line(&l, m, e);
+
+    if (!rc)
+        rc = parse_lines(&l, ENTRIES_CLOSE, "entries", CKPT_FILES_MAX, parse_entry, m, e);
+    if (!rc)
+        rc = parse_lines(&l, CHUNKS_CLOSE, "chunks", CHUNKS_MAX, parse_chunk, m, e);
+    if (!rc && l.at != l.end)
+        rc = err_set(e, ERR_INVALID, "something comes after its chunks");
+    return rc;
+}
+
+static int parse_text(const char *text, size_t n, struct manifest *m, struct err *e)
+{
+    int64_t version = version_of(text, n);
+    json_t *o = NULL;
+    int rc;
+
+    if (version < 1)
+        return err_set(e, ERR_INVALID, "it does not begin as one of " FORMAT " does");
+    if (version > MANIFEST_VERSION)
+        return err_set(e, ERR_UNSUPPORTED,
+            "it was written by a later belay (format version %" PRId64
+            ", this one reads %d): upgrade this machine",
+            version, MANIFEST_VERSION);
+    if (version == 2)
+        return parse_version_2(text, n - TAIL_LEN, m, e);
+    rc = json_parse(text, n, VERSION_1_BYTES_MAX, &o, e);
+    if (!rc)
+        rc = parse_version_1(o, m, e);
+    json_decref(o);
+    return rc;
 }
 
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e)
 {
     struct manifest m = {0};
-    json_t *o = NULL;
     int rc;
 
     if (n <= TAIL_LEN || n > CKPT_MANIFEST_BYTES_MAX)
@@ -222,10 +493,9 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
             CKPT_MANIFEST_BYTES_MAX);
     if (!hash_matches(text, n))
         return err_set(e, ERR_CORRUPT, "the manifest does not match its own hash");
-    rc = json_parse(text, n, CKPT_MANIFEST_BYTES_MAX, &o, e);
+    rc = parse_text(text, n, &m, e);
     if (!rc)
-        rc = parse_object(o, &m, e);
-    json_decref(o);
+        rc = manifest_lay_out(&m, e);
     if (!rc) {
         *ret = m;
         return 0;

@@ -8,7 +8,7 @@
  * store and target as they were.
  *
  * The restored files are not fsynced: if this machine goes down, so does the attempt, and the next one
- * restores again. Ownership, hard links and extended attributes are not kept.
+ * restores again. Ownership and attributes other than users' are not kept.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -24,7 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+
+#define HOLE_BYTES 4096
 
 struct restore {
     const struct ckpt_job *job;
@@ -40,7 +43,7 @@ static int make_entry(int root_fd, const struct manifest_entry *entry, struct er
 {
     int fd, rc = 0;
 
-    if (entry->type == MANIFEST_LINK)
+    if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
     if (entry->type == MANIFEST_DIR)
         return mkdirat(root_fd, entry->path, 0700)
@@ -54,13 +57,38 @@ static int make_entry(int root_fd, const struct manifest_entry *entry, struct er
     return rc;
 }
 
-/* Links come after all contents, so no write can go through one; then modes and times, what is inside first.
- */
+static int set_xattrs(int root_fd, const struct manifest_entry *entry, struct err *e)
+{
+    int fd = openat(root_fd, entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+
+    if (fd < 0)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint", entry->path);
+    for (size_t i = 0; !rc && i < entry->extra->n_xattrs; i++) {
+        const struct manifest_xattr *x = &entry->extra->xattrs[i];
+
+        if (fsetxattr(fd, x->name, x->value, x->size, 0))
+            rc = err_errno(e, errno,
+                "set the extended attribute %.255s of '%.200s' (this file system has to support them)",
+                x->name, entry->path);
+    }
+    close(fd);
+    return rc;
+}
+
+/* Links come after all contents, so no write can go through one; then modes and times, what is inside first. A hard
+ * link comes before its file's mode and time, which it has in common with it. */
 static int finish_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
 {
     int64_t seconds = entry->mtime_ns / 1000000000, ns = entry->mtime_ns % 1000000000;
     struct timespec times[2];
 
+    if (entry->type == MANIFEST_HARD)
+        return linkat(root_fd, entry->target, root_fd, entry->path, 0)
+                   ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'", entry->path,
+                         entry->target)
+                   : 0;
+    if (entry->extra && entry->extra->n_xattrs && set_xattrs(root_fd, entry, e))
+        return e->kind;
     if (ns < 0) {
         seconds--;
         ns += 1000000000;
@@ -78,19 +106,48 @@ struct writing {
     const char *content;
 };
 
+static int write_at(int fd, const char *p, size_t n, int64_t offset, struct err *e)
+{
+    if (lseek(fd, offset, SEEK_SET) < 0)
+        return err_errno(e, errno, "seek");
+    return fs_write_all(fd, p, n, e);
+}
+
+static bool is_zero(const char *p, size_t n)
+{
+    return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* Blocks of zeros stay holes: those that were too small to be told apart when they were saved. */
+static int write_sparse(int fd, const char *p, size_t n, int64_t offset, struct err *e)
+{
+    int rc = 0;
+
+    while (!rc && n > 0) {
+        size_t block = HOLE_BYTES - (size_t)(offset % HOLE_BYTES);
+
+        block = block < n ? block : n;
+        if (!is_zero(p, block))
+            rc = write_at(fd, p, block, offset, e);
+        p += block;
+        offset += (int64_t)block;
+        n -= block;
+    }
+    return rc;
+}
+
 static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     const struct writing *w = ctx;
+    bool sparse = p->file->extra && p->file->extra->is_sparse;
     int fd = openat(w->root_fd, p->file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = 0;
+    int rc;
 
-    if (fd < 0 || lseek(fd, p->file_offset, SEEK_SET) < 0)
-        rc = err_errno(e, errno, "open '%.300s' of the checkpoint", p->file->path);
-    else
-        rc = fs_write_all(fd, w->content + p->chunk_offset, p->n, e);
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    if (fd < 0)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint", p->file->path);
+    rc = (sparse ? write_sparse : write_at)(fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
+    close(fd);
+    return rc ? err_wrap(e, "write '%.300s' of the checkpoint", p->file->path) : 0;
 }
 
 static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)

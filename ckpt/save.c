@@ -32,7 +32,7 @@ struct save {
     const char *dir;
     int root_fd;
     struct scan scan;
-    struct manifest manifest;    /* what is being made; borrows its paths from scan */
+    struct manifest manifest;    /* what is being made; scan has the stamps of its entries */
     struct manifest previous;    /* the newest in the store, or empty */
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes;
@@ -61,6 +61,7 @@ static int load_previous(struct save *s, struct err *e)
     if (n && layout_read_manifest(s->job, newest, &s->previous, &why))
         log_warn("the checkpoint before cannot be read: everything is saved anew", log_i("job", s->job->job),
             log_err(&why));
+    manifest_drop_entries(&s->previous);
     for (size_t i = 0; i < s->previous.n_chunks; i++)
         smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
     return 0;
@@ -68,12 +69,10 @@ static int load_previous(struct save *s, struct err *e)
 
 static int plan_chunks(struct save *s, struct err *e)
 {
-    int rc = scan_tree(s->root_fd, &s->scan, e);
+    int rc = scan_tree(s->root_fd, &s->manifest, &s->scan, e);
 
     if (rc)
         return rc;
-    for (size_t i = 0; i < s->scan.n; i++)
-        *manifest_add_entry(&s->manifest) = s->scan.v[i].entry;
     manifest_cut(&s->manifest);
     return manifest_lay_out(&s->manifest, e);
 }
@@ -105,7 +104,7 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;
     const struct save *s = r->save;
-    const struct scan_entry *scanned = &s->scan.v[p->file - s->manifest.entries];
+    const struct scan_stamp *scanned = &s->scan.stamps[p->file - s->manifest.entries];
     int fd = scan_open(s->root_fd, p->file->path);
     struct stat st;
     int rc;
@@ -217,17 +216,6 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     return put_chunk(s, w, c, e);
 }
 
-static int check_unchanged(struct save *s, struct err *e)
-{
-    struct scan after = {0};
-    int rc = scan_tree(s->root_fd, &after, e);
-
-    if (!rc)
-        rc = scan_compare(&s->scan, &after, e);
-    scan_deinit(&after);
-    return rc;
-}
-
 static int commit(struct save *s, struct err *e)
 {
     struct layout_name name = layout_manifest(s->job, s->manifest.id);
@@ -271,7 +259,7 @@ static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
     if (!rc)
         rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
     if (!rc)
-        rc = check_unchanged(s, e);
+        rc = scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
     if (!rc)
         rc = commit(s, e);
     close(s->root_fd);
@@ -300,7 +288,6 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
     else
         err_wrap(
             e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt, id.sequence, j->job);
-    s.manifest.n_entries = 0; /* the strings are the scan's */
     manifest_deinit(&s.manifest);
     manifest_deinit(&s.previous);
     smap_deinit(&s.previous_chunks);

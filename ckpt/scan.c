@@ -2,6 +2,8 @@
  *
  * Reading a tree. A directory is entered by its descriptor and never through a link, so a tree that is being
  * rearranged cannot lead outside; and what was linked into it from outside belongs to somebody else.
+ *
+ * One walk does for both scans: the first adds what it sees, the second looks each entry up and compares.
  */
 #include "ckpt/scan.h"
 #include "base/mem.h"
@@ -9,12 +11,28 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-static int scan_directory(struct scan *s, int fd, const char *path, struct err *e);
+#define HOLE_MIN (64 << 10) /* a smaller one is stored as the zeros that it reads as */
+#define HOLE_STEP 4         /* and if there are too many of them, what is smaller than so many times more */
+
+struct walk {
+    struct scan *scan;
+    struct manifest *m;            /* where entries are added; NULL: they are compared with */
+    const struct manifest *before; /* these */
+    size_t n_same;
+    char *list, *values; /* of attributes: room for all that an entry may have */
+    struct manifest_extent extents[MANIFEST_EXTENTS_MAX];
+    size_t n_extents;
+    int64_t hole_min;
+};
+
+static int scan_directory(struct walk *w, int fd, const char *path, struct err *e);
 
 static int64_t stamp_ns(const struct timespec *t)
 {
@@ -64,35 +82,207 @@ int scan_open(int root_fd, const char *path)
     return fd;
 }
 
-static struct scan_entry *add(
-    struct scan *s, enum manifest_type type, const char *path, const struct stat *st)
+/* ---- attributes ---- */
+
+static int compare_xattrs(const void *a, const void *b)
 {
-    struct scan_entry *entry;
+    return strcmp(((const struct manifest_xattr *)a)->name, ((const struct manifest_xattr *)b)->name);
+}
+
+/* The user attributes in w->list, n bytes of it, of what is at `at`, into v. */
+static int read_values(struct walk *w, const char *at, const char *path, size_t n, struct manifest_xattr *v,
+    size_t *ret_n, struct err *e)
+{
+    size_t used = 0, n_v = 0;
+
+    for (const char *name = w->list; name < w->list + n; name += strlen(name) + 1) {
+        ssize_t got;
+
+        if (!str_starts(name, "user."))
+            continue;
+        if (n_v == MANIFEST_XATTRS_MAX || !str_is_utf8(name, strlen(name)))
+            return err_set(e, ERR_UNSUPPORTED,
+                "'%.300s' has over %d extended attributes, or one whose name is not UTF-8: it cannot be "
+                "saved",
+                path, MANIFEST_XATTRS_MAX);
+        got = lgetxattr(at, name, w->values + used, MANIFEST_XATTR_BYTES_MAX - used);
+        if (got < 0 && (errno == ERANGE || errno == E2BIG))
+            return err_set(e, ERR_UNSUPPORTED,
+                "'%.300s' has over %u bytes of extended attributes: it cannot be saved", path,
+                MANIFEST_XATTR_BYTES_MAX);
+        if (got < 0)
+            return errno == ENODATA || errno == ENOENT
+                       ? changed(path, e)
+                       : err_errno(e, errno, "read the extended attributes of '%.300s'", path);
+        v[n_v++] = (struct manifest_xattr){.name = name, .value = w->values + used, .size = (size_t)got};
+        used += (size_t)got;
+    }
+    *ret_n = n_v;
+    return 0;
+}
+
+static int add_xattrs(
+    struct walk *w, int dir_fd, const char *name, struct manifest_entry *entry, struct err *e)
+{
+    struct manifest_xattr v[MANIFEST_XATTRS_MAX];
+    char at[300]; /* a name in a directory has at most 255 bytes */
+    size_t n = 0;
+    ssize_t got;
+    int rc;
+
+    snprintf(at, sizeof(at), "/proc/self/fd/%d/%s", dir_fd, name); /* there is no listxattrat(2) */
+    got = llistxattr(at, w->list, MANIFEST_XATTR_BYTES_MAX);
+    if (got == 0 || (got < 0 && (errno == ENOTSUP || errno == ENOSYS)))
+        return 0;
+    if (got < 0)
+        return errno == ENOENT ? changed(entry->path, e)
+                               : err_errno(e, errno, "list the extended attributes of '%.300s'", entry->path);
+    rc = read_values(w, at, entry->path, (size_t)got, v, &n, e);
+    if (rc || n == 0)
+        return rc;
+    qsort(v, n, sizeof(v[0]), compare_xattrs);
+    return manifest_set_xattrs(w->m, entry, v, n, e);
+}
+
+/* ---- holes ---- */
+
+static void merge_extents(struct walk *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 1; i < w->n_extents; i++) {
+        struct manifest_extent *last = &w->extents[n], *next = &w->extents[i];
+
+        if (next->offset - (last->offset + last->size) < w->hole_min)
+            last->size = next->offset + next->size - last->offset;
+        else
+            w->extents[++n] = *next;
+    }
+    w->n_extents = n + 1;
+}
+
+static void add_extent(struct walk *w, int64_t offset, int64_t end)
+{
+    struct manifest_extent *last = w->n_extents ? &w->extents[w->n_extents - 1] : NULL;
+
+    if (last && offset - (last->offset + last->size) < w->hole_min) {
+        last->size = end - last->offset;
+        return;
+    }
+    w->extents[w->n_extents++] = (struct manifest_extent){offset, end - offset};
+    while (w->n_extents == MANIFEST_EXTENTS_MAX) {
+        w->hole_min *= HOLE_STEP;
+        merge_extents(w);
+    }
+}
+
+/* *ret_holes: it has some, be they too small to count as such. */
+static int find_extents(
+    struct walk *w, int fd, int64_t size, const char *path, bool *ret_holes, struct err *e)
+{
+    int64_t at = 0;
+    bool holes = false;
+
+    w->n_extents = 0;
+    w->hole_min = HOLE_MIN;
+    while (at < size) {
+        int64_t data = lseek(fd, at, SEEK_DATA), end;
+
+        if (data < 0 && errno == ENXIO)
+            break; /* nothing but a hole is left */
+        end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+        if (end < 0)
+            return err_errno(e, errno, "look for holes in '%.300s'", path);
+        if (data >= size)
+            break;
+        end = end < size ? end : size;
+        holes = holes || data > at;
+        add_extent(w, data, end);
+        at = end;
+    }
+    *ret_holes = holes || at < size;
+    return 0;
+}
+
+/* A file that takes less room than it is long. */
+static int add_holes(struct walk *w, int dir_fd, const char *name, struct manifest_entry *entry,
+    const struct stat *seen, struct err *e)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool holes = false;
+    struct stat st;
+    int rc;
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ELOOP ? changed(entry->path, e)
+                                                 : err_errno(e, errno, "open '%.300s'", entry->path);
+    if (fstat(fd, &st) || st.st_dev != seen->st_dev || st.st_ino != seen->st_ino)
+        rc = changed(entry->path, e);
+    else
+        rc = find_extents(w, fd, entry->size, entry->path, &holes, e);
+    close(fd);
+    if (rc || !holes)
+        return rc;
+    return manifest_set_data(w->m, entry, w->extents, w->n_extents, e);
+}
+
+/* ---- entries ---- */
+
+static struct scan_stamp stamp_of(const struct stat *st)
+{
+    return (struct scan_stamp){.dev = st->st_dev, .ino = st->st_ino, .ctime_ns = stamp_ns(&st->st_ctim)};
+}
+
+static bool same_stamp(const struct scan_stamp *a, const struct scan_stamp *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->ctime_ns == b->ctime_ns;
+}
+
+static int compare_path(const void *path, const void *entry)
+{
+    return strcmp(path, ((const struct manifest_entry *)entry)->path);
+}
+
+static int compare_now(
+    struct walk *w, enum manifest_type type, const char *path, const struct stat *st, struct err *e)
+{
+    const struct manifest *m = w->before;
+    const struct manifest_entry *entry =
+        m->n_entries ? bsearch(path, m->entries, m->n_entries, sizeof(m->entries[0]), compare_path) : NULL;
+    struct scan_stamp now = stamp_of(st);
+
+    if (!entry || !same_stamp(&w->scan->stamps[entry - m->entries], &now) ||
+        (entry->type != MANIFEST_HARD && (entry->type != type || entry->mtime_ns != stamp_ns(&st->st_mtim) ||
+                                             (type == MANIFEST_FILE && entry->size != st->st_size))))
+        return changed(path, e);
+    w->n_same++;
+    return 0;
+}
+
+/* *ret is borrowed until the next add. */
+static void add(struct walk *w, enum manifest_type type, const char *path, const struct stat *st,
+    struct manifest_entry **ret)
+{
+    struct manifest_entry *entry = manifest_add_entry(w->m);
+    struct scan *s = w->scan;
 
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 64;
-        s->v = mem_resize(s->v, s->cap, sizeof(s->v[0]));
+        s->stamps = mem_resize(s->stamps, s->cap, sizeof(s->stamps[0]));
     }
-    entry = &s->v[s->n++];
-    *entry = (struct scan_entry){
-        .entry =
-            {
-                .type = type,
-                .path = mem_strdup(path),
-                .mode = type == MANIFEST_LINK ? 0 : (int32_t)(st->st_mode & 01777),
-                .mtime_ns = stamp_ns(&st->st_mtim),
-                .size = type == MANIFEST_FILE ? st->st_size : 0,
-            },
-        .dev = st->st_dev,
-        .ino = st->st_ino,
-        .ctime_ns = stamp_ns(&st->st_ctim),
-    };
-    return entry;
+    s->stamps[s->n++] = stamp_of(st);
+    entry->type = type;
+    entry->path = manifest_text(w->m, path, strlen(path));
+    entry->mode = type == MANIFEST_LINK ? 0 : (int32_t)(st->st_mode & 01777);
+    entry->mtime_ns = stamp_ns(&st->st_mtim);
+    entry->size = type == MANIFEST_FILE ? st->st_size : 0;
+    *ret = entry;
 }
 
 static int add_link(
-    struct scan *s, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
+    struct walk *w, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
 {
+    struct manifest_entry *entry;
     char target[CKPT_PATH_MAX];
     ssize_t n = readlinkat(dir_fd, name, target, sizeof(target));
 
@@ -102,13 +292,15 @@ static int add_link(
         return err_set(e, ERR_UNSUPPORTED,
             "the symbolic link '%.300s' points to a name that is %s: it cannot be saved", path,
             (size_t)n == sizeof(target) ? "too long" : "not UTF-8");
-    add(s, MANIFEST_LINK, path, st)->entry.target = mem_strndup(target, (size_t)n);
+    add(w, MANIFEST_LINK, path, st, &entry);
+    entry->target = manifest_text(w->m, target, (size_t)n);
     return 0;
 }
 
-static int add_directory(struct scan *s, int dir_fd, const char *name, const char *path, struct err *e)
+static int visit_directory(struct walk *w, int dir_fd, const char *name, const char *path, struct err *e)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct manifest_entry *entry;
     struct stat st;
     int rc;
 
@@ -117,13 +309,34 @@ static int add_directory(struct scan *s, int dir_fd, const char *name, const cha
                    ? changed(path, e)
                    : err_errno(e, errno, "open directory '%.300s' of the checkpoint", path);
     rc = fstat(fd, &st) ? err_errno(e, errno, "look at directory '%.300s' of the checkpoint", path)
-                        : scan_check_owner(s, &st, path, e);
+                        : scan_check_owner(w->scan, &st, path, e);
+    if (!rc && !w->m) {
+        rc = compare_now(w, MANIFEST_DIR, path, &st, e);
+    } else if (!rc) {
+        add(w, MANIFEST_DIR, path, &st, &entry);
+        rc = add_xattrs(w, dir_fd, name, entry, e);
+    }
     if (rc) {
         close(fd);
         return rc;
     }
-    add(s, MANIFEST_DIR, path, &st);
-    return scan_directory(s, fd, path, e); /* closes fd */
+    return scan_directory(w, fd, path, e); /* closes fd */
+}
+
+/* A file with several names is marked by a target, which is set when all names are known. */
+static int add_file(
+    struct walk *w, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
+{
+    struct manifest_entry *entry;
+    int rc;
+
+    add(w, MANIFEST_FILE, path, st, &entry);
+    rc = add_xattrs(w, dir_fd, name, entry, e);
+    if (!rc && (int64_t)st->st_blocks * 512 < entry->size)
+        rc = add_holes(w, dir_fd, name, entry, st, e);
+    if (st->st_nlink > 1)
+        entry->target = entry->path;
+    return rc;
 }
 
 static const char *type_name(mode_t mode)
@@ -131,12 +344,12 @@ static const char *type_name(mode_t mode)
     return S_ISSOCK(mode) ? "a socket" : S_ISFIFO(mode) ? "a named pipe" : "a device";
 }
 
-static int add_any(struct scan *s, int dir_fd, const char *name, const char *path, struct err *e)
+static int visit(struct walk *w, int dir_fd, const char *name, const char *path, struct err *e)
 {
     struct stat st;
     int rc;
 
-    if (s->n >= CKPT_FILES_MAX)
+    if (w->m && w->m->n_entries >= CKPT_FILES_MAX)
         return err_set(e, ERR_INVALID, "the checkpoint directory has over %d entries", CKPT_FILES_MAX);
     if (manifest_check_path(path, e)) {
         err_wrap(e, "cannot be saved");
@@ -144,22 +357,23 @@ static int add_any(struct scan *s, int dir_fd, const char *name, const char *pat
     }
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "look at '%.300s'", path);
-    if (S_ISLNK(st.st_mode))
-        return add_link(s, dir_fd, name, path, &st, e);
     if (S_ISDIR(st.st_mode))
-        return add_directory(s, dir_fd, name, path, e);
-    if (!S_ISREG(st.st_mode))
+        return visit_directory(w, dir_fd, name, path, e);
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
         return err_set(e, ERR_UNSUPPORTED,
             "'%.300s' is %s: a checkpoint holds files, directories and symbolic links", path,
             type_name(st.st_mode));
-    rc = scan_check_owner(s, &st, path, e);
-    if (!rc)
-        add(s, MANIFEST_FILE, path, &st);
-    return rc;
+    rc = S_ISREG(st.st_mode) ? scan_check_owner(w->scan, &st, path, e) : 0;
+    if (rc)
+        return rc;
+    if (!w->m)
+        return compare_now(w, S_ISREG(st.st_mode) ? MANIFEST_FILE : MANIFEST_LINK, path, &st, e);
+    return S_ISREG(st.st_mode) ? add_file(w, dir_fd, name, path, &st, e)
+                               : add_link(w, dir_fd, name, path, &st, e);
 }
 
 /* Closes fd. The recursion is as deep as manifest_check_path lets a path be. */
-static int scan_directory(struct scan *s, int fd, const char *path, struct err *e)
+static int scan_directory(struct walk *w, int fd, const char *path, struct err *e)
 {
     DIR *d = fdopendir(fd);
     int rc = 0;
@@ -183,72 +397,164 @@ static int scan_directory(struct scan *s, int fd, const char *path, struct err *
         if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
             continue;
         below = *path ? mem_printf("%s/%s", path, entry->d_name) : mem_strdup(entry->d_name);
-        rc = add_any(s, dirfd(d), entry->d_name, below, e);
+        rc = visit(w, dirfd(d), entry->d_name, below, e);
         free(below);
     }
     closedir(d);
     return rc;
 }
 
-static int compare_entries(const void *a, const void *b)
+static int walk(struct walk *w, int root_fd, struct err *e)
 {
-    return strcmp(((const struct scan_entry *)a)->entry.path, ((const struct scan_entry *)b)->entry.path);
-}
-
-int scan_tree(int root_fd, struct scan *ret, struct err *e)
-{
-    struct scan s = {0};
     int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own position for readdir */
     struct stat st;
-    int rc;
 
     if (fd < 0 || fstat(fd, &st)) {
-        rc = err_errno(e, errno, "open the checkpoint directory");
+        int rc = err_errno(e, errno, "open the checkpoint directory");
+
         if (fd >= 0)
             close(fd);
         return rc;
     }
-    s.owner = st.st_uid;
-    s.has_owner = s.owner != geteuid();
-    rc = scan_directory(&s, fd, "", e); /* closes fd */
+    w->scan->owner = st.st_uid;
+    w->scan->has_owner = st.st_uid != geteuid();
+    return scan_directory(w, fd, "", e); /* closes fd */
+}
+
+/* ---- order ---- */
+
+struct order {
+    const struct manifest *m;
+    const struct scan *scan;
+};
+
+static int by_path(const void *a, const void *b, void *ctx)
+{
+    const struct manifest_entry *entries = ((const struct order *)ctx)->m->entries;
+
+    return strcmp(entries[*(const uint32_t *)a].path, entries[*(const uint32_t *)b].path);
+}
+
+static int by_inode(const void *a, const void *b, void *ctx)
+{
+    const struct scan_stamp *stamps = ((const struct order *)ctx)->scan->stamps;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+
+    if (stamps[i].dev != stamps[j].dev)
+        return stamps[i].dev < stamps[j].dev ? -1 : 1;
+    if (stamps[i].ino != stamps[j].ino)
+        return stamps[i].ino < stamps[j].ino ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+/* Puts entries and stamps where `from` says, following its cycles; from is used up. */
+static void permute(struct manifest *m, struct scan *s, uint32_t *from)
+{
+    for (uint32_t start = 0; start < m->n_entries; start++) {
+        struct manifest_entry entry = m->entries[start];
+        struct scan_stamp stamp = s->stamps[start];
+        uint32_t at = start, next;
+
+        while ((next = from[at]) != start && next != at) {
+            m->entries[at] = m->entries[next];
+            s->stamps[at] = s->stamps[next];
+            from[at] = at; /* done */
+            at = next;
+        }
+        if (next == start && at != start) {
+            m->entries[at] = entry;
+            s->stamps[at] = stamp;
+            from[at] = at;
+        }
+    }
+}
+
+static void sort_entries(struct manifest *m, struct scan *s, uint32_t *order)
+{
+    struct order o = {.m = m, .scan = s};
+
+    for (uint32_t i = 0; i < m->n_entries; i++)
+        order[i] = i;
+    qsort_r(order, m->n_entries, sizeof(order[0]), by_path, &o);
+    permute(m, s, order);
+}
+
+/* The first name of a file stays it, the others become hard links. */
+static void link_names(struct manifest *m, struct scan *s, uint32_t *order)
+{
+    struct order o = {.m = m, .scan = s};
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < m->n_entries; i++)
+        if (m->entries[i].type == MANIFEST_FILE && m->entries[i].target) {
+            m->entries[i].target = NULL;
+            order[n++] = i;
+        }
+    qsort_r(order, n, sizeof(order[0]), by_inode, &o);
+    for (size_t i = 1, first = 0; i < n; i++) {
+        const struct scan_stamp *a = &s->stamps[order[first]], *b = &s->stamps[order[i]];
+        struct manifest_entry *entry = &m->entries[order[i]];
+
+        if (a->dev != b->dev || a->ino != b->ino)
+            first = i;
+        else
+            *entry = (struct manifest_entry){
+                .type = MANIFEST_HARD, .path = entry->path, .target = m->entries[order[first]].path};
+    }
+}
+
+int scan_tree(int root_fd, struct manifest *m, struct scan *ret, struct err *e)
+{
+    struct scan s = {0};
+    struct walk *w = mem_alloc(sizeof(*w));
+    int rc;
+
+    w->scan = &s;
+    w->m = m;
+    w->list = mem_alloc(MANIFEST_XATTR_BYTES_MAX);
+    w->values = mem_alloc(MANIFEST_XATTR_BYTES_MAX);
+    rc = walk(w, root_fd, e);
+    free(w->list);
+    free(w->values);
+    free(w);
     if (rc) {
         scan_deinit(&s);
         return rc;
     }
-    if (s.n)
-        qsort(s.v, s.n, sizeof(s.v[0]), compare_entries);
+    if (m->n_entries) {
+        uint32_t *order = mem_array(m->n_entries, sizeof(*order));
+
+        sort_entries(m, &s, order);
+        link_names(m, &s, order);
+        free(order);
+    }
     *ret = s;
     return 0;
 }
 
 void scan_deinit(struct scan *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        free(s->v[i].entry.path);
-        free(s->v[i].entry.target);
-    }
-    free(s->v);
+    free(s->stamps);
     *s = (struct scan){0};
 }
 
-static bool same(const struct scan_entry *a, const struct scan_entry *b)
+int scan_check_unchanged(int root_fd, const struct manifest *m, const struct scan *s, struct err *e)
 {
-    return a->entry.type == b->entry.type && a->entry.size == b->entry.size && a->dev == b->dev &&
-           a->ino == b->ino && a->ctime_ns == b->ctime_ns && a->entry.mtime_ns == b->entry.mtime_ns;
-}
+    struct scan as_it_was = *s;
+    struct walk *w = mem_alloc(sizeof(*w));
+    int rc;
 
-int scan_compare(const struct scan *before, const struct scan *after, struct err *e)
-{
-    size_t i = 0;
+    w->scan = &as_it_was;
+    w->before = m;
+    rc = walk(w, root_fd, e);
+    for (size_t i = 0; !rc && w->n_same < m->n_entries && i < m->n_entries; i++) {
+        struct stat st;
 
-    while (i < before->n && i < after->n) {
-        int order = compare_entries(&before->v[i], &after->v[i]);
-
-        if (order || !same(&before->v[i], &after->v[i]))
-            return changed(order > 0 ? after->v[i].entry.path : before->v[i].entry.path, e);
-        i++;
+        if (fstatat(root_fd, m->entries[i].path, &st, AT_SYMLINK_NOFOLLOW))
+            rc = changed(m->entries[i].path, e);
     }
-    if (i < before->n || i < after->n)
-        return changed(i < before->n ? before->v[i].entry.path : after->v[i].entry.path, e);
-    return 0;
+    if (!rc && w->n_same != m->n_entries)
+        rc = changed("a file", e); /* it was there and away by turns */
+    free(w);
+    return rc;
 }

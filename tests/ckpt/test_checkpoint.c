@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static void what_was_saved_is_restored(void **state)
@@ -272,6 +273,7 @@ static void what_is_not_the_job_users_is_not_saved_by_root(void **state)
 static void a_file_is_opened_without_following_links(void **state)
 {
     struct scratch *s = *state;
+    struct manifest m = {0};
     struct scan scan;
     struct stat st;
     struct err e;
@@ -285,12 +287,13 @@ static void a_file_is_opened_without_following_links(void **state)
     fd = scan_open(root, "d/e/f");
     assert_true(fd >= 0);
     assert_int_equal(fstat(fd, &st), 0);
-    OK(scan_tree(root, &scan, &e));
+    OK(scan_tree(root, &m, &scan, &e));
     OK(scan_check_owner(&scan, &st, "d/e/f", &e));
     scan.has_owner = true;
     scan.owner = st.st_uid + 1; /* the owner is looked at again, on the file's descriptor */
     FAILS(ERR_UNSUPPORTED, scan_check_owner(&scan, &st, "d/e/f", &e));
     scan_deinit(&scan);
+    manifest_deinit(&m);
     close(fd);
     assert_int_equal(rename(path_in(s->tree, "d"), path_in(s->dir, "away")), 0);
     assert_int_equal(symlink("../away", path_in(s->tree, "d")), 0);
@@ -316,6 +319,182 @@ static void a_link_out_of_the_directory_is_kept_as_a_link(void **state)
     assert_int_equal(n, 11);
     assert_memory_equal(target, "/etc/passwd", 11);
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 0);
+}
+
+static struct stat look(const char *dir, const char *name)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path_in(dir, name), &st), 0);
+    return st;
+}
+
+static void names_of_one_file_are_names_of_one_file_again(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_dir(s->tree, "d");
+    write_text(s->tree, "d/m", "one file of three names");
+    assert_int_equal(link(path_in(s->tree, "d/m"), path_in(s->tree, "a")), 0);
+    assert_int_equal(link(path_in(s->tree, "d/m"), path_in(s->tree, "z")), 0);
+    write_text(s->tree, "other", "one file of three names");
+    write_text(s->dir, "outside", "of which one name is not in the tree");
+    assert_int_equal(link(path_in(s->dir, "outside"), path_in(s->tree, "in")), 0);
+    assert_int_equal(chmod(path_in(s->tree, "z"), 0400), 0);
+    stats = save(s, 1, 1);
+    assert_int_equal(stats.files, 3);
+    assert_int_equal(stats.bytes, 23 + 23 + 36);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+    assert_int_equal(look(s->out, "a").st_nlink, 3);
+    assert_int_equal(look(s->out, "a").st_ino, look(s->out, "d/m").st_ino);
+    assert_int_equal(look(s->out, "a").st_ino, look(s->out, "z").st_ino);
+    assert_int_equal(look(s->out, "other").st_nlink, 1);
+    assert_int_equal(look(s->out, "in").st_nlink, 1);
+    assert_int_equal(look(s->out, "d/m").st_mode & 07777, 0400);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
+}
+
+static void user_attributes_come_back(void **state)
+{
+    static const char value[] = "two\0parts\xff";
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    char got[100];
+    struct err e;
+
+    write_text(s->tree, "file", "x");
+    make_dir(s->tree, "dir");
+    if (setxattr(path_in(s->tree, "file"), "user.value", value, sizeof(value), 0)) {
+        print_message("SKIP: no user attributes here\n");
+        return;
+    }
+    assert_int_equal(setxattr(path_in(s->tree, "file"), "user.empty", "", 0, 0), 0);
+    assert_int_equal(setxattr(path_in(s->tree, "dir"), "user.of a directory", "1", 1, 0), 0);
+    assert_int_equal(chmod(path_in(s->tree, "file"), 0400), 0);
+    save(s, 1, 1);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+    assert_int_equal(getxattr(path_in(s->out, "file"), "user.value", got, sizeof(got)), sizeof(value));
+    assert_memory_equal(got, value, sizeof(value));
+    assert_int_equal(getxattr(path_in(s->out, "file"), "user.empty", got, sizeof(got)), 0);
+    assert_int_equal(getxattr(path_in(s->out, "dir"), "user.of a directory", got, sizeof(got)), 1);
+    if (setxattr(path_in(s->tree, "dir"), "user.\xff", "1", 1, 0) == 0) {
+        FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
+        assert_non_null(strstr(e.text, "'dir'"));
+    }
+}
+
+static void put(const char *dir, const char *name, off_t at, const char *text)
+{
+    int fd = open(path_in(dir, name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, text, strlen(text), at), strlen(text));
+    close(fd);
+}
+
+static void holes_stay_holes_and_are_not_stored(void **state)
+{
+    const off_t giga = 1 << 30;
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+
+    put(s->tree, "sparse", 0, "start");
+    put(s->tree, "sparse", 100 * giga, "middle");
+    put(s->tree, "sparse", 100 * giga + 16384, "after a small hole");
+    assert_int_equal(truncate(path_in(s->tree, "sparse"), 300 * giga + 1), 0);
+    put(s->tree, "hole", 0, "");
+    assert_int_equal(truncate(path_in(s->tree, "hole"), 200 * giga), 0);
+    put(s->tree, "last", 50 * giga, "the end");
+    if ((int64_t)look(s->tree, "sparse").st_blocks > 1000) {
+        print_message("SKIP: no sparse files here\n");
+        return;
+    }
+    stats = save(s, 1, 1);
+    assert_in_range(stats.bytes, 20, 100000);
+    restore(s, 2);
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"sparse", "hole", "last"};
+        struct stat before = look(s->tree, names[i]), after = look(s->out, names[i]);
+        char got[64] = "", text[64] = "";
+        const off_t places[] = {0, 50 * giga, 100 * giga, 100 * giga + 16384};
+
+        assert_int_equal(after.st_size, before.st_size);
+        assert_true(after.st_blocks <= before.st_blocks);
+        for (int k = 0; k < 4; k++) {
+            int fd = open(path_in(s->tree, names[i]), O_RDONLY),
+                out = open(path_in(s->out, names[i]), O_RDONLY);
+
+            assert_int_equal(pread(fd, text, 30, places[k]), pread(out, got, 30, places[k]));
+            assert_memory_equal(text, got, 30);
+            close(fd);
+            close(out);
+        }
+    }
+}
+
+/* More extents than a manifest names. */
+static void a_file_of_very_many_holes_is_saved_with_fewer(void **state)
+{
+    struct scratch *s = *state;
+    const off_t n = MANIFEST_EXTENTS_MAX + 10, step = (64 << 10) + 4096;
+
+    for (off_t i = 0; i < n; i++)
+        put(s->tree, "comb", i * step, "x");
+    save(s, 1, 1);
+    restore(s, 2);
+    assert_int_equal(look(s->out, "comb").st_size, look(s->tree, "comb").st_size);
+    for (off_t i = 0; i < n; i += 501) {
+        int fd = open(path_in(s->out, "comb"), O_RDONLY);
+        char c = 0;
+
+        assert_int_equal(pread(fd, &c, 1, i * step), 1);
+        assert_int_equal(c, 'x');
+        close(fd);
+    }
+    assert_true(look(s->out, "comb").st_blocks <= look(s->tree, "comb").st_blocks);
+}
+
+static int copy_object(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct scratch *s = ctx;
+    struct buf content = {0};
+    struct err e;
+
+    (void)size_bytes;
+    OK(fs_read(path_in(DATA "/version1", name), 1u << 20, &content, &e));
+    OK(s->job.store->ops->create(s->job.store, name, content.data, content.len, &e));
+    buf_deinit(&content);
+    return 0;
+}
+
+/* A store as version 0.1 of belay left it, byte for byte. */
+static void a_checkpoint_of_version_1_is_restored_and_built_upon(void **state)
+{
+    struct scratch *s = *state;
+    struct store *recorded;
+    struct stat st;
+    struct err e;
+
+    OK(store_open("file://" DATA "/version1", &recorded, &e));
+    OK(recorded->ops->list(recorded, "", copy_object, s, &e));
+    store_close(recorded);
+    assert_int_equal(restore(s, 2).id.sequence, 1);
+    assert_int_equal(look(s->out, "number").st_mode & 07777, 0400);
+    st = look(s->out, "sub/deep/run");
+    assert_int_equal(st.st_size, 10);
+    assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+    assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+    assert_true(S_ISDIR(look(s->out, "sub/empty").st_mode));
+    assert_true(S_ISLNK(look(s->out, "link").st_mode));
+    OK(fs_remove_tree(s->tree, &e));
+    assert_int_equal(rename(s->out, s->tree), 0);
+    assert_int_equal(save(s, 2, 1).stored_bytes, 0);
+    restore(s, 3);
+    assert_same_tree(s->tree, s->out);
 }
 
 static void set_user_bits_do_not_come_back(void **state)
@@ -396,7 +575,7 @@ static void a_manifest_in_a_wrong_place_is_damage(void **state)
 
 static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)
 {
-    static const char body[] = "{\"format\":\"belay-checkpoint\",\"version\":2";
+    static const char body[] = "{\"format\":\"belay-checkpoint\",\"version\":3,";
     struct scratch *s = *state;
     struct ckpt_restored r;
     char hash[CHUNK_HEX_SIZE], text[300];
@@ -448,6 +627,11 @@ int main(void)
         TEST(what_is_not_the_job_users_is_not_saved_by_root),
         TEST(a_file_is_opened_without_following_links),
         TEST(a_link_out_of_the_directory_is_kept_as_a_link),
+        TEST(names_of_one_file_are_names_of_one_file_again),
+        TEST(user_attributes_come_back),
+        TEST(holes_stay_holes_and_are_not_stored),
+        TEST(a_file_of_very_many_holes_is_saved_with_fewer),
+        TEST(a_checkpoint_of_version_1_is_restored_and_built_upon),
         TEST(set_user_bits_do_not_come_back),
         TEST(cancel_commits_nothing),
         TEST(the_list_is_newest_first_without_damaged_ones),

@@ -14,22 +14,27 @@ static void add(struct manifest *m, enum manifest_type type, const char *path, i
     struct manifest_entry *entry = manifest_add_entry(m);
 
     entry->type = type;
-    entry->path = mem_strdup(path);
-    entry->target = type == MANIFEST_LINK ? mem_strdup("some/where") : NULL;
-    entry->mode = type == MANIFEST_LINK ? 0 : 0644;
-    entry->mtime_ns = -5;
+    entry->path = manifest_text(m, path, strlen(path));
+    entry->target = type == MANIFEST_LINK ? "some/where" : type == MANIFEST_HARD ? "model/w.bin" : NULL;
+    entry->mode = entry->target ? 0 : 0644;
+    entry->mtime_ns = type == MANIFEST_HARD ? 0 : -5;
     entry->size = size;
 }
 
 static void example(struct manifest *m)
 {
+    static const struct manifest_extent data[] = {{0, 1}, {100, 4}};
+    static const struct manifest_xattr xattrs[] = {{"user.a", "\0\xff", 2}, {"user.b", "", 0}};
     struct err e;
 
     *m = (struct manifest){.job = 42, .id = {3, 7}, .saved_at = {1787400120001}, .progress = 1200};
     STR_COPY(m->cluster, "lab");
     add(m, MANIFEST_DIR, "model", 0);
     add(m, MANIFEST_LINK, "model/latest", 0);
-    add(m, MANIFEST_FILE, "model/w.bin", 5);
+    add(m, MANIFEST_FILE, "model/w.bin", 1000);
+    OK(manifest_set_data(m, &m->entries[2], data, 2, &e));
+    OK(manifest_set_xattrs(m, &m->entries[2], xattrs, 2, &e));
+    add(m, MANIFEST_HARD, "model/x.bin", 0);
     add(m, MANIFEST_FILE, "naïve \"name\"\n", 0);
     manifest_cut(m);
     assert_int_equal(m->n_chunks, 1);
@@ -56,9 +61,15 @@ static void a_manifest_comes_back_as_it_was_written(void **state)
     assert_int_equal(back.id.sequence, 7);
     assert_int_equal(back.saved_at.ms, 1787400120001);
     assert_int_equal(back.progress, 1200);
-    assert_int_equal(back.n_entries, 4);
+    assert_int_equal(back.n_entries, 5);
     assert_string_equal(back.entries[1].target, "some/where");
-    assert_int_equal(back.entries[2].size, 5);
+    assert_int_equal(back.entries[2].size, 1000);
+    assert_int_equal(manifest_content(&back.entries[2]), 5);
+    assert_int_equal(back.entries[2].extra->data[1].offset, 100);
+    assert_int_equal(back.entries[2].extra->n_xattrs, 2);
+    assert_memory_equal(back.entries[2].extra->xattrs[0].value, "\0\xff", 2);
+    assert_int_equal(back.entries[3].type, MANIFEST_HARD);
+    assert_string_equal(back.entries[3].target, "model/w.bin");
     assert_int_equal(back.entries[2].mtime_ns, -5);
     assert_string_equal(back.chunks[0].sha256, HASH);
     assert_int_equal(back.chunks[0].stored, 4);
@@ -113,21 +124,36 @@ static int parse_body(const char *body, struct err *e)
     return rc;
 }
 
-static int parse_with(const char *entries, const char *chunks, struct err *e)
+#define HEAD_(version)                                                                                       \
+    "{\"format\":\"belay-checkpoint\",\"version\":" version ",\"cluster\":\"lab\",\"job\":42,\"attempt\":3," \
+    "\"sequence\":7,\"saved_at\":\"2026-08-22T12:02:00Z\",\"entries\":["
+
+static int parse_as(const char *form, const char *entries, const char *chunks, struct err *e)
 {
-    char *body = mem_printf(
-        "{\"format\":\"belay-checkpoint\",\"version\":1,\"cluster\":\"lab\",\"job\":42,\"attempt\":3,"
-        "\"sequence\":7,\"saved_at\":\"2026-08-22T12:02:00Z\",\"entries\":[%s],\"chunks\":[%s]",
-        entries, chunks);
+    char *body = mem_printf(form, entries, *entries ? "\n" : "", chunks, *chunks ? "\n" : "");
     int rc = parse_body(body, e);
 
     free(body);
     return rc;
 }
 
+/* Entries and chunks are joined by NEXT, as version 2 does; version 1 must say the same of them. */
+static int parse_with(const char *entries, const char *chunks, struct err *e)
+{
+    int rc = parse_as(HEAD_("2") "\n%s%s],\"chunks\":[\n%s%s]", entries, chunks, e);
+
+    assert_int_equal(parse_as(HEAD_("1") "%s%s],\"chunks\":[%s%s]", entries, chunks, e), rc);
+    return rc;
+}
+
+#define NEXT ",\n"
 #define DIR_(path) "{\"path\":\"" path "\",\"type\":\"dir\",\"mode\":493,\"mtime_ns\":1}"
 #define FILE_(path, size)                                                                                    \
     "{\"path\":\"" path "\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":" size "}"
+#define HARD_(path, target) "{\"path\":\"" path "\",\"type\":\"hard\",\"target\":\"" target "\"}"
+#define DATA_(data)                                                                                          \
+    "{\"path\":\"a\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":100,\"data\":" data "}"
+#define XATTRS_(xattrs) "{\"path\":\"a\",\"type\":\"dir\",\"mode\":448,\"mtime_ns\":1,\"xattrs\":" xattrs "}"
 #define LINK_(path) "{\"path\":\"" path "\",\"type\":\"link\",\"target\":\"/etc\",\"mtime_ns\":1}"
 #define CHUNK_(size, stored) "{\"sha256\":\"" HASH "\",\"size\":" size ",\"stored\":" stored "}"
 
@@ -138,16 +164,16 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
         FILE_("..", "0"),
         FILE_(".", "0"),
         FILE_("", "0"),
-        DIR_("a") "," FILE_("a/../../x", "0"),
-        DIR_("a") "," FILE_("a//x", "0"),
-        DIR_("a") "," FILE_("a/", "0"),
-        DIR_("a") "," FILE_("a/./x", "0"),
+        DIR_("a") NEXT FILE_("a/../../x", "0"),
+        DIR_("a") NEXT FILE_("a//x", "0"),
+        DIR_("a") NEXT FILE_("a/", "0"),
+        DIR_("a") NEXT FILE_("a/./x", "0"),
         FILE_("a\\u0000b", "0"),
-        FILE_("a", "0") "," FILE_("a", "0"),
-        FILE_("b", "0") "," FILE_("a", "0"),
+        FILE_("a", "0") NEXT FILE_("a", "0"),
+        FILE_("b", "0") NEXT FILE_("a", "0"),
         FILE_("a/x", "0"),
-        FILE_("a", "0") "," FILE_("a/x", "0"),
-        LINK_("a") "," FILE_("a/x", "0"),
+        FILE_("a", "0") NEXT FILE_("a/x", "0"),
+        LINK_("a") NEXT FILE_("a/x", "0"),
         "{\"path\":\"a\",\"type\":\"fifo\",\"mode\":420,\"mtime_ns\":1}",
         "{\"path\":\"a\",\"type\":\"dir\",\"mode\":4095,\"mtime_ns\":1}",
         "{\"path\":\"a\",\"type\":\"dir\",\"mode\":-1,\"mtime_ns\":1}",
@@ -158,6 +184,41 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
         FILE_("a", "-1"),
         FILE_("a", "1.5"),
         FILE_("a", "1"),
+        FILE_("a", "0") NEXT HARD_("b", "c"),
+        HARD_("a", "b") NEXT FILE_("b", "0"),
+        HARD_("a", "a"),
+        DIR_("a") NEXT HARD_("b", "a"),
+        LINK_("a") NEXT HARD_("b", "a"),
+        FILE_("a", "0") NEXT HARD_("b", "a") NEXT HARD_("c", "b"),
+        "{\"path\":\"b\",\"type\":\"hard\"}",
+        "{\"path\":\"b\",\"type\":\"hard\",\"target\":\"\"}",
+        FILE_("a", "0") NEXT "{\"path\":\"b\",\"type\":\"hard\",\"target\":\"a\",\"mode\":420}",
+        DATA_("[[0,1]]"),
+        DATA_("[[-1,1]]"),
+        DATA_("[[0,0]]"),
+        DATA_("[[100,1]]"),
+        DATA_("[[99,2]]"),
+        DATA_("[[1,9223372036854775807]]"),
+        DATA_("[[5,5],[0,5]]"),
+        DATA_("[[0,2],[1,1]]"),
+        DATA_("[[0,2],[2,1]]"),
+        DATA_("[[0]]"),
+        DATA_("[[0,1,2]]"),
+        DATA_("[0,1]"),
+        DATA_("[[0,1.5]]"),
+        DATA_("{}"),
+        DATA_("7"),
+        XATTRS_("{\"user.\":\"00\"}"),
+        XATTRS_("{\"trusted.a\":\"00\"}"),
+        XATTRS_("{\"user.a\":\"0\"}"),
+        XATTRS_("{\"user.a\":\"0G\"}"),
+        XATTRS_("{\"user.a\":\"FF\"}"),
+        XATTRS_("{\"user.a\":0}"),
+        XATTRS_("{\"user.b\":\"\",\"user.a\":\"\"}"),
+        XATTRS_("{\"user.a\":\"\",\"user.a\":\"\"}"),
+        XATTRS_("[]"),
+        "{\"path\":\"a\",\"type\":\"link\",\"target\":\"b\",\"mtime_ns\":1,\"xattrs\":{}}",
+        "{\"path\":\"a\",\"type\":\"dir\",\"mode\":448,\"mtime_ns\":1,\"data\":[]}",
         "7",
         "[]",
     };
@@ -167,8 +228,75 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         FAILS(ERR_CORRUPT, parse_with(bad[i], "", &e));
     OK(parse_with("", "", &e));
-    OK(parse_with(DIR_("a") "," DIR_("a-b") "," FILE_("a-b/x", "3") "," FILE_("a/...", "0") "," LINK_("a/l"),
+    OK(parse_with(DATA_("[]"), "", &e));
+    OK(parse_with(DATA_("[[0,3],[98,2]]"), CHUNK_("5", "5"), &e));
+    OK(parse_with(XATTRS_("{}"), "", &e));
+    OK(parse_with(XATTRS_("{\"user.a\":\"\",\"user.b\":\"00ff\"}"), "", &e));
+    OK(parse_with(FILE_("a", "0") NEXT HARD_("b", "a") NEXT HARD_("c", "a"), "", &e));
+    OK(parse_with(DIR_("a") NEXT DIR_("a-b") NEXT FILE_("a-b/x", "3") NEXT FILE_("a/...", "0")
+                      NEXT LINK_("a/l"),
         CHUNK_("3", "3"), &e));
+}
+
+static void the_lines_of_a_manifest_have_one_form(void **state)
+{
+    static const char *const bad[] = {
+        HEAD_("2"),
+        HEAD_("2") "\n",
+        HEAD_("2") "]",
+        HEAD_("2") "],\"chunks\":[]",
+        HEAD_("2") "\n],\"chunks\":[]",
+        HEAD_("2") "\n],\"chunks\":[\n",
+        HEAD_("2") "\n],\"chunks\":[\n]\n]",
+        HEAD_("2") "\n],\"chunks\":[\n],",
+        HEAD_("2") "\n\n],\"chunks\":[\n]",
+        HEAD_("2") "\n,\n],\"chunks\":[\n]",
+        HEAD_("2") "\n" DIR_("a") ",\n],\"chunks\":[\n]",
+        HEAD_("2") "\n" DIR_("a") "\n" DIR_("b") "\n],\"chunks\":[\n]",
+        HEAD_("2") "\n" DIR_("a") "," DIR_("b") "\n],\"chunks\":[\n]",
+        HEAD_("2") "\n],\"chunks\":[\n" DIR_("a") "\n]",
+        "{\"format\":\"belay-checkpoint\",\"version\":2,\"entries\":[\n],\"chunks\":[\n]",
+        "{\"format\":\"belay-checkpoint\",\"version\":0,",
+        "{\"format\":\"belay-checkpoint\",\"version\":99999999999,",
+        "{\"format\":\"belay-checkpoint\",\"version\":2",
+        "{\"version\":2,\"format\":\"belay-checkpoint\",",
+    };
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        FAILS(ERR_CORRUPT, parse_body(bad[i], &e));
+    OK(parse_body(HEAD_("2") "\n],\"chunks\":[\n]", &e));
+    OK(parse_body(HEAD_("2") "\n" DIR_("a") ",\n" DIR_("b") "\n],\"chunks\":[\n]", &e));
+}
+
+static void attributes_and_extents_are_limited(void **state)
+{
+    struct manifest_xattr xattrs[MANIFEST_XATTRS_MAX + 1];
+    struct manifest_extent *extents = mem_array(MANIFEST_EXTENTS_MAX + 1, sizeof(*extents));
+    char *value = mem_alloc(MANIFEST_XATTR_BYTES_MAX + 1);
+    struct manifest m = {0};
+    struct err e;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i <= MANIFEST_XATTRS_MAX; i++)
+        xattrs[i] = (struct manifest_xattr){
+            .name = "user.x", .value = value, .size = i ? 0 : MANIFEST_XATTR_BYTES_MAX};
+    add(&m, MANIFEST_FILE, "a", 0);
+    OK(manifest_set_xattrs(&m, &m.entries[0], xattrs, MANIFEST_XATTRS_MAX, &e));
+    FAILS(ERR_INVALID, manifest_set_xattrs(&m, &m.entries[0], xattrs, MANIFEST_XATTRS_MAX + 1, &e));
+    xattrs[1].size = 1;
+    FAILS(ERR_INVALID, manifest_set_xattrs(&m, &m.entries[0], xattrs, 2, &e));
+    OK(manifest_set_data(&m, &m.entries[0], extents, MANIFEST_EXTENTS_MAX, &e));
+    FAILS(ERR_INVALID, manifest_set_data(&m, &m.entries[0], extents, MANIFEST_EXTENTS_MAX + 1, &e));
+    while (manifest_set_xattrs(&m, &m.entries[0], xattrs, 1, &e) == 0)
+        n++;
+    assert_in_range(n, 400, 512);
+    assert_non_null(strstr(e.text, "32 MiB"));
+    manifest_deinit(&m);
+    free(value);
+    free(extents);
 }
 
 static void depth_and_length_of_paths_are_limited(void **state)
@@ -180,11 +308,11 @@ static void depth_and_length_of_paths_are_limited(void **state)
     (void)state;
     for (int i = 0; i < MANIFEST_DEPTH_MAX; i++) {
         buf_adds(&path, i ? "/d" : "d");
-        buf_printf(&entries, i ? "," DIR_("%s") : DIR_("%s"), buf_str(&path));
+        buf_printf(&entries, i ? NEXT DIR_("%s") : DIR_("%s"), buf_str(&path));
     }
     OK(parse_with(buf_str(&entries), "", &e));
     buf_adds(&path, "/d");
-    buf_printf(&entries, "," DIR_("%s"), buf_str(&path));
+    buf_printf(&entries, NEXT DIR_("%s"), buf_str(&path));
     FAILS(ERR_CORRUPT, parse_with(buf_str(&entries), "", &e));
     memset(part, 'x', sizeof(part));
     part[256] = '\0';
@@ -199,7 +327,7 @@ static void depth_and_length_of_paths_are_limited(void **state)
 static void chunks_that_do_not_hold_the_files_are_refused(void **state)
 {
     static const char *const bad[] = {"", CHUNK_("4", "4"), CHUNK_("6", "6"), CHUNK_("5", "6"),
-        CHUNK_("5", "0"), (CHUNK_("0", "0") "," CHUNK_("5", "5")), (CHUNK_("5", "5") "," CHUNK_("1", "1")),
+        CHUNK_("5", "0"), (CHUNK_("0", "0") NEXT CHUNK_("5", "5")), (CHUNK_("5", "5") NEXT CHUNK_("1", "1")),
         CHUNK_("4194305", "5"),
         "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":5,"
         "\"stored\":5}",
@@ -210,7 +338,7 @@ static void chunks_that_do_not_hold_the_files_are_refused(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         FAILS(ERR_CORRUPT, parse_with(FILE_("a", "5"), bad[i], &e));
     OK(parse_with(FILE_("a", "5"), CHUNK_("5", "2"), &e));
-    FAILS(ERR_CORRUPT, parse_with(FILE_("a", "1125899906842624") "," FILE_("b", "1"), CHUNK_("1", "1"), &e));
+    FAILS(ERR_CORRUPT, parse_with(FILE_("a", "1125899906842624") NEXT FILE_("b", "1"), CHUNK_("1", "1"), &e));
 }
 
 static void a_later_version_is_not_called_damaged(void **state)
@@ -218,7 +346,7 @@ static void a_later_version_is_not_called_damaged(void **state)
     struct err e;
 
     (void)state;
-    FAILS(ERR_UNSUPPORTED, parse_body("{\"format\":\"belay-checkpoint\",\"version\":2,\"new\":{}", &e));
+    FAILS(ERR_UNSUPPORTED, parse_body("{\"format\":\"belay-checkpoint\",\"version\":3,\"new\":{}", &e));
     assert_non_null(strstr(e.text, "later belay"));
     FAILS(ERR_CORRUPT, parse_body("{\"format\":\"something\",\"version\":2", &e));
     FAILS(ERR_CORRUPT, parse_body("{\"version\":1", &e));
@@ -239,6 +367,38 @@ static int note_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     snprintf(s->text + n, sizeof(s->text) - n, "%s:%lld+%zu@%zu ", p->file->path, (long long)p->file_offset,
         p->n, p->chunk_offset);
     return 0;
+}
+
+static void pieces_of_a_sparse_file_are_its_data(void **state)
+{
+    const struct manifest_extent data[] = {{4096, 10}, {1 << 20, CKPT_CHUNK_BYTES}, {10 << 20, 5}};
+    static const char *const expected[] = {
+        "a:0+7@0 ",
+        "b:4096+10@0 b:1048576+4194294@10 ",
+        "b:5242870+10@0 b:10485760+5@10 ",
+        "d:0+3@0 ",
+    };
+    struct manifest m = {0};
+    struct err e;
+
+    (void)state;
+    add(&m, MANIFEST_FILE, "a", 7);
+    add(&m, MANIFEST_FILE, "b", 20 << 20);
+    OK(manifest_set_data(&m, &m.entries[1], data, 3, &e));
+    add(&m, MANIFEST_FILE, "c", 30 << 20);
+    OK(manifest_set_data(&m, &m.entries[2], NULL, 0, &e));
+    add(&m, MANIFEST_FILE, "d", 3);
+    manifest_cut(&m);
+    OK(manifest_lay_out(&m, &e));
+    assert_int_equal(m.n_chunks, 4);
+    assert_int_equal(manifest_bytes(&m), 7 + 10 + CKPT_CHUNK_BYTES + 5 + 3);
+    for (size_t i = 0; i < 4; i++) {
+        struct seen seen = {""};
+
+        OK(manifest_each_piece(&m, &m.chunks[i], note_piece, &seen, &e));
+        assert_string_equal(seen.text, expected[i]);
+    }
+    manifest_deinit(&m);
 }
 
 static void small_files_share_a_chunk_and_large_ones_have_their_own(void **state)
@@ -281,9 +441,12 @@ int main(void)
         cmocka_unit_test(a_manifest_comes_back_as_it_was_written),
         cmocka_unit_test(any_changed_byte_is_found),
         cmocka_unit_test(an_unsafe_or_impossible_tree_is_refused),
+        cmocka_unit_test(the_lines_of_a_manifest_have_one_form),
+        cmocka_unit_test(attributes_and_extents_are_limited),
         cmocka_unit_test(depth_and_length_of_paths_are_limited),
         cmocka_unit_test(chunks_that_do_not_hold_the_files_are_refused),
         cmocka_unit_test(a_later_version_is_not_called_damaged),
+        cmocka_unit_test(pieces_of_a_sparse_file_are_its_data),
         cmocka_unit_test(small_files_share_a_chunk_and_large_ones_have_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,13 +150,15 @@ void make_tree(const char *dir, int64_t number)
     assert_int_equal(chmod(path_in(dir, "sub/closed"), 0500), 0);
 }
 
-static void scan(const char *dir, struct scan *ret)
+static void scan(const char *dir, struct manifest *ret)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct scan s;
     struct err e;
 
     assert_true(fd >= 0);
-    OK(scan_tree(fd, ret, &e));
+    OK(scan_tree(fd, ret, &s, &e));
+    scan_deinit(&s);
     close(fd);
 }
 
@@ -174,18 +176,35 @@ static bool same_content(const char *a, const char *b, const char *name)
     return same;
 }
 
-/* NULL, or the first path that differs (borrowed from x or y). */
-static const char *first_difference(const char *a, const char *b, const struct scan *x, const struct scan *y)
+static bool same_xattrs(const struct manifest_extra *a, const struct manifest_extra *b)
 {
-    for (size_t i = 0; i < x->n || i < y->n; i++) {
+    size_t n = a ? a->n_xattrs : 0;
+
+    if (n != (b ? b->n_xattrs : 0))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct manifest_xattr *x = &a->xattrs[i], *y = &b->xattrs[i];
+
+        if (!str_eq(x->name, y->name) || x->size != y->size || memcmp(x->value, y->value, x->size) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* NULL, or the first path that differs (borrowed from x or y). */
+static const char *first_difference(
+    const char *a, const char *b, const struct manifest *x, const struct manifest *y)
+{
+    for (size_t i = 0; i < x->n_entries || i < y->n_entries; i++) {
         const struct manifest_entry *p, *q;
 
-        if (i >= x->n || i >= y->n)
-            return i >= x->n ? y->v[i].entry.path : x->v[i].entry.path;
-        p = &x->v[i].entry;
-        q = &y->v[i].entry;
+        if (i >= x->n_entries || i >= y->n_entries)
+            return i >= x->n_entries ? y->entries[i].path : x->entries[i].path;
+        p = &x->entries[i];
+        q = &y->entries[i];
         if (!str_eq(p->path, q->path) || p->type != q->type || p->mode != q->mode ||
-            p->mtime_ns != q->mtime_ns || !str_eq(p->target, q->target) || p->size != q->size)
+            p->mtime_ns != q->mtime_ns || !str_eq(p->target, q->target) || p->size != q->size ||
+            !same_xattrs(p->extra, q->extra))
             return p->path;
         if (p->type == MANIFEST_FILE && !same_content(a, b, p->path))
             return p->path;
@@ -195,7 +214,7 @@ static const char *first_difference(const char *a, const char *b, const struct s
 
 static bool compare_trees(const char *a, const char *b, bool tell)
 {
-    struct scan x = {0}, y = {0};
+    struct manifest x = {0}, y = {0};
     const char *difference;
 
     scan(a, &x);
@@ -203,8 +222,8 @@ static bool compare_trees(const char *a, const char *b, bool tell)
     difference = first_difference(a, b, &x, &y);
     if (difference && tell)
         print_error("%s and %s differ in %s\n", a, b, difference);
-    scan_deinit(&x);
-    scan_deinit(&y);
+    manifest_deinit(&x);
+    manifest_deinit(&y);
     return !difference;
 }
 

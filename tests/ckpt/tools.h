@@ -46,7 +46,8 @@ void make_tree(const char *dir, int64_t number);
 /* n bytes that do not compress, a function of seed. */
 void write_random(const char *dir, const char *name, size_t n, uint64_t seed);
 
-/* Fails unless both trees have the same entries, types, contents, modes and modification times. */
+/* Fails unless both trees have the same entries, types, contents, modes, user attributes and
+ * modification times. */
 void assert_same_tree(const char *a, const char *b);
 bool is_same_tree(const char *a, const char *b);
 /* Fails unless dir is what make_tree(number) makes. */
