@@ -205,6 +205,8 @@ int ec2_read_page(struct ec2_call *c, int64_t min, int64_t max, struct ec2_page 
     struct ec2_page page = {.is_paged = form_get(c->form, "MaxResults") != NULL};
     if (ec2_integer(c, "MaxResults", min, max, max, &page.max) < 0)
         return -1;
+    if (c->account->page > 0 && page.max > c->account->page)
+        page.max = c->account->page;
     const char *token = form_get(c->form, "NextToken");
     if (token && token[0]) {
         struct buf text = {0};

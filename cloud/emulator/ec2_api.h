@@ -23,6 +23,7 @@ struct ec2_account {
     const char *const *profiles;
     const struct ec2_subnet *subnets;
     size_t n_subnets;
+    int64_t page;            /* entries on a page at most, whatever MaxResults says; 0: as that says */
     struct ec2_store *store; /* launch templates and fleets; NULL: there are none */
     /* The console output of an instance so far, appended to out. NULL: there is none. */
     void (*console)(void *ctx, const struct instance *i, struct buf *out);
@@ -37,6 +38,8 @@ struct ec2_store {
     size_t n_fleets;
 };
 void ec2_store_deinit(struct ec2_store *s);
+/* What is there besides instances, for GET /state: the launch templates. A new value. */
+json_t *ec2_store_state(const struct ec2_store *s);
 
 struct ec2_reply {
     int status;

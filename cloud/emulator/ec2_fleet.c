@@ -48,6 +48,16 @@ void ec2_store_deinit(struct ec2_store *s)
     free(s->fleets);
 }
 
+json_t *ec2_store_state(const struct ec2_store *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_templates; i++)
+        json_array_append_new(list,
+            json_pack("{s:s, s:s, s:s}", "type", "launch-template", "id", s->templates[i].id, "name",
+                s->templates[i].name));
+    return list;
+}
+
 static int need_store(struct ec2_call *c)
 {
     return c->account->store ? 0

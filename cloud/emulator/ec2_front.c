@@ -64,6 +64,7 @@ static void *read_options(struct config_section *s)
     struct ec2_options *o = mem_alloc(sizeof(*o));
     o->images = config_names(s, "images");
     o->profiles = config_names(s, "profiles");
+    o->page = yaml_opt_i64(&s->r, "page", 1, 1000, 0);
     read_keys(s, o);
     read_subnets(s, o);
     return o;
@@ -83,6 +84,13 @@ static void free_options(void *options)
 
 /* ---- State ---- */
 
+static json_t *describe(void *state, struct wall now)
+{
+    const struct ec2 *ec2 = state;
+    (void)now;
+    return ec2_store_state(&ec2->store);
+}
+
 static int open_ec2(const struct front_place *place, void **ret_state, struct err *e)
 {
     const struct ec2_options *o = place->options;
@@ -94,10 +102,13 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
         .profiles = o->profiles,
         .subnets = o->subnets,
         .n_subnets = o->n_subnets,
+        .page = o->page,
         .store = &state->store,
         .console = place->console,
         .console_ctx = place->console_ctx};
     state->role_ttl_ms = place->role_ttl_ms;
+    place->region->describe = describe;
+    place->region->describe_ctx = state;
     *ret_state = state;
     return 0;
 }

@@ -18,6 +18,7 @@ struct ec2_options {
     const char **images, **profiles; /* NULL-terminated; NULL: any */
     struct ec2_subnet *subnets;
     size_t n_subnets;
+    int64_t page; /* 0: as the caller asks */
 };
 
 #endif

@@ -436,6 +436,11 @@ static void pages_hold_every_instance_once(void **state)
     } while (token[0]);
     assert_int_equal(total, 17);
     assert_int_equal(n_pages, 4);
+    w.page = 2; /* as EC2 may */
+    world_call(&w, "Action=DescribeInstances&MaxResults=5", &reply);
+    assert_int_equal(count(buf_str(&reply.body), "<instanceId>"), 2);
+    assert_non_null(strstr(buf_str(&reply.body), "<nextToken>"));
+    buf_deinit(&reply.body);
     world_expect(&w, "Action=DescribeInstances&MaxResults=4", 400, "InvalidParameterValue");
     world_expect(&w, "Action=DescribeInstances&MaxResults=1001", 400, "InvalidParameterValue");
     world_expect(&w, "Action=DescribeInstances&NextToken=x", 400, "InvalidNextToken");
@@ -679,6 +684,10 @@ static void a_fleet_takes_what_there_is(void **state)
     (void)state;
     start(&w);
     world_expect(&w, TEMPLATE, 200, "<latestVersionNumber>1</latestVersionNumber>");
+    json_t *shown = ec2_store_state(&w.store);
+    assert_int_equal(json_array_size(shown), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(shown, 0), "name")), "one");
+    json_decref(shown);
     /* Two of the three are to be had in one zone. */
     world_expect(&w,
         FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE "1.AvailabilityZone=us-east-1a&ClientToken=t", 200,

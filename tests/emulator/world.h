@@ -23,6 +23,7 @@ struct world {
     struct region *regions[1]; /* it */
     struct journal journal;
     struct ec2_store store;
+    int64_t page; /* of the account */
     struct wall now;
     bool boot_fails;
     int n_boots, n_dooms, n_soft_offs, n_shutdowns;
