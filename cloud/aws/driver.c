@@ -70,7 +70,7 @@ void aws_call_deinit(struct cloud_call *base)
     aws_credentials_cancel(&c->wait);
     aws_call_clear_request(c);
     buf_deinit(&c->request);
-    aws_fleet_free(c->fleet);
+    aws_fleet_free(c);
     aws_prices_free(c->prices);
     for (size_t i = 0; i < c->n_ids; i++)
         free(c->ids[i]);
@@ -287,6 +287,7 @@ static void aws_list(
         "DescribeInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
     struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     c->parse = parse_list;
+    c->next = aws_fleet_listed;
     ec2_build_describe_instances(cluster, &c->request);
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
@@ -321,6 +322,7 @@ static void aws_destroy(struct cloud_driver *driver)
     free((char *)d->machine.subnet);
     free((char *)d->machine.security_group);
     free((char *)d->machine.iam_profile);
+    free(d->leftovers);
     free(d->endpoint_url);
     free(d->prices_url);
     free(d->endpoint_ca_pem);

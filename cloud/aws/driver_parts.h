@@ -59,6 +59,8 @@ struct aws_driver {
     struct prng prng; /* for pauses */
     struct aws_list_price *listed; /* prices.c's: what the price list has said */
     size_t n_listed;
+    struct aws_leftover *leftovers; /* fleet.c's; owned */
+    size_t n_leftovers;
 };
 
 struct aws_call {
@@ -95,7 +97,9 @@ void aws_call_on_silence(struct cloud_call *base, const struct err *e);
 /* Could the machine be anywhere else? With a subnet, only what is in its zone. */
 bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l);
 void aws_fleet_launch(struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
-void aws_fleet_free(struct aws_fleet *f);
+void aws_fleet_free(struct aws_call *c);
+/* The last stage of a listing: launch templates that it shows not to be needed any more are deleted, in calls of their own. */
+bool aws_fleet_listed(struct aws_call *c);
 
 /* ---- prices.c ---- */
 void aws_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,

@@ -44,9 +44,8 @@ static const struct refusal refusals[] = {
     {"InvalidInstanceID.NotFound", ERR_NOT_FOUND},
     {"InvalidInstanceID.Malformed", ERR_INVALID},
     {"InvalidLaunchTemplateName.AlreadyExists*", ERR_CONFLICT},
-    /* Of a name that was made a moment ago: not everywhere yet. */
-    {"InvalidLaunchTemplateName.NotFound*", ERR_UNAVAILABLE},
-    {"InvalidLaunchTemplateId.NotFound*", ERR_UNAVAILABLE},
+    {"InvalidLaunchTemplateName.NotFound*", ERR_NOT_FOUND},
+    {"InvalidLaunchTemplateId.NotFound*", ERR_NOT_FOUND},
     {"IdempotentParameterMismatch", ERR_CONFLICT},
     {"IdempotentInstanceTerminated", ERR_CONFLICT},
 

@@ -9,8 +9,9 @@
  * instance. So each launch has a template of its own, named by a hash of what is in it: a repeated launch finds or makes
  * the same one, and the fleet's parameters stay the same under their token.
  *
- * Invariant: a template is deleted as soon as EC2 has given a definite answer. One that a crash left behind is deleted an
- * hour later, with the next launch; it costs nothing, and the token in it is good for nothing once its instance has joined.
+ * Invariant: a template is deleted as soon as EC2 has given a definite answer, or lists the instance. One whose launch was
+ * never answered is deleted some minutes later, and one that a crash left behind an hour later, with the next launch; it
+ * costs nothing, and the token in it is good for nothing once its instance has joined.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,10 +22,23 @@
 
 #define TIDY_EVERY_MS SECONDS_MS(3600)
 #define LEFT_BEHIND_MS SECONDS_MS(3600)
+#define UNANSWERED_MS SECONDS_MS(600) /* by then its launch has been repeated, or never will be */
+#define DELETE_BACKOFF_MS SECONDS_MS(1)
+#define DELETE_TRIES 8
+#define LEFTOVERS_MAX 64
 
-/* A fleet launch under way. */
+/* A template that may be there. */
+struct aws_leftover {
+    char name[EC2_TEMPLATE_NAME_MAX], region[CLOUD_NAME_MAX], cluster[CLOUD_NAME_MAX];
+    char token[CLOUD_TOKEN_MAX]; /* of the launch that is not answered yet; "": it is */
+    struct mono due;             /* to be deleted from then on, with a listing */
+    int tries;
+};
+
+/* A fleet launch under way; of one that only tidies up, the template and the cluster. */
 struct aws_fleet {
     char template[EC2_TEMPLATE_NAME_MAX];
+    bool may_be_there; /* the template, and nobody has seen to its deletion */
     struct buf request; /* CreateFleet's, ready from the start */
     char *cluster, *token;
     enum cloud_market market;
@@ -33,10 +47,55 @@ struct aws_fleet {
     struct ec2_fleet result;
 };
 
-void aws_fleet_free(struct aws_fleet *f)
+/* ---- templates that may be there ---- */
+
+static struct aws_leftover *find_leftover(struct aws_driver *d, const char *name)
 {
+    for (size_t i = 0; i < d->n_leftovers; i++)
+        if (str_eq(d->leftovers[i].name, name))
+            return &d->leftovers[i];
+    return NULL;
+}
+
+static void forget(struct aws_driver *d, const char *name)
+{
+    struct aws_leftover *l = find_leftover(d, name);
+    if (l)
+        *l = d->leftovers[--d->n_leftovers];
+}
+
+/* Beyond the limit the oldest make room: they are found an hour later. */
+static struct aws_leftover *remember(struct aws_driver *d, const struct aws_fleet *f, const char *region)
+{
+    struct aws_leftover *l = find_leftover(d, f->template);
+    if (l)
+        return l;
+    if (d->n_leftovers == LEFTOVERS_MAX)
+        memmove(d->leftovers, d->leftovers + 1, --d->n_leftovers * sizeof(*l));
+    d->leftovers = mem_resize(d->leftovers, d->n_leftovers + 1, sizeof(*l));
+    l = &d->leftovers[d->n_leftovers++];
+    *l = (struct aws_leftover){0};
+    STR_COPY(l->name, f->template);
+    STR_COPY(l->region, region);
+    STR_COPY(l->cluster, f->cluster);
+    return l;
+}
+
+static void keep_for_now(struct aws_call *c)
+{
+    struct aws_driver *d = c->d;
+    struct aws_leftover *l = remember(d, c->fleet, c->base.region);
+    STR_COPY(l->token, c->fleet->token);
+    l->due.ms = clock_mono(d->calls.timers->clock).ms + UNANSWERED_MS;
+}
+
+void aws_fleet_free(struct aws_call *c)
+{
+    struct aws_fleet *f = c->fleet;
     if (!f)
         return;
+    if (f->may_be_there && c->base.owner) /* else the driver goes too */
+        keep_for_now(c);
     for (size_t i = 0; i < f->n_places; i++) {
         free((char *)f->places[i].zone);
         free((char *)f->places[i].type);
@@ -53,13 +112,15 @@ static void on_tidied(void *ctx, const struct err *e)
 {
     (void)ctx;
     if (e && e->kind != ERR_CANCELLED)
-        log_info("a launch template could not be deleted; it is tried again within hours", log_err(e));
+        log_info("a launch template could not be deleted yet; it is tried again", log_err(e));
 }
 
 static int parse_deleted(struct aws_call *c, const char *body, size_t n, struct err *e)
 {
-    (void)c;
-    return ec2_parse_done(body, n, "DeleteLaunchTemplateResponse", e);
+    int rc = ec2_parse_done(body, n, "DeleteLaunchTemplateResponse", e);
+    if (rc == 0)
+        forget(c->d, c->fleet->template);
+    return rc;
 }
 
 static int parse_templates(struct aws_call *c, const char *body, size_t n, struct err *e)
@@ -72,10 +133,12 @@ static int parse_templates(struct aws_call *c, const char *body, size_t n, struc
     return rc;
 }
 
-/* Gone already, or another time. */
+/* Gone already, unless it was made a moment ago and is not known everywhere; or another time. */
 static bool may_wait(struct aws_call *c, const struct err *e)
 {
-    (void)c;
+    const struct aws_leftover *l = find_leftover(c->d, c->fleet->template);
+    if (l && l->tries > 1 && e->kind == ERR_NOT_FOUND)
+        forget(c->d, c->fleet->template);
     return e->kind != ERR_DENIED;
 }
 
@@ -88,6 +151,7 @@ static bool next_to_tidy(struct aws_call *c)
     if (c->n_ids > 0) {
         char *name = c->ids[--c->n_ids];
         ec2_build_delete_template(name, &c->request);
+        STR_COPY(c->fleet->template, name);
         free(name);
         c->parse = parse_deleted;
         return true;
@@ -100,17 +164,52 @@ static bool next_to_tidy(struct aws_call *c)
     return true;
 }
 
-static void tidy(struct aws_driver *d, const char *region, const char *template, const char *cluster)
+static void tidy(struct aws_driver *d, struct aws_leftover *l)
 {
     static const struct cloud_call_ops ops = {
         "DeleteLaunchTemplate", aws_call_step, aws_call_on_reply, aws_call_deinit};
-    struct aws_call *c = aws_call_new(d, region);
+    struct aws_call *c = aws_call_new(d, l->region);
+    l->token[0] = '\0';
+    l->due.ms = clock_mono(d->calls.timers->clock).ms + (DELETE_BACKOFF_MS << l->tries++);
     c->fleet = mem_alloc(sizeof(*c->fleet));
-    c->fleet->cluster = mem_strdup(cluster);
-    aws_call_add_id(c, template);
+    c->fleet->cluster = mem_strdup(l->cluster);
+    aws_call_add_id(c, l->name);
     c->next = next_to_tidy;
     next_to_tidy(c);
-    cloud_call_terminate(&d->calls, &c->base, &ops, region, on_tidied, NULL);
+    cloud_call_terminate(&d->calls, &c->base, &ops, l->region, on_tidied, NULL);
+}
+
+/* EC2 has answered, and will not read the template again. */
+static void tidy_after(struct aws_call *c)
+{
+    c->fleet->may_be_there = false;
+    tidy(c->d, remember(c->d, c->fleet, c->base.region));
+}
+
+static bool is_listed(const struct aws_call *c, const char *token)
+{
+    const struct cloud_instances *list = &c->base.instances;
+    for (size_t i = 0; i < list->n; i++)
+        if (token[0] && str_eq(list->list[i].token, token))
+            return true;
+    return false;
+}
+
+bool aws_fleet_listed(struct aws_call *c)
+{
+    struct aws_driver *d = c->d;
+    struct mono now = clock_mono(d->calls.timers->clock);
+    for (size_t i = d->n_leftovers; i-- > 0;) {
+        struct aws_leftover *l = &d->leftovers[i];
+        if (!str_eq(l->region, c->base.region) || !str_eq(l->cluster, c->base.cluster) ||
+            (l->due.ms > now.ms && !is_listed(c, l->token)))
+            continue;
+        if (l->tries < DELETE_TRIES)
+            tidy(d, l);
+        else
+            *l = d->leftovers[--d->n_leftovers]; /* it is found an hour later */
+    }
+    return false;
 }
 
 /* ---- the answer ---- */
@@ -167,7 +266,7 @@ static bool answered(struct aws_call *c)
         c->base.instance = *i;
     }
     tell_refused(c, is_launched);
-    tidy(c->d, c->base.region, f->template, f->cluster);
+    tidy_after(c);
     return false;
 }
 
@@ -178,12 +277,22 @@ static int parse_fleet(struct aws_call *c, const char *body, size_t n, struct er
 
 /* ---- the launch ---- */
 
-/* The call itself was refused: if that is definite, the template has done its work. */
+static bool is_definite(const struct err *e)
+{
+    return e->kind != ERR_UNAVAILABLE && e->kind != ERR_THROTTLED && e->kind != ERR_TIMEOUT;
+}
+
+/* The call itself was refused: if that is definite, the template has done its work. One that was made a moment ago is not
+ * known everywhere yet, which is not definite. */
 static bool fleet_refused(struct aws_call *c, const struct err *e)
 {
-    if (e->kind != ERR_UNAVAILABLE && e->kind != ERR_THROTTLED && e->kind != ERR_TIMEOUT)
-        tidy(c->d, c->base.region, c->fleet->template, c->fleet->cluster);
-    return false;
+    c->outcome = *e;
+    if (e->kind == ERR_NOT_FOUND)
+        c->outcome.kind = ERR_UNAVAILABLE;
+    if (is_definite(&c->outcome))
+        tidy_after(c);
+    c->next = NULL;
+    return true;
 }
 
 static bool next_fleet(struct aws_call *c)
@@ -205,7 +314,7 @@ static int parse_template(struct aws_call *c, const char *body, size_t n, struct
 /* Made by an earlier try: the name says that it holds the same. */
 static bool template_is_there(struct aws_call *c, const struct err *e)
 {
-    (void)c;
+    c->fleet->may_be_there = e->kind == ERR_CONFLICT || !is_definite(e);
     return e->kind == ERR_CONFLICT;
 }
 
@@ -249,6 +358,7 @@ void aws_fleet_launch(struct aws_driver *d, const struct cloud_launch *l, cloud_
     struct aws_fleet *f = c->fleet = new_fleet(d, l);
     if (e->kind == ERR_NONE && ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
         ec2_build_create_fleet(l, &d->machine, f->template, f->places, f->n_places, &f->request, e);
+    f->may_be_there = e->kind == ERR_NONE;
     c->parse = parse_template;
     c->excuse = template_is_there;
     c->next = next_fleet;

@@ -435,6 +435,44 @@ static void templates_that_were_left_behind_are_deleted(void **state)
     assert_true(asked(g, 4, "Action=DeleteLaunchTemplate&Version=2016-11-15&LaunchTemplateName=belay-old"));
 }
 
+/* tidied: the reply to the deletion that comes of it; NULL: none is to come. */
+static void list_fleets_instance(struct rig *g, int status, const char *tidied)
+{
+    fake_http_add(&g->http, 200,
+        "<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>"
+        "<instanceState><code>16</code></instanceState><clientToken>belay-lab-17</clientToken><tagSet><item>"
+        "<key>belay:cluster</key><value>lab</value></item></tagSet></item></instancesSet></item>"
+        "</reservationSet></DescribeInstancesResponse>");
+    if (tidied)
+        fake_http_add(&g->http, status, tidied);
+    if (status == 503) /* the first, after which the others are looked for */
+        fake_http_add(&g->http, 200, NO_TEMPLATES);
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
+    finish(g, 0);
+}
+
+/* Of a launch that was never answered the instance is listed; and deletions are repeated for a while. */
+static void a_template_is_deleted_when_its_instance_is_listed(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, TEMPLATE_MADE);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    launch_fleet(g, ERR_TIMEOUT);
+    list_fleets_instance(g, 503, EC2_ERROR("Unavailable"));
+    assert_int_equal(g->http.n_requests, 5);
+    assert_true(asked(g, 3, "Action=DeleteLaunchTemplate&"));
+    list_fleets_instance(g, 0, NULL); /* not at once */
+    assert_int_equal(g->http.n_requests, 6);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    list_fleets_instance(g, 200, TEMPLATE_DELETED);
+    vtimers_advance(&g->vt, SECONDS_MS(600));
+    assert_int_equal(g->http.n_requests, 8);
+    assert_string_equal(buf_str(&g->http.requests[3].body), buf_str(&g->http.requests[7].body));
+    list_fleets_instance(g, 0, NULL);
+    assert_int_equal(g->http.n_requests, 9);
+}
+
 /* A subnet is in one zone: what lies elsewhere cannot be. */
 static void with_a_subnet_a_fleet_stays_in_its_zone(void **state)
 {
@@ -644,6 +682,7 @@ int main(void)
         RIG(a_fleet_that_gives_nothing_is_a_refusal_of_each_place),
         RIG(a_refused_fleet_leaves_no_template),
         RIG(templates_that_were_left_behind_are_deleted),
+        RIG(a_template_is_deleted_when_its_instance_is_listed),
         RIG(with_a_subnet_a_fleet_stays_in_its_zone),
         RIG(prices_are_the_newest_of_all_pages),
         RIG(wrong_clock_is_mended_once_and_for_all),
