@@ -8,8 +8,8 @@
 int gcp_metadata_check(const char *path, const struct http_reply *reply, struct err *e)
 {
     if (!str_eq(http_reply_header(reply, "Metadata-Flavor"), "Google"))
-        return err_set(e, ERR_DENIED, "metadata %s: HTTP %d, and not from Google's metadata service", path,
-            reply->status);
+        return err_set(e, reply->status >= 500 ? ERR_UNAVAILABLE : ERR_DENIED,
+            "metadata %s: HTTP %d, and not from Google's metadata service", path, reply->status);
     if (reply->status == 200)
         return 0;
     if (reply->status == 404)

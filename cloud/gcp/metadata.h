@@ -12,7 +12,8 @@
 #define GCP_METADATA_HEADER "Metadata-Flavor: Google" /* to be sent, and to come back */
 #define GCP_METADATA_REPLY_MAX 65536
 
-/* 0: the reply is Google's, and 200. ERR_NOT_FOUND: 404. ERR_DENIED: 403, or not Google's. ERR_UNAVAILABLE: any other. */
+/* 0: the reply is Google's, and 200. ERR_NOT_FOUND: 404. ERR_DENIED: 403, or not Google's.
+ * ERR_UNAVAILABLE: any other, also a 5xx that is not Google's: who is in between may be there for a moment only. */
 int gcp_metadata_check(const char *path, const struct http_reply *reply, struct err *e);
 
 #endif
