@@ -7,6 +7,8 @@
  * terminated.
  *  4. Nothing is concluded from a listing that began before the last call for that instance ended: what is listed
  * while its launch is under way may still be refused.
+ *  5. A refusal is believed only if no earlier try of that launch can have made a machine: one that was not answered may
+ * have, and who may not call any more is refused whatever there is. Else the listings have to say that there is none.
  *
  * It deliberately does not decide: which offer, how long to avoid one that refused, and when an instance
  * should end are the core's.
@@ -33,7 +35,9 @@ struct work {
     struct provision *p;
     int64_t instance;
     struct flow launch;
-    bool answered;             /* for good: its row is about to change, and it is not launched again */
+    bool answered; /* for good: its row is about to change, and it is not launched again */
+    bool unsure;   /* a try had no answer, perhaps of another process: its machine may be there */
+    bool doubted;  /* while unsure it was refused: not launched again before listings have settled that */
     struct place *launching;   /* where, while the flow runs; NULL: its pool is not known */
     struct place *terminating; /* where the driver's call is under way; its reply will come. NULL: none is */
     bool terminated;           /* the provider has taken one */
@@ -268,10 +272,18 @@ static void on_place_refused(void *ctx, const struct cloud_place *place, const s
     tick_post(w->p->o.tick, &ev, NULL, NULL);
 }
 
+/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays INTENDED,
+ * and the next sweep finds the machine by its token or launches again under it. */
+static bool is_refusal(enum err_kind k)
+{
+    return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED || k == ERR_CONFLICT;
+}
+
 static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
 {
     struct work *w = ctx;
     w->last_call = now(w->p);
+    w->unsure |= e && !is_refusal(e->kind) && e->kind != ERR_THROTTLED && e->kind != ERR_CANCELLED;
     if (!e) {
         post_launched(w->p, w->instance, instance);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
@@ -328,12 +340,10 @@ static const struct flow_step launch_steps[] = {
         .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS},
 };
 
-/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays INTENDED,
- * and the next sweep finds the machine by its token or launches again under it. */
-static bool is_refusal(enum err_kind k)
+/* A provider looks for the token before it looks for capacity, but not before it looks who calls, and for what. */
+static bool is_doubtful(const struct work *w, enum err_kind k)
 {
-    return k == ERR_NO_CAPACITY || k == ERR_QUOTA || k == ERR_DENIED || k == ERR_CONFIG ||
-           k == ERR_UNSUPPORTED || k == ERR_CONFLICT;
+    return w->unsure && is_refusal(k) && !is_shortage(k);
 }
 
 static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
@@ -343,8 +353,11 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
     if (w->launching)
         end_call(w->launching);
     w->launching = NULL;
-    w->answered = !e || is_refusal(e->kind);
-    if (e && is_refusal(e->kind)) {
+    w->doubted = e && is_doubtful(w, e->kind);
+    w->answered = !e || (is_refusal(e->kind) && !w->doubted);
+    if (w->doubted)
+        w->misses = 0;
+    if (e && w->answered) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
             .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
         STR_COPY(ev.refused.text, e->text);
@@ -360,7 +373,7 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
 
 static void start_launch(struct work *w)
 {
-    if (flow_is_running(&w->launch) || w->answered)
+    if (flow_is_running(&w->launch) || w->answered || w->doubted)
         return;
     const struct instance *i = model_instance(model_of(w->p), w->instance);
     const struct pool_entry *pe = i ? pool_entry(w->p, i->row.pool) : NULL;
@@ -427,8 +440,12 @@ void provision_touch(struct provision *p, int64_t instance)
 
 void provision_start(struct provision *p)
 {
-    LIST_FOREACH (model_instances(model_of(p)), l)
-        provision_touch(p, LIST_ENTRY(l, struct instance, in_all)->row.id);
+    LIST_FOREACH (model_instances(model_of(p)), l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        if (i->row.state == INSTANCE_INTENDED)
+            work_of(p, i->row.id)->unsure = true;
+        provision_touch(p, i->row.id);
+    }
     p->started = true;
     timer_start(p->o.timers, &p->sweep, 0);
     timer_start(p->o.timers, &p->price, 0);
@@ -497,14 +514,20 @@ static void miss(struct place *pl, const struct instance *i)
     struct work *w = work_of(p, i->row.id);
     if (w->terminating || flow_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
         return;
+    bool is_settled = pl->list_began.ms - w->last_call.ms >= p->o.settle_ms;
     if (i->row.state == INSTANCE_INTENDED) {
+        if (w->doubted && (++w->misses < GONE_MISSES || !is_settled))
+            return;
+        if (w->doubted)
+            w->unsure = w->doubted = false; /* the next answer counts */
+        w->misses = 0;
         start_launch(w);
         return;
     }
     const struct cloud_driver_ops *ops = pl->driver->ops;
     if (ops->hides && ops->hides(pl->driver, i->row.provider_id))
         return;
-    if (++w->misses >= GONE_MISSES && pl->list_began.ms - w->last_call.ms >= p->o.settle_ms)
+    if (++w->misses >= GONE_MISSES && is_settled)
         post_gone(p, i->row.id, false, WALL_NONE, "the provider does not list it (any more)");
 }
 

@@ -419,6 +419,59 @@ static void a_machine_whose_reply_was_lost_is_found_by_its_token(void **state)
     assert_int_equal(stats(f).strays, 0);
 }
 
+/* Who may not call is refused whatever there is. */
+static void a_refusal_after_a_lost_reply_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    demand(f);
+    f->launch_error = ERR_DENIED;
+    add_machine(f, last(f, CALL_LAUNCH)->token);
+    pass(f, 2 * SWEEP_MS);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(count(f, CALL_LAUNCH), 2);
+    assert_int_equal(stats(f).refusals, 0);
+    assert_int_equal(stats(f).strays, 0);
+}
+
+static void listings_settle_a_refusal_that_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    demand(f);
+    f->launch_error = ERR_DENIED;
+    pass(f, SETTLE_MS - BUSY_SWEEP_MS);
+    assert_int_equal(count(f, CALL_LAUNCH), 2);
+    assert_int_equal(stats(f).refusals, 0);
+    pass(f, 3 * BUSY_SWEEP_MS); /* there is none: asked again, and told to the job */
+    assert_null(instance(f, 1));
+    assert_true(stats(f).refusals > 0);
+}
+
+static void a_shortage_after_a_lost_reply_is_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    demand(f);
+    f->launch_error = ERR_NO_CAPACITY;
+    pass(f, 1000);
+    assert_null(instance(f, 1));
+}
+
+static void after_a_crash_a_refusal_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    demand(f);
+    add_machine(f, last(f, CALL_LAUNCH)->token);
+    restart(f);
+    f->by_hand[CALL_LAUNCH] = false;
+    f->launch_error = ERR_CONFLICT; /* the pool's file says something else by now */
+    pass(f, 2 * BUSY_SWEEP_MS);
+    assert_int_equal(instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(stats(f).strays, 0);
+}
+
 static void after_a_crash_an_intent_is_launched_under_its_token_again(void **state)
 {
     struct fixture *f = *state;
@@ -987,6 +1040,10 @@ int main(void)
         TEST(a_launch_leaves_after_its_intent_is_on_disk),
         TEST(a_definite_refusal_ends_the_intent_and_nothing_else_does),
         TEST(lost_replies_are_repeated_under_the_same_token),
+        TEST(a_refusal_after_a_lost_reply_is_not_believed),
+        TEST(listings_settle_a_refusal_that_is_not_believed),
+        TEST(a_shortage_after_a_lost_reply_is_believed),
+        TEST(after_a_crash_a_refusal_is_not_believed),
         TEST(a_machine_whose_reply_was_lost_is_found_by_its_token),
         TEST(after_a_crash_an_intent_is_launched_under_its_token_again),
         TEST(one_launch_an_instance_is_under_way),
