@@ -74,7 +74,16 @@ GCP_POOL = {
     **POOL, "provider": "gcp", "region": "us-central1", "zones": ["us-central1-a", "us-central1-b"],
     "types": ["n2-standard-8"], "image": "projects/debian-cloud/global/images/family/debian-12", "project": "lab-123",
 }
-USUAL = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL)}
+# With distances between requests that a test can wait for; the pool's are longer, for a machine that is late.
+LAMBDA = {
+    "api_keys": [SECRET_KEY], "boot_delay_ms": 300, "request_every_ms": 20, "launch_every_ms": 40,
+    "pools": [{"zone": "us-west-2", "type": "cpu_4x_general", "on_demand": {"capacity": 8}}],
+}
+LAMBDA_POOL = {
+    **{key: value for key, value in POOL.items() if key not in ("zones", "markets", "image")}, "provider": "lambda",
+    "region": "us-west-2", "types": ["cpu_4x_general"], "ssh_key": "ops", "request_every": "100ms", "launch_every": "200ms",
+}
+USUAL = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL), "lambda": (LAMBDA, LAMBDA_POOL)}
 BELAYD = {
     "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
     "settle": "2s",
@@ -128,7 +137,7 @@ class Lab:
         self.dir = tempfile.mkdtemp(prefix="belay-e2e.")
         self.home = os.path.join(self.dir, "home")
         sanitizer = "log_path=%s/sanitizer" % self.dir
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_", "GOOGLE_"))}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_", "GOOGLE_", "LAMBDA_"))}
         self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
         try:
             self.start()
@@ -175,6 +184,8 @@ class Lab:
                     "credentials": self.write("credentials-azure", keys)}
         if provider == "gcp":
             return {"endpoint": ports["gcp"], "credentials": next(iter(ports["gcp_key_files"].values()))}
+        if provider == "lambda":
+            return {"endpoint": ports["lambda"], "credentials": self.write("credentials-lambda", SECRET_KEY + "\n")}
         keys = "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n" % (ACCESS_KEY, SECRET_KEY)
         return {"endpoint": ports["ec2"], "credentials": self.write("credentials", keys)}
 

@@ -56,6 +56,11 @@ def name_azure(method, path, query, body, seen):
     return "GET power states" if "statusOnly" in query else "GET VMs"
 
 
+def name_lambda(method, path, query, body, seen):
+    return {"GET instances": "listInstances", "GET instance-types": "listInstanceTypes", "POST launch": "launchInstance",
+            "POST terminate": "terminateInstance"}["%s %s" % (method, path.split("/")[-1])]
+
+
 # ---- how a provider says no ----
 
 def error_aws(status, code, message):
@@ -72,6 +77,12 @@ def error_azure(status, code, message):
     return status, "application/json", json.dumps({"error": {"code": code, "message": message}})
 
 
+def error_lambda(status, code, message):
+    if code == "1015":  # of the proxy before the API
+        return status, "text/plain", "error code: " + code
+    return status, "application/json", json.dumps({"error": {"code": code, "message": message}})
+
+
 def error_token(status, code, message):
     return status, "application/json", json.dumps({"error": code, "error_description": message})
 
@@ -85,6 +96,7 @@ PROVIDERS = {
     "aws": Provider(name_aws, error_aws, b"<?xml version=\"1.0\"?>\n<Resp", "InternalError"),
     "gcp": Provider(name_gcp, error_gcp, b"{\"kind\":\"compute#", "internalError"),
     "azure": Provider(name_azure, error_azure, b"{\"name\":\"", "InternalServerError"),
+    "lambda": Provider(name_lambda, error_lambda, b"{\"data\": {\"inst", "global/internal-error"),
 }
 
 

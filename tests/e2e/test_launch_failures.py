@@ -24,20 +24,22 @@ from proxy import Fault, Proxy
 TABLE = os.path.join(HERE, "..", "..", "docs", "clouds", "failures.md")
 LANES = 8  # labs side by side; what they wait for is mostly time
 LEFT_S = 45  # Azure's leftovers are left alone for half a minute, in case their machine still comes
-TITLES = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud"}
+TITLES = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "lambda": "Lambda Cloud"}
 
 
 class Case:
-    def __init__(self, call, fault, count=1, before=(), note=""):
+    def __init__(self, call, fault, count=1, before=(), note="", is_late=False):
         self.call, self.fault, self.count, self.note = call, fault, count, note
         self.before = before  # (call, fault): what has to go wrong so that this call is made at all
+        self.is_late = is_late  # it happens once the machine is there
 
     def __str__(self):
         return "%s: %s%s" % (self.call, self.fault, self.note)
 
     def is_long(self):
         """Something is left that is first left alone."""
-        return self.before == [NO_SKU] or self.fault.code == "PropertyChangeNotAllowed"
+        return (self.before == [NO_SKU] or self.fault.code == "PropertyChangeNotAllowed"
+                or self.call == "launchInstance" and (self.fault in LOST or self.fault.status >= 500))
 
 
 def error(status, code, message="made up by the test"):
@@ -152,29 +154,50 @@ AZURE = [
            before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
 ]
 
-CASES = {"aws": [AWS, AWS_ROLE], "azure": [AZURE], "gcp": [GCP]}
+LAUNCHING = ", of a launch"  # of calls that are made for other ends too
+TOO_OFTEN, UPSET, NO_KEY = error(429, "1015"), error(500, "global/internal-error"), error(401, "global/invalid-api-key")
+LAMBDA = [
+    *cases("launchInstance", TRANSPORT),
+    *cases("launchInstance", [
+        error(400, "instance-operations/launch/insufficient-capacity"), error(400, "global/quota-exceeded"),
+        error(400, "provider/quota-exceeded"), TOO_OFTEN, UPSET, error(503, "provider/internal-unavailable"),
+        error(400, "global/invalid-parameters"), error(400, "global/object-does-not-exist"),
+        error(400, "instance-operations/launch/file-system-in-wrong-region"), error(403, "global/account-inactive"), NO_KEY]),
+    *cases("listInstances", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], count=2, note=LAUNCHING),
+    *cases("listInstanceTypes", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], note=LAUNCHING),
+    *cases("listInstances", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], count=2, is_late=True),
+    *ends("terminateInstance", [*TRANSPORT, error(404, "global/object-does-not-exist"), TOO_OFTEN, UPSET,
+                                error(403, "global/forbidden"), NO_KEY]),
+]
+LAMBDA_PRICES = cases("listInstanceTypes", [*LOST, TOO_OFTEN, NO_KEY], is_late=True)  # of a belayd that reads them often
+
+CASES = {"aws": [AWS, AWS_ROLE], "azure": [AZURE], "gcp": [GCP], "lambda": [LAMBDA, LAMBDA_PRICES]}
 LONG_MS = 1000
 OPERATIONS = {"gcp": "instances.insert", "azure": "virtualMachines/write/operation"}
-ENDS = ("TerminateInstances", "instances.delete", "zoneOperations.get of delete", "DELETE VM", "DELETE NIC", "DELETE disk")
-LAUNCHES = ("RunInstances", "instances.insert", "zoneOperations.get of insert", "instances.get", "PUT NIC", "PUT VM",
+ENDS = ("TerminateInstances", "terminateInstance", "instances.delete", "zoneOperations.get of delete", "DELETE VM", "DELETE NIC", "DELETE disk")
+LAUNCHES = ("RunInstances", "launchInstance", "instances.insert", "zoneOperations.get of insert", "instances.get", "PUT NIC", "PUT VM",
             "GET operation of VM")
 
 
 # ---- a lab with something in between ----
 
-ZONES = {"aws": "us-east-1a", "azure": "1", "gcp": "us-central1-a"}
+ZONES = {"aws": "us-east-1a", "azure": "1", "gcp": "us-central1-a", "lambda": "us-west-2"}
 # A node that is not wanted any more powers itself off, as a rule. Not these: their end is to be the provider's.
 STAYS_UP = "sleep 600 </dev/null >/dev/null 2>&1 &"
 
 
 class FaultyLab(Lab):
     def __init__(self, provider, role=False):
+        pool = {"markets": ["spot"], "zones": [ZONES[provider]], "max_nodes": 4, "idle_timeout": "100ms", "cooldown": "0s",
+                "refusal_backoff": "100ms"}
+        belayd = {"lease": "30s", "sweep": "500ms", "busy_sweep": "200ms", "settle": "300ms", "price_every": "500ms"}
+        if provider == "lambda":  # which lists for launches and sweeps, and reads types for launches and prices, in one way
+            del pool["markets"], pool["zones"]
+            belayd.update({"price_every": "500ms"} if role else {"sweep": "1h", "price_every": "1h"})
         super().__init__(
             provider=provider, agent_prelude=STAYS_UP, cloud={"boot_delay_ms": 300, **({"page": 1} if provider == "azure" else {})},
-            pool={"markets": ["spot"], "zones": [ZONES[provider]], "max_nodes": 4, "idle_timeout": "100ms", "cooldown": "0s",
-                  "refusal_backoff": "100ms"},
-            belayd={"lease": "30s", "sweep": "500ms", "busy_sweep": "200ms", "settle": "300ms", "price_every": "500ms"})
-        self.role = role
+            pool=pool, belayd=belayd)
+        self.role = role and provider == "aws"
         self.proxy = None
 
     def access(self, provider, ports):
@@ -220,10 +243,10 @@ def most_at_once(machines):
 def conclusion(case, refusals):
     """Which of the ways to know came first is a matter of milliseconds; that there is no other is what rows and machines say."""
     if refusals:
-        code = re.search(r"refused: ([\w.]+)", refusals[0]["text"])
+        code = re.search(r"refused: ([\w./-]+)", refusals[0]["text"])
         how_long = "for long, the job is told" if refusals[0]["a"] > LONG_MS else "for a while"
         return "refused (%s): offer avoided %s; another launch" % (code.group(1) if code else "no credentials", how_long)
-    if case.call in LAUNCHES or case.before == [NO_SKU]:
+    if case.call in LAUNCHES or case.before == [NO_SKU] or case.note == LAUNCHING:
         return "not known: asked again under its token, unless listing or machine tell first"
     if case.call in ENDS:
         return "not known: ended again while it is listed"
@@ -247,11 +270,16 @@ def run(lab, case):
     seen = lab.get("/events?after=%d" % lab.seen)["last"]
     for call, fault in case.before:
         lab.proxy.arm(call, [fault])
-    if case.fault.how == "operation":
+    if case.is_late:
+        pass
+    elif case.fault.how == "operation":
         lab.cloud({"refuse": {"action": OPERATIONS[lab.provider], "code": case.fault.code, "count": case.count}})
     else:
         lab.proxy.arm(case.call, [case.fault] * case.count)
     job = lab.submit("plain.sh", 1)
+    if case.is_late:
+        lab.wait_cloud(lambda s: s["alive"], "a machine is there")
+        lab.proxy.arm(case.call, [case.fault] * case.count)
     held = lab.wait(lambda: held_for(lab, job) or lab.job(job)["state"] == "ended", "it waits with a reason, or ends")
     shown = lab.wait_ended(job)
     lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over", LEFT_S)
