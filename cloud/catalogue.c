@@ -13,9 +13,14 @@
  *
  * GCP, us-central1 (a3-megagpu-8g: us-east4): both from the table of Cyclenerd's google-cloud-pricing-cost-calculator,
  * of 2026-07-30. Google changes spot prices about once a month.
+ * N1 and what is attached to it, us-central1. On-demand: Google's list. Spot: SkyPilot's public catalogue, taken between
+ * mid-2025 and 2026, in which those of GPUs move by a third and more from one snapshot to the next.
  */
 #include "cloud/catalogue.h"
+#include "base/buf.h"
 #include "base/str.h"
+#include <stdio.h>
+#include <string.h>
 
 #define GIB_MIB 1024
 
@@ -83,6 +88,19 @@
     X("g2-standard-12", 12, 48, 1, "L4", 24576, 1000400, 562400)         \
     X("g2-standard-48", 48, 192, 4, "L4", 24576, 4001700, 2249600)       \
     X("g2-standard-96", 96, 384, 8, "L4", 24576, 8003300, 4499300)       \
+    X("n1-standard-4", 4, 15, 0, "", 0, 190000, 52200)                   \
+    X("n1-standard-8", 8, 30, 0, "", 0, 380000, 104500)                  \
+    X("n1-standard-16", 16, 60, 0, "", 0, 760000, 208900)                \
+    X("n1-standard-32", 32, 120, 0, "", 0, 1520000, 417800)              \
+    X("n1-standard-64", 64, 240, 0, "", 0, 3040000, 835700)              \
+    X("n1-standard-96", 96, 360, 0, "", 0, 4560000, 1253500)             \
+    X("n1-highmem-2", 2, 13, 0, "", 0, 118300, 32300)                    \
+    X("n1-highmem-4", 4, 26, 0, "", 0, 236600, 64700)                    \
+    X("n1-highmem-8", 8, 52, 0, "", 0, 473200, 129300)                   \
+    X("n1-highmem-16", 16, 104, 0, "", 0, 946400, 258600)                \
+    X("n1-highmem-32", 32, 208, 0, "", 0, 1892800, 517300)               \
+    X("n1-highmem-64", 64, 416, 0, "", 0, 3785700, 1034600)              \
+    X("n1-highmem-96", 96, 624, 0, "", 0, 5678500, 1551800)              \
     X("e2-standard-8", 8, 32, 0, "", 0, 268000, 160800)                  \
     X("n2-standard-8", 8, 32, 0, "", 0, 388500, 184200)                  \
     X("n2d-standard-32", 32, 128, 0, "", 0, 1351900, 391300)             \
@@ -120,13 +138,16 @@ static const char *const gcp_names[] = {GCP_TYPES(NAME) NULL};
 static const char *const lambda_names[] = {LAMBDA_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
-const struct catalogue_type *catalogue_find(const char *provider, const char *type)
-{
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (str_eq(types[i].provider, provider) && str_eq(types[i].type, type))
-            return &types[i];
-    return NULL;
-}
+/* The limits are those of Compute Engine's table of GPU models for N1, its limits of memory included: 6.5 GiB for each vCPU is
+ * what the largest N1 machines have anyway. */
+static const struct catalogue_gpu gpus[] = {
+    {"p4", "nvidia-tesla-p4", "P4", 8192, 600000, 223600, {24, 48, 96, 0}},
+    {"p100", "nvidia-tesla-p100", "P100", 16384, 1460000, 584000, {16, 32, 96, 0}},
+    {"t4", "nvidia-tesla-t4", "T4", 16384, 350000, 140000, {48, 48, 96, 0}},
+    {"v100", "nvidia-tesla-v100", "V100", 16384, 2480000, 823100, {12, 24, 48, 96}},
+};
+#define N_GPUS (sizeof(gpus) / sizeof(gpus[0]))
+static const char *const gpu_names[] = {"p4", "p100", "t4", "v100", NULL};
 
 const char *const *catalogue_names(const char *provider)
 {
@@ -137,4 +158,146 @@ const char *const *catalogue_names(const char *provider)
     if (str_eq(provider, "gcp"))
         return gcp_names;
     return str_eq(provider, "lambda") ? lambda_names : no_names;
+}
+
+static const struct catalogue_type *find_row(const char *provider, const char *type)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (str_eq(types[i].provider, provider) && str_eq(types[i].type, type))
+            return &types[i];
+    return NULL;
+}
+
+/* ---- attached GPUs ---- */
+
+bool catalogue_takes_gpus(const char *machine)
+{
+    return str_starts(machine, "n1-") ||
+           str_starts(machine, "custom-"); /* a custom machine without a family is N1 */
+}
+
+const struct catalogue_gpu *catalogue_gpu_find(const char *accelerator)
+{
+    for (size_t i = 0; i < N_GPUS; i++)
+        if (str_eq(gpus[i].accelerator, accelerator))
+            return &gpus[i];
+    return NULL;
+}
+
+int32_t catalogue_gpu_max_vcpus(const struct catalogue_gpu *g, int64_t n)
+{
+    for (int i = 0; i < CATALOGUE_GPU_COUNTS; i++)
+        if (n == INT64_C(1) << i)
+            return g->max_vcpus[i];
+    return 0;
+}
+
+bool catalogue_attach(char *type, size_t size, int64_t n, const char *gpu)
+{
+    char count[24] = "";
+    size_t len = strlen(type);
+    if (n > 1)
+        snprintf(count, sizeof(count), "%lldx", (long long)n);
+    if (len + 1 + strlen(count) + strlen(gpu) >= size)
+        return false;
+    snprintf(type + len, size - len, "+%s%s", count, gpu);
+    return true;
+}
+
+/* What stands behind the '+'. There is one way to write it, so that names can be compared. */
+static int read_gpus(const char *text, struct catalogue_parts *p, struct err *e)
+{
+    char shown[STR_SHOW_MAX];
+    const char *name = text;
+    p->n_gpus = 1;
+    if (name[0] >= '2' && name[0] <= '9' && name[1] == 'x') {
+        p->n_gpus = name[0] - '0';
+        name += 2;
+    }
+    for (size_t i = 0; i < N_GPUS && !p->gpu; i++)
+        if (str_eq(gpus[i].name, name))
+            p->gpu = &gpus[i];
+    if (p->gpu)
+        return 0;
+    struct buf known = {0};
+    str_list_names(&known, name, gpu_names);
+    err_set(e, ERR_CONFIG,
+        "%s is not what can be attached to a machine: expected a GPU, as in n1-standard-8+t4, or several, as "
+        "in "
+        "n1-standard-16+2xt4; %s",
+        str_show(text, shown), buf_str(&known));
+    buf_deinit(&known);
+    return ERR_CONFIG;
+}
+
+static int check_parts(const char *provider, const struct catalogue_parts *p, struct err *e)
+{
+    const struct catalogue_type *machine = find_row(provider, p->machine);
+    int32_t max = catalogue_gpu_max_vcpus(p->gpu, p->n_gpus);
+    if (!catalogue_takes_gpus(p->machine))
+        return err_set(
+            e, ERR_CONFIG, "no GPU can be attached to %s: only N1 machine types take some", p->machine);
+    if (max == 0)
+        return err_set(e, ERR_CONFIG, "no machine can have %d GPUs %s: expected 1, 2, 4%s", (int)p->n_gpus,
+            p->gpu->name, p->gpu->max_vcpus[CATALOGUE_GPU_COUNTS - 1] ? " or 8" : "");
+    if (machine && machine->vcpus > max)
+        return err_set(e, ERR_CONFIG, "%s has %d vCPUs; with %d of the GPU %s it may have %d at most",
+            p->machine, (int)machine->vcpus, (int)p->n_gpus, p->gpu->name, (int)max);
+    return 0;
+}
+
+int catalogue_split(const char *provider, const char *type, struct catalogue_parts *ret_parts, struct err *e)
+{
+    struct catalogue_parts p = {0};
+    char shown[STR_SHOW_MAX];
+    const char *plus = str_eq(provider, "gcp") ? strchr(type, '+') : NULL;
+    size_t n = plus ? (size_t)(plus - type) : strlen(type);
+    if (strlen(type) < sizeof(p.machine))
+        memcpy(p.machine, type, n);
+    if (!str_is_name(p.machine, sizeof(p.machine) - 1))
+        return err_set(
+            e, ERR_CONFIG, "%s is not the provider's name of an instance type", str_show(type, shown));
+    int rc = plus ? read_gpus(plus + 1, &p, e) : 0;
+    if (rc == 0 && plus)
+        rc = check_parts(provider, &p, e);
+    if (rc == 0)
+        *ret_parts = p;
+    return rc;
+}
+
+/* ---- types ---- */
+
+static struct catalogue_type add_gpus(
+    const struct catalogue_type *machine, const struct catalogue_parts *p, const char *type)
+{
+    struct catalogue_type t = *machine;
+    t.type = type;
+    t.gpus = p->n_gpus;
+    t.gpu_model = p->gpu->model;
+    t.gpu_memory_mib = p->gpu->memory_mib;
+    t.on_demand_uusd_h += p->n_gpus * p->gpu->on_demand_uusd_h;
+    t.spot_uusd_h += p->n_gpus * p->gpu->spot_uusd_h;
+    return t;
+}
+
+int catalogue_find(const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e)
+{
+    const struct catalogue_type *row = find_row(provider, type);
+    struct catalogue_parts p = {0};
+    const char *machine = type;
+    char shown[STR_SHOW_MAX];
+    if (!row && str_eq(provider, "gcp") && strchr(type, '+')) {
+        int rc = catalogue_split(provider, type, &p, e);
+        if (rc != 0)
+            return rc;
+        machine = p.machine;
+        row = find_row(provider, machine);
+    }
+    if (!row) {
+        const char *near = str_nearest(machine, catalogue_names(provider));
+        return err_set(e, ERR_NOT_FOUND, "%s is not known%s%s%s", str_show(machine, shown),
+            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    *ret_type = p.gpu ? add_gpus(row, &p, type) : *row;
+    return 0;
 }

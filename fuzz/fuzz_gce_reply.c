@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest: '0' an operation, '1'
- * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, anything else a refusal.
+ * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, anything else a refusal.
  */
+#include "base/mem.h"
+#include "cloud/catalogue.h"
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "fuzz/check.h"
 #include <openssl/crypto.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define REGION "us-central1"
 #define ZONE "us-central1-a"
@@ -20,12 +23,36 @@ static void check_name(const char *name)
     assert(name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name));
 }
 
+/* Of one name for each machine: what is taken apart is the same again together. */
+static int read_type(const char *text, size_t n, struct err *e)
+{
+    struct catalogue_parts p;
+    struct catalogue_type t;
+    struct err other = {0};
+    char again[CATALOGUE_NAME_MAX];
+    char *type = mem_strndup(text, n);
+    int rc = catalogue_split("gcp", type, &p, e), found = catalogue_find("gcp", type, &t, &other);
+    if (rc == 0) {
+        STR_COPY(again, p.machine);
+        assert(!p.gpu || catalogue_attach(again, sizeof(again), p.n_gpus, p.gpu->name));
+        assert(str_eq(again, type) && strlen(type) < CLOUD_NAME_MAX);
+        assert((p.gpu != NULL) == (p.n_gpus > 0));
+    }
+    assert(found == 0 ? rc == 0 && str_eq(t.type, type) && t.gpus >= p.n_gpus && t.on_demand_uusd_h > 0
+                      : found == other.kind);
+    assert(rc == 0 || found != 0);
+    free(type);
+    return rc;
+}
+
 static void check_instance(const struct cloud_instance *i)
 {
     const char *slash = strchr(i->id, '/');
     assert(slash && strlen(i->id) < sizeof(i->id) && str_starts(i->id, i->zone));
     check_name(i->zone);
     check_name(slash + 1);
+    assert(
+        i->type[0] == '\0' || strspn(i->type, "abcdefghijklmnopqrstuvwxyz0123456789-+") == strlen(i->type));
     assert(strlen(i->token) < sizeof(i->token) && strlen(i->cluster) < sizeof(i->cluster));
     assert(str_is_utf8(i->reason, strlen(i->reason)));
     assert(!i->reclaimed || i->state == CLOUD_GONE);
@@ -117,12 +144,12 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_operation, read_instance, read_list, read_preempted, read_key, read_token, read_refusal};
+    static int (*const readers[])(const char *, size_t, struct err *) = {read_operation, read_instance,
+        read_list, read_preempted, read_key, read_token, read_type, read_refusal};
     struct err e = {0};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '6' ? (size_t)(data[0] - '0') : 6;
+    size_t which = data[0] >= '0' && data[0] < '7' ? (size_t)(data[0] - '0') : 7;
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     if (rc != 0)
         check_error(rc, &e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Compute Engine: requests, one a line, of a region with two pools. A line is METHOD TARGET BODY; before
+ * The emulator's Compute Engine: requests, one a line, of a region with two pools, one of them with GPUs attached and a quota
+ * of these. A line is METHOD TARGET BODY; before
  * the method '@' asks the metadata server of the first instance, '!' leaves the token out, and '$' makes of the target an
  * assertion that is shown as the token. Every answer has a status of Google's and, from the API, is JSON; no more runs
  * than there is room for, and nobody gets in without a token.
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 
 #define REQUESTS_MAX 30
+#define GPUS_MAX 2
 #define TOKEN_TTL_MS 3600000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,7 +26,8 @@ struct visit {
     char bearer[GCE_TOKEN_MAX + 16];
 };
 
-static void check_reply(const struct visit *v, const struct front_reply *reply, bool is_metadata, bool is_stranger)
+static void check_reply(
+    const struct visit *v, const struct front_reply *reply, bool is_metadata, bool is_stranger)
 {
     static const int statuses[] = {200, 301, 400, 401, 403, 404, 405, 409, 429, 500, 503};
     size_t k = 0;
@@ -43,6 +46,7 @@ static void check_reply(const struct visit *v, const struct front_reply *reply, 
     for (size_t p = 0; p < v->region.market.n_pools; p++)
         for (int m = 0; m < 2; m++)
             assert(v->region.market.pools[p].in_use[m] <= EMULATED_ROOM);
+    assert(v->region.market.pools[1].in_use[0] + v->region.market.pools[1].in_use[1] <= GPUS_MAX);
 }
 
 static void ask(struct visit *v, char *line)
@@ -86,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct visit v = {.now = {EMULATED_NOON_MS}, .gce = {.rate_limit = 1000, .role_ttl_ms = TOKEN_TTL_MS}};
     struct gce_account *agent = &v.gce.auth.accounts[0];
     emulated_start(&v.region, &v.journal);
+    STR_COPY(v.region.market.pools[1].type, "n1-standard-8+t4");
+    v.gce.quotas[v.gce.n_quotas++] = (struct gce_quota){.name = "NVIDIA_T4_GPUS", .limit = GPUS_MAX};
     STR_COPY(agent->email, "a@p.example");
     if (!key) {
         int rc = gce_auth_make_key(agent, NULL);

@@ -183,15 +183,18 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
     struct err why;
     yaml_reader_init(r, parent->file, map, parent->e);
     const char *name = yaml_req_str(r, "type", CORE_NAME_MAX - 1);
-    const struct catalogue_type *known = r->rc == 0 ? catalogue_find(p->row.provider, name) : NULL;
-    struct catalogue_type t = known ? *known : (struct catalogue_type){.type = name};
+    struct catalogue_type t = {0};
+    struct catalogue_parts parts = {0};
+    if (r->rc == 0 && catalogue_split(p->row.provider, name, &parts, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "type"), "%s", why.text);
+    bool known = r->rc == 0 && catalogue_find(p->row.provider, name, &t, NULL) == 0;
+    if (!known)
+        t = (struct catalogue_type){.type = name, .gpus = parts.n_gpus};
     const char *memory = known ? yaml_opt_str(r, "memory", 32, NULL) : yaml_req_str(r, "memory", 32);
     t.vcpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, t.vcpus);
     t.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, t.gpus);
     t.on_demand_uusd_h = yaml_opt_uusd(r, "usd_per_hour", t.on_demand_uusd_h);
     t.spot_uusd_h = yaml_opt_uusd(r, "spot_usd_per_hour", t.spot_uusd_h);
-    if (r->rc == 0 && !str_is_name(name, CORE_NAME_MAX - 1))
-        yaml_reader_fail(r, yaml_opt(r, "type"), "expected the provider's name of an instance type");
     if (r->rc == 0 && memory && str_to_mib(memory, &t.memory_mib, &why) != 0)
         yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
     if (r->rc == 0 && (t.vcpus == 0 || t.on_demand_uusd_h == 0))
@@ -204,12 +207,11 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
 static int read_known_type(struct yaml_reader *r, const struct config_pool *p, const struct yaml_node *word,
     struct catalogue_type *ret_type)
 {
-    const struct catalogue_type *known =
-        word->type == YAML_SCALAR ? catalogue_find(p->row.provider, word->text) : NULL;
-    if (known)
-        *ret_type = *known;
-    else
-        fail_word(r, "types", word, catalogue_names(p->row.provider));
+    struct err why;
+    if (word->type != YAML_SCALAR)
+        yaml_reader_fail(r, word, "types: expected a word or a mapping");
+    else if (catalogue_find(p->row.provider, word->text, ret_type, &why) != 0)
+        yaml_reader_fail(r, word, "types: %s", why.text);
     return r->rc;
 }
 

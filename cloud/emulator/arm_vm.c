@@ -193,10 +193,10 @@ static struct arm_resource *make_vm(struct arm_call *c, struct arm_wish *w)
 
 static int64_t cores_of(const char *type)
 {
-    const struct catalogue_type *t = catalogue_find("azure", type);
+    struct catalogue_type known;
     int64_t n = 0;
-    if (t)
-        return t->vcpus;
+    if (catalogue_find("azure", type, &known, NULL) == 0)
+        return known.vcpus;
     while (*type && (*type < '0' || *type > '9'))
         type++;
     for (; *type >= '0' && *type <= '9' && n < 10000; type++)

@@ -48,15 +48,34 @@ static size_t n_words(const struct yaml_node *node)
     return !node ? 0 : node->type == YAML_SCALAR ? 1 : node->n_items;
 }
 
+static const struct yaml_node *item_at(const struct yaml_node *node, size_t k)
+{
+    return node->type == YAML_SCALAR ? node : node->items[k];
+}
+
 static const char *word_at(struct yaml_reader *r, const struct yaml_node *node, size_t k)
 {
-    const struct yaml_node *item = node->type == YAML_SCALAR ? node : node->items[k];
+    const struct yaml_node *item = item_at(node, k);
     if (node->type == YAML_MAPPING || item->type != YAML_SCALAR || !str_is_name(item->text, NAME_TEXT_MAX)) {
         yaml_reader_fail(
             r, item, "expected a name of at most %d characters, or a list of them", NAME_TEXT_MAX);
         return NULL;
     }
     return item->text;
+}
+
+/* The same for instance types: some have GPUs attached. */
+static const char *type_at(struct reading *rd, const struct yaml_node *node, size_t k)
+{
+    const struct yaml_node *item = item_at(node, k);
+    struct catalogue_parts parts;
+    struct err why;
+    if (node->type == YAML_MAPPING || item->type != YAML_SCALAR || !strchr(item->text, '+'))
+        return word_at(&rd->s.r, node, k);
+    if (catalogue_split(rd->p->front->name, item->text, &parts, &why) == 0)
+        return item->text;
+    yaml_reader_fail(&rd->s.r, item, "%s", why.text);
+    return NULL;
 }
 
 const char **config_names(struct config_section *s, const char *key)
@@ -128,8 +147,10 @@ static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_
 static void read_side(
     struct reading *rd, const struct yaml_node *map, enum cloud_market market, struct market_pool *p)
 {
-    const struct catalogue_type *known = catalogue_find(rd->p->front->name, p->type);
-    int64_t usual = !known ? -1 : market == CLOUD_SPOT ? known->spot_uusd_h : known->on_demand_uusd_h;
+    struct catalogue_type known;
+    int64_t usual = -1;
+    if (catalogue_find(rd->p->front->name, p->type, &known, NULL) == 0)
+        usual = market == CLOUD_SPOT ? known.spot_uusd_h : known.on_demand_uusd_h;
     struct yaml_reader r;
     config_inner_init(&rd->s, &r, map ? map : &nothing);
     p->capacity[market] = yaml_opt_i64(&r, "capacity", 0, COUNT_MAX, MARKET_UNLIMITED);
@@ -180,7 +201,7 @@ static void read_pool(struct reading *rd, const struct yaml_node *map)
     config_inner_finish(&rd->s, &r);
     for (size_t z = 0; z < n_words(zones) && rd->s.r.rc == 0; z++)
         for (size_t t = 0; t < n_words(types) && rd->s.r.rc == 0; t++) {
-            const char *zone = word_at(&rd->s.r, zones, z), *type = word_at(&rd->s.r, types, t);
+            const char *zone = word_at(&rd->s.r, zones, z), *type = type_at(rd, types, t);
             if (zone && type)
                 add_pool(rd, spot, on_demand, zone, type);
         }

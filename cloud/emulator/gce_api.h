@@ -17,6 +17,7 @@
 #define GCE_JSON_TYPE "application/json; charset=UTF-8"
 #define GCE_LABELS_MAX 64
 #define GCE_OPERATIONS_MAX 100000 /* kept; older ones are forgotten */
+#define GCE_QUOTAS_MAX 19
 #define GCE_URL "https://www.googleapis.com/compute/v1"
 #define GCE_MINUTE_MS 60000
 
@@ -44,11 +45,19 @@ struct gce_rate {
 
 enum gce_group { GCE_READ, GCE_MUTATE };
 
+/* Of GPUs that run at a time. */
+struct gce_quota {
+    const char *name; /* static: "NVIDIA_T4_GPUS" */
+    int64_t limit;
+};
+
 struct gce {
     struct gce_auth auth;
     int64_t rate_limit; /* requests of each group a minute */
     struct gce_rate rates[2];
     int64_t role_ttl_ms;
+    struct gce_quota quotas[GCE_QUOTAS_MAX]; /* those that there are */
+    size_t n_quotas;
     struct gce_operation *operations; /* by number */
     size_t n_operations;
     int64_t last_operation;
@@ -111,6 +120,21 @@ int gce_reply_operation(struct gce_call *c, const struct gce_operation *op);
 void gce_time(json_t *o, const char *key, struct wall w); /* RFC 3339; nothing if it is not set */
 json_t *gce_zone_url(const struct region *r, const char *zone);
 json_t *gce_instance_url(const struct region *r, const char *zone, const char *name);
+
+/* ---- GPUs, in gce_gpus.c ---- */
+
+struct gce_gpus {
+    const struct gce_gpu_model *model; /* NULL, and n is 0: none */
+    const char *accelerator;           /* "nvidia-tesla-t4"; static */
+    int64_t n;
+};
+struct gce_gpus gce_gpus_of(const char *type);
+int gce_machine_len(const char *type); /* of the machine's name, which the type begins with */
+
+const char *gce_quota_name(size_t k); /* of all that there can be; static; NULL: no more */
+
+/* ERR_QUOTA, in Compute Engine's words: one more of the spec's type has too many GPUs. */
+int gce_gpus_check_quota(const struct gce_call *c, const struct launch_spec *spec, struct err *e);
 
 /* The methods: 0, or -1 with an error reply. */
 int gce_instances_insert(struct gce_call *c);

@@ -14,6 +14,7 @@
 #define RATE_LIMIT 1500
 #define RATE_LIMIT_MAX 1000000000
 #define PUBLIC_KEY_MAX 16384
+#define QUOTA_MAX 1000000
 
 /* The keys of Google Cloud's section of the configuration. */
 struct options {
@@ -25,6 +26,8 @@ struct options {
     } accounts[GCE_ACCOUNTS_MAX];
     size_t n_accounts;
     int64_t rate_limit;
+    struct gce_quota quotas[GCE_QUOTAS_MAX];
+    size_t n_quotas;
 };
 
 /* ---- Configuration ---- */
@@ -79,6 +82,22 @@ static void read_account(struct config_section *s, struct options *o, const stru
     config_inner_finish(s, &r);
 }
 
+static void read_quotas(struct config_section *s, struct options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(&s->r, "gpu_quotas");
+    struct yaml_reader r;
+    if (!map)
+        return;
+    config_inner_init(s, &r, map);
+    for (size_t k = 0; gce_quota_name(k); k++) {
+        const char *name = gce_quota_name(k);
+        int64_t limit = yaml_opt_i64(&r, name, 0, QUOTA_MAX, -1);
+        if (limit >= 0)
+            o->quotas[o->n_quotas++] = (struct gce_quota){name, limit};
+    }
+    config_inner_finish(s, &r);
+}
+
 static void *read_options(struct config_section *s)
 {
     struct options *o = mem_alloc(sizeof(*o));
@@ -88,6 +107,7 @@ static void *read_options(struct config_section *s)
     if (o->n_accounts == 0)
         yaml_reader_fail(&s->r, NULL, "service_accounts: at least one is needed to get a token for");
     o->rate_limit = yaml_opt_i64(&s->r, "rate_limit", 1, RATE_LIMIT_MAX, RATE_LIMIT);
+    read_quotas(s, o);
     return o;
 }
 
@@ -134,6 +154,8 @@ static int open_gce(const struct front_place *place, void **ret_state, struct er
     struct gce *gce = mem_alloc(sizeof(*gce));
     int rc = 0;
     gce->rate_limit = o->rate_limit;
+    gce->n_quotas = o->n_quotas;
+    memcpy(gce->quotas, o->quotas, sizeof(o->quotas));
     gce->role_ttl_ms = place->role_ttl_ms;
     for (size_t k = 0; rc == 0 && k < o->n_accounts; k++)
         rc = open_account(gce, o, k, place->dir, e);

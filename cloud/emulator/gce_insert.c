@@ -126,18 +126,29 @@ static const char *name_of_url(
     return url[0] && !strchr(url, '/') ? url : NULL;
 }
 
+/* The pool's machines are of this type, with GPUs attached or without. */
+static bool is_machine_of(const struct market_pool *p, const char *zone, const char *type)
+{
+    struct catalogue_parts parts;
+    return str_eq(p->zone, zone) && catalogue_split("gcp", p->type, &parts, NULL) == 0 &&
+           str_eq(parts.machine, type);
+}
+
 static int read_type(struct reading *rd, struct json_reader *r)
 {
     const struct region *region = rd->c->region;
     const char *url = json_opt_str(r, "machineType", TEXT_MAX, "");
     char zone[CLOUD_NAME_MAX];
     const char *type = name_of_url(url, "machineTypes", region->o->account, zone);
+    bool is_there = false;
     if (!type)
         return refuse(rd, "machineType", url,
             "The URL is malformed. Must be a valid resource URL: zones/ZONE/machineTypes/TYPE.");
     if (!str_eq(zone, rd->c->zone))
         return refuse(rd, "machineType", url, "The machine type is in another zone than the instance.");
-    if (!market_find(&region->market, zone, type, CLOUD_SPOT)) {
+    for (size_t k = 0; k < region->market.n_pools && !is_there; k++)
+        is_there = is_machine_of(&region->market.pools[k], zone, type);
+    if (!is_there) {
         rd->is_answered = true;
         return gce_fail(rd->c, 404, "notFound",
             "The resource 'projects/%s/zones/%s/machineTypes/%.80s' was not found", region->o->account, zone,
@@ -146,6 +157,90 @@ static int read_type(struct reading *rd, struct json_reader *r)
     STR_COPY(rd->spec->zone, zone);
     STR_COPY(rd->spec->type, type);
     return 0;
+}
+
+/* ---- Accelerators ---- */
+
+static bool zone_has(const struct region *region, const char *zone, const char *accelerator)
+{
+    for (size_t k = 0; k < region->market.n_pools; k++) {
+        const struct market_pool *p = &region->market.pools[k];
+        if (str_eq(p->zone, zone) && str_eq(gce_gpus_of(p->type).accelerator, accelerator))
+            return true;
+    }
+    return false;
+}
+
+static int fail_together(struct reading *rd, const char *accelerator)
+{
+    rd->is_answered = true;
+    return gce_fail(rd->c, 400, "badRequest", "[%s, %s] features are not compatible for creating instance.",
+        rd->spec->type, accelerator);
+}
+
+static int check_count(struct reading *rd, const struct catalogue_gpu *gpu, int64_t n)
+{
+    struct catalogue_type machine;
+    int32_t max = catalogue_gpu_max_vcpus(gpu, n);
+    char text[32], why[128];
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+    snprintf(why, sizeof(why),
+        "Number of accelerator cards attached to an instance must be one of [1, 2, 4%s].",
+        catalogue_gpu_max_vcpus(gpu, 8) > 0 ? ", 8" : "");
+    if (max == 0)
+        return refuse(rd, "guestAccelerators[0].acceleratorCount", text, why);
+    snprintf(why, sizeof(why),
+        "At most %d vCPUs can be used along with %lld accelerator cards in an instance.", (int)max,
+        (long long)n);
+    if (catalogue_find("gcp", rd->spec->type, &machine, NULL) == 0 && machine.vcpus > max)
+        return refuse(rd, "guestAccelerators[0].acceleratorCount", text, why);
+    return 0;
+}
+
+/* The spec's type becomes that with n of the GPU. A machine that brings it may name it again. */
+static int attach(struct reading *rd, const char *accelerator, int64_t n)
+{
+    struct launch_spec *s = rd->spec;
+    const struct gce_gpus built_in = gce_gpus_of(s->type);
+    const struct catalogue_gpu *gpu = catalogue_gpu_find(accelerator);
+    if (built_in.n > 0 && built_in.n == n && str_eq(built_in.accelerator, accelerator))
+        return 0;
+    if (!gpu || built_in.n > 0 || !catalogue_takes_gpus(s->type))
+        return fail_together(rd, accelerator);
+    if (check_count(rd, gpu, n) < 0)
+        return -1;
+    return catalogue_attach(s->type, sizeof(s->type), n, gpu->name) ? 0 : fail_together(rd, accelerator);
+}
+
+static int read_accelerator(struct reading *rd, const json_t *value)
+{
+    const char *project = rd->c->region->o->account;
+    char zone[CLOUD_NAME_MAX];
+    struct json_reader r;
+    begin(rd, &r, value, "guestAccelerators");
+    const char *url = json_req_str(&r, "acceleratorType", TEXT_MAX);
+    int64_t n = json_req_i64(&r, "acceleratorCount", 0, ITEMS_MAX);
+    if (finish(rd, &r) < 0)
+        return -1;
+    const char *name = name_of_url(url, "acceleratorTypes", project, zone);
+    if (!name || !str_eq(zone, rd->c->zone))
+        return refuse(rd, "guestAccelerators[0].acceleratorType", url,
+            "The URL is malformed, or of another zone. Must be a valid resource URL: "
+            "zones/ZONE/acceleratorTypes/TYPE.");
+    if (!zone_has(rd->c->region, zone, name)) {
+        rd->is_answered = true;
+        return gce_fail(rd->c, 404, "notFound",
+            "The resource 'projects/%s/zones/%s/acceleratorTypes/%.80s' was not found", project, zone, name);
+    }
+    return n > 0 ? attach(rd, name, n) : 0;
+}
+
+static int read_accelerators(struct reading *rd, struct json_reader *outer)
+{
+    const json_t *list = json_opt_array(outer, "guestAccelerators", ITEMS_MAX);
+    if (json_array_size(list) > 1)
+        return refuse(rd, "guestAccelerators", "", "There is more than one type of accelerator.");
+    return json_array_size(list) == 1 ? read_accelerator(rd, json_array_get(list, 0)) : 0;
 }
 
 /* ---- Labels and metadata ---- */
@@ -255,7 +350,7 @@ static int read_lead(struct reading *rd, struct json_reader *r)
 static int check_scheduling(struct reading *rd, const json_t *scheduling, int action, int host)
 {
     struct launch_spec *s = rd->spec;
-    const struct catalogue_type *t = catalogue_find("gcp", s->type);
+    bool has_gpus = gce_gpus_of(s->type).n > 0;
     bool restarts = json_is_true(json_object_get(scheduling, "automaticRestart"));
     bool is_spot = s->market == CLOUD_SPOT, migrates = host == 0 || (host < 0 && !is_spot);
     if (is_spot && restarts)
@@ -264,11 +359,12 @@ static int check_scheduling(struct reading *rd, const json_t *scheduling, int ac
     if (is_spot && host == 0)
         return refuse(rd, "scheduling", "MIGRATE",
             "Scheduling must have preemptible be false when OnHostMaintenance isn't TERMINATE.");
-    if (t && t->gpus > 0 && migrates) {
+    if (has_gpus && migrates) {
         rd->is_answered = true;
         return gce_fail(rd->c, 400, "badRequest",
             "[INPUT_ERROR]: Instances with guest accelerators do not support live migration.");
     }
+    s->ends_at_maintenance = !migrates;
     if (action >= 0 && !is_spot && s->max_run_ms == 0)
         return refuse(rd, "scheduling.instanceTerminationAction", "",
             "It is for Spot VMs, and for those with a maxRunDuration.");
@@ -403,20 +499,6 @@ static int read_account(struct reading *rd, struct json_reader *outer)
     return read_scopes(rd, scopes);
 }
 
-static int read_accelerators(struct reading *rd, struct json_reader *outer)
-{
-    const json_t *list = json_opt_array(outer, "guestAccelerators", ITEMS_MAX);
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        struct json_reader r;
-        begin(rd, &r, json_array_get(list, k), "guestAccelerators");
-        json_req_str(&r, "acceleratorType", TEXT_MAX);
-        json_req_i64(&r, "acceleratorCount", 0, 16);
-        if (finish(rd, &r) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- The whole ---- */
 
 static void read_ignored(struct json_reader *r)
@@ -440,9 +522,9 @@ static int read_resource(struct reading *rd, const json_t *resource)
     struct json_reader r;
     begin(rd, &r, resource, "");
     read_ignored(&r);
-    if (read_name(rd, &r) < 0 || read_type(rd, &r) < 0 || read_labels(rd, &r) < 0 ||
-        read_metadata(rd, &r) < 0 || read_scheduling(rd, &r) < 0 || read_disks(rd, &r) < 0 ||
-        read_network(rd, &r) < 0 || read_account(rd, &r) < 0 || read_accelerators(rd, &r) < 0)
+    if (read_name(rd, &r) < 0 || read_type(rd, &r) < 0 || read_accelerators(rd, &r) < 0 ||
+        read_labels(rd, &r) < 0 || read_metadata(rd, &r) < 0 || read_scheduling(rd, &r) < 0 ||
+        read_disks(rd, &r) < 0 || read_network(rd, &r) < 0 || read_account(rd, &r) < 0)
         return -1;
     return finish(rd, &r);
 }

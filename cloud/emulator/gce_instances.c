@@ -55,7 +55,8 @@ static json_t *scheduling_json(const struct launch_spec *s)
 {
     json_t *o = json_object();
     bool is_spot = s->market == CLOUD_SPOT;
-    json_object_set_new(o, "onHostMaintenance", json_string(is_spot ? "TERMINATE" : "MIGRATE"));
+    json_object_set_new(
+        o, "onHostMaintenance", json_string(s->ends_at_maintenance ? "TERMINATE" : "MIGRATE"));
     json_object_set_new(o, "automaticRestart", json_boolean(!is_spot));
     json_object_set_new(o, "preemptible", json_boolean(is_spot));
     json_object_set_new(o, "provisioningModel", json_string(is_spot ? "SPOT" : "STANDARD"));
@@ -73,14 +74,14 @@ static json_t *scheduling_json(const struct launch_spec *s)
 
 static void add_accelerators(json_t *o, const struct region *r, const struct instance *i)
 {
-    const struct catalogue_type *t = catalogue_find("gcp", i->pool->type);
-    if (!t || t->gpus == 0)
+    const struct gce_gpus gpus = gce_gpus_of(i->pool->type);
+    if (gpus.n == 0)
         return;
     json_t *one = json_object(), *list = json_array();
     json_object_set_new(one, "acceleratorType",
-        json_sprintf(
-            GCE_URL "/projects/%s/zones/%s/acceleratorTypes/%s", r->o->account, i->pool->zone, t->gpu_model));
-    json_object_set_new(one, "acceleratorCount", json_integer(t->gpus));
+        json_sprintf(GCE_URL "/projects/%s/zones/%s/acceleratorTypes/%s", r->o->account, i->pool->zone,
+            gpus.accelerator));
+    json_object_set_new(one, "acceleratorCount", json_integer(gpus.n));
     json_array_append_new(list, one);
     json_object_set_new(o, "guestAccelerators", list);
 }
@@ -106,8 +107,8 @@ static json_t *instance_json(const struct region *r, const struct instance *i, s
     gce_time(o, "creationTimestamp", i->launched_at);
     json_object_set_new(o, "name", json_string(s->name));
     json_object_set_new(o, "machineType",
-        json_sprintf(
-            GCE_URL "/projects/%s/zones/%s/machineTypes/%s", r->o->account, i->pool->zone, i->pool->type));
+        json_sprintf(GCE_URL "/projects/%s/zones/%s/machineTypes/%.*s", r->o->account, i->pool->zone,
+            gce_machine_len(i->pool->type), i->pool->type));
     json_object_set_new(o, "status", json_string(status ? status : "TERMINATED"));
     if (i->is_reclaimed)
         json_object_set_new(o, "statusMessage", json_string("Instance was preempted."));
@@ -170,18 +171,42 @@ static void fail_operation(struct gce_operation *op, const char *code, const cha
     STR_COPY(op->error_text, text);
 }
 
-static void fail_launch(struct gce_call *c, struct gce_operation *op, int kind)
+static void fail_stockout(struct gce_call *c, struct gce_operation *op, const char *type)
 {
-    char *text =
-        kind == ERR_QUOTA
-            ? mem_printf("Quota 'INSTANCES' exceeded.  Limit: %lld.0 in region %s.",
-                  (long long)c->region->o->quota, c->region->o->name)
-            : mem_printf(
-                  "The zone 'projects/%s/zones/%s' does not have enough resources available to fulfill "
-                  "the request.  Try a different zone, or try again later.",
-                  c->region->o->account, c->zone);
-    fail_operation(op, kind == ERR_QUOTA ? "QUOTA_EXCEEDED" : "ZONE_RESOURCE_POOL_EXHAUSTED", text);
-    free(text);
+    const struct gce_gpus gpus = gce_gpus_of(type);
+    struct buf text = {0};
+    buf_printf(&text,
+        "The zone 'projects/%s/zones/%s' does not have enough resources available to fulfill the request.  ",
+        c->region->o->account, c->zone);
+    if (gpus.n > 0)
+        buf_printf(&text,
+            "A %.*s VM instance with %lld %s accelerator(s) is currently unavailable in the %s zone.",
+            gce_machine_len(type), type, (long long)gpus.n, gpus.accelerator, c->zone);
+    else
+        buf_adds(&text, "Try a different zone, or try again later.");
+    fail_operation(op,
+        gpus.n > 0 ? "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS" : "ZONE_RESOURCE_POOL_EXHAUSTED",
+        buf_str(&text));
+    buf_deinit(&text);
+}
+
+/* A machine type and an accelerator of the zone that no pool has together are sold out, for good. The spec is taken on
+ * success. */
+static int launch(
+    struct gce_call *c, struct launch_spec *spec, struct reservation **ret_reservation, struct err *e)
+{
+    int rc = gce_gpus_check_quota(c, spec, e);
+    if (rc == 0 && !market_find(&c->region->market, c->zone, spec->type, spec->market))
+        rc = err_set(e, ERR_NO_CAPACITY, "no pool has %s", spec->type);
+    if (rc != 0) {
+        c->region->counts.refusals++;
+        return rc;
+    }
+    rc = region_launch(c->region, spec, c->zone, "", 1, 1, c->site->now, ret_reservation, e);
+    if (rc == ERR_QUOTA)
+        err_set(e, ERR_QUOTA, "Quota 'INSTANCES' exceeded.  Limit: %lld.0 in region %s.",
+            (long long)c->region->o->quota, c->region->o->name);
+    return rc;
 }
 
 /* A refusal that waits for inserts: an operation that fails if its code is an operation's, else an HTTP error. 1: there
@@ -215,11 +240,13 @@ static int insert(struct gce_call *c, struct launch_spec *spec, const char *requ
     int rc = take_refusal(c, spec, request_id);
     if (rc <= 0)
         return rc;
-    rc = region_launch(c->region, spec, c->zone, "", 1, 1, c->site->now, &v, &e);
+    rc = launch(c, spec, &v, &e);
     struct gce_operation *op = gce_operation_begin(c, "insert", name);
     STR_COPY(op->request_id, request_id);
-    if (rc < 0)
-        fail_launch(c, op, rc);
+    if (rc == ERR_QUOTA)
+        fail_operation(op, "QUOTA_EXCEEDED", e.text);
+    else if (rc < 0)
+        fail_stockout(c, op, spec->type);
     else
         op->instance = v->instances[0];
     return gce_reply_operation(c, op);

@@ -111,15 +111,15 @@ static json_t *instance_json(const struct region *r, const struct instance *i)
         o, "hostname", json_sprintf("%s.%s.c.%s.internal", s->name, i->pool->zone, r->o->account));
     json_object_set_new(o, "id", json_integer((json_int_t)strtoull(i->id, NULL, 10)));
     set_text(o, "image", s->image);
-    json_object_set_new(
-        o, "machine-type", json_sprintf("projects/%s/machineTypes/%s", number, i->pool->type));
+    json_object_set_new(o, "machine-type",
+        json_sprintf("projects/%s/machineTypes/%.*s", number, gce_machine_len(i->pool->type), i->pool->type));
     set_text(o, "maintenance-event", "NONE");
     set_text(o, "name", s->name);
     json_object_set_new(o, "network-interfaces", json_pack("{s:{s:s}}", "0", "ip", i->private_ip));
     set_text(o, "preempted", wall_is_set(i->noticed_at) ? "TRUE" : "FALSE");
     json_object_set_new(o, "scheduling",
         json_pack("{s:s, s:s, s:s}", "automatic-restart", is_spot ? "FALSE" : "TRUE", "on-host-maintenance",
-            is_spot ? "TERMINATE" : "MIGRATE", "preemptible", is_spot ? "TRUE" : "FALSE"));
+            s->ends_at_maintenance ? "TERMINATE" : "MIGRATE", "preemptible", is_spot ? "TRUE" : "FALSE"));
     json_object_set_new(o, "service-accounts", accounts_json(s));
     json_object_set_new(o, "zone", json_sprintf("projects/%s/zones/%s", number, i->pool->zone));
     return o;

@@ -50,6 +50,7 @@ struct launch_spec {
     char name[CLOUD_NAME_MAX];   /* where the owner names its instances; "": EC2 */
     int64_t max_price_uusd_h;    /* 0: none, that is the on-demand price */
     bool powers_off_to_stop;     /* one that powers off is stopped and still exists */
+    bool ends_at_maintenance;    /* of its host, rather than being moved to another */
     bool reclaim_stops;          /* so is one that is reclaimed, or has run for max_run_ms */
     bool has_soft_off;           /* a reclaim tells the machine to shut down before the deadline: */
     int64_t soft_off_lead_ms;    /* so long after the notice */

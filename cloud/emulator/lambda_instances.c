@@ -28,21 +28,22 @@
 
 static json_t *type_json(const struct market_pool *p)
 {
-    const struct catalogue_type *t = catalogue_find("lambda", p->type);
+    struct catalogue_type t;
     char gpus[64] = "";
-    if (t && t->gpus > 0)
-        snprintf(gpus, sizeof(gpus), "%s (%d GB)", t->gpu_model, (int)(t->gpu_memory_mib / MIB_GIB));
+    if (catalogue_find("lambda", p->type, &t, NULL) != 0)
+        t = (struct catalogue_type){.vcpus = 1, .memory_mib = MIB_GIB};
+    if (t.gpus > 0)
+        snprintf(gpus, sizeof(gpus), "%s (%d GB)", t.gpu_model, (int)(t.gpu_memory_mib / MIB_GIB));
     json_t *o = json_object();
     json_object_set_new(o, "name", json_string(p->type));
     json_object_set_new(
-        o, "description", gpus[0] ? json_sprintf("%dx %s", (int)t->gpus, gpus) : json_string(p->type));
+        o, "description", gpus[0] ? json_sprintf("%dx %s", (int)t.gpus, gpus) : json_string(p->type));
     json_object_set_new(o, "gpu_description", json_string(gpus[0] ? gpus : "N/A"));
     json_object_set_new(o, "price_cents_per_hour",
         json_integer((p->price_uusd_h[CLOUD_ON_DEMAND] + CENT_UUSD / 2) / CENT_UUSD));
     json_object_set_new(o, "specs",
-        json_pack("{s:i, s:i, s:i, s:i}", "vcpus", t ? (int)t->vcpus : 1, "memory_gib",
-            t ? (int)(t->memory_mib / MIB_GIB) : 1, "storage_gib", STORAGE_GIB, "gpus",
-            t ? (int)t->gpus : 0));
+        json_pack("{s:i, s:i, s:i, s:i}", "vcpus", (int)t.vcpus, "memory_gib", (int)(t.memory_mib / MIB_GIB),
+            "storage_gib", STORAGE_GIB, "gpus", (int)t.gpus));
     return o;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/json.h"
 #include "base/str.h"
+#include "cloud/catalogue.h"
 #include "cloud/gcp/gce.h"
 #include <string.h>
 
@@ -147,6 +148,27 @@ static void read_market(struct json_reader *r, struct cloud_instance *i)
     i->market = str_eq(model, "SPOT") ? CLOUD_SPOT : CLOUD_ON_DEMAND;
 }
 
+/* The GPUs that a machine type brings are listed as well, and are no part of its name. Accelerators that cannot be asked for
+ * here go into the name as Google calls them: it is nobody's then. */
+static void read_type(struct json_reader *r, struct cloud_instance *i)
+{
+    read_link(r, "machineType", i->type, sizeof(i->type));
+    const json_t *list = json_opt_array(r, "guestAccelerators", ITEMS_MAX);
+    if (!catalogue_takes_gpus(i->type))
+        return;
+    for (size_t k = 0; r->rc == 0 && k < json_array_size(list); k++) {
+        char name[CLOUD_NAME_MAX];
+        struct json_reader one;
+        json_reader_init(&one, json_array_get(list, k), "guestAccelerators", r->e);
+        read_link(&one, "acceleratorType", name, sizeof(name));
+        int64_t n = json_req_i64(&one, "acceleratorCount", 0, ITEMS_MAX);
+        const struct catalogue_gpu *gpu = catalogue_gpu_find(name);
+        if (one.rc == 0 && n > 0 && !catalogue_attach(i->type, sizeof(i->type), n, gpu ? gpu->name : name))
+            json_reader_fail(&one, "acceleratorType", "too long, with the machine type");
+        r->rc = one.rc;
+    }
+}
+
 static int read_instance(const json_t *object, struct cloud_instance *i, struct err *e)
 {
     struct json_reader r;
@@ -155,7 +177,7 @@ static int read_instance(const json_t *object, struct cloud_instance *i, struct 
     json_reader_init(&r, object, "", e);
     read_name(&r, "name", name, sizeof(name));
     read_link(&r, "zone", i->zone, sizeof(i->zone));
-    read_link(&r, "machineType", i->type, sizeof(i->type));
+    read_type(&r, i);
     const char *status = json_req_str(&r, "status", 64);
     const char *created = json_opt_str(&r, "creationTimestamp", 64, "");
     read_labels(&r, i);

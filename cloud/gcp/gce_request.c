@@ -93,13 +93,15 @@ static bool is_label(const char *s)
     return n > 0 && n <= 63 && strspn(s, LOWER DIGITS "-_") == n;
 }
 
-static int check_launch(const struct cloud_launch *l, struct err *e)
+static int check_launch(const struct cloud_launch *l, struct catalogue_parts *ret_type, struct err *e)
 {
     if (!l->region || !l->zone || !gce_is_zone_of(l->zone, l->region))
         return err_set(e, ERR_CONFIG, "launch: \"%.64s\" is no zone of region \"%.64s\"",
             l->zone ? l->zone : "", l->region ? l->region : "");
-    if (!is_name(l->type))
-        return err_set(e, ERR_CONFIG, "launch: \"%.64s\" is no machine type", l->type ? l->type : "");
+    if (catalogue_split("gcp", l->type ? l->type : "", ret_type, e) != 0)
+        return err_wrap(e, "launch");
+    if (!is_name(ret_type->machine))
+        return err_set(e, ERR_CONFIG, "launch: \"%.64s\" is no machine type", ret_type->machine);
     if (!is_name(l->token))
         return err_set(e, ERR_CONFIG,
             "launch: the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
@@ -141,8 +143,8 @@ static bool is_early(const struct cloud_launch *l, const struct gcp_machine *m)
 /* Machines with GPUs, and spot ones, cannot be moved to another host. */
 static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_machine *m)
 {
-    const struct catalogue_type *type = catalogue_find("gcp", l->type);
-    bool stays = l->market == CLOUD_SPOT || !type || type->gpus > 0;
+    struct catalogue_type type;
+    bool stays = l->market == CLOUD_SPOT || catalogue_find("gcp", l->type, &type, NULL) != 0 || type.gpus > 0;
     json_t *s = json_object();
     set(s, "provisioningModel", l->market == CLOUD_SPOT ? "SPOT" : "STANDARD");
     if (l->market == CLOUD_SPOT || m->max_run) /* the default is STOP, which goes on billing the disk */
@@ -162,6 +164,17 @@ static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_m
         json_object_set_new(s, "preemptionNoticeDuration", seconds);
     }
     return s;
+}
+
+static json_t *build_accelerators(
+    const struct cloud_launch *l, const struct gcp_machine *m, const struct catalogue_parts *type)
+{
+    json_t *list = json_array(), *one = json_object();
+    set_new(one, "acceleratorType",
+        mem_printf("projects/%s/zones/%s/acceleratorTypes/%s", m->project, l->zone, type->gpu->accelerator));
+    json_object_set_new(one, "acceleratorCount", json_integer(type->n_gpus));
+    json_array_append_new(list, one);
+    return list;
 }
 
 static json_t *build_disks(const struct cloud_launch *l, const struct gcp_machine *m)
@@ -242,12 +255,15 @@ static json_t *build_metadata(const struct cloud_launch *l, const struct gcp_mac
 int gce_build_insert(
     const struct cloud_launch *l, const struct gcp_machine *m, struct buf *out, struct err *e)
 {
-    int rc = check_launch(l, e);
+    struct catalogue_parts type;
+    int rc = check_launch(l, &type, e);
     if (rc != 0)
         return rc;
     json_t *body = json_object();
     set(body, "name", l->token);
-    set_new(body, "machineType", mem_printf("zones/%s/machineTypes/%s", l->zone, l->type));
+    set_new(body, "machineType", mem_printf("zones/%s/machineTypes/%s", l->zone, type.machine));
+    if (type.gpu)
+        json_object_set_new(body, "guestAccelerators", build_accelerators(l, m, &type));
     json_object_set_new(body, "scheduling", build_scheduling(l, m));
     json_object_set_new(body, "disks", build_disks(l, m));
     json_object_set_new(body, "networkInterfaces", build_network(l, m));

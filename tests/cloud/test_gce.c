@@ -99,6 +99,37 @@ static void settings_go_into_the_launch(void **state)
     free(body);
 }
 
+static void attached_gpus_are_asked_for_by_the_zones_name_of_them(void **state)
+{
+    struct cloud_launch l = spot;
+    (void)state;
+    l.type = "n1-standard-16+2xt4";
+    l.market = CLOUD_ON_DEMAND;
+    char *body = build(&l, &machine);
+    static const char expected[] =
+        "{\"name\":\"belay-0123456789abcdef-17\","
+        "\"machineType\":\"zones/us-central1-a/machineTypes/n1-standard-16\","
+        "\"guestAccelerators\":[{"
+        "\"acceleratorType\":\"projects/lab-123/zones/us-central1-a/acceleratorTypes/nvidia-tesla-t4\","
+        "\"acceleratorCount\":2}],"
+        "\"scheduling\":{\"provisioningModel\":\"STANDARD\",\"automaticRestart\":false,"
+        "\"onHostMaintenance\":\"TERMINATE\"},\"disks\":";
+    if (!str_starts(body, expected))
+        fail_msg("%s", body);
+    free(body);
+    l.type = "n1-standard-8"; /* none: it can be moved */
+    body = build(&l, &machine);
+    assert_null(strstr(body, "guestAccelerators"));
+    assert_non_null(strstr(body, "\"onHostMaintenance\":\"MIGRATE\""));
+    free(body);
+    l.type = "n1-highcpu-8+p100"; /* not in the catalogue */
+    body = build(&l, &machine);
+    assert_non_null(strstr(body, "machineTypes/n1-highcpu-8\""));
+    assert_non_null(strstr(body, "acceleratorTypes/nvidia-tesla-p100\",\"acceleratorCount\":1}"));
+    assert_non_null(strstr(body, "\"onHostMaintenance\":\"TERMINATE\""));
+    free(body);
+}
+
 static void max_run_makes_google_delete_what_is_older(void **state)
 {
     struct gcp_machine m = machine;
@@ -140,13 +171,13 @@ static void same_launch_gives_the_same_bytes(void **state)
 
 static void what_google_could_not_take_is_refused(void **state)
 {
-    struct cloud_launch wrong[10];
+    struct cloud_launch wrong[15];
     char *much = mem_alloc(CLOUD_USER_DATA_MAX + 2);
     struct buf out = {0};
     struct err e;
     (void)state;
     memset(much, 'x', CLOUD_USER_DATA_MAX + 1);
-    for (size_t i = 0; i < 10; i++)
+    for (size_t i = 0; i < 15; i++)
         wrong[i] = spot;
     wrong[0].token = "Belay-1";
     wrong[1].token = "1-belay";
@@ -158,7 +189,12 @@ static void what_google_could_not_take_is_refused(void **state)
     wrong[7].zone = "us-central1-a/../../x";
     wrong[8].type = "g2 standard";
     wrong[9].user_data = much;
-    for (size_t i = 0; i < 10; i++)
+    wrong[10].type = "n1-standard-8+t5";
+    wrong[11].type = "n2-standard-8+t4";
+    wrong[12].type = "N1_standard+t4";
+    wrong[13].type = "n1_standard_8";
+    wrong[14].type = NULL;
+    for (size_t i = 0; i < 15; i++)
         assert_int_equal(gce_build_insert(&wrong[i], &machine, &out, &e), ERR_CONFIG);
     assert_int_equal(out.len, 0);
     free(much);
@@ -202,6 +238,57 @@ static void instances_are_read(void **state)
     assert_string_equal(i.type, "n2-standard-8");
     assert_string_equal(i.token, ""); /* it carries none */
     assert_int_equal(i.market, CLOUD_ON_DEMAND);
+}
+
+/* The reply's type for a machine type and what it lists below guestAccelerators. */
+static int type_of(const char *name, const char *accelerators, char out[CLOUD_NAME_MAX])
+{
+    struct cloud_instance i;
+    struct err e;
+    char *body =
+        mem_printf("{\"name\":\"a\",\"zone\":\"projects/p/zones/us-central1-a\",\"status\":\"RUNNING\","
+                   "\"machineType\":\"https://x/machineTypes/%s\",\"guestAccelerators\":%s}",
+            name, accelerators);
+    int rc = gce_parse_instance(body, strlen(body), &i, &e);
+    free(body);
+    if (rc == 0)
+        str_copy(out, CLOUD_NAME_MAX, i.type);
+    return rc;
+}
+
+#define GPU(type, count)                                                                                     \
+    "{\"acceleratorType\":\"https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a/"           \
+    "acceleratorTypes/" type "\",\"acceleratorCount\":" count "}"
+
+static void attached_gpus_are_part_of_the_type(void **state)
+{
+    static const struct {
+        const char *machine, *accelerators, *type;
+    } rows[] = {
+        {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "1") "]", "n1-standard-8+t4"},
+        {"n1-standard-16", "[" GPU("nvidia-tesla-v100", "2") "]", "n1-standard-16+2xv100"},
+        {"custom-4-16384", "[" GPU("nvidia-tesla-p4", "1") "]", "custom-4-16384+p4"},
+        {"n1-standard-8", "[]", "n1-standard-8"},
+        {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "0") "]", "n1-standard-8"},
+        /* It brings them: they are in its name. */
+        {"a2-highgpu-8g", "[" GPU("nvidia-tesla-a100", "8") "]", "a2-highgpu-8g"},
+        {"g2-standard-4", "[" GPU("nvidia-l4", "1") "]", "g2-standard-4"},
+        /* Nobody asked for these here. */
+        {"n1-standard-8", "[" GPU("nvidia-tesla-t4-vws", "1") "]", "n1-standard-8+nvidia-tesla-t4-vws"},
+        {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "1") "," GPU("nvidia-tesla-p4", "1") "]",
+            "n1-standard-8+t4+p4"},
+    };
+    static const char *const wrong[] = {"{}", "7", "[7]", "[{}]", "[" GPU("nvidia-tesla-t4", "\"1\"") "]",
+        "[" GPU("nvidia-tesla-t4", "-1") "]", "[" GPU("Nvidia", "1") "]",
+        "[" GPU("a-name-that-is-as-long-as-a-name-can-be-at-google-if-not-longer", "1") "]", NULL};
+    char type[CLOUD_NAME_MAX];
+    (void)state;
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        assert_int_equal(type_of(rows[k].machine, rows[k].accelerators, type), 0);
+        assert_string_equal(type, rows[k].type);
+    }
+    for (size_t k = 0; wrong[k]; k++)
+        assert_int_equal(type_of("n1-standard-8", wrong[k], type), ERR_INVALID);
 }
 
 static void malformed_replies_are_refused(void **state)
@@ -355,10 +442,11 @@ static void key_files_are_read(void **state)
         assert_int_equal(gcp_key_parse(wrong[i], strlen(wrong[i]), &key, &e), ERR_CONFIG);
         assert_int_equal(e.kind, ERR_CONFIG);
     }
-    static const char *const others[] = {"authorized_user", "external_account", "impersonated_service_account"};
+    static const char *const others[] = {
+        "authorized_user", "external_account", "impersonated_service_account"};
     for (size_t i = 0; i < 3; i++) {
-        char *text = mem_printf(
-            "{\"type\":\"%s\",\"client_secret\":\"hush\",\"refresh_token\":\"hush\"}", others[i]);
+        char *text =
+            mem_printf("{\"type\":\"%s\",\"client_secret\":\"hush\",\"refresh_token\":\"hush\"}", others[i]);
         assert_int_equal(gcp_key_parse(text, strlen(text), &key, &e), ERR_CONFIG);
         assert_non_null(strstr(e.text, others[i]));
         assert_non_null(strstr(e.text, "expected the key file of a service account"));
@@ -383,10 +471,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spot_launch_asks_for_deletion_at_its_end),
         cmocka_unit_test(settings_go_into_the_launch),
+        cmocka_unit_test(attached_gpus_are_asked_for_by_the_zones_name_of_them),
         cmocka_unit_test(max_run_makes_google_delete_what_is_older),
         cmocka_unit_test(same_launch_gives_the_same_bytes),
         cmocka_unit_test(what_google_could_not_take_is_refused),
         cmocka_unit_test(instances_are_read),
+        cmocka_unit_test(attached_gpus_are_part_of_the_type),
         cmocka_unit_test(malformed_replies_are_refused),
         cmocka_unit_test(only_our_regions_silence_matters),
         cmocka_unit_test(refusals_are_told_apart),

@@ -10,6 +10,8 @@
 static const char configuration[] =
     "providers:\n  gcp:\n"
     "    quota: 5\n"
+    "    gpu_quotas: {NVIDIA_T4_GPUS: 3, PREEMPTIBLE_NVIDIA_T4_GPUS: 1, NVIDIA_V100_GPUS: 2, "
+    "GPUS_ALL_REGIONS: 4}\n"
     "    service_accounts:\n"
     "      - {email: agent@my-project.iam.gserviceaccount.com}\n"
     "      - {email: viewer@my-project.iam.gserviceaccount.com, role: viewer}\n"
@@ -18,7 +20,12 @@ static const char configuration[] =
     "      - zone: [us-central1-a, us-central1-b]\n"
     "        type: [g2-standard-4, n2-standard-8]\n"
     "        spot: {capacity: 2, usd_per_hour: 0.36}\n"
-    "        on_demand: {usd_per_hour: 0.72}\n";
+    "        on_demand: {usd_per_hour: 0.72}\n"
+    "      - zone: us-central1-a\n"
+    "        type: [n1-standard-8+t4, n1-standard-16+2xt4, n1-standard-8+v100]\n"
+    "        spot: {capacity: 2}\n"
+    "        on_demand: {capacity: 3}\n"
+    "      - {zone: us-central1-b, type: n1-standard-16}\n";
 
 void bench_start(struct gce_bench *b, int64_t rate_limit)
 {

@@ -134,6 +134,25 @@ static void lambda_has_keys_of_its_own_and_no_spot_instances(void **state)
     config_deinit(&c);
 }
 
+#define GCP                                                                                                  \
+    "providers:\n  gcp:\n    service_accounts: [{email: a@b.example}]\n    pools: [{zone: us-central1-a, "   \
+    "type: "
+
+static void google_attaches_gpus(void **state)
+{
+    struct emulator_config c;
+    struct err e;
+    (void)state;
+    if (parse(GCP
+            "n1-standard-8+t4}]\n    gpu_quotas: {GPUS_ALL_REGIONS: 0, PREEMPTIBLE_NVIDIA_T4_GPUS: 2}\n",
+            &c, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(c.providers[0].pools[0].type, "n1-standard-8+t4");
+    assert_int_equal(c.providers[0].pools[0].price_uusd_h[CLOUD_SPOT], 244500);
+    assert_int_equal(c.providers[0].pools[0].price_uusd_h[CLOUD_ON_DEMAND], 730000);
+    config_deinit(&c);
+}
+
 static void mistakes_are_named_with_file_and_line(void **state)
 {
     static const struct {
@@ -169,6 +188,12 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {AZURE CLIENTS "    images: [[a]]\n", "a text of 1"},
         {AZURE CLIENTS "    page: 0\n", "page"},
         {AZURE CLIENTS "    keys: []\n", "keys"},
+        {GCP "n1-standard-8+t5}]\n", "(nearest: t4)"},
+        {GCP "n2-standard-8+t4}]\n", "only N1"},
+        {GCP "n1-standard-8+t4}]\n    gpu_quotas: {NVIDIA_T5_GPUS: 1}\n", "NVIDIA_T4_GPUS"},
+        {GCP "n1-standard-8+t4}]\n    gpu_quotas: {NVIDIA_T4_GPUS: -1}\n", "NVIDIA_T4_GPUS"},
+        {GCP "n1-standard-8+t4}]\n    gpu_quotas: 4\n", "gpu_quotas"},
+        {KEYS "pools: [{zone: a, type: g6.xlarge+t4}]\n", "name of an instance type"},
         {"providers: {asw: {}}\n", "did you mean aws"},
         {LAMBDA, "api_keys"},
         {LAMBDA "    api_keys: ['a b']\n", "one word"},
@@ -205,6 +230,7 @@ int main(void)
         cmocka_unit_test(each_provider_has_a_section),
         cmocka_unit_test(azure_has_keys_of_its_own),
         cmocka_unit_test(lambda_has_keys_of_its_own_and_no_spot_instances),
+        cmocka_unit_test(google_attaches_gpus),
         cmocka_unit_test(mistakes_are_named_with_file_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

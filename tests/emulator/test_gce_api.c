@@ -189,6 +189,142 @@ static void bad_bodies_are_refused_by_field(void **state)
     bench_stop(&b);
 }
 
+/* The body of an insert of this machine type with n of an accelerator; spot or not. */
+static const char *gpu_body(
+    const char *name, const char *machine, const char *accelerator, int n, bool is_spot)
+{
+    static char text[4096];
+    snprintf(text, sizeof(text),
+        "{\"name\":\"%s\",\"machineType\":\"zones/us-central1-a/machineTypes/%s\","
+        "\"guestAccelerators\":[{\"acceleratorType\":\"projects/my-project/zones/us-central1-a/"
+        "acceleratorTypes/%s\",\"acceleratorCount\":%d}],"
+        "\"scheduling\":{\"provisioningModel\":\"%s\",\"onHostMaintenance\":\"TERMINATE\"},"
+        "\"disks\":[{\"boot\":true,\"initializeParams\":{\"sourceImage\":\"projects/p/global/images/i\"}}],"
+        "\"networkInterfaces\":[{}]}",
+        name, machine, accelerator, n, is_spot ? "SPOT" : "STANDARD");
+    return text;
+}
+
+static void gpus_are_attached_to_n1(void **state)
+{
+    struct gce_bench b;
+    (void)state;
+    bench_start(&b, 1000);
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 2, false), 200, "\"insert\"");
+    bench_advance(&b, 1000);
+    struct instance *i = b.region.instances[0];
+    assert_string_equal(i->pool->type, "n1-standard-16+2xt4");
+    bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 200, "/machineTypes/n1-standard-16\"");
+    assert_string_equal(bench_text(&b, "guestAccelerators/0/acceleratorType"),
+        GCE_URL "/projects/my-project/zones/us-central1-a/acceleratorTypes/nvidia-tesla-t4");
+    assert_non_null(strstr(buf_str(&b.reply.body), "\"acceleratorCount\":2"));
+    assert_string_equal(bench_text(&b, "scheduling/onHostMaintenance"), "TERMINATE");
+    assert_int_equal(bench_metadata(&b, i, "/computeMetadata/v1/instance/machine-type"), 200);
+    assert_true(str_ends(buf_str(&b.reply.body), "/machineTypes/n1-standard-16"));
+    /* A machine that brings them may name them, and shows them in any case. */
+    bench_expect(&b, "POST", BENCH_ZONE "instances", gpu_body("b", "g2-standard-4", "nvidia-l4", 1, true),
+        200, "\"insert\"");
+    bench_advance(&b, 1000);
+    assert_string_equal(b.region.instances[1]->pool->type, "g2-standard-4");
+    bench_expect(&b, "GET", BENCH_ZONE "instances/b", "", 200, "/machineTypes/g2-standard-4\"");
+    assert_true(
+        str_ends(bench_text(&b, "guestAccelerators/0/acceleratorType"), "/acceleratorTypes/nvidia-l4"));
+    bench_stop(&b);
+}
+
+static void accelerators_that_do_not_fit_are_refused(void **state)
+{
+    static const struct {
+        const char *machine, *accelerator;
+        int n, status;
+        const char *expected;
+    } bad[] = {
+        {"n1-standard-8", "nvidia-tesla-p4", 1, 404, "acceleratorTypes/nvidia-tesla-p4' was not found"},
+        {"n1-standard-8", "a/b", 1, 400, "malformed"},
+        {"n1-standard-9", "nvidia-tesla-t4", 1, 404, "machineTypes/n1-standard-9' was not found"},
+        {"n1-standard-8+t4", "nvidia-tesla-t4", 1, 404, "machineTypes/n1-standard-8+t4' was not found"},
+        {"n2-standard-8", "nvidia-tesla-t4", 1, 400,
+            "[n2-standard-8, nvidia-tesla-t4] features are not compatible for creating instance."},
+        {"n1-standard-8", "nvidia-l4", 1, 400, "[n1-standard-8, nvidia-l4] features are not compatible"},
+        {"g2-standard-4", "nvidia-tesla-t4", 1, 400, "[g2-standard-4, nvidia-tesla-t4] features"},
+        {"g2-standard-4", "nvidia-l4", 2, 400, "[g2-standard-4, nvidia-l4] features"},
+        {"n1-standard-8", "nvidia-tesla-t4", 8, 400,
+            "resource.guestAccelerators[0].acceleratorCount': '8'. Number of accelerator cards attached to "
+            "an "
+            "instance must be one of [1, 2, 4]."},
+        {"n1-standard-8", "nvidia-tesla-v100", 3, 400, "[1, 2, 4, 8]"},
+        {"n1-standard-16", "nvidia-tesla-v100", 1, 400,
+            "'1'. At most 12 vCPUs can be used along with 1 accelerator cards in an instance."},
+        {"n1-standard-8", "nvidia-tesla-t4", -1, 400, "acceleratorCount"},
+    };
+    struct gce_bench b;
+    (void)state;
+    bench_start(&b, 1000);
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++)
+        bench_expect(&b, "POST", BENCH_ZONE "instances",
+            gpu_body("a", bad[k].machine, bad[k].accelerator, bad[k].n, true), bad[k].status,
+            bad[k].expected);
+    char *migrates = mem_strdup(gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, false));
+    memcpy(strstr(migrates, "\"TERMINATE\""), "\"MIGRATE\"  ", 11);
+    bench_expect(&b, "POST", BENCH_ZONE "instances", migrates, 400,
+        "Instances with guest accelerators do not support live migration.");
+    free(migrates);
+    assert_int_equal(b.region.n_instances, 0);
+    bench_stop(&b);
+}
+
+static void expect_failed(struct gce_bench *b, const char *body, const char *code, const char *text)
+{
+    char op[64];
+    bench_expect(b, "POST", BENCH_ZONE "instances", body, 200, "PENDING");
+    STR_COPY(op, bench_text(b, "name"));
+    bench_advance(b, 1000);
+    expect_operation(b, op, "DONE", code);
+    assert_non_null(strstr(bench_text(b, "error/errors/0/message"), text));
+}
+
+static void gpus_sell_out_and_have_quotas(void **state)
+{
+    struct gce_bench b;
+    struct region_event none = {.kind = EVENT_CAPACITY, .market = CLOUD_SPOT};
+    json_t *reply = NULL;
+    struct err e;
+    (void)state;
+    bench_start(&b, 1000);
+    /* Of Spot VMs, and of the others. */
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        gpu_body("s", "n1-standard-8", "nvidia-tesla-t4", 1, true), 200, "insert");
+    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, true), "QUOTA_EXCEEDED",
+        "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1.");
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        gpu_body("o", "n1-standard-16", "nvidia-tesla-t4", 2, false), 200, "insert");
+    expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 2, false), "QUOTA_EXCEEDED",
+        "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 3.0 in region us-central1.");
+    /* Where there is none for Spot VMs, that of the others counts them; and all count. */
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        gpu_body("v", "n1-standard-8", "nvidia-tesla-v100", 1, true), 200, "insert");
+    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-v100", 1, true), "QUOTA_EXCEEDED",
+        "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 4.0 globally.");
+    assert_int_equal(b.region.counts.refusals, 3);
+    for (size_t k = 0; k < b.region.n_instances; k++)
+        region_terminate(&b.region, b.region.instances[k], b.now);
+    /* What nobody can have, and what nobody can have together. */
+    STR_COPY(none.zone, "us-central1-a");
+    STR_COPY(none.type, "n1-standard-8+t4");
+    assert_int_equal(region_apply(&b.region, &none, b.now, &reply, &e), 0);
+    json_decref(reply);
+    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, true),
+        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+        "A n1-standard-8 VM instance with 1 nvidia-tesla-t4 accelerator(s) is currently unavailable in the "
+        "us-central1-a zone.");
+    expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 1, true),
+        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "A n1-standard-16 VM instance with 1 ");
+    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 0, true),
+        "ZONE_RESOURCE_POOL_EXHAUSTED", "does not have enough resources");
+    bench_stop(&b);
+}
+
 static void bad_addresses_and_queries_are_refused(void **state)
 {
     static const struct {
@@ -585,6 +721,9 @@ int main(void)
         cmocka_unit_test(no_room_is_an_error_of_the_operation_later),
         cmocka_unit_test(the_quota_is_of_all_zones),
         cmocka_unit_test(bad_bodies_are_refused_by_field),
+        cmocka_unit_test(gpus_are_attached_to_n1),
+        cmocka_unit_test(accelerators_that_do_not_fit_are_refused),
+        cmocka_unit_test(gpus_sell_out_and_have_quotas),
         cmocka_unit_test(bad_addresses_and_queries_are_refused),
         cmocka_unit_test(lists_have_pages_and_filters),
         cmocka_unit_test(filters_select),

@@ -245,6 +245,35 @@ static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **sta
     config_deinit(&c);
 }
 
+#define GCP_POOL                                                                                             \
+    "pools:\n  b:\n    provider: gcp\n    region: us-central1\n    image: a/b\n    project: p\n"             \
+    "    zones: [us-central1-a]\n    markets: [spot]\n    types: "
+
+static void a_machine_with_gpus_attached_is_a_type(void **state)
+{
+    (void)state;
+    struct config c =
+        parse(GCP_POOL "[n1-standard-8+t4, n1-standard-16+2xt4, {type: n1-highcpu-16+2xt4, cpus: 16, "
+                       "memory: 14G, usd_per_hour: 1.27}, {type: n1-standard-8+v100, "
+                       "spot_usd_per_hour: 1.2}]\n");
+    const struct offer_row *o[4];
+    assert_int_equal(c.pools[0].n_offers, 4);
+    for (size_t i = 0; i < 4; i++)
+        o[i] = &c.pools[0].offers[i];
+    assert_string_equal(o[0]->type, "n1-standard-8+t4");
+    assert_int_equal(o[0]->total.cpus, 8);
+    assert_int_equal(o[0]->total.memory_mib, 30 * 1024);
+    assert_int_equal(o[0]->total.gpus, 1);
+    assert_int_equal(o[0]->price_uusd_h, 244500);
+    assert_int_equal(o[0]->on_demand_uusd_h, 730000);
+    assert_int_equal(o[1]->total.gpus, 2);
+    assert_string_equal(o[2]->type, "n1-highcpu-16+2xt4");
+    assert_int_equal(o[2]->total.gpus, 2); /* the name says it */
+    assert_int_equal(o[3]->total.gpus, 1);
+    assert_int_equal(o[3]->price_uusd_h, 1200000);
+    config_deinit(&c);
+}
+
 #define LAMBDA_POOL "pools:\n  b:\n    provider: lambda\n    region: us-west-2\n    ssh_key: ops\n"
 
 static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
@@ -394,7 +423,8 @@ static const struct refused {
     {"pools:\n  b: {max_nodes: 4}\n", {"unknown key \"max_nodes\""}},
     {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, cpus: 2}]}\n",
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, cpus: "
+     "2}]}\n",
         {"usd_per_hour"}},
     {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{memory: 1G}]}\n", {"type"}},
     {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: big, cpus: 2, "
@@ -437,6 +467,17 @@ static const struct refused {
     {POOL "    boot_timeout: 0\n", {"boot_timeout:"}},
     {POOL "    disk_gib: 65537\n", {"disk_gib:"}},
     {POOL "    regoin: x\n", {"lab.yaml:8", "did you mean \"region\"?"}},
+    {GCP_POOL "[n1-standard-8+t5]\n", {"lab.yaml:9: types:", "\"t5\"", "(nearest: t4)"}},
+    {GCP_POOL "[n1-standard-12+t4]\n", {"did you mean \"n1-standard-16\"?"}},
+    {GCP_POOL "[n1-standard-16+v100]\n", {"12 at most"}},
+    {GCP_POOL "[n2-standard-8+t4]\n", {"only N1"}},
+    {GCP_POOL "[{type: n1-standard-8+t5, cpus: 8, memory: 30G, usd_per_hour: 1}]\n",
+        {"type:", "nearest: t4"}},
+    {GCP_POOL "[{type: \"n1 8+t4\", cpus: 8, memory: 30G, usd_per_hour: 1}]\n", {"name of an instance type"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x+t4, memory: 1G, cpus: "
+     "2, "
+     "usd_per_hour: 1}]}\n",
+        {"name of an instance type"}},
     {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z]\n    types: [g5.xlargo]\n",
         {"lab.yaml:7: types:", "\"g5.xlargo\" is not known", "did you mean \"g5.xlarge\"?"}},
     {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z, z]\n    types: "
@@ -519,6 +560,7 @@ int main(void)
         cmocka_unit_test(the_state_directory_of_the_command_line_wins),
         cmocka_unit_test(listen_takes_ipv6_in_brackets),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
+        cmocka_unit_test(a_machine_with_gpus_attached_is_a_type),
         cmocka_unit_test(where_a_region_has_no_zones_there_is_one_offer_a_type),
         cmocka_unit_test(what_a_pool_does_not_say_its_provider_s_entry_says),
         cmocka_unit_test(pools_by_command_have_providers_of_their_own),
