@@ -28,6 +28,15 @@ function resource(name) {
   };
 }
 
+// A GPU cannot be moved to another host.
+function withGpus(name, host) {
+  return {...resource(name), machineType: `zones/${zone}/machineTypes/n1-standard-8`,
+    scheduling: {provisioningModel: 'STANDARD', onHostMaintenance: host},
+    guestAccelerators: [{
+      acceleratorType: `projects/${project}/zones/${zone}/acceleratorTypes/nvidia-tesla-t4`, acceleratorCount: 2}],
+    labels: {job: '18'}};
+}
+
 async function metadataUrl(name) {
   const state = await (await fetch(ports.control + '/state')).json();
   return state.instances.find(i => i.name === name).metadata;
@@ -76,6 +85,16 @@ async function main() {
   const onInstance = new InstancesClient({...options, auth: there});
   const [same] = await onInstance.get({project, zone, instance: 'a'});
   seen.byToken = same.name;
+
+  const insert = resource => finish(instances.insert({project, zone, instanceResource: resource}));
+  await assert.rejects(insert(withGpus('g', 'MIGRATE')), /do not support live migration/);
+  assert.ok(!(await insert(withGpus('g', 'TERMINATE'))).error);
+  const [gpus] = await instances.get({project, zone, instance: 'g'});
+  const last = url => url.split('/').pop();
+  seen.gpus = [last(gpus.machineType), last(gpus.guestAccelerators[0].acceleratorType),
+    gpus.guestAccelerators[0].acceleratorCount, gpus.scheduling.onHostMaintenance];
+  seen.noGpus = (await insert(withGpus('h', 'TERMINATE'))).error.errors[0].code;
+  await finish(instances.delete({project, zone, instance: 'g'}));
 
   await finish(instances.delete({project, zone, instance: 'a'}));
   await finish(instances.delete({project, zone, instance: 'b'}));

@@ -30,7 +30,8 @@ CONFIGURATION = {"providers": {
     "aws": {"keys": [{"access_key": "A", "secret_key": "S"}], "pools": [{"zone": "us-east-1a", "type": "m6i.xlarge"}]},
     "gcp": {"boot_delay_ms": 100, "service_accounts": [{"email": ACCOUNT}],
             "pools": [{"zone": ["us-central1-a", "us-central1-b"], "type": "n2-standard-8",
-                       "spot": {"capacity": 2, "usd_per_hour": 0.2}, "on_demand": {"usd_per_hour": 0.4}}]}}}
+                       "spot": {"capacity": 2, "usd_per_hour": 0.2}, "on_demand": {"usd_per_hour": 0.4}},
+                      {"zone": "us-central1-a", "type": "n1-standard-8+2xt4", "on_demand": {"capacity": 1}}]}}}
 # A machine that shuts down when it is told to.
 SCRIPT = "#!/bin/sh\ntrap 'kill $!; exit 0' TERM\nsleep 1000 &\nwait\n"
 
@@ -176,7 +177,9 @@ class Clients(unittest.TestCase):
         self.assertEqual(node.returncode, 0)
         self.assertEqual(json.loads(node.stdout), {
             "full": "ZONE_RESOURCE_POOL_EXHAUSTED", "list": ["a", "b"], "zones": ["zones/us-central1-a"],
-            "status": "RUNNING", "id": True, "preempted": "FALSE", "byToken": "a", "left": []})
+            "status": "RUNNING", "id": True, "preempted": "FALSE", "byToken": "a", "left": [],
+            "gpus": ["n1-standard-8", "nvidia-tesla-t4", 2, "TERMINATE"],
+            "noGpus": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"})
 
 
 if __name__ == "__main__":
