@@ -54,6 +54,21 @@ int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market
     return lab_apply(l, (struct event){.type = EV_OFFER, .offer = &r});
 }
 
+int64_t lab_launches(const struct lab *l, int64_t offer)
+{
+    return model_offer(l->m, offer)->row.launches;
+}
+
+struct pool_row lab_pool(const struct lab *l, const char *name)
+{
+    return model_pool(l->m, name)->row;
+}
+
+void lab_set_pool(struct lab *l, struct pool_row row)
+{
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &row});
+}
+
 int lab_try(struct lab *l, struct event *ev, int64_t *ret_id)
 {
     struct outcome out = {0};
@@ -101,6 +116,14 @@ int64_t lab_submit(struct lab *l, const struct job_row *row)
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus)
 {
     struct job_row r = lab_job(cpus);
+    return lab_submit(l, &r);
+}
+
+int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.pool, pool);
+    r.market = wish;
     return lab_submit(l, &r);
 }
 
@@ -182,6 +205,12 @@ void lab_launched(struct lab *l, int64_t instance)
     struct event ev = {.type = EV_LAUNCHED, .launched.instance = instance};
     snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%" PRId64, instance);
     lab_apply(l, ev);
+}
+
+int64_t lab_bring_up(struct lab *l, int64_t instance, int32_t cpus)
+{
+    lab_launched(l, instance);
+    return lab_join_instance(l, instance, cpus);
 }
 
 static bool same_decision(const struct event *a, const struct event *b)

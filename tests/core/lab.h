@@ -39,6 +39,9 @@ void lab_deinit(struct lab *l);
 void lab_elastic(struct lab *l, const char *pool, int32_t max_nodes, const char *type, int32_t cpus);
 int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market, int32_t rank,
     struct resources total, int64_t uusd_h); /* its id */
+int64_t lab_launches(const struct lab *l, int64_t offer); /* decided on so far */
+struct pool_row lab_pool(const struct lab *l, const char *name); /* to be changed and put back */
+void lab_set_pool(struct lab *l, struct pool_row row);
 
 /* Applies the event at the lab's time; returns what core_apply did, or fails the test if the model is broken.
  */
@@ -49,6 +52,7 @@ void lab_wait(struct lab *l, int64_t ms);
 struct job_row lab_job(int32_t cpus); /* a job row to be changed and submitted: coop, one retry, any pool */
 int64_t lab_submit(struct lab *l, const struct job_row *row);
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
+int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish);
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus);                  /* a node of "base" */
 int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus);         /* its machine */
 void lab_started(struct lab *l, int64_t job);                                     /* from what is last good */
@@ -57,6 +61,7 @@ void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code)
 void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms);
 void lab_heartbeats(struct lab *l); /* from every node that is not lost */
 void lab_launched(struct lab *l, int64_t instance);
+int64_t lab_bring_up(struct lab *l, int64_t instance, int32_t cpus); /* launched, and its machine has joined: the node */
 
 /* Applies decisions until there are none, asking twice for each; checks when it would wake; returns how many.
  */

@@ -4,7 +4,6 @@
  */
 #include "tests/core/lab.h"
 
-#include "base/str.h"
 #include <string.h>
 
 static struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -24,34 +23,26 @@ static const char *text_of(const char *code)
     return NULL;
 }
 
-static int64_t submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
-{
-    struct job_row r = lab_job(cpus);
-    STR_COPY(r.pool, pool);
-    r.market = wish;
-    return lab_submit(l, &r);
-}
-
 static void what_can_never_run_says_so_alone(void **state)
 {
     (void)state;
     struct lab l;
     lab_init(&l);
-    explain(&l, submit_pool(&l, 1, "", WISH_ANY));
+    explain(&l, lab_submit_pool(&l, 1, "", WISH_ANY));
     assert_int_equal(n_reasons, 1);
     assert_string_equal(text_of("no-node-fits"), "no node has joined and none can be launched");
-    explain(&l, submit_pool(&l, 1, "base", WISH_ANY));
+    explain(&l, lab_submit_pool(&l, 1, "base", WISH_ANY));
     assert_string_equal(text_of("no-node-fits"), "no node has joined pool 'base' and none can be launched");
-    explain(&l, submit_pool(&l, 1, "gpus", WISH_ANY));
+    explain(&l, lab_submit_pool(&l, 1, "gpus", WISH_ANY));
     assert_string_equal(text_of("no-pool"), "there is no pool 'gpus'");
     lab_join(&l, "n1", 4);
-    explain(&l, submit_pool(&l, 9, "", WISH_ANY));
+    explain(&l, lab_submit_pool(&l, 9, "", WISH_ANY));
     assert_int_equal(n_reasons, 1);
     assert_string_equal(text_of("too-large"),
         "it needs 9 cpus, 100.0 MiB; the largest machine has 4 cpus, 16.0 GiB");
     lab_elastic(&l, "burst", 3, "m5", 16);
     lab_offer(&l, "burst", "m5", MARKET_ON_DEMAND, OFFER_WITHDRAWN, (struct resources){16, 0, 9999}, 1);
-    explain(&l, submit_pool(&l, 9, "", WISH_ON_DEMAND));
+    explain(&l, lab_submit_pool(&l, 9, "", WISH_ON_DEMAND));
     assert_int_equal(n_reasons, 1);
     assert_non_null(strstr(text_of("market"), "another market than on-demand"));
     lab_deinit(&l);

@@ -12,16 +12,6 @@
 
 #define HOUR 3600000
 
-static struct pool_row pool(const struct lab *l, const char *name)
-{
-    return model_pool(l->m, name)->row;
-}
-
-static void set_pool(struct lab *l, struct pool_row row)
-{
-    lab_apply(l, (struct event){.type = EV_POOL, .pool = &row});
-}
-
 static int64_t offer(
     struct lab *l, const char *zone, enum market market, int32_t rank, int32_t cpus, int64_t uusd_h)
 {
@@ -44,17 +34,6 @@ static void seen(struct lab *l, int64_t id, int64_t reclaims, int64_t up_ms)
     o->row.up_ms = up_ms;
 }
 
-static int64_t launched_by(const struct lab *l, int64_t offer)
-{
-    return model_offer(l->m, offer)->row.launches;
-}
-
-static int64_t bring_up(struct lab *l, int64_t instance, int32_t cpus)
-{
-    lab_launched(l, instance);
-    return lab_join_instance(l, instance, cpus);
-}
-
 static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
 {
     (void)state;
@@ -66,8 +45,8 @@ static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
     seen(&l, calm, 0, 100 * HOUR);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launched_by(&l, 1), 0);
-    assert_int_equal(launched_by(&l, calm), 1);
+    assert_int_equal(lab_launches(&l, 1), 0);
+    assert_int_equal(lab_launches(&l, calm), 1);
     struct job_row j = {.save_ms = 60000};
     struct offer *o = model_offer(l.m, 1);
     /* (200 + 1) / (100 + 20) an hour, each 90 s of boot and a minute each of save and restore */
@@ -135,16 +114,16 @@ static void scores_decide_between_offers_that_cost_nearly_the_same(void **state)
         lab_elastic(&l, "burst", 10, "m5", 4);
         int64_t ids[] = {
             1, offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000), offer(&l, "z3", MARKET_SPOT, 0, 4, 1100000)};
-        struct pool_row p = pool(&l, "burst");
+        struct pool_row p = lab_pool(&l, "burst");
         p.by_price = cases[k].by_price;
-        set_pool(&l, p);
+        lab_set_pool(&l, p);
         score(&l, "z1", cases[k].first);
         score(&l, "z2", cases[k].second);
         score(&l, "z3", cases[k].third);
         lab_submit_cpus(&l, 4);
         lab_plan(&l);
         for (int i = 0; i < 3; i++)
-            assert_int_equal(launched_by(&l, ids[i]), i == cases[k].expected);
+            assert_int_equal(lab_launches(&l, ids[i]), i == cases[k].expected);
         lab_deinit(&l);
     }
 }
@@ -172,7 +151,7 @@ static void scores_of_what_is_not_there_change_nothing(void **state)
     assert_int_equal(model_offer(l.m, 1)->score, 1);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launched_by(&l, 1), 1);
+    assert_int_equal(lab_launches(&l, 1), 1);
     lab_deinit(&l);
 }
 
@@ -182,9 +161,9 @@ static void data_that_lies_elsewhere_is_paid_for(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.egress_uusd_gib = 90000;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     struct job_row j = {.ckpt_bytes = 2LL << 30};
     struct offer *o = model_offer(l.m, 2);
     assert_int_equal(offer_effective_uusd_h(o, &j), LAB_ON_DEMAND_UUSD_H);
@@ -219,19 +198,19 @@ static void machines_are_spread_as_far_as_the_premium_goes(void **state)
         int64_t second = offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000),
                 third = offer(&l, "z3", MARKET_SPOT, 0, 4, 1020000);
         int64_t dear = offer(&l, "z4", MARKET_SPOT, 0, 4, 1200000);
-        struct pool_row p = pool(&l, "burst");
+        struct pool_row p = lab_pool(&l, "burst");
         p.spread_pct = spread;
-        set_pool(&l, p);
+        lab_set_pool(&l, p);
         for (int k = 0; k < 10; k++)
             lab_submit_cpus(&l, 4);
         lab_plan(&l);
-        assert_int_equal(launched_by(&l, 1) + launched_by(&l, second) + launched_by(&l, third), 10);
-        assert_int_equal(launched_by(&l, dear), 0);
+        assert_int_equal(lab_launches(&l, 1) + lab_launches(&l, second) + lab_launches(&l, third), 10);
+        assert_int_equal(lab_launches(&l, dear), 0);
         if (spread == 0)
-            assert_int_equal(launched_by(&l, 1), 10);
+            assert_int_equal(lab_launches(&l, 1), 10);
         else
             assert_true(
-                launched_by(&l, 1) <= 5 && launched_by(&l, second) >= 2 && launched_by(&l, third) >= 2);
+                lab_launches(&l, 1) <= 5 && lab_launches(&l, second) >= 2 && lab_launches(&l, third) >= 2);
         lab_deinit(&l);
     }
 }
@@ -242,14 +221,14 @@ static void no_pool_exceeds_its_limits(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.max_uusd_h = 3500000; /* three spot machines and a half */
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     for (int k = 0; k < 8; k++)
         lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launched_by(&l, 1), 3);
-    assert_int_equal(launched_by(&l, 2), 0);
+    assert_int_equal(lab_launches(&l, 1), 3);
+    assert_int_equal(lab_launches(&l, 2), 0);
     struct reason r[EXPLAIN_REASONS_MAX];
     size_t n = core_explain(l.m, l.now, 1, r, EXPLAIN_REASONS_MAX);
     bool told = false;
@@ -260,7 +239,7 @@ static void no_pool_exceeds_its_limits(void **state)
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
     lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
     lab_plan(&l); /* what runs costs less as well: there is room for four more */
-    assert_int_equal(launched_by(&l, 1), 7);
+    assert_int_equal(lab_launches(&l, 1), 7);
     lab_deinit(&l);
 }
 
@@ -297,16 +276,16 @@ static void gpus_are_limited_too(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t g = lab_offer(&l, "burst", "g6", MARKET_SPOT, 0, (struct resources){4, 4, 16384}, 2000000);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.max_gpus = 10;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     for (int k = 0; k < 4; k++) {
         struct job_row j = lab_job(1);
         j.need.gpus = 4;
         lab_submit(&l, &j);
     }
     lab_plan(&l);
-    assert_int_equal(launched_by(&l, g), 2);
+    assert_int_equal(lab_launches(&l, g), 2);
     lab_deinit(&l);
 }
 
@@ -319,7 +298,7 @@ static void a_replacement_is_launched_at_the_notice(void **state)
     lab_elastic(&l, "burst", 1, "m5", 4);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);
     assert_int_equal(lab_plan(&l), 1);
@@ -335,13 +314,13 @@ static void what_is_paid_for_is_kept(void **state)
     struct event ev;
     lab_init(&l);
     lab_elastic(&l, "burst", 1, "m5", 4);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.idle_timeout_ms = p.cooldown_ms = 1000;
     p.min_paid_ms = HOUR;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_ended(&l, job, END_SUCCEEDED, 0);
     for (int64_t waited = 0; waited < HOUR - 10000; waited += 10000) {
@@ -363,7 +342,7 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
     lab_elastic(&l, "burst", 4, "m5", 4);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     double before = core_reclaims_per_hour(model_node(l.m, 1));
     lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
@@ -385,15 +364,15 @@ static void in_a_drought(struct lab *l, int64_t return_ms)
 {
     lab_init(l);
     lab_elastic(l, "burst", 4, "m5", 4);
-    struct pool_row p = pool(l, "burst");
+    struct pool_row p = lab_pool(l, "burst");
     p.return_ms = return_ms;
-    set_pool(l, p);
+    lab_set_pool(l, p);
     lab_submit_cpus(l, 4);
     lab_plan(l);
     lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {1, true, "no capacity"}});
     lab_plan(l);
     assert_int_equal(model_instance(l->m, 2)->row.market, MARKET_ON_DEMAND);
-    bring_up(l, 2, 4);
+    lab_bring_up(l, 2, 4);
     lab_plan(l);
     lab_started(l, 1);
     lab_saved(l, 1, 1, 10);
@@ -420,7 +399,7 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
     assert_int_equal(
         model_job(l.m, 1)->attempt->row.state, ATTEMPT_RUNNING); /* it goes on until there is a place */
-    bring_up(&l, 3, 4);
+    lab_bring_up(&l, 3, 4);
     assert_int_equal(lab_plan(&l), 1);
     const struct attempt *a = model_job(l.m, 1)->attempt;
     assert_int_equal(a->row.state, ATTEMPT_STOPPING);
@@ -468,14 +447,14 @@ static void who_asked_for_on_demand_stays(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.return_ms = 60000;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     struct job_row j = lab_job(4);
     j.market = WISH_ON_DEMAND;
     lab_submit(&l, &j);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_started(&l, 1);
     lab_saved(&l, 1, 1, 10);
@@ -527,9 +506,9 @@ static void fleet(struct lab *l)
 {
     lab_init(l);
     lab_elastic(l, "burst", 10, "m5", 4); /* offers 1 and 2, in z1, of 4 cpus */
-    struct pool_row p = pool(l, "burst");
+    struct pool_row p = lab_pool(l, "burst");
     p.fleet = true;
-    set_pool(l, p);
+    lab_set_pool(l, p);
 }
 
 static const struct resources SMALL = {.cpus = 2, .memory_mib = 8192},
@@ -583,12 +562,12 @@ static void an_alternative_takes_no_more_of_a_limit(void **state)
     kind(&l, "z2", "gpu", GPU, 1000000);
     const struct offer *first = model_offer(l.m, 1);
     assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 2);
-    struct pool_row p = pool(&l, "burst");
+    struct pool_row p = lab_pool(&l, "burst");
     p.max_gpus = 4;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 1);
     p.max_uusd_h = 9000000;
-    set_pool(&l, p);
+    lab_set_pool(&l, p);
     assert_int_equal(launch_alternatives(l.m, first, l.now, list, 2), 0);
     lab_deinit(&l);
 }
@@ -643,14 +622,14 @@ static void the_answer_decides_which_offer_it_is(void **state)
     assert_int_equal(model_used(l.m).uusd_h, 1100000);
     assert_int_equal(model_offer(l.m, 1)->n_live, 0);
     assert_int_equal(o->n_live, 1);
-    assert_int_equal(launched_by(&l, other), 1);
+    assert_int_equal(lab_launches(&l, other), 1);
     /* All of it costs the new price, and it is learned from where it is. */
     lab_join_instance(&l, 1, 8);
     assert_int_equal(o->row.boots, 1);
     lab_wait(&l, HOUR);
     assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 1100000);
     answered(&l, "z2", "m5"); /* again: nothing */
-    assert_int_equal(launched_by(&l, other), 1);
+    assert_int_equal(lab_launches(&l, other), 1);
     lab_deinit(&l);
 }
 
@@ -664,7 +643,7 @@ static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
     lab_plan(&l);
     answered(&l, "z2", "m5");
     assert_int_equal(model_instance(l.m, 1)->offer->row.id, 1);
-    assert_int_equal(launched_by(&l, late), 0);
+    assert_int_equal(lab_launches(&l, late), 0);
     assert_string_equal(model_instance(l.m, 1)->row.provider_id, "i-1");
     lab_deinit(&l);
 }

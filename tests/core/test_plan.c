@@ -7,26 +7,6 @@
 
 #include "base/str.h"
 
-static int64_t submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
-{
-    struct job_row r = lab_job(cpus);
-    STR_COPY(r.pool, pool);
-    r.market = wish;
-    return lab_submit(l, &r);
-}
-
-/* Brings up the machine of an instance. */
-static int64_t bring_up(struct lab *l, int64_t instance, int32_t cpus)
-{
-    lab_launched(l, instance);
-    return lab_join_instance(l, instance, cpus);
-}
-
-static int64_t launches_of(const struct lab *l, int64_t offer)
-{
-    return model_offer(l->m, offer)->row.launches;
-}
-
 /* ---- placing ---- */
 
 static void the_oldest_job_is_placed_first(void **state)
@@ -135,7 +115,7 @@ static void owned_nodes_come_before_spot_before_on_demand(void **state)
     lab_elastic(&l, "burst", 4, "m5", 4);
     lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 2}); /* on-demand */
     lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1}); /* spot */
-    int64_t on_demand = bring_up(&l, 1, 4), spot = bring_up(&l, 2, 4), owned = lab_join(&l, "n", 4);
+    int64_t on_demand = lab_bring_up(&l, 1, 4), spot = lab_bring_up(&l, 2, 4), owned = lab_join(&l, "n", 4);
     int64_t a = lab_submit_cpus(&l, 4), b = lab_submit_cpus(&l, 4), c = lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), owned);
@@ -150,16 +130,16 @@ static void wishes_and_pools_are_kept(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 0, "m5", 4); /* may not grow: only what is put there by hand */
-    struct pool_row p = model_pool(l.m, "burst")->row;
+    struct pool_row p = lab_pool(&l, "burst");
     p.max_nodes = 2;
-    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    lab_set_pool(&l, p);
     lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1});
     p.max_nodes = 0;
-    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
-    int64_t spot = bring_up(&l, 1, 4), owned = lab_join(&l, "n", 4);
-    int64_t on_demand = submit_pool(&l, 1, "burst", WISH_ON_DEMAND),
-            burst = submit_pool(&l, 1, "burst", WISH_ANY);
-    int64_t base = submit_pool(&l, 1, "base", WISH_SPOT), absent = submit_pool(&l, 1, "absent", WISH_ANY);
+    lab_set_pool(&l, p);
+    int64_t spot = lab_bring_up(&l, 1, 4), owned = lab_join(&l, "n", 4);
+    int64_t on_demand = lab_submit_pool(&l, 1, "burst", WISH_ON_DEMAND),
+            burst = lab_submit_pool(&l, 1, "burst", WISH_ANY);
+    int64_t base = lab_submit_pool(&l, 1, "base", WISH_SPOT), absent = lab_submit_pool(&l, 1, "absent", WISH_ANY);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, on_demand), CORE_ID_NONE); /* the only burst node is spot */
     assert_int_equal(lab_node_of(&l, burst), spot);
@@ -232,7 +212,7 @@ static void nodes_that_are_up_are_used_before_anything_is_launched(void **state)
     lab_submit_cpus(&l, 4);
     lab_submit_cpus(&l, 4);
     assert_int_equal(lab_plan(&l), 2); /* a place and a launch */
-    assert_int_equal(launches_of(&l, 1), 1);
+    assert_int_equal(lab_launches(&l, 1), 1);
     lab_deinit(&l);
 }
 
@@ -245,7 +225,7 @@ static void no_pool_grows_beyond_its_limit(void **state)
     for (int k = 0; k < 20; k++)
         lab_submit_cpus(&l, 4);
     assert_int_equal(lab_plan(&l), 2);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     assert_int_equal(lab_plan(&l), 1); /* a place; the pool is full */
     lab_deinit(&l);
 }
@@ -257,13 +237,13 @@ static void too_large_or_unwanted_is_not_launched(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
     lab_submit_cpus(&l, 5);
-    submit_pool(&l, 1, "base", WISH_ANY);
-    submit_pool(&l, 1, "absent", WISH_ANY);
+    lab_submit_pool(&l, 1, "base", WISH_ANY);
+    lab_submit_pool(&l, 1, "absent", WISH_ANY);
     assert_int_equal(lab_plan(&l), 0);
     assert_false(mono_is_set(plan_wake(l.p, l.m, l.now)));
-    submit_pool(&l, 1, "burst", WISH_ON_DEMAND);
+    lab_submit_pool(&l, 1, "burst", WISH_ON_DEMAND);
     assert_int_equal(lab_plan(&l), 1);
-    assert_int_equal(launches_of(&l, 2), 1);
+    assert_int_equal(lab_launches(&l, 2), 1);
     lab_deinit(&l);
 }
 
@@ -278,8 +258,8 @@ static void rank_goes_before_price_and_price_before_the_first(void **state)
     int64_t cheaper = lab_offer(&l, "burst", "c2", MARKET_SPOT, 0, (struct resources){4, 0, 9999}, 900000);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launches_of(&l, cheaper), 1);
-    assert_int_equal(launches_of(&l, cheap_but_second) + launches_of(&l, 1), 0);
+    assert_int_equal(lab_launches(&l, cheaper), 1);
+    assert_int_equal(lab_launches(&l, cheap_but_second) + lab_launches(&l, 1), 0);
     lab_deinit(&l);
 }
 
@@ -292,12 +272,12 @@ static void the_price_of_a_job_decides_not_that_of_a_machine(void **state)
     int64_t big = lab_offer(&l, "burst", "m5x4", MARKET_SPOT, 0, (struct resources){16, 0, 65536}, 3000000);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launches_of(&l, big), 0); /* one job: the small one is cheaper */
+    assert_int_equal(lab_launches(&l, big), 0); /* one job: the small one is cheaper */
     for (int k = 0; k < 5; k++)
         lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launches_of(&l, big), 1); /* $0.75 a job instead of $1 */
-    assert_int_equal(launches_of(&l, 1), 2);
+    assert_int_equal(lab_launches(&l, big), 1); /* $0.75 a job instead of $1 */
+    assert_int_equal(lab_launches(&l, 1), 2);
     lab_deinit(&l);
 }
 
@@ -310,8 +290,8 @@ static void a_withdrawn_offer_is_not_launched(void **state)
     lab_offer(&l, "burst", "m5", MARKET_SPOT, OFFER_WITHDRAWN, (struct resources){4, 0, 16384}, 1);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(launches_of(&l, 1), 0);
-    assert_int_equal(launches_of(&l, 2), 1);
+    assert_int_equal(lab_launches(&l, 1), 0);
+    assert_int_equal(lab_launches(&l, 2), 1);
     lab_deinit(&l);
 }
 
@@ -338,7 +318,7 @@ static void a_noticed_job_is_demand_only_if_nothing_free_can_take_it(void **stat
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), node);
     lab_join(&l, "spare", 4);
@@ -357,7 +337,7 @@ static void a_cancelled_job_on_a_noticed_node_is_no_demand(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
     lab_notice(&l, node, NOTICE_TYPE_RECLAIM, 120000);
@@ -374,7 +354,7 @@ static void many_noticed_jobs_are_replaced_machine_by_machine(void **state)
     for (int k = 0; k < 8; k++)
         lab_submit_cpus(&l, 1);
     assert_int_equal(lab_plan(&l), 2);
-    int64_t a = bring_up(&l, 1, 4), b = bring_up(&l, 2, 4);
+    int64_t a = lab_bring_up(&l, 1, 4), b = lab_bring_up(&l, 2, 4);
     lab_plan(&l);
     lab_notice(&l, a, NOTICE_TYPE_RECLAIM, 120000);
     assert_int_equal(lab_plan(&l), 1);
@@ -383,7 +363,7 @@ static void many_noticed_jobs_are_replaced_machine_by_machine(void **state)
     for (int64_t job = 1; job <= 8; job++)
         lab_ended(&l, job, END_RECLAIMED, 0);
     assert_int_equal(lab_plan(&l), 2); /* the two empty machines are ended; nothing more is launched */
-    assert_int_equal(launches_of(&l, 1), 4);
+    assert_int_equal(lab_launches(&l, 1), 4);
     lab_deinit(&l);
 }
 
@@ -398,7 +378,7 @@ static void an_idle_machine_is_ended_after_its_time(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_wait(&l, 1000000);
     lab_heartbeats(&l);
@@ -431,7 +411,7 @@ static void a_job_that_fits_keeps_a_machine_from_being_idle(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t first = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {first, "ann"}});
     lab_wait(&l, LAB_IDLE_MS); /* in the very moment in which it would be ended */
     lab_heartbeats(&l);
@@ -448,13 +428,13 @@ static void a_machine_that_just_booted_is_given_its_cooldown(void **state)
     struct event ev;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
-    struct pool_row p = model_pool(l.m, "burst")->row;
+    struct pool_row p = lab_pool(&l, "burst");
     p.idle_timeout_ms = 1000;
     p.cooldown_ms = 20000;
-    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    lab_set_pool(&l, p);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
     lab_wait(&l, 1000);
     lab_plan(&l);
@@ -473,18 +453,18 @@ static void a_cooldown_protects_only_its_own_machine(void **state)
     struct event ev;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
-    struct pool_row p = model_pool(l.m, "burst")->row;
+    struct pool_row p = lab_pool(&l, "burst");
     p.idle_timeout_ms = 1000;
     p.cooldown_ms = 20000;
-    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    lab_set_pool(&l, p);
     int64_t busy = lab_submit_cpus(&l, 4), other = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    bring_up(&l, 1, 4);
+    lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, busy), 1);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {other, "ann"}});
     lab_wait(&l, 20000);
-    bring_up(&l, 2, 4);
+    lab_bring_up(&l, 2, 4);
     lab_wait(&l, 500);
     lab_ended(&l, busy, END_SUCCEEDED, 0);
     lab_plan(&l);
@@ -504,7 +484,7 @@ static void a_drained_machine_is_ended_when_it_is_idle(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = node});
     lab_ended(&l, job, END_DRAINED, 0);
@@ -524,7 +504,7 @@ static void a_lost_machine_is_ended_after_two_leases(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t node = bring_up(&l, 1, 4);
+    int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_wait(&l, LAB_LEASE_MS);
     assert_int_equal(lab_plan(&l), 2); /* lost; a replacement */
@@ -565,7 +545,7 @@ static void of_many_idle_machines_each_goes_in_its_time(void **state)
         lab_submit_cpus(&l, 4);
     lab_plan(&l);
     for (int64_t k = 1; k <= 3; k++)
-        bring_up(&l, k, 4);
+        lab_bring_up(&l, k, 4);
     lab_plan(&l);
     int64_t first = 3 - 1; /* the second one is free first, then the third, then the first */
     lab_wait(&l, 1000000);
