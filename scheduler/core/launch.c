@@ -5,10 +5,14 @@
  *
  * Demand is put into bins in this order: the room left on nodes (only jobs that have to move look there: pending
  * ones were just found not to fit); instances on their way, by id; and what is planned here already, in the order in
- * which it will get its ids, so that counting again half-way comes to the same. What is left is covered by the offer
- * of the lowest rank, then the lowest effective price (market.c) per job that it serves at once, as far as its pool
- * and all pools together may grow. Last come the jobs that pay for on-demand and could go on for less: to a node
- * with room they move, and if there is none a cheaper offer is launched for them, which may refuse without harm.
+ * which it will get its ids, so that counting again half-way comes to the same. What is left is covered by new
+ * machines, one after the other, each of the offer that choice.c names for the oldest demand and filled with whatever
+ * fits, as far as its pool and all pools together may grow. Last come the jobs that pay for on-demand and could go on
+ * for less: to a node with room they move, and if there is none a cheaper offer is launched for them, which may
+ * refuse without harm.
+ *
+ * Bins are filled in the order of the queue, each shape as often as it fits, because that is how the machines will be
+ * (plan.c): packing by decreasing size looks better here, and is not what comes about.
  */
 #include "scheduler/core/planner.h"
 
@@ -19,14 +23,6 @@
 /* A move has to save at least a fifth of what the job pays now. */
 #define MOVE_PAYS(now_uusd_h, then_uusd_h) ((then_uusd_h) <= (now_uusd_h) / 5 * 4)
 
-/* One computation. */
-struct work {
-    struct planner *p;
-    const struct model *m;
-    struct stamp now;
-    size_t n_up; /* bins of nodes: the first ones */
-};
-
 void launches_deinit(struct planner *p)
 {
     free(p->launches);
@@ -35,10 +31,10 @@ void launches_deinit(struct planner *p)
     free(p->room);
     free(p->planned);
     free(p->planned_in);
-    free(p->movers);
+    free(p->demands);
 }
 
-static bool pool_serves(const struct pool *p, const struct shape *s)
+bool pool_serves(const struct pool *p, const struct shape *s)
 {
     return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
 }
@@ -56,11 +52,10 @@ static void add_node(struct work *w, const struct node *n)
         .is_up = true};
 }
 
-static void add_machine(struct work *w, const struct offer *o)
+struct bin bin_of(const struct offer *o)
 {
-    struct bin *b = GROW(w->p->bins, w->p->n_bins);
     struct resources total = offer_total(o);
-    *b = (struct bin){.free = total,
+    return (struct bin){.free = total,
         .total = total,
         .pool = o->pool,
         .market = o->row.market,
@@ -79,15 +74,18 @@ static void gather_bins(struct work *w)
     LIST_FOREACH (&w->m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (instance_is_coming(i) && i->offer)
-            add_machine(w, i->offer);
+            *GROW(w->p->bins, w->p->n_bins) = bin_of(i->offer);
     }
 }
 
-/* Puts up to n jobs of this shape into one bin; returns how many found room. */
-static int64_t fill(struct bin *b, const struct shape *s, int64_t n)
+int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
 {
+    if (!pool_serves(b->pool, s) || !wish_allows(s->wish, b->market))
+        return 0;
     int64_t k = resources_times(&b->free, &s->need);
     k = k < n ? k : n;
+    if (k == 0)
+        return 0;
     struct resources taken = {
         .cpus = (int32_t)(k * s->need.cpus),
         .gpus = (int32_t)(k * s->need.gpus),
@@ -113,113 +111,31 @@ static void gather_room(struct work *w)
     memset(p->planned_in, 0, (p->n_room + 1) * sizeof *p->planned_in);
 }
 
-/* ---- what could be launched ---- */
+static bool may_grow(const struct planner *p)
+{
+    for (size_t k = 0; k < p->n_room; k++)
+        if (p->room[k].nodes > 0 && p->all.nodes > 0)
+            return true;
+    return false;
+}
 
-/* Until then what is computed here stays true. */
-static void valid_until(struct work *w, int64_t mono_ms)
+void valid_until(struct work *w, int64_t mono_ms)
 {
     if (!mono_is_set(w->p->valid_until) || mono_ms < w->p->valid_until.ms)
         w->p->valid_until.ms = mono_ms;
 }
 
-/* May be launched now? */
-static bool offer_is_open(struct work *w, const struct offer *o)
-{
-    struct mono until = o->row.avoid_until;
-    if (o->row.rank == OFFER_WITHDRAWN || room_lacks(&w->p->room[o->pool->index], o) ||
-        room_lacks(&w->p->all, o))
-        return false;
-    if (!mono_is_set(until) || until.ms <= w->now.mono.ms)
-        return true;
-    valid_until(w, until.ms);
-    return false;
-}
-
-/* What one machine of the offer costs an hour when it is to run such jobs. */
-static int64_t cost_of(const struct work *w, const struct offer *o, const struct job *j)
-{
-    int64_t in_offer = o->n_live + w->p->planned[o->row.id];
-    int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
-    return offer_hinted_uusd_h(
-        o, offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool));
-}
-
-/* An offer for n jobs: serves so many of them at once. */
-struct choice {
-    const struct offer *offer;
-    int64_t serves, uusd_h;
-};
-
-/* True if a is the better one. The order of the list decides between equals. */
-static bool is_better(const struct choice *a, const struct choice *b)
-{
-    if (!b->offer || a->offer->row.rank != b->offer->row.rank)
-        return !b->offer || a->offer->row.rank < b->offer->row.rank;
-    return (__extension__(__int128) a->uusd_h) * b->serves < (__extension__(__int128) b->uusd_h) * a->serves;
-}
-
-/* max_uusd_h: of each job's share; INT64_MAX: whatever it costs. */
-static const struct offer *best_offer(
-    struct work *w, const struct shape *s, const struct job *j, int64_t n, int64_t max_uusd_h)
-{
-    struct choice best = {0};
-    LIST_FOREACH (&w->m->all_pools, lp) {
-        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!pool_serves(p, s) || w->p->room[p->index].nodes == 0)
-            continue;
-        LIST_FOREACH (&p->offers, lo) {
-            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            struct resources total = offer_total(o);
-            struct choice c = {.offer = o, .serves = resources_times(&total, &s->need)};
-            if (c.serves == 0 || !wish_allows(s->wish, o->row.market) || !offer_is_open(w, o))
-                continue;
-            c.serves = c.serves < n ? c.serves : n;
-            c.uusd_h = cost_of(w, o, j);
-            if (c.uusd_h / c.serves <= max_uusd_h && is_better(&c, &best))
-                best = c;
-        }
-    }
-    return best.offer;
-}
-
-static void plan_launch(struct work *w, const struct offer *o)
-{
-    struct planner *p = w->p;
-    *GROW(p->launches, p->n_launches) = o->row.id;
-    room_take(&p->room[o->pool->index], o);
-    room_take(&p->all, o);
-    p->planned[o->row.id]++;
-    p->planned_in[o->pool->index]++;
-    add_machine(w, o);
-}
-
-/* Covers n jobs of this shape, of which j is one. from: the first bin to look into. */
-static void cover(struct work *w, const struct shape *s, const struct job *j, int64_t n, size_t from)
-{
-    struct planner *p = w->p;
-    for (size_t k = from; k < p->n_bins && n > 0; k++)
-        if (pool_serves(p->bins[k].pool, s) && wish_allows(s->wish, p->bins[k].market))
-            n -= fill(&p->bins[k], s, n);
-    while (n > 0) {
-        const struct offer *o = best_offer(w, s, j, n, INT64_MAX);
-        if (!o)
-            return;
-        plan_launch(w, o);
-        n -= fill(&p->bins[p->n_bins - 1], s, n);
-    }
-}
-
-/* ---- jobs that have to move ---- */
+/* ---- what there is to cover ---- */
 
 static void add_mover(struct planner *p, struct map *places, const struct job *j)
 {
     size_t at = (size_t)(intptr_t)map_get(places, j->shape->id);
     if (at == 0) {
-        *GROW(p->movers, p->n_movers) = (struct mover){.shape = j->shape, .job = j};
-        at = p->n_movers;
+        *GROW(p->demands, p->n_demands) = (struct demand){.shape = j->shape, .job = j};
+        at = p->n_demands;
         map_put(places, j->shape->id, (void *)(intptr_t)at);
     }
-    p->movers[at - 1].n++;
+    p->demands[at - 1].n++;
 }
 
 static bool is_moving(const struct attempt *a)
@@ -231,8 +147,7 @@ static bool is_moving(const struct attempt *a)
 /* On nodes that are about to go, and on their way to where it costs less. The cancelled ones will not come back. */
 static void gather_movers(struct work *w)
 {
-    struct map places = {0}; /* shape id -> where in movers, one up */
-    w->p->n_movers = 0;
+    struct map places = {0}; /* shape id -> where in demands, one up */
     LIST_FOREACH (&w->m->noticed, ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
@@ -247,6 +162,55 @@ static void gather_movers(struct work *w)
             add_mover(w->p, &places, a->job);
     }
     map_deinit(&places);
+}
+
+static void gather_demands(struct work *w)
+{
+    struct planner *p = w->p;
+    p->n_demands = 0;
+    gather_movers(w);
+    w->n_movers = p->n_demands;
+    for (const struct shape *s = queue_first(w->m); s; s = queue_next(s))
+        *GROW(p->demands, p->n_demands) =
+            (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = (int64_t)s->pending.n};
+}
+
+/* ---- covering it ---- */
+
+static struct bin *plan_launch(struct work *w, const struct offer *o)
+{
+    struct planner *p = w->p;
+    *GROW(p->launches, p->n_launches) = o->row.id;
+    room_take(&p->room[o->pool->index], o);
+    room_take(&p->all, o);
+    p->planned[o->row.id]++;
+    p->planned_in[o->pool->index]++;
+    struct bin *b = GROW(p->bins, p->n_bins);
+    *b = bin_of(o);
+    return b;
+}
+
+static void cover_from_bins(struct work *w)
+{
+    struct planner *p = w->p;
+    for (size_t k = 0; k < p->n_demands; k++) {
+        struct demand *d = &p->demands[k];
+        for (size_t b = k < w->n_movers ? 0 : w->n_up; b < p->n_bins && d->n > 0; b++)
+            d->n -= bin_fill(&p->bins[b], d->shape, d->n);
+    }
+}
+
+static void cover_by_launches(struct work *w)
+{
+    struct planner *p = w->p;
+    for (size_t k = 0; k < p->n_demands; k++) {
+        const struct offer *o;
+        while (p->demands[k].n > 0 && (o = choose_shared(w, &p->demands[k], p->n_demands - k))) {
+            struct bin *b = plan_launch(w, o);
+            for (size_t i = 0; i < p->n_demands && b->free.cpus > 0; i++)
+                p->demands[i].n -= bin_fill(b, p->demands[i].shape, p->demands[i].n);
+        }
+    }
 }
 
 /* ---- jobs that could move to where it costs less ---- */
@@ -281,16 +245,15 @@ static void cover_return(struct work *w, const struct attempt *a)
             !wish_allows(s->wish, b->market) || !resources_fit(&s->need, &b->free) ||
             !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
             continue;
-        fill(b, s, 1);
+        bin_fill(b, s, 1);
         if (b->is_up)
             *GROW(p->moves, p->n_moves) = a->job->row.id;
         return;
     }
-    const struct offer *o = best_offer(w, s, a->job, 1, pays / 5 * 4);
-    if (!o || o->row.market >= a->node->row.market)
-        return;
-    plan_launch(w, o);
-    fill(&p->bins[p->n_bins - 1], s, 1);
+    const struct demand d = {.shape = s, .job = a->job, .n = 1};
+    const struct offer *o = choose_alone(w, &d, pays / 5 * 4);
+    if (o && o->row.market < a->node->row.market)
+        bin_fill(plan_launch(w, o), s, 1);
 }
 
 static void cover_returns(struct work *w)
@@ -315,11 +278,11 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
         return;
     gather_room(&w);
     gather_bins(&w);
-    gather_movers(&w);
-    for (size_t k = 0; k < p->n_movers; k++)
-        cover(&w, p->movers[k].shape, p->movers[k].job, p->movers[k].n, 0);
-    for (const struct shape *s = queue_first(m); s; s = queue_next(s))
-        cover(&w, s, model_job(m, s->head), (int64_t)s->pending.n, w.n_up);
+    if (p->n_bins == 0 && !may_grow(p))
+        return;
+    gather_demands(&w);
+    cover_from_bins(&w);
+    cover_by_launches(&w);
     cover_returns(&w);
 }
 

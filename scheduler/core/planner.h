@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What plan.c and launch.c share.
+ * What plan.c, launch.c and choice.c share.
  */
 #ifndef BELAY_CORE_PLANNER_H
 #define BELAY_CORE_PLANNER_H
@@ -18,11 +18,11 @@ struct bin {
     bool is_up;
 };
 
-/* Jobs of one shape that will have to move: their nodes are about to go, or they are being moved. */
-struct mover {
+/* Jobs of one shape that need a place. */
+struct demand {
     const struct shape *shape;
     const struct job *job; /* one of them */
-    int64_t n;
+    int64_t n;             /* those that nothing covers yet */
 };
 
 struct planner {
@@ -49,8 +49,8 @@ struct planner {
     int64_t *planned;     /* by the id of an offer: launches planned here */
     int64_t planned_max;  /* ids below have a place */
     int64_t *planned_in;  /* by the index of a pool: those of spot */
-    struct mover *movers;
-    size_t n_movers;
+    struct demand *demands; /* jobs that have to move, then pending ones, in the queue's order */
+    size_t n_demands;
 };
 
 /* The next attempt to move, or false: none. */
@@ -58,5 +58,31 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
 /* The next offer to launch, or false: none. After moves_next has said that there is nothing to move. */
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
+
+/* ---- one computation of launches (launch.c) ---- */
+
+struct work {
+    struct planner *p;
+    const struct model *m;
+    struct stamp now;
+    size_t n_up;     /* bins of nodes: the first ones */
+    size_t n_movers; /* demands of jobs that have to move: the first ones */
+};
+
+/* Until then what is computed stays true. */
+void valid_until(struct work *w, int64_t mono_ms);
+
+bool pool_serves(const struct pool *p, const struct shape *s);
+struct bin bin_of(const struct offer *o); /* an empty machine of it */
+/* Puts up to n jobs of this shape into one bin; returns how many found room. 0 where they may not go. */
+int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
+
+/* ---- which offer (choice.c) ---- */
+
+/* For jobs of this shape as if nothing else waited, or NULL: none that may be launched now. max_uusd_h: of each job's
+ * share; INT64_MAX: whatever it costs. */
+const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t max_uusd_h);
+/* For the first of n >= 1 demands, which is not covered, with a look at the others; or NULL. */
+const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n);
 
 #endif

@@ -139,7 +139,8 @@ static void wishes_and_pools_are_kept(void **state)
     int64_t spot = lab_bring_up(&l, 1, 4), owned = lab_join(&l, "n", 4);
     int64_t on_demand = lab_submit_pool(&l, 1, "burst", WISH_ON_DEMAND),
             burst = lab_submit_pool(&l, 1, "burst", WISH_ANY);
-    int64_t base = lab_submit_pool(&l, 1, "base", WISH_SPOT), absent = lab_submit_pool(&l, 1, "absent", WISH_ANY);
+    int64_t base = lab_submit_pool(&l, 1, "base", WISH_SPOT),
+            absent = lab_submit_pool(&l, 1, "absent", WISH_ANY);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, on_demand), CORE_ID_NONE); /* the only burst node is spot */
     assert_int_equal(lab_node_of(&l, burst), spot);

@@ -129,11 +129,42 @@ static void launches_are_counted_not_searched(void **state)
     lab_deinit(&l);
 }
 
+/* Next to no two jobs alike, thirty offers: what is packed together does not make it a search either. */
+static void a_mixed_queue_is_packed_in_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1000, "m5", 4);
+    for (int k = 0; k < 30; k++) {
+        char type[32];
+        int32_t cpus = 8 * (1 + k % 10);
+        snprintf(type, sizeof type, "t%d", k);
+        lab_offer(&l, "burst", type, MARKET_SPOT, 0, (struct resources){cpus, 0, cpus * 4096},
+            cpus * 240000 + k * 1000);
+    }
+    struct job_row r = lab_job(1);
+    for (int k = 0; k < 10000; k++) {
+        r.need.cpus = 1 + k % 7;
+        r.need.memory_mib = 1000 + k % 5000;
+        struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
+        apply(&l, &ev);
+    }
+    double t0 = now_s();
+    int64_t n = decide_all(&l);
+    double took = now_s() - t0;
+    print_message("%" PRId64 " launches for a mixed queue in %.3f s\n", n, took);
+    assert_true(n > 100 && n <= 1000);
+    assert_true(took < 10);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_costs_the_same_whatever_waits),
         cmocka_unit_test(launches_are_counted_not_searched),
+        cmocka_unit_test(a_mixed_queue_is_packed_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which offer to launch for demand that nothing covers: one big machine that jobs of several shapes share, or several
+ * small ones.
+ *
+ * A shape alone gets the offer of the lowest rank, then of the lowest effective price (market.c) per job that it serves
+ * at once. That is the reference. A launch is made for the oldest demand, as the queue is first come, first served; for
+ * each offer of its reference's rank that holds it, a machine is filled on paper with what waits, in the queue's order,
+ * and what does not fit is bought shape by shape, each its reference, of which shapes with the same one share the
+ * machines. The offer with the lowest sum of both is launched, the reference where they are equal. So a bigger machine
+ * is taken when it costs less than the smaller ones that it does away with, for just the jobs that wait now.
+ *
+ * It deliberately looks only one launch ahead, and at the LOOK_MAX oldest shapes: a launch costs the same whatever waits
+ * behind them. Shapes of which the reference is of another rank are left out of the sums, though they may use the room
+ * that is left: the pool's order of markets goes before what could be saved by not keeping to it.
+ */
+#include "scheduler/core/planner.h"
+
+#define LOOK_MAX 64
+
+__extension__ typedef __int128 uusd_sum; /* of many machines at any price */
+
+/* An offer for jobs of one shape: a machine of it serves so many of them at once. */
+struct choice {
+    const struct offer *offer;
+    int64_t serves, uusd_h;
+};
+
+/* Demand of one shape, on paper. */
+struct lot {
+    const struct demand *d;
+    struct choice alone;
+    int64_t left, taken; /* taken: by the machine just filled */
+};
+
+/* ---- a shape alone ---- */
+
+/* May be launched now? */
+static bool offer_is_open(struct work *w, const struct offer *o)
+{
+    struct mono until = o->row.avoid_until;
+    if (o->row.rank == OFFER_WITHDRAWN || room_lacks(&w->p->room[o->pool->index], o) ||
+        room_lacks(&w->p->all, o))
+        return false;
+    if (!mono_is_set(until) || until.ms <= w->now.mono.ms)
+        return true;
+    valid_until(w, until.ms);
+    return false;
+}
+
+/* What one machine of the offer costs an hour when it is to run such jobs. */
+static int64_t cost_of(const struct work *w, const struct offer *o, const struct job *j)
+{
+    int64_t in_offer = o->n_live + w->p->planned[o->row.id];
+    int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
+    return offer_hinted_uusd_h(
+        o, offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool));
+}
+
+/* How this offer, which may be launched now, would serve the demand; false: it cannot. */
+static bool consider(struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
+{
+    struct resources total = offer_total(o);
+    int64_t times = resources_times(&total, &d->shape->need);
+    if (times == 0 || !wish_allows(d->shape->wish, o->row.market) || !offer_is_open(w, o))
+        return false;
+    *ret_choice =
+        (struct choice){.offer = o, .serves = times < d->n ? times : d->n, .uusd_h = cost_of(w, o, d->job)};
+    return true;
+}
+
+static bool pool_is_open(const struct work *w, const struct pool *p, const struct shape *s)
+{
+    return pool_serves(p, s) && w->p->room[p->index].nodes > 0;
+}
+
+/* True if a is the better one. The order of the list decides between equals. */
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+    if (!b->offer || a->offer->row.rank != b->offer->row.rank)
+        return !b->offer || a->offer->row.rank < b->offer->row.rank;
+    return (uusd_sum)a->uusd_h * b->serves < (uusd_sum)b->uusd_h * a->serves;
+}
+
+static struct choice best_alone(struct work *w, const struct demand *d, int64_t max_uusd_h)
+{
+    struct choice best = {0}, c;
+    LIST_FOREACH (&w->m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!pool_is_open(w, p, d->shape))
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            if (consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) &&
+                c.uusd_h / c.serves <= max_uusd_h && is_better(&c, &best))
+                best = c;
+        }
+    }
+    return best;
+}
+
+const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t max_uusd_h)
+{
+    return best_alone(w, d, max_uusd_h).offer;
+}
+
+/* ---- a machine that is shared ---- */
+
+/* The first demand, and those after it that could get a machine of the same rank. */
+static size_t gather_lots(struct work *w, const struct demand *d, size_t n, struct lot lots[LOOK_MAX])
+{
+    size_t n_lots = 0;
+    for (size_t k = 0, looked = 0; k < n && looked < LOOK_MAX; k++) {
+        if (d[k].n == 0)
+            continue;
+        looked++;
+        struct choice c = best_alone(w, &d[k], INT64_MAX);
+        if (c.offer && (n_lots == 0 || c.offer->row.rank == lots[0].alone.offer->row.rank))
+            lots[n_lots++] = (struct lot){.d = &d[k], .alone = c};
+        if (n_lots == 0)
+            return 0;
+    }
+    return n_lots;
+}
+
+/* Fills a machine with what is left. own: only with those whose reference it is. */
+static void fill_machine(const struct offer *o, struct lot *lots, size_t n, bool own)
+{
+    struct bin b = bin_of(o);
+    for (size_t k = 0; k < n; k++) {
+        bool may = lots[k].left > 0 && b.free.cpus > 0 && (!own || lots[k].alone.offer == o);
+        lots[k].taken = may ? bin_fill(&b, lots[k].d->shape, lots[k].left) : 0;
+    }
+}
+
+/* How many machines in a row will be filled just like this one. */
+static int64_t repeats(const struct lot *lots, size_t n)
+{
+    int64_t times = INT64_MAX;
+    for (size_t k = 0; k < n; k++)
+        if (lots[k].taken > 0 && lots[k].left / lots[k].taken < times)
+            times = lots[k].left / lots[k].taken;
+    return times;
+}
+
+static void take(struct lot *lots, size_t n, int64_t times)
+{
+    for (size_t k = 0; k < n; k++)
+        lots[k].left -= times * lots[k].taken;
+}
+
+/* What the rest costs when it is bought shape by shape. */
+static uusd_sum rest_uusd_h(struct lot *lots, size_t n)
+{
+    uusd_sum sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        while (lots[k].left > 0) {
+            fill_machine(lots[k].alone.offer, lots, n, true);
+            int64_t times = repeats(lots, n);
+            take(lots, n, times);
+            sum += (uusd_sum)lots[k].alone.uusd_h * times;
+        }
+    }
+    return sum;
+}
+
+/* What all of it costs when the next launch is such a machine. */
+static uusd_sum sum_uusd_h(const struct choice *c, struct lot *lots, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        lots[k].left = lots[k].d->n;
+    fill_machine(c->offer, lots, n, false);
+    take(lots, n, 1);
+    return c->uusd_h + rest_uusd_h(lots, n);
+}
+
+const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n)
+{
+    struct lot lots[LOOK_MAX];
+    size_t n_lots = gather_lots(w, d, n, lots);
+    if (n_lots == 0)
+        return NULL;
+    struct choice best = lots[0].alone, c;
+    uusd_sum best_sum = sum_uusd_h(&best, lots, n_lots);
+    LIST_FOREACH (&w->m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!pool_is_open(w, p, d->shape))
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            if (!consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||
+                c.offer->row.rank != best.offer->row.rank)
+                continue;
+            uusd_sum sum = sum_uusd_h(&c, lots, n_lots);
+            if (sum < best_sum) {
+                best = c;
+                best_sum = sum;
+            }
+        }
+    }
+    return best.offer;
+}
