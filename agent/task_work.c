@@ -95,7 +95,7 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
     struct store *store;
-    int rc = store_open(t->work.store, &store, &t->work.e);
+    int rc = store_open(t->work.store, NULL, &store, &t->work.e);
     if (rc)
         return rc;
     const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job};

@@ -4,26 +4,67 @@
  */
 #include "ckpt/store.h"
 #include "base/str.h"
+#include "ckpt/s3.h"
 #include "ckpt/store_file.h"
+#include "ckpt/store_s3.h"
 #include <string.h>
 
-int store_open(const char *url, struct store **ret_store, struct err *e)
+#define FILE_SCHEME "file://"
+#define S3_SCHEME "s3://"
+
+static int file_path(const char *url, struct buf *path, struct err *e)
 {
-    static const char scheme[] = "file://";
+    const char *text = url + strlen(FILE_SCHEME);
+    int rc = str_url_decode(path, text, strlen(text), false, e);
+    if (rc)
+        return err_wrap(e, "store '%.200s'", url);
+    if (path->len == 0 || path->data[0] != '/')
+        return err_set(e, ERR_INVALID,
+            "store '%.200s': the path must be absolute and on this machine: file:///an/absolute/path", url);
+    return 0;
+}
+
+static int not_supported(const char *url, struct err *e)
+{
+    return err_set(e, ERR_INVALID,
+        "store '%.200s': this kind of store is not supported; use file:///an/absolute/path or "
+        "s3://BUCKET/PREFIX?region=NAME",
+        url);
+}
+
+int store_open(const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
+{
+    static const struct store_options none = {0};
     struct buf path = {0};
     int rc;
 
-    if (!str_starts(url, scheme))
-        return err_set(e, ERR_INVALID,
-            "store '%.200s': this kind of store is not supported; use file:///an/absolute/path", url);
-    rc = str_url_decode(&path, url + strlen(scheme), strlen(url) - strlen(scheme), false, e);
-    if (rc)
-        err_wrap(e, "store '%.200s'", url);
-    else if (path.len == 0 || path.data[0] != '/')
-        rc = err_set(e, ERR_INVALID,
-            "store '%.200s': the path must be absolute and on this machine: file:///an/absolute/path", url);
-    else
+    if (str_starts(url, S3_SCHEME))
+        return store_s3_open(url, o ? o : &none, ret_store, e);
+    if (!str_starts(url, FILE_SCHEME))
+        return not_supported(url, e);
+    rc = file_path(url, &path, e);
+    if (!rc)
         rc = store_file_open(buf_str(&path), ret_store, e);
+    buf_deinit(&path);
+    return rc;
+}
+
+int store_check_url(const char *url, struct err *e)
+{
+    struct s3_place place;
+    struct buf path = {0};
+    int rc;
+
+    if (str_starts(url, S3_SCHEME)) {
+        rc = s3_place_parse(url, &place, e);
+        if (rc)
+            return err_wrap(e, "store '%.200s'", url);
+        s3_place_deinit(&place);
+        return 0;
+    }
+    if (!str_starts(url, FILE_SCHEME))
+        return not_supported(url, e);
+    rc = file_path(url, &path, e);
     buf_deinit(&path);
     return rc;
 }

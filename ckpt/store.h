@@ -9,8 +9,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct store_net; /* store_net.h */
 
 #define STORE_NAME_MAX 512
 #define STORE_REMOVE_MAX 1000 /* names in one remove */
@@ -43,9 +46,18 @@ struct store_ops {
     void (*close)(struct store *s);
 };
 
-/* "file:///srv/belay" (an absolute path, %XX decoded; made if missing, mode 0700). ERR_INVALID names what is
- * supported. */
-int store_open(const char *url, struct store **ret_store, struct err *e);
+struct store_options {
+    struct store_net *net; /* borrowed until the store is closed; NULL: only stores of this machine */
+    const atomic_int
+        *cancel; /* likewise; not 0: whatever the store is waiting for ends with ERR_CANCELLED. May be NULL */
+};
+
+/* "file:///srv/belay": an absolute path, %XX decoded; made if missing, mode 0700.
+ * "s3://BUCKET/PREFIX?endpoint=URL&region=NAME&style=path": see s3_place_parse in s3.h; nobody is asked yet.
+ * o may be NULL. ERR_INVALID names what is supported. */
+int store_open(const char *url, const struct store_options *o, struct store **ret_store, struct err *e);
+/* Whether url could be opened, by its form alone. ERR_INVALID. */
+int store_check_url(const char *url, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* For stores: true if name keeps the rule above and is at most STORE_NAME_MAX bytes. */

@@ -95,6 +95,38 @@ void http_reply_file(struct http_exchange *x, const char *content_type, int fd, 
         MHD_create_response_from_callback(n, FILE_PIECE, on_read_file, f, on_free_file));
 }
 
+struct torn_reply {
+    char *bytes;
+    size_t n_sent;
+};
+
+static ssize_t on_read_torn(void *cls, uint64_t at, char *buf, size_t max)
+{
+    const struct torn_reply *t = cls;
+    size_t n = at < t->n_sent ? t->n_sent - (size_t)at : 0;
+    if (n == 0)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    n = n < max ? n : max;
+    memcpy(buf, t->bytes + at, n);
+    return (ssize_t)n;
+}
+
+static void on_free_torn(void *cls)
+{
+    struct torn_reply *t = cls;
+    free(t->bytes);
+    free(t);
+}
+
+void http_reply_torn(
+    struct http_exchange *x, int status, const char *content_type, const void *p, size_t n, size_t n_sent)
+{
+    struct torn_reply *t = mem_alloc(sizeof(*t));
+    assert(n_sent <= n);
+    *t = (struct torn_reply){.bytes = mem_dup(p, n), .n_sent = n_sent};
+    reply(x, status, content_type, MHD_create_response_from_callback(n, FILE_PIECE, on_read_torn, t, on_free_torn));
+}
+
 void http_reply_none(struct http_exchange *x)
 {
     assert(x->state != ANSWERED && !x->response);

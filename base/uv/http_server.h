@@ -90,6 +90,9 @@ int http_status_of(enum err_kind kind);
 void http_reply_file(struct http_exchange *x, const char *content_type, int fd, uint64_t n);
 /* No reply at all: the connection is closed. For servers that play a broken one. x is gone afterwards. */
 void http_reply_none(struct http_exchange *x);
+/* The same in the middle of a reply: it says that it has n bytes, and ends after n_sent. */
+void http_reply_torn(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n,
+    size_t n_sent);
 /* A header for the reply to come; before http_reply*. */
 void http_reply_add_header(struct http_exchange *x, const char *name, const char *value);
 

@@ -16,6 +16,8 @@ struct ec2 {
     struct ec2_account account;
     struct ec2_store store;
     int64_t role_ttl_ms;
+    struct s3_state s3;
+    const struct s3_options *s3_options;
 };
 
 /* ---- Configuration ---- */
@@ -67,6 +69,7 @@ static void *read_options(struct config_section *s)
     o->page = yaml_opt_i64(&s->r, "page", 1, 1000, 0);
     read_keys(s, o);
     read_subnets(s, o);
+    s3_read_options(s, &o->s3);
     return o;
 }
 
@@ -78,6 +81,7 @@ static void free_options(void *options)
     config_names_free(o->images);
     config_names_free(o->profiles);
     free(o->subnets);
+    config_names_free(o->s3.buckets);
     explicit_bzero(o->keys, sizeof(o->keys));
     free(o);
 }
@@ -87,8 +91,10 @@ static void free_options(void *options)
 static json_t *describe(void *state, struct wall now)
 {
     const struct ec2 *ec2 = state;
+    json_t *list = ec2_store_state(&ec2->store);
     (void)now;
-    return ec2_store_state(&ec2->store);
+    s3_state_describe(&ec2->s3, list);
+    return list;
 }
 
 static int open_ec2(const struct front_place *place, void **ret_state, struct err *e)
@@ -109,6 +115,8 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
     state->role_ttl_ms = place->role_ttl_ms;
     place->region->describe = describe;
     place->region->describe_ctx = state;
+    state->s3_options = &o->s3;
+    s3_open_state(&state->s3, &o->s3, &state->keyring, place->region->o->name);
     *ret_state = state;
     return 0;
 }
@@ -120,7 +128,15 @@ static void close_ec2(void *state)
         return;
     keyring_deinit(&ec2->keyring);
     ec2_store_deinit(&ec2->store);
+    s3_close_state(&ec2->s3);
     free(ec2);
+}
+
+static void *side_state(void *state, int *ret_port)
+{
+    struct ec2 *ec2 = state;
+    *ret_port = ec2->s3_options->port;
+    return ec2->s3_options->buckets ? &ec2->s3 : NULL;
 }
 
 static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
@@ -278,4 +294,6 @@ const struct front ec2_front = {.name = "aws",
     .api = api,
     .api_error = api_error,
     .metadata = metadata,
-    .metadata_error = metadata_error};
+    .metadata_error = metadata_error,
+    .side = &s3_front,
+    .side_state = side_state};

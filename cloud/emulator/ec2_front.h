@@ -7,6 +7,7 @@
 
 #include "cloud/emulator/ec2_api.h"
 #include "cloud/emulator/keyring.h"
+#include "cloud/emulator/s3_front.h"
 
 #define EC2_KEYS_MAX 16
 
@@ -19,6 +20,7 @@ struct ec2_options {
     struct ec2_subnet *subnets;
     size_t n_subnets;
     int64_t page; /* 0: as the caller asks */
+    struct s3_options s3;
 };
 
 #endif

@@ -40,6 +40,7 @@ void emulator_changed(struct emulator *em)
     control_wake(em);
     for (size_t k = 0; k < em->n_providers; k++) {
         front_server_wake(em->providers[k].api);
+        front_server_wake(em->providers[k].side);
         machines_wake(em->providers[k].machines);
     }
     struct wall next = next_event(em);
@@ -80,17 +81,25 @@ static int open_front(struct provider *p, const struct provider_config *c, const
     return rc;
 }
 
-static int start_api(struct emulator *em, struct provider *p, int port, struct err *e)
+static int start_server(struct emulator *em, struct provider *p, const struct front *front, void *state, int port,
+    struct front_server **ret_server, struct err *e)
 {
-    const struct front_server_options o = {.front = p->front,
+    const struct front_server_options o = {.front = front,
         .region = &p->region,
-        .state = p->state,
+        .state = state,
         .host = em->config->host,
         .port = port,
         .now = host_now,
         .changed = host_changed,
         .ctx = em};
-    return front_server_start(em->loop, &o, &p->api, e);
+    return front_server_start(em->loop, &o, ret_server, e);
+}
+
+static int start_api(struct emulator *em, struct provider *p, int port, struct err *e)
+{
+    int rc = start_server(em, p, p->front, p->state, port, &p->api, e), side_port = 0;
+    void *side = rc == 0 && p->front->side ? p->front->side_state(p->state, &side_port) : NULL;
+    return side ? start_server(em, p, p->front->side, side, side_port, &p->side, e) : rc;
 }
 
 static int start_provider(struct emulator *em, struct provider_config *c, struct err *e)
@@ -152,6 +161,8 @@ void emulator_stop(struct emulator *em)
     for (size_t k = 0; k < em->n_providers; k++) {
         front_server_stop(em->providers[k].api);
         em->providers[k].api = NULL;
+        front_server_stop(em->providers[k].side);
+        em->providers[k].side = NULL;
         machines_kill_all(em->providers[k].machines);
     }
 }

@@ -20,6 +20,7 @@ struct provider {
     struct machines_options machine_options;
     struct front_place place;
     struct front_server *api;
+    struct front_server *side; /* of front->side; NULL: none */
 };
 
 struct emulator {

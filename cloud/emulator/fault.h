@@ -22,7 +22,7 @@ enum fault_kind {
     FAULT_DROP      /* takes effect, the reply is lost */
 };
 
-enum fault_drop { DROP_CLOSE, DROP_GARBAGE, DROP_ERROR };
+enum fault_drop { DROP_CLOSE, DROP_GARBAGE, DROP_ERROR, DROP_TORN };
 
 struct fault {
     enum fault_kind kind;

@@ -114,6 +114,11 @@ struct front {
     void (*metadata)(
         const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
     void (*metadata_error)(int status, struct front_reply *ret_reply);
+
+    /* Another API of the same provider with an address of its own: a front without configuration, state and metadata.
+     * side_state is its state, owned by this front's; NULL: it was not asked for. NULL: there is none. */
+    const struct front *side;
+    void *(*side_state)(void *state, int *ret_port);
 };
 
 extern const struct front ec2_front, gce_front, arm_front, lambda_front;

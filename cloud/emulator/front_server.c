@@ -81,8 +81,12 @@ static void send_answer(struct http_exchange *x, struct answer *a)
     } else {
         for (size_t k = 0; k < a->reply.n_headers; k++)
             http_reply_add_header(x, a->reply.headers[k].name, a->reply.headers[k].value);
-        http_reply_bytes(
-            x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body), a->reply.body.len);
+        if (a->is_dropped && a->drop == DROP_TORN)
+            http_reply_torn(x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body),
+                a->reply.body.len, a->reply.body.len / 2);
+        else
+            http_reply_bytes(
+                x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body), a->reply.body.len);
     }
     buf_deinit(&a->reply.body);
 }

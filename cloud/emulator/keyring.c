@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The answers of AWS: no Authorization at all is MissingParameter (AWSAccessKeyId, the parameter of its first
+ * The answers of AWS. EC2: no Authorization at all is MissingParameter (AWSAccessKeyId, the parameter of its first
  * signature version), an unknown key is AuthFailure, a wrong secret SignatureDoesNotMatch, a clock that is
- * off, or keys that have ended, RequestExpired.
+ * off, or keys that have ended, RequestExpired. S3 has other words for the same.
  */
 #include "cloud/emulator/keyring.h"
 #include "base/mem.h"
@@ -70,6 +70,19 @@ const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int
 
 /* ---- Checking ---- */
 
+static const struct codes {
+    const char *service;
+    const char *none, *malformed, *scope, *unknown, *bad_token, *ended, *skewed, *mismatch;
+} ec2_codes = {"ec2", "MissingParameter", "IncompleteSignature", "SignatureDoesNotMatch", "AuthFailure", "AuthFailure",
+    "RequestExpired", "RequestExpired", "SignatureDoesNotMatch"},
+  s3_codes = {"s3", "AccessDenied", "AuthorizationHeaderMalformed", "AuthorizationHeaderMalformed",
+      "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch"};
+
+static const struct codes *codes_of(const struct keyring_request *r)
+{
+    return str_eq(r->service, s3_codes.service) ? &s3_codes : &ec2_codes;
+}
+
 static const char *header(const struct keyring_request *r, const char *name)
 {
     for (size_t i = 0; i < r->n_headers; i++)
@@ -105,19 +118,21 @@ static bool is_signed(const struct sigv4_claim *c, const char *name)
     return false;
 }
 
-static const char *check_time(const char *date, const struct sigv4_claim *c, struct wall now, struct err *e)
+static const char *check_time(const char *date, const struct sigv4_claim *c, const struct codes *codes,
+    struct wall now, struct err *e)
 {
     struct wall at;
     if (parse_timestamp(date, &at, e) < 0)
-        return "IncompleteSignature";
+        return codes->malformed;
     if (strncmp(date, c->date, 8) != 0) {
         err_set(
             e, ERR_DENIED, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date.");
-        return "SignatureDoesNotMatch";
+        return codes->scope;
     }
     if (at.ms < now.ms - KEYRING_SKEW_MS || at.ms > now.ms + KEYRING_SKEW_MS) {
-        err_set(e, ERR_DENIED, "Request has expired.");
-        return "RequestExpired";
+        if (codes == &ec2_codes)
+            err_set(e, ERR_DENIED, "Request has expired.");
+        return codes->skewed;
     }
     return NULL;
 }
@@ -126,30 +141,32 @@ static const char *check_signature(const struct keyring_request *r, const struct
     const char *date, const struct keyring_key *key, struct err *e)
 {
     char hash[SIGV4_HEX_MAX], expected[SIGV4_HEX_MAX];
-    sigv4_sha256_hex(r->body, r->body_len, hash);
+    if (!r->body_sha256)
+        sigv4_sha256_hex(r->body, r->body_len, hash);
     const struct sigv4_request signed_request = {.method = r->method,
         .target = r->target,
         .headers = r->headers,
         .n_headers = r->n_headers,
-        .body_sha256 = hash};
+        .body_sha256 = r->body_sha256 ? r->body_sha256 : hash};
     const struct sigv4_scope scope = {.timestamp = date, .region = c->region, .service = c->service};
     if (sigv4_signature(&signed_request, &scope, key->secret, c->signed_headers, expected, e) < 0)
-        return "IncompleteSignature";
+        return codes_of(r)->malformed;
     if (str_secret_eq(expected, c->signature))
         return NULL;
     e->kind = ERR_NONE;
-    return "SignatureDoesNotMatch";
+    return codes_of(r)->mismatch;
 }
 
-static const char *check_scope(const struct sigv4_claim *c, const char *region, struct err *e)
+static const char *check_scope(
+    const struct sigv4_claim *c, const char *region, const struct codes *codes, struct err *e)
 {
     if (!str_eq(c->region, region)) {
         err_set(e, ERR_DENIED, "Credential should be scoped to a valid region, not '%s'.", c->region);
-        return "SignatureDoesNotMatch";
+        return codes->scope;
     }
-    if (!str_eq(c->service, "ec2")) {
-        err_set(e, ERR_DENIED, "Credential should be scoped to correct service: 'ec2'.");
-        return "SignatureDoesNotMatch";
+    if (!str_eq(c->service, codes->service)) {
+        err_set(e, ERR_DENIED, "Credential should be scoped to correct service: '%s'.", codes->service);
+        return codes->scope;
     }
     return NULL;
 }
@@ -157,33 +174,38 @@ static const char *check_scope(const struct sigv4_claim *c, const char *region, 
 static const char *check_key(const struct keyring_request *r, const struct keyring_key *key, struct wall now)
 {
     const char *token = header(r, "X-Amz-Security-Token");
-    if (!key || (key->token[0] && (!token || !str_secret_eq(token, key->token))))
-        return "AuthFailure";
+    if (!key)
+        return codes_of(r)->unknown;
+    if (key->token[0] && (!token || !str_secret_eq(token, key->token)))
+        return codes_of(r)->bad_token;
     if (wall_is_set(key->expires) && now.ms >= key->expires.ms)
-        return "RequestExpired";
+        return codes_of(r)->ended;
     return NULL;
 }
 
 const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
     struct wall now, struct err *e)
 {
+    const struct codes *codes = codes_of(r);
     struct sigv4_claim claim;
     const char *authorization = header(r, "Authorization"), *date = header(r, "X-Amz-Date");
     const char *code;
     *e = (struct err){0};
     if (!authorization) {
-        err_set(e, ERR_DENIED, "The request must contain the parameter AWSAccessKeyId");
-        return "MissingParameter";
+        if (codes == &ec2_codes)
+            err_set(e, ERR_DENIED, "The request must contain the parameter AWSAccessKeyId");
+        return codes->none;
     }
     if (sigv4_parse_authorization(authorization, &claim, e) < 0)
-        return "IncompleteSignature";
+        return codes->malformed;
     if (!date || !is_signed(&claim, "host") || !is_signed(&claim, "x-amz-date")) {
         err_set(e, ERR_DENIED,
             "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header, and "
             "'host' and 'x-amz-date' among its SignedHeaders.");
-        return "IncompleteSignature";
+        return codes->malformed;
     }
-    if ((code = check_scope(&claim, region, e)) || (code = check_time(date, &claim, now, e)))
+    if ((code = check_scope(&claim, region, codes, e)) ||
+        (code = check_time(date, &claim, codes, now, e)))
         return code;
     const struct keyring_key *key = find(k, claim.access_key);
     if ((code = check_key(r, key, now)))

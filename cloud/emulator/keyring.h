@@ -41,9 +41,11 @@ struct keyring_request {
     size_t n_headers;
     const void *body;
     size_t body_len;
+    const char *service;     /* "s3"; NULL: "ec2" */
+    const char *body_sha256; /* what the signature is of, in hex; NULL: the body's */
 };
 
-/* NULL: the request is signed by a key we know, for this region and the service ec2, now. Otherwise EC2's
+/* NULL: the request is signed by a key we know, for this region and the service, now. Otherwise the service's
  * error code, and *ret_text its message, NULL for the code's usual one. */
 const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
     struct wall now, struct err *ret_text);

@@ -87,6 +87,9 @@ static int announce(const struct program *p, struct err *e)
         if (provider->front->announce)
             rc = provider->front->announce(provider->state, &provider->region, url, o, e);
         log_info("API ready", log_s("provider", provider->front->name), log_s("url", url));
+        if (provider->side)
+            json_object_set_new(
+                o, provider->front->side->port_key, json_string(front_server_url(provider->side)));
     }
     json_object_set_new(o, "control", control_url(p));
     json_object_set_new(o, "dir", json_text(p->config.dir));

@@ -90,7 +90,7 @@ static void read_slow(struct json_reader *r, struct region_event *ev)
 
 static void read_drop(struct json_reader *r, struct region_event *ev)
 {
-    static const char *const how[] = {"close", "garbage", "error", NULL};
+    static const char *const how[] = {"close", "garbage", "error", "torn", NULL};
     read_fault(r, ev, FAULT_DROP);
     ev->fault.drop = (enum fault_drop)json_opt_enum(r, "how", how, DROP_CLOSE);
 }

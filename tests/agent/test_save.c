@@ -166,7 +166,7 @@ static struct kept stored(struct world *w)
     struct store *store;
     struct err e;
     struct kept n = {0};
-    assert_int_equal(store_open(w->store_url, &store, &e), 0);
+    assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
     const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
     assert_int_equal(ckpt_list(&j, note_kept, &n, &e), 0);
     store_close(store);
@@ -473,7 +473,7 @@ static void an_older_attempt_cannot_save_over_a_later_one(void **state)
     world_until(w, is_running, 1, "the task runs");
     struct store *store; /* a later attempt starts somewhere else */
     struct err e;
-    assert_int_equal(store_open(w->store_url, &store, &e), 0);
+    assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
     const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
     assert_int_equal(ckpt_fence(&j, 2, &e), 0);
     store_close(store);

@@ -479,7 +479,7 @@ static void a_checkpoint_of_version_1_is_restored_and_built_upon(void **state)
     struct stat st;
     struct err e;
 
-    OK(store_open("file://" DATA "/version1", &recorded, &e));
+    OK(store_open("file://" DATA "/version1", NULL, &recorded, &e));
     OK(recorded->ops->list(recorded, "", copy_object, s, &e));
     store_close(recorded);
     assert_int_equal(restore(s, 2).id.sequence, 1);

@@ -485,7 +485,7 @@ static int fill_a_small_disk(void)
     }
     store_close(s.job.store);
     snprintf(url, sizeof(url), "file://%s", s.store);
-    OK(store_open(url, &s.job.store, &e));
+    OK(store_open(url, NULL, &s.job.store, &e));
     make_tree(s.tree, 1);
     save(&s, 1, 1);
     make_tree(s.tree, 2);

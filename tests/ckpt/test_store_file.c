@@ -181,7 +181,7 @@ static void names_that_could_leave_the_store_are_refused(void **state)
 
 static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
 {
-    static const char *const bad[] = {"", "/srv/belay", "s3://bucket/x", "file:", "file://", "file://host/x",
+    static const char *const bad[] = {"", "/srv/belay", "s4://bucket/x", "file:", "file://", "file://host/x",
         "file:///", "file:///a%zz", "file:///a%00b", "http://x"};
     struct scratch *scratch = *state;
     struct store *s;
@@ -189,16 +189,16 @@ static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
     char url[400];
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        FAILS(ERR_INVALID, store_open(bad[i], &s, &e));
-    FAILS(ERR_INVALID, store_open("s3://bucket/x", &s, &e));
+        FAILS(ERR_INVALID, store_open(bad[i], NULL, &s, &e));
+    FAILS(ERR_INVALID, store_open("s4://bucket/x", NULL, &s, &e));
     assert_non_null(strstr(e.text, "file:///"));
     snprintf(url, sizeof(url), "file://%s/with%%20blank//", scratch->dir);
-    OK(store_open(url, &s, &e));
+    OK(store_open(url, NULL, &s, &e));
     assert_true(fs_exists(path_in(scratch->dir, "with blank")));
     store_close(s);
     write_text(scratch->dir, "file", "x");
     snprintf(url, sizeof(url), "file://%s/file/below", scratch->dir);
-    assert_int_not_equal(store_open(url, &s, &e), 0);
+    assert_int_not_equal(store_open(url, NULL, &s, &e), 0);
 }
 
 int main(void)

@@ -47,7 +47,7 @@ void scratch_init(struct scratch *s)
     snprintf(url, sizeof(url), "file://%s", s->store);
     assert_int_equal(mkdir(s->tree, 0700), 0);
     s->job = (struct ckpt_job){.cluster = "lab", .job = 7};
-    OK(store_open(url, &s->job.store, &e));
+    OK(store_open(url, NULL, &s->job.store, &e));
 }
 
 void scratch_deinit(struct scratch *s)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See s3_op.h. What each answer leads to:
+ *
+ *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> the caller's
+ *     S3_AGAIN, a connection that could not be made -------> again, with backoff
+ *     S3_UNSURE, a connection that was lost, a deadline ---> again, with backoff; from then on is_unsure
+ *     S3_KEYS, once ---------------------------------------> again, with other credentials
+ *     S3_CLOCK, once --------------------------------------> again, by the server's clock
+ *     everything else -------------------------------------> an error
+ *
+ * Redirects are not followed: a signature is for one region's host.
+ */
+#include "ckpt/s3_op.h"
+#include "base/log.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "cloud/http_date.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRY_MS SECONDS_MS(30) /* of one try, and more for its bytes: */
+#define BYTES_PER_MS 64       /* the slowest line that is good enough */
+#define CONNECT_MS SECONDS_MS(10)
+#define KEYS_MS SECONDS_MS(60)
+#define BACKOFF_MS 100
+#define BACKOFF_MAX_MS SECONDS_MS(20)
+#define LOOK_MS 100
+#define ERROR_BODY_MAX 65536 /* room for an error's, where the object may be smaller */
+
+struct run {
+    struct s3_op *op;
+    char label[S3_KEY_MAX + 128];
+    struct s3_error error; /* of the last reply */
+    struct err failure;    /* of the last try that had none */
+    int64_t deadline_ms;
+    uint64_t refused_keys, used_keys;
+    bool had_other_keys, had_clock;
+    bool was_sent; /* the last try: there were credentials to sign it with */
+    struct prng prng;
+    char etag[S3_ETAG_MAX]; /* of the object whose beginning is in op->resumes */
+};
+
+void s3_op_deinit(struct s3_op *op)
+{
+    http_reply_deinit(&op->reply);
+}
+
+/* ---- One try ---- */
+
+static struct wall server_now(const struct s3_client *c)
+{
+    return (struct wall){clock_wall(&clock_system).ms + atomic_load(&c->facts->clock_ahead_ms)};
+}
+
+/* Sends request, which may be another than the op's. ERR_* of no reply. */
+static int send_request(struct run *run, const struct s3_request *request, size_t reply_max,
+    struct http_reply *reply, struct err *e)
+{
+    const struct s3_client *c = run->op->client;
+    struct store_keys keys;
+    struct s3_signed s = {0};
+    run->was_sent = false;
+    int rc = store_auth_get(c->auth, run->refused_keys, KEYS_MS, c->cancel, &keys, e);
+    if (rc != 0) {
+        err_wrap(e, "%s", run->label);
+        return rc;
+    }
+    run->used_keys = keys.number;
+    rc = s3_sign(&c->place, request, &keys, server_now(c), &s, e);
+    store_keys_wipe(&keys);
+    if (rc != 0)
+        return err_wrap(e, "%s", run->label);
+    struct http_request r = {.method = request->method,
+        .url = s.url,
+        .body = request->body,
+        .body_len = request->n,
+        .timeout_ms = TRY_MS + (int64_t)(request->n + reply_max) / BYTES_PER_MS,
+        .connect_timeout_ms = CONNECT_MS,
+        .max_reply_bytes = reply_max};
+    memcpy(r.headers, s.headers, sizeof(s.headers));
+    run->was_sent = true;
+    rc = http_blocking_run(c->http, &r, c->cancel, reply, e);
+    s3_signed_deinit(&s);
+    return rc;
+}
+
+/* A reply to HEAD has no body that says why. The same asked by GET has one. */
+static enum s3_meaning ask_why(struct run *run, int status)
+{
+    const struct s3_request why = {.method = "GET",
+        .key = run->op->request.key,
+        .headers = {{"Range", "bytes=0-0"}},
+        .sha256 = S3_EMPTY_SHA256};
+    struct http_reply reply = {0};
+    enum s3_meaning meaning = S3_AGAIN;
+    if (send_request(run, &why, ERROR_BODY_MAX, &reply, &run->failure) == 0 && reply.status != 206 &&
+        reply.status != 200 && reply.status != 416) {
+        s3_read_error(buf_str(&reply.body), reply.body.len, &run->error);
+        meaning = s3_judge(status, &run->error);
+        http_reply_deinit(&run->op->reply);
+        run->op->reply = reply;
+        return meaning;
+    }
+    http_reply_deinit(&reply);
+    return meaning;
+}
+
+static enum s3_meaning judge_reply(struct run *run)
+{
+    struct s3_op *op = run->op;
+    const struct http_reply *reply = &op->reply;
+    run->error = (struct s3_error){0};
+    if (reply->status >= 300) {
+        s3_read_error(buf_str(&reply->body), reply->body.len, &run->error);
+        const char *region = http_reply_header(reply, "x-amz-bucket-region");
+        if (region && str_is_name(region, sizeof(run->error.region) - 1))
+            STR_COPY(run->error.region, region);
+        if (str_eq(op->request.method, "HEAD") && (reply->status == 400 || reply->status == 403))
+            return ask_why(run, reply->status);
+    } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result, &run->error,
+                                 &run->failure) != 0) {
+        err_wrap(&run->failure, "%s", run->label);
+        return S3_UNSURE;
+    }
+    return s3_judge(reply->status, &run->error);
+}
+
+/* ---- Objects that come in several pieces ---- */
+
+/* Takes the body, or what came of it, over into op->resumes. */
+static void collect(struct run *run)
+{
+    struct s3_op *op = run->op;
+    struct buf *out = op->resumes;
+    if (op->reply.status == 206) {
+        buf_add(out, buf_str(&op->reply.body), op->reply.body.len);
+        return;
+    }
+    const char *etag = http_reply_header(&op->reply, "etag");
+    run->etag[0] = '\0';
+    if (etag && !STR_COPY(run->etag, etag))
+        run->etag[0] = '\0';
+    buf_deinit(out);
+    *out = op->reply.body;
+    op->reply.body = (struct buf){0};
+}
+
+/* Makes r ask for what is missing only, if something is here; the object must be the same still. */
+static bool ask_for_rest(const struct run *run, struct s3_request *r, char range[48])
+{
+    size_t n = 0;
+    if (run->op->resumes->len == 0 || !run->etag[0])
+        return false;
+    snprintf(range, 48, "bytes=%zu-", run->op->resumes->len);
+    while (r->headers[n].name)
+        n++;
+    r->headers[n] = (struct s3_header){"Range", range};
+    r->headers[n + 1] = (struct s3_header){"If-Match", run->etag};
+    return true;
+}
+
+/* ---- Trying ---- */
+
+/* Of a try that failed. What stops it for good stays in run->failure. */
+static enum s3_meaning judge_failure(const struct run *run, int rc)
+{
+    bool is_over = rc == ERR_CANCELLED || rc == ERR_DENIED || rc == ERR_CONFIG || rc == ERR_INVALID;
+    if (!run->was_sent)
+        return is_over ? S3_REFUSED : S3_AGAIN;
+    if (rc == ERR_INVALID && run->op->reply.status == 0)
+        return S3_UNSURE; /* bytes that are not HTTP */
+    if (is_over)
+        return S3_REFUSED;
+    return rc == ERR_UNAVAILABLE ? S3_AGAIN : S3_UNSURE;
+}
+
+static bool is_passing(enum s3_meaning m)
+{
+    return m == S3_DONE || m == S3_AGAIN || m == S3_UNSURE || m == S3_KEYS || m == S3_CLOCK;
+}
+
+static enum s3_meaning try_once(struct run *run)
+{
+    struct s3_op *op = run->op;
+    struct s3_request request = op->request;
+    char range[48];
+    size_t room = op->reply_max > 0 ? op->reply_max : S3_REPLY_MAX;
+    http_reply_deinit(&op->reply);
+    run->failure = (struct err){0};
+    bool is_rest = op->resumes && ask_for_rest(run, &request, range);
+    if (is_rest)
+        room = room > op->resumes->len ? room - op->resumes->len : 0;
+    if (room < ERROR_BODY_MAX)
+        room = ERROR_BODY_MAX;
+    int rc = send_request(run, &request, room, &op->reply, &run->failure);
+    if (op->resumes && op->reply.status == (is_rest ? 206 : 200))
+        collect(run);
+    if (rc != 0)
+        return judge_failure(run, rc);
+    enum s3_meaning meaning = judge_reply(run);
+    if (is_rest && (!is_passing(meaning) || op->reply.status == 200)) {
+        buf_clear(op->resumes); /* another object by now, or a server without ranges: from the beginning */
+        return S3_AGAIN;
+    }
+    return meaning;
+}
+
+/* Waits as long as a try after so many is to wait; ERR_CANCELLED, or ERR_TIMEOUT if there is no time for it. */
+static int wait_before(struct run *run, int tries, struct err *e)
+{
+    const atomic_int *cancel = run->op->client->cancel;
+    int64_t until_ms =
+        clock_mono(&clock_system).ms + prng_backoff_ms(&run->prng, tries, BACKOFF_MS, BACKOFF_MAX_MS);
+    if (until_ms >= run->deadline_ms)
+        return ERR_TIMEOUT;
+    for (int64_t left; (left = until_ms - clock_mono(&clock_system).ms) > 0;) {
+        if (cancel && atomic_load(cancel) != 0)
+            return err_set(e, ERR_CANCELLED, "%s: cancelled", run->label);
+        poll(NULL, 0, left < LOOK_MS ? (int)left : LOOK_MS);
+    }
+    return 0;
+}
+
+static int set_clock(struct run *run, struct err *e)
+{
+    struct wall theirs;
+    if (run->had_clock || http_date_parse(http_reply_header(&run->op->reply, "date"), &theirs, NULL) != 0)
+        return err_set(e, ERR_CONFIG,
+            "%s: the store says that this machine's clock is off; set it (by NTP, for instance)", run->label);
+    run->had_clock = true;
+    int64_t ahead_ms = theirs.ms - clock_wall(&clock_system).ms;
+    atomic_store(&run->op->client->facts->clock_ahead_ms, ahead_ms);
+    log_warn("this machine's clock differs from the store's; requests are dated by the store's",
+        log_s("store", run->op->client->place.root), log_i("ahead_ms", ahead_ms));
+    return 0;
+}
+
+/* ---- Errors ---- */
+
+static int say(struct run *run, enum err_kind kind, struct err *e, const char *hint)
+{
+    const struct s3_error *s = &run->error;
+    const int status = run->op->reply.status;
+    if (run->failure.kind != ERR_NONE) {
+        *e = run->failure;
+        return e->kind;
+    }
+    return err_set(e, kind, "%s: %d %s%s%.200s%s%s", run->label, status, s->code, s->message[0] ? ": " : "",
+        s->message, hint[0] ? "; " : "", hint);
+}
+
+static int say_elsewhere(struct run *run, struct err *e)
+{
+    const struct s3_place *p = &run->op->client->place;
+    const char *region = run->error.region;
+    if (region[0] && !str_eq(region, p->region))
+        return err_set(e, ERR_CONFIG,
+            "%s: the bucket %s is in the region %s, not %s; put region=%s into the store's URL", run->label,
+            p->bucket, region, p->region, region);
+    return say(run, ERR_CONFIG, e,
+        "the store is elsewhere, and redirects are not followed with credentials: put its region= and "
+        "endpoint= "
+        "into the store's URL");
+}
+
+static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
+{
+    switch (meaning) {
+    case S3_AGAIN:
+    case S3_UNSURE:
+        return say(run, ERR_UNAVAILABLE, e, "");
+    case S3_KEYS:
+        return say(run, ERR_DENIED, e, "the credentials of this node were not accepted");
+    case S3_CLOCK:
+        return say(run, ERR_CONFIG, e, "set this machine's clock");
+    case S3_FULL:
+        return say(run, ERR_NO_SPACE, e, "");
+    case S3_ELSEWHERE:
+        return say_elsewhere(run, e);
+    case S3_DENIED:
+        return say(
+            run, ERR_DENIED, e, "see \"Permissions\" in docs/clouds/aws.md for those that a node needs");
+    case S3_NO_BUCKET:
+        return err_set(e, ERR_CONFIG, "%s: there is no bucket %s; make it, or mend the store's URL",
+            run->label, run->op->client->place.bucket);
+    case S3_NOT_IMPLEMENTED:
+        return say(run, ERR_UNSUPPORTED, e, "");
+    default:
+        return say(run, ERR_IO, e, "");
+    }
+}
+
+/* ---- The whole ---- */
+
+static bool is_answer(const struct s3_op *op, enum s3_meaning m)
+{
+    return m == S3_DONE || m == S3_EXISTS || m == S3_MISSING || (m == S3_NOT_IMPLEMENTED && op->may_lack);
+}
+
+/* 0: try again. */
+static int mend(struct run *run, enum s3_meaning meaning, int tries, struct err *e)
+{
+    switch (meaning) {
+    case S3_UNSURE:
+        run->op->is_unsure = true;
+        break;
+    case S3_AGAIN:
+        break;
+    case S3_KEYS:
+        if (run->had_other_keys)
+            return tell(run, meaning, e);
+        run->had_other_keys = true;
+        run->refused_keys = run->used_keys;
+        return 0;
+    case S3_CLOCK:
+        return set_clock(run, e);
+    default:
+        return tell(run, meaning, e);
+    }
+    log_debug("store: again", log_s("request", run->label), log_i("status", run->op->reply.status),
+        log_s("code", run->error.code), log_i("tries", tries));
+    if (tries >= S3_OP_TRIES)
+        return tell(run, meaning, e);
+    int rc = wait_before(run, tries - 1, e);
+    return rc == ERR_TIMEOUT ? tell(run, meaning, e) : rc;
+}
+
+int s3_op_run(struct s3_op *op, struct err *e)
+{
+    struct run run = {.op = op, .deadline_ms = clock_mono(&clock_system).ms + S3_OP_MS};
+    uint64_t seed;
+    random_bytes(&seed, sizeof(seed));
+    prng_init(&run.prng, seed);
+    s3_label(&op->client->place, &op->request, run.label, sizeof(run.label));
+    op->is_unsure = false;
+    if (op->resumes)
+        buf_clear(op->resumes);
+    for (int tries = 1;; tries++) {
+        op->meaning = try_once(&run);
+        if (is_answer(op, op->meaning))
+            return 0;
+        int rc = mend(&run, op->meaning, tries, e);
+        if (rc != 0)
+            return rc;
+    }
+}

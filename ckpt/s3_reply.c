@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What servers answer. Codes are read before statuses: "slow down" comes as 503, an ended token as 400.
+ */
+#include "base/str.h"
+#include "ckpt/s3.h"
+#include "cloud/xml.h"
+#include <string.h>
+
+/* ---- Errors ---- */
+
+/* A code goes into logs and comparisons: one word, or nothing. */
+static void keep_word(char *s)
+{
+    if (s[0] && !str_is_name(s, 63))
+        s[0] = '\0';
+}
+
+static void read_error(const xmlNode *node, struct s3_error *ret)
+{
+    xml_text_cut(node, "Code", ret->code, sizeof(ret->code));
+    xml_text_cut(node, "Message", ret->message, sizeof(ret->message));
+    xml_text_cut(node, "Region", ret->region, sizeof(ret->region));
+    xml_text_cut(node, "Key", ret->key, sizeof(ret->key));
+    str_sanitize(ret->message, strlen(ret->message));
+    str_sanitize(ret->key, strlen(ret->key));
+    keep_word(ret->code);
+    keep_word(ret->region);
+}
+
+void s3_read_error(const char *body, size_t n, struct s3_error *ret_error)
+{
+    struct xml x;
+    *ret_error = (struct s3_error){0};
+    if (n == 0 || n > S3_REPLY_MAX || xml_open(&x, body, n, NULL) != 0)
+        return;
+    if (str_eq(xml_name(xml_root(&x)), "Error"))
+        read_error(xml_root(&x), ret_error);
+    xml_close(&x);
+}
+
+/* ---- Replies that are none ---- */
+
+/* The root must have this name; nothing is to be closed otherwise. */
+static int open_as(struct xml *x, const char *body, size_t n, const char *element, struct err *e)
+{
+    int rc = n > S3_REPLY_MAX ? err_set(e, ERR_INVALID, "a reply of %zu bytes", n) : xml_open(x, body, n, e);
+    if (rc == 0 && !str_eq(xml_name(xml_root(x)), element)) {
+        rc = err_set(e, ERR_INVALID, "expected <%s>, found <%.40s>", element, xml_name(xml_root(x)));
+        xml_close(x);
+    }
+    return rc;
+}
+
+static int read_key(const xmlNode *node, struct buf *key, int64_t *ret_size, struct err *e)
+{
+    char text[3 * S3_KEY_MAX], size[24];
+    int rc = xml_text(node, "Key", text, sizeof(text), e);
+    if (rc == 0)
+        rc = xml_text(node, "Size", size, sizeof(size), e);
+    if (rc == 0)
+        rc = str_to_i64(size, 0, INT64_MAX, "Size", ret_size, e);
+    buf_clear(key);
+    return rc == 0 ? str_url_decode(key, text, strlen(text), true, e) : rc;
+}
+
+static int read_keys(const xmlNode *root, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e)
+{
+    struct buf key = {0};
+    int rc = 0;
+    for (const xmlNode *c = xml_child(root, "Contents"); c && !rc && !page->is_stopped; c = xml_next(c)) {
+        int64_t size;
+        rc = read_key(c, &key, &size, e);
+        if (rc == 0)
+            page->is_stopped = fn(ctx, buf_str(&key), size) != 0;
+    }
+    buf_deinit(&key);
+    return rc;
+}
+
+int s3_read_list(const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e)
+{
+    struct xml x;
+    struct s3_page page = {0};
+    char truncated[8];
+    int rc = open_as(&x, body, n, "ListBucketResult", e);
+    if (rc != 0)
+        return err_wrap(e, "the list");
+    rc = xml_text(xml_root(&x), "IsTruncated", truncated, sizeof(truncated), e);
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "NextContinuationToken", page.token, sizeof(page.token), e);
+    page.is_last = !str_eq(truncated, "true");
+    if (rc == 0 && !page.is_last && !page.token[0])
+        rc = err_set(e, ERR_INVALID, "it goes on, but has no NextContinuationToken");
+    if (rc == 0)
+        rc = read_keys(xml_root(&x), fn, ctx, &page, e);
+    xml_close(&x);
+    if (rc != 0)
+        return err_wrap(e, "the list");
+    *ret_page = page;
+    return 0;
+}
+
+int s3_read_upload(const char *body, size_t n, char ret_id[S3_UPLOAD_ID_MAX], struct err *e)
+{
+    struct xml x;
+    int rc = open_as(&x, body, n, "InitiateMultipartUploadResult", e);
+    if (rc != 0)
+        return rc;
+    rc = xml_text(xml_root(&x), "UploadId", ret_id, S3_UPLOAD_ID_MAX, e);
+    if (rc == 0 && !ret_id[0])
+        rc = err_set(e, ERR_INVALID, "it has no UploadId");
+    xml_close(&x);
+    return rc;
+}
+
+int s3_read_result(const char *body, size_t n, const char *element, struct s3_error *ret_error, struct err *e)
+{
+    struct xml x;
+    *ret_error = (struct s3_error){0};
+    s3_read_error(body, n, ret_error);
+    if (ret_error->code[0])
+        return 0;
+    int rc = open_as(&x, body, n, element, e);
+    if (rc == 0)
+        xml_close(&x);
+    return rc;
+}
+
+int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struct err *e)
+{
+    struct xml x;
+    *ret_error = (struct s3_error){0};
+    int rc = open_as(&x, body, n, "DeleteResult", e);
+    if (rc != 0)
+        return rc;
+    for (const xmlNode *c = xml_child(xml_root(&x), "Error"); c && !ret_error->code[0]; c = xml_next(c)) {
+        read_error(c, ret_error);
+        if (!ret_error->code[0])
+            STR_COPY(ret_error->code, "InternalError"); /* an error without a word for it is one */
+        if (str_eq(ret_error->code, "NoSuchKey"))
+            *ret_error = (struct s3_error){0};
+    }
+    xml_close(&x);
+    return 0;
+}
+
+/* ---- What it means ---- */
+
+static const struct {
+    const char *code;
+    enum s3_meaning meaning;
+} codes[] = {
+    {"PreconditionFailed", S3_EXISTS},
+    {"NoSuchKey", S3_MISSING},
+    {"NoSuchUpload", S3_MISSING},
+    {"NoSuchBucket", S3_NO_BUCKET},
+    {"SlowDown", S3_AGAIN},
+    {"Throttling", S3_AGAIN},
+    {"ThrottlingException", S3_AGAIN},
+    {"RequestLimitExceeded", S3_AGAIN},
+    {"TooManyRequests", S3_AGAIN},
+    {"BandwidthLimitExceeded", S3_AGAIN},
+    {"ServiceUnavailable", S3_AGAIN},
+    {"RequestTimeout", S3_AGAIN},
+    {"IncompleteBody", S3_AGAIN},
+    {"BadDigest", S3_AGAIN},                  /* the body was damaged on its way */
+    {"XAmzContentSHA256Mismatch", S3_AGAIN},  /* likewise */
+    {"OperationAborted", S3_AGAIN},           /* another is at it */
+    {"ConditionalRequestConflict", S3_AGAIN}, /* likewise */
+    {"InternalError", S3_UNSURE},
+    {"ExpiredToken", S3_KEYS},
+    {"InvalidToken", S3_KEYS},
+    {"TokenRefreshRequired", S3_KEYS},
+    {"InvalidAccessKeyId", S3_KEYS},
+    {"RequestTimeTooSkewed", S3_CLOCK},
+    {"NotImplemented", S3_NOT_IMPLEMENTED},
+    {"QuotaExceeded", S3_FULL},
+    {"InsufficientStorage", S3_FULL},
+    {"XMinioStorageFull", S3_FULL},
+    {"PermanentRedirect", S3_ELSEWHERE},
+    {"TemporaryRedirect", S3_ELSEWHERE},
+    {"AuthorizationHeaderMalformed", S3_ELSEWHERE},
+    {"IllegalLocationConstraintException", S3_ELSEWHERE},
+};
+
+static enum s3_meaning judge_status(int status)
+{
+    switch (status) {
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+        return S3_ELSEWHERE;
+    case 403:
+        return S3_DENIED;
+    case 404:
+        return S3_MISSING;
+    case 408:
+    case 409:
+    case 429:
+    case 503:
+        return S3_AGAIN;
+    case 412:
+        return S3_EXISTS;
+    case 501:
+        return S3_NOT_IMPLEMENTED;
+    case 507:
+        return S3_FULL;
+    default:
+        return status >= 500 ? S3_UNSURE : S3_REFUSED;
+    }
+}
+
+enum s3_meaning s3_judge(int status, const struct s3_error *error)
+{
+    if (status >= 200 && status < 300 && !error->code[0])
+        return S3_DONE;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (str_eq(codes[i].code, error->code))
+            return codes[i].meaning;
+    /* an error in a reply of 200, in words that are not known here */
+    return status < 300 ? S3_UNSURE : judge_status(status);
+}

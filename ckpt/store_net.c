@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/store_net.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+struct store_net {
+    struct http_pool *http;
+    struct store_auth *auth;
+    pthread_mutex_t lock; /* over the list of facts, not the facts */
+    struct store_facts *facts;
+};
+
+struct store_net *store_net_create(store_auth_want_fn want, void *ctx)
+{
+    struct store_net *n = mem_alloc(sizeof(*n));
+    n->http = http_pool_create();
+    n->auth = store_auth_create(want, ctx);
+    pthread_mutex_init(&n->lock, NULL);
+    return n;
+}
+
+void store_net_destroy(struct store_net *n)
+{
+    if (!n)
+        return;
+    for (struct store_facts *f = n->facts, *next; f; f = next) {
+        next = f->next;
+        free(f->root);
+        free(f);
+    }
+    pthread_mutex_destroy(&n->lock);
+    store_auth_destroy(n->auth);
+    http_pool_destroy(n->http);
+    free(n);
+}
+
+struct store_auth *store_net_auth(struct store_net *n)
+{
+    return n->auth;
+}
+
+struct http_pool *store_net_http(struct store_net *n)
+{
+    return n->http;
+}
+
+struct store_facts *store_net_facts(struct store_net *n, const char *root)
+{
+    pthread_mutex_lock(&n->lock);
+    struct store_facts *f = n->facts;
+    while (f && !str_eq(f->root, root))
+        f = f->next;
+    if (!f) {
+        f = mem_alloc(sizeof(*f));
+        f->root = mem_strdup(root);
+        f->next = n->facts;
+        n->facts = f;
+    }
+    pthread_mutex_unlock(&n->lock);
+    return f;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the stores over a network share in one process, however often each is opened: connections, credentials, and
+ * what was found out about the servers.
+ */
+#ifndef BELAY_CKPT_STORE_NET_H
+#define BELAY_CKPT_STORE_NET_H
+
+#include "base/net/http_blocking.h"
+#include "ckpt/store_auth.h"
+
+/* Of one server; never forgotten. Any thread may read and write it. */
+struct store_facts {
+    struct store_facts *next;
+    char *root;
+    atomic_bool no_conditional_put;  /* it answered 501 to If-None-Match */
+    atomic_bool no_conditional_copy; /* the same of a copy */
+    atomic_llong clock_ahead_ms;     /* of ours; 0 until it said that our clock is off */
+};
+
+struct store_net;
+
+/* As store_auth_create, whose holder it has. */
+struct store_net *store_net_create(store_auth_want_fn want, void *ctx);
+void store_net_destroy(struct store_net *n); /* every store that was opened with it is closed; NULL is fine */
+
+/* All of these are valid until destroy. */
+struct store_auth *store_net_auth(struct store_net *n);
+struct http_pool *store_net_http(struct store_net *n);
+struct store_facts *store_net_facts(struct store_net *n, const char *root); /* thread-safe */
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store in a bucket of S3, or of any server that speaks its protocol.
+ */
+#ifndef BELAY_CKPT_STORE_S3_H
+#define BELAY_CKPT_STORE_S3_H
+
+#include "ckpt/store.h"
+
+/* As store_open, for "s3://...": see s3_place_parse. Asks nobody anything. */
+int store_s3_open(const char *url, const struct store_options *o, struct store **ret_store, struct err *e);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The emulator's S3 on a thread of this process, and a holder of credentials for it.
+ */
+#ifndef BELAY_TESTS_CKPT_S3_SERVER_H
+#define BELAY_TESTS_CKPT_S3_SERVER_H
+
+#include "ckpt/store.h"
+#include "ckpt/store_net.h"
+#include "cloud/emulator/emulator.h"
+#include <pthread.h>
+
+#define S3_SERVER_ACCESS "AKIDEXAMPLE"
+#define S3_SERVER_SECRET "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY"
+
+struct s3_server {
+    pthread_t thread;
+    uv_loop_t loop;
+    uv_async_t stop;
+    struct emulator emulator;
+    struct emulator_config config;
+    int port, control_port;
+    struct store_net *net;
+    atomic_int n_wanted; /* how often credentials were asked for */
+};
+
+/* s3: the lines of the section besides the buckets (`jobs`), "page: 3" for one. The holder has the right keys. */
+void s3_server_start(struct s3_server *s, const char *s3);
+void s3_server_stop(struct s3_server *s);
+
+/* "s3://jobs/PREFIX?endpoint=...more"; borrowed until the next call. */
+const char *s3_server_url(const struct s3_server *s, const char *prefix, const char *more);
+void s3_server_keys(struct s3_server *s, const char *access, const char *secret);
+
+/* POST /events, GET /state: fail the test if they do. */
+void s3_server_event(struct s3_server *s, const char *json);
+int64_t s3_server_count(struct s3_server *s, const char *what); /* "bytes" or "uploads", of what is stored */
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store in S3 against the emulator's, with every way in which a server may fail.
+ */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/s3.h"
+#include "tests/ckpt/s3_server.h"
+#include "tests/ckpt/tools.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_BYTES ((size_t)17 << 20) /* so much is sent in parts */
+
+struct world {
+    struct s3_server server;
+    struct store *store;
+};
+
+static struct world *start(const char *s3)
+{
+    struct world *w = mem_alloc(sizeof(*w));
+    struct err e;
+    s3_server_start(&w->server, s3);
+    const struct store_options o = {.net = w->server.net};
+    OK(store_open(s3_server_url(&w->server, "lab/x", ""), &o, &w->store, &e));
+    return w;
+}
+
+static int setup(void **state)
+{
+    *state = start("page: 3");
+    return 0;
+}
+
+static int setup_small(void **state)
+{
+    *state = start("page: 3, quota_bytes: 1000");
+    return 0;
+}
+
+static int setup_unconditional(void **state)
+{
+    *state = start("conditional_writes: \"false\"");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    store_close(w->store);
+    s3_server_stop(&w->server);
+    free(w);
+    return 0;
+}
+
+#define STORE (((struct world *)*state)->store)
+#define SERVER (&((struct world *)*state)->server)
+#define DO(op, ...) STORE->ops->op(STORE, __VA_ARGS__)
+
+static void assert_object(struct store *s, const char *name, const char *text)
+{
+    struct buf out = {0};
+    struct err e;
+    int64_t size = -1;
+    OK(s->ops->read(s, name, 1 << 20, &out, &e));
+    assert_string_equal(buf_str(&out), text);
+    OK(s->ops->stat(s, name, &size, &e));
+    assert_int_equal(size, strlen(text));
+    buf_deinit(&out);
+}
+
+static void fault(struct s3_server *s, const char *kind, const char *action, const char *more)
+{
+    char *json = mem_printf("{\"%s\": {\"action\": \"%s\"%s%s}}", kind, action, more[0] ? ", " : "", more);
+    s3_server_event(s, json);
+    free(json);
+}
+
+/* ---- The contract of a store ---- */
+
+static void an_object_comes_back_as_it_was_made(void **state)
+{
+    static const char bytes[] = "a\0b\xff\r\n";
+    struct buf out = {0};
+    struct err e;
+    int64_t size;
+    OK(DO(create, "one/a.b-c_d", bytes, sizeof(bytes), &e));
+    OK(DO(read, "one/a.b-c_d", sizeof(bytes), &out, &e));
+    assert_int_equal(out.len, sizeof(bytes));
+    assert_memory_equal(out.data, bytes, sizeof(bytes));
+    OK(DO(create, "empty", "", 0, &e));
+    assert_object(STORE, "empty", "");
+    FAILS(ERR_INVALID, DO(read, "one/a.b-c_d", sizeof(bytes) - 1, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(read, "one/none", 9, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(stat, "one/none", &size, &e));
+    FAILS(ERR_INVALID, DO(create, "../x", "", 0, &e));
+    buf_deinit(&out);
+}
+
+static void a_name_is_created_once(void **state)
+{
+    struct err e;
+    OK(DO(create, "n", "first", 5, &e));
+    FAILS(ERR_CONFLICT, DO(create, "n", "second", 6, &e));
+    FAILS(ERR_CONFLICT, DO(create, "n", "first", 5, &e));
+    assert_object(STORE, "n", "first");
+}
+
+static int append_name(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct buf *out = ctx;
+    buf_printf(out, "%s=%d ", name, (int)size_bytes);
+    return 0;
+}
+
+static int stop_at_once(void *ctx, const char *name, int64_t size_bytes)
+{
+    (void)name;
+    (void)size_bytes;
+    ++*(int *)ctx;
+    return 1;
+}
+
+/* Three to a page. */
+static void a_list_goes_on_over_pages(void **state)
+{
+    static const char *const names[] = {"b", "a/z", "a-b", "a/b/c", "a.c", "B/x", "a/q", "a/y"};
+    struct buf out = {0};
+    struct err e;
+    int n = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        OK(DO(create, names[i], names[i], strlen(names[i]), &e));
+    OK(DO(list, "", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "B/x=3 a-b=3 a.c=3 a/b/c=5 a/q=3 a/y=3 a/z=3 b=1 ");
+    buf_clear(&out);
+    OK(DO(list, "a/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "a/b/c=5 a/q=3 a/y=3 a/z=3 ");
+    buf_clear(&out);
+    OK(DO(list, "none/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "");
+    OK(DO(list, "", stop_at_once, &n, &e));
+    assert_int_equal(n, 1);
+    buf_deinit(&out);
+}
+
+static void objects_are_removed_moved_and_linked(void **state)
+{
+    const char *const names[] = {"p/1", "p/2", "never/was"};
+    struct buf out = {0};
+    struct err e;
+    OK(DO(create, "p/1", "x", 1, &e));
+    OK(DO(create, "p/2", "x", 1, &e));
+    OK(DO(remove, names, 3, &e));
+    OK(DO(remove, names, 3, &e));
+    OK(DO(list, "", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "");
+    OK(DO(create, "one", "x", 1, &e));
+    OK(DO(link, "one", "two/deep", &e));
+    FAILS(ERR_CONFLICT, DO(link, "one", "two/deep", &e));
+    FAILS(ERR_NOT_FOUND, DO(link, "none", "three", &e));
+    OK(DO(rename, "one", "aside/x", &e));
+    FAILS(ERR_NOT_FOUND, DO(rename, "one", "aside/x", &e));
+    OK(DO(create, "one", "new", 3, &e));
+    OK(DO(rename, "one", "aside/x", &e));
+    assert_object(STORE, "aside/x", "new");
+    assert_object(STORE, "two/deep", "x");
+    buf_deinit(&out);
+}
+
+static void a_large_object_goes_in_parts(void **state)
+{
+    char *p = mem_alloc(LARGE_BYTES);
+    struct buf out = {0};
+    struct err e;
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        p[i] = (char)(i * 2654435761u >> 24);
+    fault(SERVER, "drop_reply", "UploadPart", "");
+    fault(SERVER, "drop_reply", "CompleteMultipartUpload", "");
+    OK(DO(create, "large", p, LARGE_BYTES, &e));
+    fault(SERVER, "drop_reply", "GetObject", "\"how\": \"torn\"");
+    OK(DO(read, "large", LARGE_BYTES, &out, &e));
+    assert_int_equal(out.len, LARGE_BYTES);
+    assert_memory_equal(out.data, p, LARGE_BYTES);
+    FAILS(ERR_CONFLICT, DO(create, "large", p, LARGE_BYTES, &e));
+    fault(SERVER, "refuse", "UploadPart", "\"code\": \"AccessDenied\"");
+    FAILS(ERR_DENIED, DO(create, "other", p, LARGE_BYTES, &e));
+    assert_int_equal(s3_server_count(SERVER, "uploads"), 0);
+    assert_int_equal(s3_server_count(SERVER, "bytes"), LARGE_BYTES);
+    buf_deinit(&out);
+    free(p);
+}
+
+static void a_bucket_may_be_in_the_host_name(void **state)
+{
+    struct s3_server *server = SERVER;
+    const struct store_options o = {.net = server->net};
+    struct store *s;
+    struct err e;
+    char url[200];
+    snprintf(url, sizeof(url), "s3://jobs?style=virtual&endpoint=http%%3A%%2F%%2Flocalhost:%d", server->port);
+    OK(store_open(url, &o, &s, &e));
+    OK(s->ops->create(s, "n", "x", 1, &e));
+    assert_object(s, "n", "x");
+    store_close(s);
+}
+
+/* ---- What goes wrong ---- */
+
+static void work_all(void **state, const char *tag)
+{
+    char a[40], b[40], c[40];
+    const char *const gone[] = {b, c};
+    struct buf out = {0};
+    struct err e;
+    snprintf(a, sizeof(a), "%s/a", tag);
+    snprintf(b, sizeof(b), "%s/b", tag);
+    snprintf(c, sizeof(c), "%s/c", tag);
+    OK(DO(create, a, "content of a", 12, &e));
+    OK(DO(link, a, b, &e));
+    OK(DO(rename, a, c, &e));
+    assert_object(STORE, b, "content of a");
+    OK(DO(list, tag, append_name, &out, &e));
+    OK(DO(remove, gone, 2, &e));
+    FAILS(ERR_NOT_FOUND, DO(read, b, 100, &out, &e));
+    buf_deinit(&out);
+}
+
+/* Each action fails once in each way that passes; every operation does its work all the same. */
+static void what_passes_is_tried_again(void **state)
+{
+    static const char *const actions[] = {
+        "PutObject", "GetObject", "HeadObject", "ListObjectsV2", "DeleteObjects", "CopyObject"};
+    static const char *const faults[][2] = {
+        {"throttle", ""},
+        {"refuse", "\"code\": \"InternalError\""},
+        {"refuse", "\"code\": \"RequestTimeTooSkewed\""},
+        {"drop_reply", ""},
+        {"drop_reply", "\"how\": \"error\""},
+        {"drop_reply", "\"how\": \"torn\""},
+    };
+    char tag[40];
+    for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++) {
+        for (size_t a = 0; a < sizeof(actions) / sizeof(actions[0]); a++)
+            fault(SERVER, faults[f][0], actions[a], faults[f][1]);
+        snprintf(tag, sizeof(tag), "t%zu", f);
+        work_all(state, tag);
+        s3_server_event(SERVER, "{\"clear\": {}}");
+    }
+    fault(SERVER, "refuse", "DeleteObjects/key", "\"code\": \"InternalError\"");
+    work_all(state, "t");
+}
+
+/* The object that a lost reply left there is ours, and no conflict; another's is one. */
+static void a_create_whose_reply_was_lost_knows_its_own_object(void **state)
+{
+    struct err e;
+    fault(SERVER, "drop_reply", "PutObject", "");
+    OK(DO(create, "a", "ours", 4, &e));
+    fault(SERVER, "drop_reply", "PutObject", "\"how\": \"error\"");
+    FAILS(ERR_CONFLICT, DO(create, "a", "more", 4, &e));
+    fault(SERVER, "drop_reply", "PutObject", "\"how\": \"error\"");
+    FAILS(ERR_CONFLICT, DO(create, "a", "longer", 6, &e));
+    assert_object(STORE, "a", "ours");
+}
+
+static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
+{
+    static const struct {
+        const char *code;
+        enum err_kind kind;
+        const char *says;
+    } cases[] = {
+        {"AccessDenied", ERR_DENIED, "docs/clouds/aws.md"},
+        {"QuotaExceeded", ERR_NO_SPACE, "QuotaExceeded"},
+        {"InsufficientStorage", ERR_NO_SPACE, "507"},
+        {"PermanentRedirect", ERR_CONFIG, "region="},
+        {"NoSuchBucket", ERR_CONFIG, "no bucket jobs"},
+        {"InvalidRequest", ERR_IO, "InvalidRequest"},
+    };
+    struct err e;
+    int64_t size;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *code = mem_printf("\"code\": \"%s\"", cases[i].code);
+        fault(SERVER, "refuse", "PutObject", code);
+        FAILS((int)cases[i].kind, DO(create, "n", "x", 1, &e));
+        if (!strstr(e.text, cases[i].says))
+            fail_msg("%s", e.text);
+        free(code);
+    }
+    /* HEAD has no words for it; they are asked for */
+    fault(SERVER, "refuse", "HeadObject", "\"code\": \"AccessDenied\"");
+    fault(SERVER, "refuse", "GetObject", "\"code\": \"AccessDenied\"");
+    FAILS(ERR_DENIED, DO(stat, "n", &size, &e));
+}
+
+static void another_region_is_named(void **state)
+{
+    const struct store_options o = {.net = SERVER->net};
+    struct store *s;
+    struct err e;
+    OK(store_open(s3_server_url(SERVER, "", "&region=eu-west-1"), &o, &s, &e));
+    FAILS(ERR_CONFIG, s->ops->create(s, "n", "x", 1, &e));
+    assert_non_null(strstr(e.text, "region=us-east-1"));
+    store_close(s);
+}
+
+static void a_clock_that_is_off_is_corrected_by_the_servers(void **state)
+{
+    char root[64];
+    struct err e;
+    snprintf(root, sizeof(root), "http://127.0.0.1:%d", SERVER->port);
+    struct store_facts *facts = store_net_facts(SERVER->net, root);
+    atomic_store(&facts->clock_ahead_ms, SECONDS_MS(3600));
+    OK(DO(create, "n", "x", 1, &e));
+    assert_in_range(atomic_load(&facts->clock_ahead_ms) + 5000, 0, 10000);
+}
+
+static void a_full_store_is_no_space(void **state)
+{
+    static char large[2000];
+    struct err e;
+    FAILS(ERR_NO_SPACE, DO(create, "n", large, sizeof(large), &e));
+    OK(DO(create, "n", large, 900, &e));
+}
+
+static int n_said;
+static void count_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level;
+    n_said += strstr(line, "no conditional writes") != NULL;
+    assert_null(strstr(line, S3_SERVER_SECRET));
+}
+
+static void without_conditional_writes_names_are_looked_up(void **state)
+{
+    struct err e;
+    n_said = 0;
+    log_set_sink(count_line, NULL);
+    OK(DO(create, "a", "x", 1, &e));
+    OK(DO(create, "b", "x", 1, &e));
+    FAILS(ERR_CONFLICT, DO(create, "a", "y", 1, &e));
+    assert_object(STORE, "a", "x");
+    OK(DO(link, "a", "c", &e));
+    FAILS(ERR_CONFLICT, DO(link, "a", "b", &e));
+    log_set_sink(NULL, NULL);
+    assert_int_equal(n_said, 2); /* once for writes, once for copies */
+    char *p = mem_alloc(LARGE_BYTES);
+    OK(DO(create, "large", p, LARGE_BYTES, &e));
+    FAILS(ERR_CONFLICT, DO(create, "large", p, LARGE_BYTES, &e));
+    assert_int_equal(s3_server_count(SERVER, "uploads"), 0);
+    free(p);
+}
+
+/* ---- Credentials ---- */
+
+static void *set_later(void *ctx)
+{
+    struct s3_server *s = ctx;
+    while (atomic_load(&s->n_wanted) == 0)
+        sched_yield();
+    s3_server_keys(s, S3_SERVER_ACCESS, S3_SERVER_SECRET);
+    return NULL;
+}
+
+static void refused_credentials_are_replaced(void **state)
+{
+    pthread_t thread;
+    struct err e;
+    s3_server_keys(SERVER, "AKIDOLD", "whatever");
+    assert_int_equal(pthread_create(&thread, NULL, set_later, SERVER), 0);
+    OK(DO(create, "n", "x", 1, &e));
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&SERVER->n_wanted), 1);
+}
+
+static void *fail_later(void *ctx)
+{
+    struct s3_server *s = ctx;
+    struct err e;
+    while (atomic_load(&s->n_wanted) == 0)
+        sched_yield();
+    err_set(&e, ERR_CONFIG, "this instance has no role");
+    store_auth_fail(store_net_auth(s->net), &e);
+    return NULL;
+}
+
+static void what_keeps_credentials_away_is_told(void **state)
+{
+    pthread_t thread;
+    struct err e;
+    s3_server_keys(SERVER, "AKIDOLD", "whatever");
+    assert_int_equal(pthread_create(&thread, NULL, fail_later, SERVER), 0);
+    FAILS(ERR_CONFIG, DO(create, "n", "x", 1, &e));
+    assert_non_null(strstr(e.text, "no role"));
+    assert_null(strstr(e.text, "whatever"));
+    pthread_join(thread, NULL);
+    s3_server_keys(SERVER, S3_SERVER_ACCESS, "wrong");
+    FAILS(ERR_DENIED, DO(create, "n", "x", 1, &e));
+    assert_non_null(strstr(e.text, "SignatureDoesNotMatch"));
+    assert_null(strstr(e.text, "wrong"));
+}
+
+static void a_holder_gives_nothing_that_has_ended(void **state)
+{
+    struct store_auth *a = store_auth_create(NULL, NULL);
+    struct store_keys k = {.access_key = "A", .expires = {1}}, got;
+    struct err e;
+    (void)state;
+    FAILS(ERR_CONFIG, store_auth_get(a, 0, 1000, NULL, &got, &e));
+    store_auth_set(a, &k);
+    FAILS(ERR_DENIED, store_auth_get(a, 0, 1000, NULL, &got, &e));
+    k.expires = (struct wall){clock_wall(&clock_system).ms + SECONDS_MS(3600)};
+    store_auth_set(a, &k);
+    OK(store_auth_get(a, 0, 1000, NULL, &got, &e));
+    assert_int_equal(got.number, 2);
+    FAILS(ERR_DENIED, store_auth_get(a, 2, 1000, NULL, &got, &e));
+    store_auth_destroy(a);
+}
+
+static void cancel_ends_what_waits(void **state)
+{
+    atomic_int cancel = 1;
+    const struct store_options o = {.net = SERVER->net, .cancel = &cancel};
+    struct store *s;
+    struct err e;
+    fault(SERVER, "throttle", "PutObject", "\"count\": 100");
+    OK(store_open(s3_server_url(SERVER, "", ""), &o, &s, &e));
+    FAILS(ERR_CANCELLED, s->ops->create(s, "n", "x", 1, &e));
+    store_close(s);
+}
+
+/* ---- Checkpoints ---- */
+
+static void a_checkpoint_goes_and_comes_though_everything_fails_now_and_then(void **state)
+{
+    static const char *const actions[] = {
+        "PutObject", "GetObject", "HeadObject", "ListObjectsV2", "DeleteObjects", "CopyObject"};
+    struct scratch s;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = STORE;
+    for (int64_t attempt = 1; attempt <= 2; attempt++) {
+        for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+            fault(SERVER, "drop_reply", actions[i], "");
+            fault(SERVER, "throttle", actions[i], "");
+            fault(SERVER, "drop_reply", actions[i], "\"how\": \"torn\"");
+        }
+        OK(ckpt_fence(&s.job, attempt, &e));
+        for (int64_t sequence = 1; sequence <= 2; sequence++) {
+            make_tree(s.tree, 10 * attempt + sequence);
+            save(&s, attempt, sequence);
+        }
+        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, &e));
+        assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
+        assert_tree_is(s.out, 10 * attempt + 2);
+    }
+    struct ckpt_stats stats;
+    FAILS(ERR_CONFLICT, ckpt_save(&s.job, (struct ckpt_id){1, 3}, s.tree, -1, NULL, &stats, &e));
+    OK(fs_remove_tree(s.dir, &e));
+}
+
+/* ---- URLs ---- */
+
+static void urls_are_read_strictly(void **state)
+{
+    static const char *const bad[] = {"s3://", "s3://ab", "s3://Bucket", "s3://a..b", "s3://-abc",
+        "s3://abc/../x", "s3://abc/a b", "s3://abc/.x", "s3://abc?", "s3://abc?nothing", "s3://abc?regoin=x",
+        "s3://abc?region=", "s3://abc?region=a/b", "s3://abc?style=round",
+        "s3://abc?endpoint=http://example.com", "s3://abc?endpoint=https://user:pw@example.com",
+        "s3://abc?endpoint=https://example.com/path", "s3://abc?endpoint=%zz", "gs://abc"};
+    struct s3_place p;
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (!str_eq(bad[i], "s3://abc?"))
+            FAILS(ERR_INVALID, store_check_url(bad[i], &e));
+    OK(s3_place_parse("s3://my-bucket/a/b//?region=eu-west-1", &p, &e));
+    assert_string_equal(p.root, "https://my-bucket.s3.eu-west-1.amazonaws.com");
+    assert_string_equal(p.prefix, "a/b/");
+    assert_string_equal(p.dir, "");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("s3://my.bucket", &p, &e));
+    assert_string_equal(p.root, "https://s3.us-east-1.amazonaws.com");
+    assert_string_equal(p.dir, "/my.bucket");
+    assert_string_equal(p.prefix, "");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("s3://abc/x?endpoint=https%3A%2F%2Fs3.example%3A9000", &p, &e));
+    assert_string_equal(p.root, "https://s3.example:9000");
+    assert_string_equal(p.host, "s3.example:9000");
+    s3_place_deinit(&p);
+    OK(store_check_url("file:///srv/x", &e));
+    FAILS(ERR_UNSUPPORTED, store_open("s3://abc", NULL, &(struct store *){NULL}, &e));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(an_object_comes_back_as_it_was_made),
+        TEST(a_name_is_created_once),
+        TEST(a_list_goes_on_over_pages),
+        TEST(objects_are_removed_moved_and_linked),
+        TEST(a_large_object_goes_in_parts),
+        TEST(a_bucket_may_be_in_the_host_name),
+        TEST(what_passes_is_tried_again),
+        TEST(a_create_whose_reply_was_lost_knows_its_own_object),
+        TEST(what_does_not_pass_is_an_error_that_says_what_to_do),
+        TEST(another_region_is_named),
+        TEST(a_clock_that_is_off_is_corrected_by_the_servers),
+        cmocka_unit_test_setup_teardown(a_full_store_is_no_space, setup_small, teardown),
+        cmocka_unit_test_setup_teardown(
+            without_conditional_writes_names_are_looked_up, setup_unconditional, teardown),
+        TEST(refused_credentials_are_replaced),
+        TEST(what_keeps_credentials_away_is_told),
+        cmocka_unit_test(a_holder_gives_nothing_that_has_ended),
+        TEST(cancel_ends_what_waits),
+        TEST(a_checkpoint_goes_and_comes_though_everything_fails_now_and_then),
+        cmocka_unit_test(urls_are_read_strictly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
