@@ -48,7 +48,8 @@ static void finish(struct flow *f)
 static void fail(struct flow *f, const struct err *e)
 {
     f->result = *e;
-    err_wrap(&f->result, "%s: %s", f->name, f->steps[f->step].name);
+    if (f->name)
+        err_wrap(&f->result, "%s: %s", f->name, f->steps[f->step].name);
     wait_in(f, UNDO_READY, 0);
 }
 

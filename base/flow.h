@@ -39,11 +39,11 @@ struct flow_step {
     int64_t backoff_cap_ms;
 };
 
-/* e is NULL on success; borrowed for the call. Its text starts with "FLOW: STEP: ". */
+/* e is NULL on success; borrowed for the call. Its text starts with "FLOW: STEP: " if the flow has a name. */
 typedef void (*flow_done_fn)(struct flow *f, void *ctx, const struct err *e);
 
 struct flow {
-    const char *name;
+    const char *name; /* or NULL */
     const struct flow_step *steps;
     size_t n_steps;
     struct timers *timers;
@@ -63,7 +63,8 @@ struct flow {
 /* Errors that a retry may mend: THROTTLED, UNAVAILABLE, TIMEOUT, IO. */
 bool flow_is_retryable(enum err_kind kind);
 
-/* f zeroed or finished. Borrowed until done runs: name, steps, timers, prng, ctx. */
+/* f zeroed or finished. Borrowed until done runs: name, steps, timers, prng, ctx. name NULL: errors stay as the step told
+ * them, for a flow whose caller says what it was about. */
 void flow_start(struct flow *f, const char *name, const struct flow_step *steps, size_t n_steps,
     struct timers *timers, struct prng *prng, void *ctx, flow_done_fn done);
 bool flow_is_running(const struct flow *f); /* from flow_start until just before done() */

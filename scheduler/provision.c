@@ -325,7 +325,7 @@ void provision_launch(struct work *w)
     w->launching = pe ? pe->place : NULL;
     if (pe)
         pe->place->n_calls++;
-    flow_start(&w->launch, "launch", launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
+    flow_start(&w->launch, NULL, launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
 }
 
 /* ---- ending ---- */

@@ -102,9 +102,9 @@ static void add_disk(struct buf *out, const char *where, int64_t gib)
 static int require(const char *value, size_t max, const char *what, struct err *e)
 {
     if (!value || !*value)
-        return err_set(e, ERR_CONFIG, "launch: the %s is missing", what);
+        return err_set(e, ERR_CONFIG, "the %s is missing", what);
     if (strlen(value) > max)
-        return err_set(e, ERR_CONFIG, "launch: the %s is longer than %zu bytes", what, max);
+        return err_set(e, ERR_CONFIG, "the %s is longer than %zu bytes", what, max);
     return 0;
 }
 
@@ -120,11 +120,11 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     if (rc == 0)
         rc = require(l->cluster, TAG_VALUE_MAX, "cluster", e);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
-            CLOUD_USER_DATA_MAX);
+        rc = err_set(
+            e, ERR_CONFIG, "user data of %zu bytes; EC2 takes %d", strlen(l->user_data), CLOUD_USER_DATA_MAX);
     if (rc == 0 && (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX))
-        rc = err_set(e, ERR_CONFIG, "launch: a disk of %lld GiB; a gp3 volume has 1 to %d",
-            (long long)m->disk_gib, DISK_GIB_MAX);
+        rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; a gp3 volume has 1 to %d", (long long)m->disk_gib,
+            DISK_GIB_MAX);
     return rc;
 }
 

@@ -127,8 +127,8 @@ static int check_name(const char *token, struct err *e)
     if (n == 0 || n > ARM_NAME_MAX || strspn(token, ALNUM "-") != n || token[0] == '-' ||
         token[n - 1] == '-' || arm_part_of(token) != ARM_VM)
         return err_set(e, ERR_CONFIG,
-            "launch: \"%.64s\" is no name for a machine: expected 1 to %d of A-Z a-z 0-9 and -",
-            token ? token : "", ARM_NAME_MAX);
+            "\"%.64s\" is no name for a machine: expected 1 to %d of A-Z a-z 0-9 and -", token ? token : "",
+            ARM_NAME_MAX);
     return 0;
 }
 
@@ -140,13 +140,12 @@ static int check_launch(const struct cloud_launch *l, struct err *e)
     if (rc == 0)
         rc = check_text(l->zone, CLOUD_NAME_MAX - 1, ALNUM, "zone", e);
     if (rc == 0 && !str_eq(l->zone, l->region) && (strlen(l->zone) != 1 || !strchr("123456789", *l->zone)))
-        rc = err_set(
-            e, ERR_CONFIG, "launch: zone \"%.64s\": expected 1, 2 or 3, or %s for none", l->zone, l->region);
+        rc = err_set(e, ERR_CONFIG, "zone \"%.64s\": expected 1, 2 or 3, or %s for none", l->zone, l->region);
     if (rc == 0 && (!l->cluster || !*l->cluster || strlen(l->cluster) > TAG_VALUE_MAX))
-        rc = err_set(e, ERR_CONFIG, "launch: the cluster is missing or longer than %d bytes", TAG_VALUE_MAX);
+        rc = err_set(e, ERR_CONFIG, "the cluster is missing or longer than %d bytes", TAG_VALUE_MAX);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; at most %d are sent",
-            strlen(l->user_data), CLOUD_USER_DATA_MAX);
+        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d are sent", strlen(l->user_data),
+            CLOUD_USER_DATA_MAX);
     return rc;
 }
 

@@ -96,23 +96,23 @@ static bool is_label(const char *s)
 static int check_launch(const struct cloud_launch *l, struct catalogue_parts *ret_type, struct err *e)
 {
     if (!l->region || !l->zone || !gce_is_zone_of(l->zone, l->region))
-        return err_set(e, ERR_CONFIG, "launch: \"%.64s\" is no zone of region \"%.64s\"",
-            l->zone ? l->zone : "", l->region ? l->region : "");
-    if (catalogue_split("gcp", l->type ? l->type : "", ret_type, e) != 0)
-        return err_wrap(e, "launch");
+        return err_set(e, ERR_CONFIG, "\"%.64s\" is no zone of region \"%.64s\"", l->zone ? l->zone : "",
+            l->region ? l->region : "");
+    int rc = catalogue_split("gcp", l->type ? l->type : "", ret_type, e);
+    if (rc != 0)
+        return rc;
     if (!is_name(ret_type->machine))
-        return err_set(e, ERR_CONFIG, "launch: \"%.64s\" is no machine type", ret_type->machine);
+        return err_set(e, ERR_CONFIG, "\"%.64s\" is no machine type", ret_type->machine);
     if (!is_name(l->token))
-        return err_set(e, ERR_CONFIG,
-            "launch: the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
-    if (strlen(l->zone) + 1 + strlen(l->token) >= CLOUD_NAME_MAX)
         return err_set(
-            e, ERR_CONFIG, "launch: zone and token together are longer than %d bytes", CLOUD_NAME_MAX - 2);
+            e, ERR_CONFIG, "the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
+    if (strlen(l->zone) + 1 + strlen(l->token) >= CLOUD_NAME_MAX)
+        return err_set(e, ERR_CONFIG, "zone and token together are longer than %d bytes", CLOUD_NAME_MAX - 2);
     if (!is_label(l->cluster))
-        return err_set(e, ERR_CONFIG, "launch: the cluster cannot be a label (a-z, 0-9, - and _, up to 63)");
+        return err_set(e, ERR_CONFIG, "the cluster cannot be a label (a-z, 0-9, - and _, up to 63)");
     if (l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        return err_set(e, ERR_CONFIG, "launch: user data of %zu bytes; at most %d", strlen(l->user_data),
-            CLOUD_USER_DATA_MAX);
+        return err_set(
+            e, ERR_CONFIG, "user data of %zu bytes; at most %d", strlen(l->user_data), CLOUD_USER_DATA_MAX);
     return 0;
 }
 

@@ -280,6 +280,16 @@ static void an_answer_is_not_tried_again(void **state)
     assert_false(flow_is_retryable(ERR_QUOTA) || flow_is_retryable(ERR_CANCELLED));
 }
 
+static void a_flow_without_a_name_tells_errors_as_its_steps_do(void **state)
+{
+    struct trial t = {.how = {{0}, {0}, {FAIL_QUOTA}}};
+    (void)state;
+    begin(&t);
+    t.flow.name = NULL;
+    finish(&t, "r0 r1 r2 u1 u0 E");
+    assert_err(&t.e, ERR_QUOTA, "it broke");
+}
+
 static void a_deadline_hastens_and_counts_as_a_try(void **state)
 {
     struct trial t = {.how = {{HANG, WELL}}};
@@ -391,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_retryable_error_is_tried_again),
         cmocka_unit_test(the_last_try_that_fails_undoes_what_was_done),
         cmocka_unit_test(an_answer_is_not_tried_again),
+        cmocka_unit_test(a_flow_without_a_name_tells_errors_as_its_steps_do),
         cmocka_unit_test(a_deadline_hastens_and_counts_as_a_try),
         cmocka_unit_test(a_deadline_that_is_met_after_all_is_a_success),
         cmocka_unit_test(a_deadline_of_the_only_try_is_a_timeout),

@@ -515,6 +515,7 @@ static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void
     settle(f);
     assert_null(instance(f, 1));
     assert_int_equal(stats(f).refusals, 1);
+    assert_string_equal(model_offer(f->lab->model, 1)->why, "scripted"); /* in the provider's words */
 }
 
 /* As a price does that is read meanwhile. */
