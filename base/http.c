@@ -18,14 +18,16 @@ const char *http_reply_header(const struct http_reply *r, const char *name)
 
 void http_reply_clear_headers(struct http_reply *r)
 {
-    for (size_t i = 0; i < r->n_headers; i++)
+    for (size_t i = 0; i < r->n_headers; i++) {
+        explicit_bzero(r->headers[i], strlen(r->headers[i]));
         free(r->headers[i]);
+    }
     r->n_headers = 0;
 }
 
 void http_reply_deinit(struct http_reply *r)
 {
     http_reply_clear_headers(r);
-    buf_deinit(&r->body);
+    buf_wipe(&r->body);
     r->status = 0;
 }

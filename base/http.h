@@ -46,7 +46,7 @@ struct http_reply {
     size_t n_headers;
 };
 
-/* Frees what it holds; it is empty then. For replies that one owns. */
+/* Wipes and frees what it holds, for it may be a secret; it is empty then. For replies that one owns. */
 void http_reply_deinit(struct http_reply *r);
 void http_reply_clear_headers(struct http_reply *r);
 
@@ -62,7 +62,7 @@ struct http_call; /* a request under way */
 typedef void (*http_done_fn)(void *ctx, const struct err *e, const struct http_reply *reply);
 
 struct http_client {
-    /* Copies what it needs of r. done runs exactly once, never inside start. The call is valid until then. */
+    /* Copies what it needs of r, and wipes its copies and the reply when the call is over. done runs exactly once, never inside start. The call is valid until then. */
     struct http_call *(*start)(
         struct http_client *c, const struct http_request *r, http_done_fn done, void *ctx);
     /* Hastens done (with ERR_CANCELLED unless it had finished); never runs it inside. */

@@ -3,6 +3,9 @@
  * One request as a curl easy handle. What is fixed here, for every request of belay: HTTP/1.1, no redirects,
  * no proxy unless asked for, no .netrc, no cookies, no content decoding, the path sent as it was given
  * (signatures cover it), bodies without waiting for "100 Continue". Keys and certificates stay in memory.
+ *
+ * Headers, bodies and replies may hold secrets: all copies that are made here are wiped before they are freed. What curl and
+ * its TLS library hold inside is theirs.
  */
 #include "base/net/http_curl.h"
 #include "base/mem.h"
@@ -27,24 +30,32 @@
 
 /* ---- What comes in ---- */
 
-/* A body whose length is known and allowed gets its memory at once. */
-static void make_room(struct http_curl *c)
+/* Room for n more bytes of the body; one whose length is known and allowed gets its memory at once. Where the bytes so far have
+ * to move, they are not left behind. */
+static void make_room(struct http_curl *c, size_t n)
 {
-    curl_off_t n = -1;
-    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &n);
-    if (n > 0 && (uint64_t)n <= c->max_reply_bytes)
-        buf_reserve(&c->reply.body, (size_t)n);
+    struct buf *b = &c->reply.body, larger = {0};
+    if (n < b->cap - b->len)
+        return;
+    curl_off_t whole = -1;
+    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &whole);
+    if (whole > 0 && (uint64_t)whole <= c->max_reply_bytes)
+        buf_reserve(&larger, (size_t)whole);
+    buf_reserve(&larger, b->len + n);
+    buf_add(&larger, b->data, b->len);
+    buf_wipe(b);
+    *b = larger;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_curl *c = ctx;
-    if (c->reply.body.len == 0)
-        make_room(c);
-    if (buf_add_limited(&c->reply.body, p, size * n, c->max_reply_bytes, NULL) < 0) {
+    if (size * n > c->max_reply_bytes - c->reply.body.len) {
         c->is_too_large = true;
         return 0;
     }
+    make_room(c, size * n);
+    buf_add(&c->reply.body, p, size * n);
     return size * n;
 }
 
@@ -145,7 +156,7 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
         const char *value = strchr(line, ':') + 1;
         if (value[strspn(value, " \t")] == '\0') {
             char *empty = mem_printf("%.*s;", (int)(value - 1 - line), line);
-            add_header(c, empty);
+            add_header(c, empty); /* of no value: nothing to wipe */
             free(empty);
         } else {
             add_header(c, line);
@@ -158,6 +169,16 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
     return 0;
 }
 
+static const char *body_of(struct http_curl *c, const struct http_request *r)
+{
+    if (r->body_len == 0)
+        return "";
+    if (c->borrows_body)
+        return r->body;
+    buf_add(&c->body, r->body, r->body_len);
+    return buf_str(&c->body);
+}
+
 static void set_method(struct http_curl *c, const struct http_request *r)
 {
     bool wants_body = r->body_len > 0 || str_eq(r->method, "PUT") || str_eq(r->method, "POST");
@@ -165,8 +186,7 @@ static void set_method(struct http_curl *c, const struct http_request *r)
         SET(c, CURLOPT_NOBODY, 1L);
     } else if (wants_body) {
         SET(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
-        SET(c, c->borrows_body ? CURLOPT_POSTFIELDS : CURLOPT_COPYPOSTFIELDS,
-            r->body_len > 0 ? (const char *)r->body : "");
+        SET(c, CURLOPT_POSTFIELDS, body_of(c, r));
         SET(c, CURLOPT_CUSTOMREQUEST, r->method);
     } else {
         SET(c, CURLOPT_HTTPGET, 1L);
@@ -282,7 +302,10 @@ out:
 void http_curl_deinit(struct http_curl *c)
 {
     curl_easy_cleanup(c->easy);
+    for (struct curl_slist *h = c->headers; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
     curl_slist_free_all(c->headers);
+    buf_wipe(&c->body);
     curl_slist_free_all(c->connect_to);
     http_reply_deinit(&c->reply);
 }

@@ -255,7 +255,8 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     canned_start(&r, &s, buf_str(&b));
     rig_fetch(&r, "GET", "/", plain, &o);
     assert_int_equal(o.status, 200);
-    assert_int_equal(strlen(o.etag), sizeof(o.etag) - 1); /* 4 KB are not too long: there are URLs in headers */
+    assert_int_equal(
+        strlen(o.etag), sizeof(o.etag) - 1); /* 4 KB are not too long: there are URLs in headers */
     outcome_deinit(&o);
     canned_stop(&s);
     buf_deinit(&b);
@@ -283,6 +284,77 @@ static void requests_carry_what_was_asked_and_nothing_else(void **state)
     outcome_deinit(&o);
     canned_stop(&s);
     rig_deinit(&r);
+}
+
+/* All that was wiped, one after the other. */
+static struct buf wiped;
+
+void __real_explicit_bzero(void *p, size_t n);
+void __wrap_explicit_bzero(void *p, size_t n);
+void __wrap_explicit_bzero(void *p, size_t n)
+{
+    buf_add(&wiped, p, n);
+    __real_explicit_bzero(p, n);
+}
+
+static bool was_wiped(const char *text)
+{
+    return memmem(buf_str(&wiped), wiped.len, text, strlen(text)) != NULL;
+}
+
+static void what_may_be_a_secret_is_wiped(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    struct http_request q = {.body = "client_secret=hush-body",
+        .body_len = strlen("client_secret=hush-body"),
+        .headers = {"Authorization: Bearer hush-header"}};
+    rig_init(&r);
+    canned_start(&r, &s, "HTTP/1.1 200 OK\r\nX-Token: hush-reply-header\r\n\r\n{\"token\":\"hush-reply\"}");
+    buf_clear(&wiped);
+    rig_fetch(&r, "POST", "/token", q, &o);
+    assert_int_equal(o.status, 200);
+    assert_non_null(strstr(buf_str(&s.heard), "hush-header"));
+    assert_non_null(strstr(buf_str(&s.heard), "hush-body"));
+    assert_true(was_wiped("Authorization: Bearer hush-header"));
+    assert_true(was_wiped("client_secret=hush-body"));
+    assert_true(was_wiped("X-Token: hush-reply-header"));
+    assert_true(was_wiped("{\"token\":\"hush-reply\"}"));
+    outcome_deinit(&o);
+    canned_stop(&s);
+    rig_deinit(&r);
+    buf_deinit(&wiped);
+}
+
+/* Its length is not told, and it comes in more than one piece: no part is left behind where it does not fit any more. */
+static void a_reply_that_moves_is_wiped_where_it_was(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    struct buf b = {0};
+    buf_adds(&b, "HTTP/1.1 200 OK\r\n\r\nhush-first");
+    for (int i = 0; i < 100000; i++)
+        buf_addc(&b, 'x');
+    rig_init(&r);
+    canned_start(&r, &s, buf_str(&b));
+    buf_clear(&wiped);
+    rig_fetch(&r, "GET", "/token", plain, &o);
+    assert_int_equal(o.body.len, 100000 + strlen("hush-first"));
+    assert_memory_equal(o.body.data, "hush-firstx", 11);
+    size_t times = 0;
+    const char *from = buf_str(&wiped), *end = from + wiped.len;
+    for (const char *at; (at = memmem(from, (size_t)(end - from), "hush-first", 10)); from = at + 1)
+        times++;
+    assert_true(times >= 2);
+    outcome_deinit(&o);
+    canned_stop(&s);
+    rig_deinit(&r);
+    buf_deinit(&b);
+    buf_deinit(&wiped);
 }
 
 static void a_proxy_is_used_only_when_asked_for(void **state)
@@ -453,6 +525,8 @@ int main(void)
         cmocka_unit_test(redirects_are_replies_and_not_followed),
         cmocka_unit_test(too_many_and_too_long_headers_are_left_out),
         cmocka_unit_test(requests_carry_what_was_asked_and_nothing_else),
+        cmocka_unit_test(what_may_be_a_secret_is_wiped),
+        cmocka_unit_test(a_reply_that_moves_is_wiped_where_it_was),
         cmocka_unit_test(a_proxy_is_used_only_when_asked_for),
         cmocka_unit_test(malformed_requests_fail_later_not_inside_start),
         cmocka_unit_test(cancel_hastens_the_end),
