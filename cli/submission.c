@@ -114,8 +114,8 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
-/* What must change before it can ever run. */
-static void warn_if_impossible(struct client *c, int64_t id)
+/* What must change before it can ever run, and what will hurt when it does. */
+static void warn_of_trouble(struct client *c, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
     char *path = mem_printf("/api/v1/jobs/%lld/why", (long long)id);
@@ -126,6 +126,10 @@ static void warn_if_impossible(struct client *c, int64_t id)
         for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
             if (str_eq(cli_text(reason, "code"), codes[i]))
                 cli_warn("job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+        size_t i;
+        const json_t *warning;
+        json_array_foreach(json_object_get(v, "warnings"), i, warning)
+            cli_warn("%s", cli_text(warning, "text"));
     }
     json_decref(v);
     free(path);
@@ -162,7 +166,7 @@ int submission_send(struct submission *s)
     fflush(stdout);
     tell_outputs(outputs, id);
     json_decref(outputs);
-    warn_if_impossible(c, id);
+    warn_of_trouble(c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);
     client_destroy(c);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/advice.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/jobspec.h"
 #include <stdlib.h>
@@ -232,8 +233,8 @@ static void tell_why(const struct api *a, struct http_exchange *x, const struct 
         json_array_append_new(
             list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
     api_reply_json(x, 200,
-        json_pack(
-            "{s:I,s:s,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons", list));
+        json_pack("{s:I,s:s,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
+            list, "warnings", advice_on_job(a->o.pools, a->o.reader, &row)));
 }
 
 void api_jobs_why(struct request *q)

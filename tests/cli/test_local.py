@@ -226,7 +226,7 @@ class Local(unittest.TestCase):
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
                                 (("show", str(job)), ["attempts", "checkpoints", "job", "ledger", "spec"]),
-                                (("why", str(job)), ["id", "reasons", "state"]), (("logs", str(job)), ["id", "log"]),
+                                (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),

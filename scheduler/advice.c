@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Warnings about a job (see advice.h).
+ */
+#include "scheduler/advice.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include <stdio.h>
+
+/* How long a save takes: this job's last, or that of its user's newest job of the same name. */
+struct measured {
+    const struct job_row *of;
+    int64_t job, ms; /* ms 0: not known */
+};
+
+static int look_at(void *ctx, const struct job_row *row)
+{
+    struct measured *m = ctx;
+    if (row->save_ms <= 0 || !str_eq(row->name, m->of->name))
+        return 0;
+    m->job = row->id;
+    m->ms = row->save_ms;
+    return 1;
+}
+
+static struct measured measure(struct db_reader *r, const struct job_row *job)
+{
+    struct measured m = {.of = job, .job = job->id, .ms = job->save_ms};
+    const struct job_filter mine = {.user = job->user, .before = job->id, .limit = ADVICE_JOBS_LOOKED_AT};
+    struct err e;
+    if (m.ms <= 0 && db_read_jobs(r, &mine, look_at, &m, &e) != 0)
+        log_warn("what a save takes cannot be read", log_i("job", job->id), log_err(&e));
+    return m;
+}
+
+static bool has_spot(const struct config_pool *p)
+{
+    for (size_t i = 0; i < p->n_offers; i++)
+        if (p->offers[i].market == MARKET_SPOT)
+            return true;
+    return false;
+}
+
+static void warn_of_pool(
+    json_t *list, const struct measured *m, const struct config_pool *p, int64_t notice_ms)
+{
+    char took[32], notice[32], whose[48] = "its last one did", text[CORE_TEXT_MAX];
+    if (notice_ms <= 0 || m->ms <= notice_ms)
+        return;
+    time_format_duration(m->ms, took, sizeof(took));
+    time_format_duration(notice_ms, notice, sizeof(notice));
+    if (m->job != m->of->id)
+        snprintf(whose, sizeof(whose), "one of job %lld did", (long long)m->job);
+    snprintf(text, sizeof(text),
+        "a save takes %s (%s); %s gives %s (pool %s): a reclaim there costs what was done since the save "
+        "before it",
+        took, whose, p->row.provider, notice, p->row.name);
+    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
+}
+
+json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct job_row *job)
+{
+    json_t *list = json_array();
+    const struct config *c = pools_in_force(p);
+    if (job->state == JOB_ENDED || job->method == CKPT_NONE || job->market == WISH_ON_DEMAND)
+        return list;
+    struct measured m = measure(r, job);
+    for (size_t i = 0; m.ms > 0 && i < c->n_pools; i++) {
+        const struct config_pool *pool = &c->pools[i];
+        struct cloud_driver *driver = pools_driver(p, pool);
+        if (driver && has_spot(pool) && (!job->pool[0] || str_eq(job->pool, pool->row.name)))
+            warn_of_pool(list, &m, pool, driver->ops->spot_notice_ms);
+    }
+    return list;
+}
