@@ -30,7 +30,9 @@ struct cloud_setting {
     enum cloud_setting_kind kind;
     size_t max;         /* bytes of a text, words of a list */
     const char *needed; /* what it is, for the error when it is missing; NULL: it may be */
-    bool is_place;      /* its instances are looked for there: it stays as it is while the pool has any */
+    /* Its instances are looked for there: it stays as it is while the pool has any. Each word of a list is a place of its
+     * own, which stays while an instance is at it: see is_at. */
+    bool is_place;
 };
 
 /* What a pool says to its driver. Borrowed for the creation; drivers copy what they keep. */
@@ -58,6 +60,8 @@ struct cloud_provider {
      * NULL: one that is switched off is gone. */
     const char *end_script;
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
+    /* Whether an instance of this id is looked for at this word of a list that is_place. NULL: there is no such list. */
+    bool (*is_at)(const char *word, const char *id);
 };
 
 /* NULL: there is none of that name. */

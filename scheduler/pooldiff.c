@@ -148,10 +148,45 @@ const char *pool_moved(const struct config_pool *a, const struct config_pool *b)
     if (!str_eq(a->credentials ? a->credentials : "", b->credentials ? b->credentials : ""))
         return "credentials";
     for (size_t i = 0; a->provider->settings[i].key; i++)
-        if (a->provider->settings[i].is_place &&
+        if (a->provider->settings[i].is_place && a->provider->settings[i].kind != CLOUD_SETTING_LIST &&
             !str_eq(a->settings[i] ? a->settings[i] : "", b->settings[i] ? b->settings[i] : ""))
             return a->provider->settings[i].key;
     return NULL;
+}
+
+/* The line at which the instance is looked for; "": none. */
+static void find_place(
+    const struct cloud_provider *provider, const char *lines, const char *id, char ret_place[CORE_NAME_MAX])
+{
+    ret_place[0] = '\0';
+    while (lines && *lines) {
+        char line[CORE_NAME_MAX];
+        size_t n = strcspn(lines, "\n");
+        snprintf(line, sizeof(line), "%.*s", (int)n, lines);
+        if (n < sizeof(line) && provider->is_at(line, id)) {
+            str_copy(ret_place, CORE_NAME_MAX, line);
+            return;
+        }
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+bool pool_leaves(const struct config_pool *a, const struct config_pool *b, const char *provider_id,
+    char ret_place[CORE_NAME_MAX])
+{
+    char still[CORE_NAME_MAX];
+    if (!a->row.elastic || a->provider != b->provider || !a->provider->is_at)
+        return false;
+    for (size_t i = 0; a->provider->settings[i].key; i++) {
+        const struct cloud_setting *s = &a->provider->settings[i];
+        if (!s->is_place || s->kind != CLOUD_SETTING_LIST)
+            continue;
+        find_place(a->provider, a->settings[i], provider_id, ret_place);
+        find_place(a->provider, b->settings[i], provider_id, still);
+        if (ret_place[0] && !still[0])
+            return true;
+    }
+    return false;
 }
 
 /* ---- the difference ---- */

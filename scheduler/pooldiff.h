@@ -24,8 +24,12 @@ bool pools_differ(const json_t *diff);
 bool pool_same_driver(const struct config_pool *a, const struct config_pool *b);
 
 /* The first key by which both look for their instances in different places; NULL: none. region and provider are the
- * model's to check. */
+ * model's to check, lists of places are pool_leaves's. */
 const char *pool_moved(const struct config_pool *a, const struct config_pool *b);
+
+/* True: a list of places of `a` has the one where this instance is looked for (ret_place), and that of `b` does not. */
+bool pool_leaves(const struct config_pool *a, const struct config_pool *b, const char *provider_id,
+    char ret_place[CORE_NAME_MAX]);
 
 /* The pool of this name, or NULL. */
 const struct config_pool *config_pool_find(const struct config *c, const char *name);

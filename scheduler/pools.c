@@ -339,9 +339,33 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     return 0;
 }
 
-static int check_pool(
-    const struct model *m, const struct config_pool *had, const struct config_pool *c, struct err *e)
+/* An instance keeps its place among several while its node is heard of, or the last listing saw it. One that neither is
+ * true of may be gone for good, and would keep its place for ever. */
+static int check_places(
+    const struct pools *p, const struct config_pool *had, const struct config_pool *c, struct err *e)
 {
+    const struct model *m = model_of(p);
+    struct cloud_driver *driver = pools_driver(p, had);
+    char place[CORE_NAME_MAX];
+    LIST_FOREACH (model_instances(m), l) {
+        const struct instance_row *i = &LIST_ENTRY(l, struct instance, in_all)->row;
+        if (!str_eq(i->pool, c->row.name) || !pool_leaves(had, c, i->provider_id, place))
+            continue;
+        const struct node *n = model_node(m, i->node);
+        bool is_up = n && n->row.state != NODE_LOST && n->row.state != NODE_GONE;
+        if (is_up || !driver || !driver->ops->hides || !driver->ops->hides(driver, i->provider_id))
+            return err_set(e, ERR_CONFLICT,
+                "pool %s: instance %lld is at %s, which can be left out when that is gone (give the pool "
+                "max_nodes: 0 meanwhile, or delete its node) or does not answer any more",
+                c->row.name, (long long)i->id, place);
+    }
+    return 0;
+}
+
+static int check_pool(
+    const struct pools *p, const struct config_pool *had, const struct config_pool *c, struct err *e)
+{
+    const struct model *m = model_of(p);
     const struct pool *known = model_pool(m, c->row.name);
     const char *moved = had ? pool_moved(had, c) : NULL;
     int rc = core_pool_check(m, &c->row, e);
@@ -351,7 +375,7 @@ static int check_pool(
             "it max_nodes: 0 "
             "meanwhile), or give the new one another name",
             c->row.name, moved);
-    return rc;
+    return rc == 0 && had ? check_places(p, had, c, e) : rc;
 }
 
 /* Whether the model, as it is now, allows it. */
@@ -360,7 +384,7 @@ static int check(const struct pools *p, const struct config *next, struct err *e
     const struct config *before = pools_in_force(p);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < next->n_pools; i++)
-        rc = check_pool(model_of(p), config_pool_find(before, next->pools[i].row.name), &next->pools[i], e);
+        rc = check_pool(p, config_pool_find(before, next->pools[i].row.name), &next->pools[i], e);
     for (size_t i = 0; rc == 0 && i < before->n_pools; i++)
         if (!config_pool_find(next, before->pools[i].row.name))
             rc = check_removed(model_of(p), before->pools[i].row.name, e);

@@ -56,7 +56,7 @@ typedef void (*pools_applied_fn)(void *ctx, const struct err *e, const char *rev
 /* Puts the pools (and limits, if it has any) of a text in force. done runs once, perhaps at once for an error or a dry
  * run, else after the commit; then the file is in the state directory. ERR_INVALID with FILE:LINE; ERR_CONFLICT when a pool
  * would change its kind, one with instances would move (provider, region, endpoint, credentials, what the provider calls its
- * place), one with instances or nodes would vanish, or another application is under way. */
+ * place), a host with one would be left out, one with instances or nodes would vanish, or another application is under way. */
 void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_fn done, void *ctx);
 
 /* No call to a driver that was replaced is left (provision_options.released). */

@@ -52,14 +52,20 @@ static void static_list(
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
 
+static bool is_at(const char *label, const char *id)
+{
+    const char *claim_id = static_claim_of_id(id);
+    size_t n = claim_id ? (size_t)(claim_id - id) - 1 : 0;
+    return claim_id && strlen(label) == n && strncmp(label, id, n) == 0;
+}
+
 /* The host of an id; n_hosts: none of ours. */
 static size_t host_of(const struct static_driver *d, const char *id)
 {
-    const char *claim_id = static_claim_of_id(id);
-    size_t i = 0, n = claim_id ? (size_t)(claim_id - id) - 1 : 0;
-    while (i < d->n_hosts && (strlen(d->hosts[i].label) != n || strncmp(d->hosts[i].label, id, n) != 0))
+    size_t i = 0;
+    while (i < d->n_hosts && !is_at(d->hosts[i].label, id))
         i++;
-    return claim_id ? i : d->n_hosts;
+    return i;
 }
 
 static bool static_hides(const struct cloud_driver *driver, const char *id)
@@ -248,7 +254,7 @@ int static_driver_create(const struct static_options *o, struct cloud_driver **r
 /* ---- as a provider ---- */
 
 static const struct cloud_setting static_settings[] = {
-    {"hosts", CLOUD_SETTING_LIST, STATIC_HOSTS_MAX, "the machines it may use: HOST or HOST:PORT each"},
+    {"hosts", CLOUD_SETTING_LIST, STATIC_HOSTS_MAX, "the machines it may use: HOST or HOST:PORT each", true},
     {"user", CLOUD_SETTING_TEXT, 64, "the user to log in as"},
     {"key", CLOUD_SETTING_TEXT, 1024, "the path of an SSH private key"},
     {"known_hosts", CLOUD_SETTING_TEXT, 1024, "the path of a file with the machines' host keys"},
@@ -283,5 +289,8 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
         ret_driver, e);
 }
 
-const struct cloud_provider static_provider = {
-    .name = "static", .offers = CLOUD_OFFERS_HOSTS, .settings = static_settings, .create = create};
+const struct cloud_provider static_provider = {.name = "static",
+    .offers = CLOUD_OFFERS_HOSTS,
+    .settings = static_settings,
+    .create = create,
+    .is_at = is_at};

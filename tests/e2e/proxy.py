@@ -119,6 +119,7 @@ class Proxy:
         self.lock = threading.Lock()
         self.faults = {}  # name -> those that wait
         self.seen = {}  # operation -> what it does
+        self.answered = set()  # names of calls
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
@@ -162,6 +163,7 @@ class Proxy:
         if how == "error":
             return self.error(name, fault.status, fault.code, fault.message)
         reply = self.pass_on(request, body)
+        self.answered.add(name)
         self.note_operation(reply[2])
         if how == "closed after":
             return None

@@ -214,6 +214,11 @@ class FaultyLab(Lab):
             access["metadata"] = self.proxy.url
         return access
 
+    def up(self):
+        super().up()
+        if self.provider == "lambda":  # what is read when belayd starts would take the faults of a launch
+            self.wait(lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered, "a listing and prices")
+
     def end(self):
         problems = super().end()
         if self.proxy:

@@ -163,6 +163,7 @@ class Static(unittest.TestCase):
             self.assertEqual(len(l.claims()), 1)
             self.assertEqual(len(l.agents()), 1)
             self.assertEqual(l.post("/audit")["differences"], [])
+            self.change_hosts(l)
             shown = l.wait_ended(job)
             self.assertEqual(shown["job"]["end"], "succeeded")
             self.assertGreater(shown["job"]["cost_uusd"], 0)
@@ -171,6 +172,21 @@ class Static(unittest.TestCase):
             self.assertEqual(glob.glob(l.dir + "/host*/node"), [])  # with its key and certificate
             again = l.submit("plain.sh", 1)
             self.assertEqual(l.wait_ended(again)["job"]["end"], "succeeded")
+
+    def change_hosts(self, l):
+        """While one has an instance: it cannot be left out, others can come and go."""
+        idle, busy = sorted(zip(l.hosts, l.pool["hosts"]), key=lambda h: h[0].claim() is not None)
+        self.assertIn("is at %s," % busy[1], self.apply_hosts(l, [idle[1]]))
+        self.assertEqual(self.apply_hosts(l, ["127.0.0.1:1", busy[1]]), "")
+        self.assertEqual(self.apply_hosts(l, l.pool["hosts"]), "")
+
+    def apply_hosts(self, l, hosts):
+        """What belayd has against them."""
+        try:
+            l.post("/pools", {"file": "pools.yaml", "text": json.dumps({"pools": {"rack": {**l.pool, "hosts": hosts}}})})
+        except Refused as refusal:
+            return str(refusal)
+        return ""
 
     def test_more_jobs_than_hosts_take_turns(self):
         with Rack() as l:

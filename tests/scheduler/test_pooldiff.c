@@ -178,6 +178,45 @@ static void a_driver_goes_on_while_nothing_that_it_was_made_with_changes(void **
     config_deinit(&a);
 }
 
+static void a_list_of_places_keeps_those_that_have_instances(void **state)
+{
+    static const char id[] = "10.0.0.7:2222#5f0c2a9d17e8b364";
+    static const struct {
+        const char *hosts;
+        bool leaves;
+    } cases[] = {
+        {"[rack1, '10.0.0.7:2222']", false},
+        {"['10.0.0.7:2222']", false},
+        {"[rack2, rack3, '10.0.0.7:2222', rack1]", false},
+        {"[rack1]", true},
+        {"[rack1, '10.0.0.7']", true},
+        {"[rack1, '10.0.0.7:22', '110.0.0.7:2222']", true},
+    };
+    static const char pool[] =
+        "pools:\n  rack: {provider: static, hosts: %s, user: u, key: /k, known_hosts: /h, cpus: 1, "
+        "memory: 1G}\n";
+    struct config a, b;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buf text = {0};
+        char place[CORE_NAME_MAX];
+        buf_printf(&text, pool, cases[0].hosts);
+        a = parse(buf_str(&text));
+        buf_clear(&text);
+        buf_printf(&text, pool, cases[i].hosts);
+        b = parse(buf_str(&text));
+        assert_null(pool_moved(&a.pools[0], &b.pools[0]));
+        assert_int_equal(pool_leaves(&a.pools[0], &b.pools[0], id, place), cases[i].leaves);
+        if (cases[i].leaves)
+            assert_string_equal(place, "10.0.0.7:2222");
+        assert_false(pool_leaves(&a.pools[0], &b.pools[0], "", place));
+        assert_false(pool_leaves(&a.pools[0], &b.pools[0], "10.0.0.7:2222", place)); /* the id of nothing */
+        config_deinit(&a);
+        config_deinit(&b);
+        buf_deinit(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_mistake_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(what_differs_is_told_key_by_key_in_the_files_words),
         cmocka_unit_test(a_driver_goes_on_while_nothing_that_it_was_made_with_changes),
+        cmocka_unit_test(a_list_of_places_keeps_those_that_have_instances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
