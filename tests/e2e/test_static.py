@@ -234,8 +234,12 @@ class Static(unittest.TestCase):
             self.assertEqual(len(l.show(job)["attempts"]), 1)
             l.wait(lambda: [i["state"] for i in l.instances()] == ["ending"], "it is to be given back")
             self.assertEqual(len(l.claims()), 1)
+            idle = [name for h, name in zip(l.hosts, l.pool["hosts"]) if not h.is_down]
+            l.wait(lambda: self.apply_hosts(l, idle) == "", "who is not heard of either can be left out")
+            l.wait(lambda: not l.instances("live"), "what was there counts as gone")
             for h in l.hosts:
                 h.is_down = False
+            self.assertEqual(self.apply_hosts(l, l.pool["hosts"]), "")
             l.wait(lambda: not l.claims(), "it is given back")
 
     def test_a_host_with_another_key_is_refused(self):
