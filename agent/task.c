@@ -405,6 +405,7 @@ void task_free(struct task *t)
         close(t->control_fd);
     wire_desired_deinit(&t->own);
     record_deinit_state(&t->state);
+    ckpt_seen_destroy(t->seen);
     free(t->dir);
     free(t->checkpoint_dir);
     free(t->output_path);

@@ -75,6 +75,7 @@ struct task {
     struct watch *control_watch, *checkpoint_watch;
     int control_fd; /* -1: not open */
     struct task_work work;
+    struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */
     struct task_ask ask;
     struct task_save save;
     struct timer periodic;

@@ -119,7 +119,10 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct task_work *w = &t->work;
     const struct ckpt_id id = {t->attempt, w->sequence};
     struct err ignored;
-    int rc = ckpt_save(j, id, t->checkpoint_dir, w->progress, &w->cancel, &w->stats, &w->e);
+    if (!t->seen)
+        t->seen = ckpt_seen_create();
+    const struct ckpt_save_with with = {.seen = t->seen};
+    int rc = ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
     w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
     return rc;
 }

@@ -16,11 +16,13 @@
 
 #define READ_STEP ((size_t)16 << 10)
 
-static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+/* size is a guess. */
+static int read_all(int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
 {
     for (;;) {
-        char *to = buf_reserve(out, READ_STEP);
-        ssize_t got = read(fd, to, READ_STEP);
+        size_t step = size > out->len && size <= max ? size - out->len : READ_STEP;
+        char *to = buf_reserve(out, step);
+        ssize_t got = read(fd, to, step);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -47,7 +49,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_INVALID, "cannot read %s: it is not a regular file", path);
     else
-        rc = read_all(fd, path, max, out, e); /* not st_size: that of /proc and cgroup files is 0 */
+        rc = read_all(fd, path, (size_t)st.st_size, max, out, e); /* that of /proc and cgroup files is 0 */
     close(fd);
     return rc;
 }
@@ -119,7 +121,7 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
     return rc ? rc : sync_parent(path, e);
 }
 
-int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+int fs_create_unsynced(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temporary;
     int rc = write_beside(path, p, n, mode, &temporary, e);
@@ -129,6 +131,12 @@ int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, str
         rc = err_errno(e, errno, "cannot create %s", path);
     unlink(temporary);
     free(temporary);
+    return rc;
+}
+
+int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+{
+    int rc = fs_create_unsynced(path, p, n, mode, e);
     return rc ? rc : sync_parent(path, e);
 }
 

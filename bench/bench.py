@@ -2,7 +2,8 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents (BELAY_BUILD names the build)
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint
+                             # (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -25,6 +26,7 @@ import time
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import agents  # noqa: E402
+import checkpoint  # noqa: E402
 import lab  # noqa: E402
 
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
@@ -267,9 +269,13 @@ def bench_agents():
         agents.bench(l, say, resident)
 
 
+def bench_checkpoint():
+    checkpoint.bench(lab.BUILD, say)
+
+
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
            "queue": bench_queue, "market": bench_market,
-           "agents": bench_agents}
+           "agents": bench_agents, "checkpoint": bench_checkpoint}
 
 
 def main(names):

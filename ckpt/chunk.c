@@ -16,7 +16,8 @@
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three places */
-#define THREADS_MIN 2            /* waiting for the disk is most of it */
+#define THREADS_A_CORE 2         /* one waits for the disk or the network while another computes */
+#define THREADS_MIN 4
 #define THREADS_MAX 8
 
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
@@ -147,7 +148,8 @@ static void *work(void *ctx)
 static size_t n_threads(size_t n_items)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = cores < THREADS_MIN ? THREADS_MIN : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
+    long wanted = cores * THREADS_A_CORE;
+    size_t n = wanted < THREADS_MIN ? THREADS_MIN : wanted > THREADS_MAX ? THREADS_MAX : (size_t)wanted;
 
     return n_items < n ? n_items : n;
 }

@@ -62,6 +62,7 @@ struct ckpt_stats {
     int64_t bytes;        /* of content */
     int64_t stored_bytes; /* newly written to the store, compressed */
     int64_t reused_bytes; /* content whose chunks the store had */
+    int64_t unread_bytes; /* of it, content that was not even read again (struct ckpt_seen) */
     int64_t took_ms;
 };
 
@@ -83,6 +84,25 @@ int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e);
  * not greater than what exists. */
 int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
     const atomic_int *cancel, struct ckpt_stats *ret_stats, struct err *e);
+
+/* What the last save of an attempt has read, so that the next one need not read files that did not change since (by
+ * device, inode, size, modification and change time; seen.h says when that can be relied upon). For one attempt on one
+ * node, and one save at a time. 72 bytes a chunk. */
+struct ckpt_seen;
+struct ckpt_seen *ckpt_seen_create(void);
+void ckpt_seen_destroy(struct ckpt_seen *seen); /* NULL is fine */
+
+struct ckpt_save_with {
+    /* CLOCK_MONOTONIC, in ms; 0: none. As soon as what was stored so far tells that the rest cannot be in time by far, or
+     * when it has passed: ERR_TIMEOUT "1.2 of 4.0 GiB were stored in 27s; 1.9 GiB too much for this notice". What
+     * was stored is found by the next save. */
+    int64_t deadline_ms;
+    struct ckpt_seen *seen; /* NULL: everything is read */
+};
+
+/* As ckpt_save. */
+int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
+    const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e);
 
 struct ckpt_restored {
     struct ckpt_id id; /* attempt 0: there was none, dir is empty */

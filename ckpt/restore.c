@@ -35,10 +35,30 @@ struct restore {
     bool is_new;            /* dir may be missing or empty, nothing else */
     const atomic_int *cancel;
     struct manifest manifest;
-    int root_fd; /* of the directory being built; -1: verify only */
+    unsigned char *whole; /* of each entry: all its content is in one chunk */
+    int root_fd;          /* of the directory being built; -1: verify only */
 };
 
-/* Directories and files, empty but of their size: chunks are then written into place in any order. */
+/* Which files are made at once when their chunk comes: most, where there are many. */
+static unsigned char *find_whole(const struct manifest *m)
+{
+    unsigned char *whole = mem_array(m->n_entries + 1, 1);
+    size_t c = 0;
+
+    for (size_t i = 0; i < m->n_entries; i++) {
+        const struct manifest_entry *entry = &m->entries[i];
+
+        if (entry->type != MANIFEST_FILE || entry->size == 0 || manifest_content(entry) != entry->size)
+            continue;
+        while (m->chunks[c].offset + m->chunks[c].size <= entry->offset)
+            c++;
+        whole[i] = entry->offset + entry->size <= m->chunks[c].offset + m->chunks[c].size;
+    }
+    return whole;
+}
+
+/* Directories, and files that are not whole, empty but of their size: chunks are then written into place in any
+ * order. */
 static int make_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
 {
     int fd, rc = 0;
@@ -57,13 +77,11 @@ static int make_entry(int root_fd, const struct manifest_entry *entry, struct er
     return rc;
 }
 
-static int set_xattrs(int root_fd, const struct manifest_entry *entry, struct err *e)
+static int set_xattrs(int fd, const struct manifest_entry *entry, struct err *e)
 {
-    int fd = openat(root_fd, entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    int rc = 0;
 
-    if (fd < 0)
-        return err_errno(e, errno, "open '%.300s' of the checkpoint", entry->path);
-    for (size_t i = 0; !rc && i < entry->extra->n_xattrs; i++) {
+    for (size_t i = 0; !rc && entry->extra && i < entry->extra->n_xattrs; i++) {
         const struct manifest_xattr *x = &entry->extra->xattrs[i];
 
         if (fsetxattr(fd, x->name, x->value, x->size, 0))
@@ -71,40 +89,94 @@ static int set_xattrs(int root_fd, const struct manifest_entry *entry, struct er
                 "set the extended attribute %.255s of '%.200s' (this file system has to support them)",
                 x->name, entry->path);
     }
+    return rc;
+}
+
+static int open_and_set_xattrs(int root_fd, const struct manifest_entry *entry, struct err *e)
+{
+    int fd, rc;
+
+    if (!entry->extra || entry->extra->n_xattrs == 0)
+        return 0;
+    fd = openat(root_fd, entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint", entry->path);
+    rc = set_xattrs(fd, entry, e);
     close(fd);
     return rc;
+}
+
+struct times {
+    struct timespec v[2];
+};
+
+static struct times times_of(const struct manifest_entry *entry)
+{
+    struct timespec t = {.tv_sec = entry->mtime_ns / 1000000000, .tv_nsec = entry->mtime_ns % 1000000000};
+
+    if (t.tv_nsec < 0) {
+        t.tv_sec--;
+        t.tv_nsec += 1000000000;
+    }
+    return (struct times){{t, t}};
 }
 
 /* Links come after all contents, so no write can go through one; then modes and times, what is inside first. A hard
  * link comes before its file's mode and time, which it has in common with it. */
 static int finish_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
 {
-    int64_t seconds = entry->mtime_ns / 1000000000, ns = entry->mtime_ns % 1000000000;
-    struct timespec times[2];
+    struct times times = times_of(entry);
 
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
                    ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'", entry->path,
                          entry->target)
                    : 0;
-    if (entry->extra && entry->extra->n_xattrs && set_xattrs(root_fd, entry, e))
+    if (open_and_set_xattrs(root_fd, entry, e))
         return e->kind;
-    if (ns < 0) {
-        seconds--;
-        ns += 1000000000;
-    }
-    times[0] = times[1] = (struct timespec){.tv_sec = seconds, .tv_nsec = ns};
     if ((entry->type == MANIFEST_LINK && symlinkat(entry->target, root_fd, entry->path)) ||
         (entry->type != MANIFEST_LINK && fchmodat(root_fd, entry->path, (mode_t)entry->mode, 0)) ||
-        utimensat(root_fd, entry->path, times, AT_SYMLINK_NOFOLLOW))
+        utimensat(root_fd, entry->path, times.v, AT_SYMLINK_NOFOLLOW))
         return err_errno(e, errno, "finish '%.300s' of the checkpoint", entry->path);
     return 0;
 }
 
 struct writing {
-    int root_fd;
+    const struct restore *restore;
     const char *content;
+    const struct manifest_entry *file; /* that fd is open on; NULL: none */
+    int fd;
 };
+
+static void stop_writing(struct writing *w)
+{
+    if (w->file)
+        close(w->fd);
+    w->file = NULL;
+}
+
+static int open_file(struct writing *w, const struct manifest_entry *file, bool is_whole, struct err *e)
+{
+    int fd = openat(w->restore->root_fd, file->path,
+        O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
+
+    if (fd < 0)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint", file->path);
+    w->file = file;
+    w->fd = fd;
+    return 0;
+}
+
+/* What finish_entry does for others, while the file is open. */
+static int finish_whole(int fd, const struct manifest_entry *file, struct err *e)
+{
+    struct times times = times_of(file);
+    int rc = set_xattrs(fd, file, e);
+
+    if (!rc && (fchmod(fd, (mode_t)file->mode) || futimens(fd, times.v)))
+        rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", file->path);
+    return rc;
+}
 
 static int write_at(int fd, const char *p, size_t n, int64_t offset, struct err *e)
 {
@@ -138,29 +210,35 @@ static int write_sparse(int fd, const char *p, size_t n, int64_t offset, struct 
 
 static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
-    const struct writing *w = ctx;
-    bool sparse = p->file->extra && p->file->extra->is_sparse;
-    int fd = openat(w->root_fd, p->file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    int rc;
+    struct writing *w = ctx;
+    bool is_sparse = p->file->extra && p->file->extra->is_sparse;
+    bool is_whole = w->restore->whole[p->file - w->restore->manifest.entries];
+    int rc = 0;
 
-    if (fd < 0)
-        return err_errno(e, errno, "open '%.300s' of the checkpoint", p->file->path);
-    rc = (sparse ? write_sparse : write_at)(fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
-    close(fd);
-    return rc ? err_wrap(e, "write '%.300s' of the checkpoint", p->file->path) : 0;
+    if (w->file != p->file) {
+        stop_writing(w);
+        rc = open_file(w, p->file, is_whole, e);
+    }
+    if (!rc &&
+        (is_sparse ? write_sparse : write_at)(w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e))
+        rc = err_wrap(e, "write '%.300s' of the checkpoint", p->file->path);
+    return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
 }
 
 static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct restore *r = ctx;
     const struct manifest_chunk *c = &r->manifest.chunks[i];
+    struct writing writing = {.restore = r};
     const void *content;
     int rc = layout_read_chunk(r->job, r->manifest.id.attempt, c, w, &content, e);
 
     if (rc || r->root_fd < 0)
         return rc;
-    return manifest_each_piece(
-        &r->manifest, c, write_piece, &(struct writing){.root_fd = r->root_fd, .content = content}, e);
+    writing.content = content;
+    rc = manifest_each_piece(&r->manifest, c, write_piece, &writing, e);
+    stop_writing(&writing);
+    return rc;
 }
 
 static int build_tree(struct restore *r, struct err *e)
@@ -168,12 +246,15 @@ static int build_tree(struct restore *r, struct err *e)
     const struct manifest *m = &r->manifest;
     int rc = 0;
 
+    r->whole = find_whole(m);
     for (size_t i = 0; !rc && i < m->n_entries; i++)
-        rc = make_entry(r->root_fd, &m->entries[i], e);
+        rc = r->whole[i] ? 0 : make_entry(r->root_fd, &m->entries[i], e);
     if (!rc)
         rc = chunk_for_each(m->n_chunks, restore_chunk, r, r->cancel, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
-        rc = finish_entry(r->root_fd, &m->entries[i - 1], e);
+        rc = r->whole[i - 1] ? 0 : finish_entry(r->root_fd, &m->entries[i - 1], e);
+    free(r->whole);
+    r->whole = NULL;
     return rc;
 }
 

@@ -3,13 +3,14 @@
  * Saving: scan -> cut -> per chunk, on a few threads: read, hash, find or write -> scan again -> manifest.
  *
  * Invariants (of ckpt.h), and where they are kept.
- *  1. The manifest is created after chunk_for_each has returned 0: every chunk it names is durable
- * (put_chunk).
+ *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what was put, or
+ * found, below chunks/<own attempt>/: every chunk it names is durable.
  *  2. The fence is looked at before the work, again right before the manifest is created, and once more after
  * it: a manifest that slipped in while a later attempt claimed the job is not acknowledged.
  *  4. put_chunk only ever names objects below chunks/<own attempt>/.
  * What is saved is one moment of the directory: if the scan after all reading differs in anything from the
- * scan before, nothing is committed.
+ * scan before, nothing is committed. A chunk that was read by the save before, of files that did not change since
+ * (seen.h), is not read.
  *
  * A save that fails or is killed leaves chunks that nothing names; the next save of the attempt finds and
  * uses them, and cleaning removes what is still unnamed then. The directory need not be fsynced by the
@@ -18,8 +19,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "ckpt/late.h"
 #include "ckpt/layout.h"
 #include "ckpt/scan.h"
+#include "ckpt/seen.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +38,11 @@ struct save {
     struct manifest manifest;    /* what is being made; scan has the stamps of its entries */
     struct manifest previous;    /* the newest in the store, or empty */
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
-    atomic_int_least64_t stored_bytes, reused_bytes;
+    atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
+    struct seen_save seen;
+    int64_t deadline_ms, started_ms; /* of the storing; deadline 0: none */
+    int64_t total_bytes, read_bytes; /* of content, and of it what has to be read */
+    atomic_int_least64_t done_bytes; /* of read_bytes */
 };
 
 /* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
@@ -74,8 +81,31 @@ static int plan_chunks(struct save *s, struct err *e)
     if (rc)
         return rc;
     manifest_cut(&s->manifest);
-    return manifest_lay_out(&s->manifest, e);
+    rc = manifest_lay_out(&s->manifest, e);
+    if (rc)
+        return rc;
+    seen_plan(&s->seen, &s->manifest, &s->scan);
+    s->total_bytes = manifest_bytes(&s->manifest);
+    for (size_t i = 0; i < s->manifest.n_chunks; i++)
+        s->read_bytes += seen_find(&s->seen, i, &s->manifest.chunks[i]) ? 0 : s->manifest.chunks[i].size;
+    return 0;
 }
+
+static int check_time(struct save *s, struct err *e)
+{
+    int64_t now = clock_mono(&clock_system).ms, done = atomic_load(&s->done_bytes);
+
+    if (s->deadline_ms == 0)
+        return 0;
+    return late_check(&(struct late){.total_bytes = s->total_bytes,
+                          .left_bytes = s->read_bytes - done,
+                          .done_bytes = done,
+                          .took_ms = now - s->started_ms,
+                          .time_left_ms = s->deadline_ms - now},
+        e);
+}
+
+/* ---- reading ---- */
 
 static int read_full(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e)
 {
@@ -97,32 +127,60 @@ static int read_full(int fd, char *p, size_t n, int64_t offset, const char *path
 
 struct reading {
     struct save *save;
+    size_t chunk;
     char *content;
+    const struct manifest_entry *file; /* that fd is open on; NULL: none */
+    int fd;
 };
 
-static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+static void stop_reading(struct reading *r)
 {
-    struct reading *r = ctx;
+    if (r->file)
+        close(r->fd);
+    r->file = NULL;
+}
+
+static int open_file(struct reading *r, const struct manifest_entry *file, struct err *e)
+{
     const struct save *s = r->save;
-    const struct scan_stamp *scanned = &s->scan.stamps[p->file - s->manifest.entries];
-    int fd = scan_open(s->root_fd, p->file->path);
+    const struct scan_stamp *scanned = &s->scan.stamps[file - s->manifest.entries];
+    int fd = scan_open(s->root_fd, file->path);
     struct stat st;
     int rc;
 
     if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
-        return err_errno(e, errno, "open '%.300s' of the checkpoint directory", p->file->path);
+        return err_errno(e, errno, "open '%.300s' of the checkpoint directory", file->path);
     /* The file that was scanned and no other: a link put in the way does not lead outside. */
     if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
         rc = err_set(
-            e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", p->file->path);
+            e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", file->path);
     else
-        rc = scan_check_owner(&s->scan, &st, p->file->path, e);
-    if (!rc)
-        rc = read_full(fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
-    if (fd >= 0)
-        close(fd);
-    return rc;
+        rc = scan_check_owner(&s->scan, &st, file->path, e);
+    if (rc) {
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    r->file = file;
+    r->fd = fd;
+    return 0;
 }
+
+static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    struct reading *r = ctx;
+    int rc = 0;
+
+    if (r->file != p->file) {
+        stop_reading(r);
+        rc = open_file(r, p->file, e);
+        if (!rc)
+            seen_reads(&r->save->seen, r->chunk, r->fd);
+    }
+    return rc ? rc : read_full(r->fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
+}
+
+/* ---- storing ---- */
 
 /* *ret_stored is the size of our own attempt's object if it is there, else 0. One of an impossible size, or
  * of another than the manifest before says (expected, 0: any), is damaged: it is set aside, so that it is
@@ -170,7 +228,7 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
     int rc;
 
     chunk_pack(w, (size_t)c->size, &p, &stored);
-    rc = s->job->store->ops->create(s->job->store, name->s, p, stored, e);
+    rc = store_put(s->job->store, name->s, p, stored, e);
     if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
         rc = find_own(s, name, c, 0, &c->stored, e);
         if (!rc && !c->stored)
@@ -184,7 +242,7 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
     return 0;
 }
 
-/* Afterwards the content in w is durable below this attempt, and c says how. */
+/* Afterwards the content in w is below this attempt, durable once settled, and c says how. */
 static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
 {
     struct layout_name name = layout_chunk(s->job, s->manifest.id.attempt, c->sha256);
@@ -203,17 +261,68 @@ static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk
     return 0;
 }
 
+/* *ret_found: what was read before is still in the store. */
+static int find_unread(struct save *s, size_t i, bool *ret_found, struct err *e)
+{
+    struct manifest_chunk *c = &s->manifest.chunks[i];
+    struct layout_name name;
+    int rc;
+
+    *ret_found = false;
+    if (!seen_find(&s->seen, i, c))
+        return 0;
+    name = layout_chunk(s->job, s->manifest.id.attempt, c->sha256);
+    rc = find_own(s, &name, c, c->stored, &c->stored, e);
+    *ret_found = c->stored != 0;
+    return rc;
+}
+
 static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct save *s = ctx;
     struct manifest_chunk *c = &s->manifest.chunks[i];
-    struct reading r = {.save = s, .content = w->content};
-    int rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
+    struct reading r = {.save = s, .chunk = i, .content = w->content};
+    bool found;
+    int rc = check_time(s, e);
 
+    if (!rc)
+        rc = find_unread(s, i, &found, e);
+    if (rc)
+        return rc;
+    if (found) {
+        atomic_fetch_add(&s->unread_bytes, c->size);
+        atomic_fetch_add(&s->reused_bytes, c->size);
+        return 0;
+    }
+    rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
+    stop_reading(&r);
     if (rc)
         return rc;
     chunk_hash(w->content, (size_t)c->size, c->sha256);
-    return put_chunk(s, w, c, e);
+    rc = put_chunk(s, w, c, e);
+    atomic_fetch_add(&s->done_bytes, c->size);
+    return rc;
+}
+
+/* What an unfinished save put and nobody settled may be among what was found. */
+static int settle_chunks(struct save *s, struct err *e)
+{
+    struct layout_name prefix = layout_chunk(s->job, s->manifest.id.attempt, "");
+
+    return s->manifest.n_chunks ? store_settle(s->job->store, prefix.s, e) : 0;
+}
+
+static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
+{
+    int rc;
+
+    s->started_ms = clock_mono(&clock_system).ms;
+    rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+    if (!rc)
+        rc = scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
+    if (!rc)
+        seen_end(&s->seen, &s->manifest);
+    return rc ? rc : settle_chunks(s, e);
 }
 
 static int commit(struct save *s, struct err *e)
@@ -244,7 +353,7 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
-static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
+static int save_tree(struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
 {
     int rc;
 
@@ -254,12 +363,12 @@ static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
     rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
     if (!rc)
         rc = load_previous(s, e);
+    seen_begin(&s->seen, seen, s->root_fd);
     if (!rc)
         rc = plan_chunks(s, e);
     if (!rc)
-        rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
-    if (!rc)
-        rc = scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
+        rc = store_chunks(s, cancel, e);
+    scan_deinit(&s->scan); /* the manifest's text takes its place */
     if (!rc)
         rc = commit(s, e);
     close(s->root_fd);
@@ -269,20 +378,30 @@ static int save_tree(struct save *s, const atomic_int *cancel, struct err *e)
 int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
     const atomic_int *cancel, struct ckpt_stats *ret_stats, struct err *e)
 {
+    return ckpt_save_with(j, id, dir, progress, cancel, &(struct ckpt_save_with){0}, ret_stats, e);
+}
+
+int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
+    const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
+{
     struct mono start = clock_mono(&clock_system);
-    struct save s = {.job = j, .dir = dir, .manifest = {.job = j->job, .id = id, .progress = progress}};
+    struct save s = {.job = j,
+        .dir = dir,
+        .manifest = {.job = j->job, .id = id, .progress = progress},
+        .deadline_ms = with->deadline_ms};
     int rc = check_arguments(j, id, progress, e);
 
     if (rc)
         return rc;
     STR_COPY(s.manifest.cluster, j->cluster);
-    rc = save_tree(&s, cancel, e);
+    rc = save_tree(&s, with->seen, cancel, e);
     if (!rc)
         *ret_stats = (struct ckpt_stats){
             .files = manifest_files(&s.manifest),
             .bytes = manifest_bytes(&s.manifest),
             .stored_bytes = atomic_load(&s.stored_bytes),
             .reused_bytes = atomic_load(&s.reused_bytes),
+            .unread_bytes = atomic_load(&s.unread_bytes),
             .took_ms = clock_mono(&clock_system).ms - start.ms,
         };
     else
@@ -292,5 +411,6 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
     manifest_deinit(&s.previous);
     smap_deinit(&s.previous_chunks);
     scan_deinit(&s.scan);
+    seen_save_deinit(&s.seen);
     return rc;
 }

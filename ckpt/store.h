@@ -28,6 +28,11 @@ struct store_ops {
     const char *scheme;
     /* Durable when it returns 0. ERR_CONFLICT if the name exists: nothing was changed. */
     int (*create)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
+    /* As create, for many objects: the name is durable, and outlives the machine, only when settle has returned 0. What
+     * is there under a name is always whole. NULL: create does it. */
+    int (*put)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
+    /* Makes durable what was put and linked under prefix, a "directory" ending in '/', by anybody so far. NULL: it is. */
+    int (*settle)(struct store *s, const char *prefix, struct err *e);
     /* The whole object; ERR_NOT_FOUND, ERR_INVALID if larger than max. */
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
     /* 0 and the size, or ERR_NOT_FOUND. */
@@ -40,7 +45,7 @@ struct store_ops {
     /* Moves an object (for damaged ones), over one that has the name. ERR_NOT_FOUND. */
     int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
     /* Gives the content of `from` the name `to` as well, without its bytes passing through here (a hard link,
-     * a copy inside the store), durably. ERR_NOT_FOUND; ERR_CONFLICT if `to` exists; ERR_UNSUPPORTED if this
+     * a copy inside the store), durably once settle has returned 0. ERR_NOT_FOUND; ERR_CONFLICT if `to` exists; ERR_UNSUPPORTED if this
      * store cannot: the caller writes the bytes. */
     int (*link)(struct store *s, const char *from, const char *to, struct err *e);
     void (*close)(struct store *s);
@@ -59,6 +64,16 @@ int store_open(const char *url, const struct store_options *o, struct store **re
 /* Whether url could be opened, by its form alone. ERR_INVALID. */
 int store_check_url(const char *url, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
+
+static inline int store_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    return (s->ops->put ? s->ops->put : s->ops->create)(s, name, p, n, e);
+}
+
+static inline int store_settle(struct store *s, const char *prefix, struct err *e)
+{
+    return s->ops->settle ? s->ops->settle(s, prefix, e) : 0;
+}
 
 /* For stores: true if name keeps the rule above and is at most STORE_NAME_MAX bytes. */
 bool store_name_is_valid(const char *name);

@@ -5,7 +5,8 @@
  * Invariants.
  *  1. An object appears whole or not at all, and is on disk when create returns: it is written under another
  * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional create),
- * then the directory is fsynced, and so is every directory that had to be made on the way.
+ * then the directory is fsynced, and so is every directory that had to be made on the way. put leaves the last but
+ * one to settle: one fsync of the directory for all of a save's chunks.
  *  2. An object is never written again. Directories that become empty are removed, so a create that finds its
  *     directory gone makes it again.
  *
@@ -72,7 +73,9 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     return rc;
 }
 
-static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static int create_with(struct store *s,
+    int (*fn)(const char *path, const void *p, size_t n, mode_t mode, struct err *e), const char *name,
+    const void *p, size_t n, struct err *e)
 {
     char *path = NULL;
     int rc = object_path(s, name, &path, e);
@@ -80,7 +83,7 @@ static int file_create(struct store *s, const char *name, const void *p, size_t 
     if (rc)
         return rc;
     for (int tries = 0; tries < PARENT_TRIES; tries++) {
-        rc = fs_create_atomic(path, p, n, 0600, e);
+        rc = fn(path, p, n, 0600, e);
         if (rc != ERR_NOT_FOUND)
             break;
         int made = make_parents(s, path, e);
@@ -91,6 +94,26 @@ static int file_create(struct store *s, const char *name, const void *p, size_t 
     }
     free(path);
     return rc;
+}
+
+static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    return create_with(s, fs_create_atomic, name, p, n, e);
+}
+
+static int file_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    return create_with(s, fs_create_unsynced, name, p, n, e);
+}
+
+static int file_settle(struct store *s, const char *prefix, struct err *e)
+{
+    struct store_file *f = (struct store_file *)s;
+    char *dir = mem_printf("%s/%s", f->root, prefix);
+    int rc = fs_sync_dir(dir, e);
+
+    free(dir);
+    return rc == ERR_NOT_FOUND ? 0 : rc; /* nothing was put there */
 }
 
 static int file_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
@@ -252,7 +275,7 @@ static int file_remove(struct store *s, const char *const *names, size_t n, stru
     return rc;
 }
 
-/* fn is rename(2) or link(2). */
+/* fn is rename(2) or link(2), which settle makes durable. */
 static int two_paths(struct store *s, int (*fn)(const char *from, const char *to), const char *from,
     const char *to, struct err *e)
 {
@@ -263,7 +286,7 @@ static int two_paths(struct store *s, int (*fn)(const char *from, const char *to
         rc = object_path(s, to, &to_path, e);
     for (int tries = 0; !rc; tries++) {
         if (fn(from_path, to_path) == 0) {
-            rc = sync_parent(to_path, e);
+            rc = fn == link ? 0 : sync_parent(to_path, e);
             break;
         }
         if (errno == ENOENT && tries < PARENT_TRIES && access(from_path, F_OK) == 0)
@@ -303,6 +326,8 @@ static void file_close(struct store *s)
 static const struct store_ops file_ops = {
     .scheme = "file",
     .create = file_create,
+    .put = file_put,
+    .settle = file_settle,
     .read = file_read,
     .stat = file_stat,
     .list = file_list,

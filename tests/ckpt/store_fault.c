@@ -5,13 +5,14 @@
 static int enter(struct store_fault *f, bool *ret_after)
 {
     int call = atomic_fetch_add(&f->calls, 1) + 1;
-    bool strike = f->mode == FAULT_ONWARD ? call >= f->at : f->mode != FAULT_NONE && call == f->at;
+    bool onward = f->mode == FAULT_ONWARD || f->mode == FAULT_HOOK_ONWARD;
+    bool strike = onward ? call >= f->at : f->mode != FAULT_NONE && call == f->at;
 
     *ret_after = f->mode == FAULT_REPLY;
     if (!strike)
         return 0;
     atomic_fetch_add(&f->struck, 1);
-    if (f->mode == FAULT_HOOK) {
+    if (f->mode == FAULT_HOOK || f->mode == FAULT_HOOK_ONWARD) {
         f->hook(f->hook_ctx);
         return 0;
     }
@@ -23,18 +24,29 @@ static int broken(const struct store_fault *f, const char *what, struct err *e)
     return err_set(e, f->kind, "%s: a planted fault", what);
 }
 
-#define FAULTY(what, call)                                                                                   \
+#define FAULTY(what, call) FAULTY_CALL(what, f->inner->ops->call)
+#define FAULTY_CALL(what, call)                                                                              \
     struct store_fault *f = (struct store_fault *)s;                                                         \
     bool after;                                                                                              \
     int fault = enter(f, &after), rc = 0;                                                                    \
                                                                                                              \
     if (!fault || after)                                                                                     \
-        rc = f->inner->ops->call;                                                                            \
+        rc = call;                                                                                           \
     return fault ? broken(f, what, e) : rc
 
 static int fault_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
     FAULTY("create", create(f->inner, name, p, n, e));
+}
+
+static int fault_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    FAULTY_CALL("put", store_put(f->inner, name, p, n, e));
+}
+
+static int fault_settle(struct store *s, const char *prefix, struct err *e)
+{
+    FAULTY_CALL("settle", store_settle(f->inner, prefix, e));
 }
 
 static int fault_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
@@ -70,6 +82,8 @@ static int fault_link(struct store *s, const char *from, const char *to, struct 
 static const struct store_ops fault_ops = {
     .scheme = "fault",
     .create = fault_create,
+    .put = fault_put,
+    .settle = fault_settle,
     .read = fault_read,
     .stat = fault_stat,
     .list = fault_list,

@@ -10,10 +10,11 @@
 
 enum fault_mode {
     FAULT_NONE,
-    FAULT_ONCE,   /* call `at` fails and does nothing */
-    FAULT_REPLY,  /* call `at` does its work, and its answer is lost */
-    FAULT_ONWARD, /* call `at` and all after it fail */
-    FAULT_HOOK,   /* before call `at`, hook runs */
+    FAULT_ONCE,        /* call `at` fails and does nothing */
+    FAULT_REPLY,       /* call `at` does its work, and its answer is lost */
+    FAULT_ONWARD,      /* call `at` and all after it fail */
+    FAULT_HOOK,        /* before call `at`, hook runs */
+    FAULT_HOOK_ONWARD, /* before call `at` and all after it, on several threads at once */
 };
 
 struct store_fault {

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What bench/checkpoint.py has done: a line on stdin each, an answer on stdout each, {"ms":...,...} or an error.
+ *     fill FILE MIB SEED     random bytes
+ *     copy FROM TO           a sequential write with one fsync: what the disk does at all
+ *     read FILE              what it reads at all
+ *     evict DIR              nothing below DIR stays in the page cache
+ *     save DIR               as the next checkpoint of one attempt; what was read before is remembered
+ *     forget                 nothing is remembered any more
+ *     restore DIR
+ */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "ckpt/ckpt.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK (4u << 20)
+
+struct bench {
+    struct ckpt_job job;
+    struct ckpt_seen *seen;
+    int64_t sequence;
+    char *block;
+    struct ckpt_stats stats;
+};
+
+static int fill(struct bench *b, const char *path, const char *mib, const char *seed, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc = 0;
+    struct prng prng;
+
+    if (fd < 0)
+        return err_errno(e, errno, "create %s", path);
+    prng_init(&prng, strtoull(seed, NULL, 10));
+    for (long left = strtol(mib, NULL, 10); !rc && left > 0; left--) {
+        for (size_t i = 0; i < (1u << 20) / 8; i++)
+            ((uint64_t *)(void *)b->block)[i] = prng_u64(&prng);
+        rc = fs_write_all(fd, b->block, 1u << 20, e);
+    }
+    if (!rc && fsync(fd))
+        rc = err_errno(e, errno, "sync %s", path);
+    close(fd);
+    return rc;
+}
+
+/* to NULL: read only. */
+static int copy(struct bench *b, const char *from, const char *to, struct err *e)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = to ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    int rc = in < 0 || (to && out < 0) ? err_errno(e, errno, "open %s, %s", from, to ? to : "") : 0;
+    ssize_t n;
+
+    while (!rc && (n = read(in, b->block, BLOCK)) > 0)
+        rc = to ? fs_write_all(out, b->block, (size_t)n, e) : 0;
+    if (!rc && to && fsync(out))
+        rc = err_errno(e, errno, "sync %s", to);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return rc;
+}
+
+static int evict(char *dir, struct err *e)
+{
+    char *const roots[] = {dir, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL, NULL);
+
+    if (!walk)
+        return err_errno(e, errno, "walk %s", dir);
+    for (FTSENT *entry; (entry = fts_read(walk));) {
+        int fd = entry->fts_info == FTS_F ? open(entry->fts_accpath, O_RDONLY | O_CLOEXEC) : -1;
+
+        if (fd < 0)
+            continue;
+        fdatasync(fd);
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(fd);
+    }
+    fts_close(walk);
+    return 0;
+}
+
+static int save(struct bench *b, const char *dir, struct err *e)
+{
+    const struct ckpt_id id = {1, ++b->sequence};
+
+    return ckpt_save_with(
+        &b->job, id, dir, -1, NULL, &(struct ckpt_save_with){.seen = b->seen}, &b->stats, e);
+}
+
+static int restore(struct bench *b, const char *dir, struct err *e)
+{
+    struct ckpt_restored restored;
+    int rc = ckpt_restore(&b->job, 2, dir, NULL, &restored, e);
+
+    b->stats = restored.stats;
+    return rc;
+}
+
+static int run(struct bench *b, char *line, struct err *e)
+{
+    char *words[4] = {NULL}, *rest = line;
+    size_t n = 0;
+
+    line[strcspn(line, "\n")] = '\0';
+    while (n < 4 && (words[n] = strsep(&rest, " ")))
+        n++;
+    if (n == 4 && str_eq(words[0], "fill"))
+        return fill(b, words[1], words[2], words[3], e);
+    if (n == 3 && str_eq(words[0], "copy"))
+        return copy(b, words[1], words[2], e);
+    if (n == 2 && str_eq(words[0], "read"))
+        return copy(b, words[1], NULL, e);
+    if (n == 2 && str_eq(words[0], "evict"))
+        return evict(words[1], e);
+    if (n == 2 && str_eq(words[0], "save"))
+        return save(b, words[1], e);
+    if (n == 2 && str_eq(words[0], "restore"))
+        return restore(b, words[1], e);
+    if (n != 1 || !str_eq(words[0], "forget"))
+        return err_set(e, ERR_INVALID, "%s: no such command", line);
+    ckpt_seen_destroy(b->seen);
+    b->seen = ckpt_seen_create();
+    return 0;
+}
+
+/* The most memory since the last answer, in KiB. */
+static long take_peak(void)
+{
+    struct buf text = {0};
+    struct err e;
+    const char *line;
+    long peak = 0;
+    int fd;
+
+    if (!fs_read("/proc/self/status", 1 << 16, &text, &e) && (line = strstr(buf_str(&text), "VmHWM:")))
+        peak = strtol(line + 6, NULL, 10);
+    buf_deinit(&text);
+    fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        fs_write_all(fd, "5", 1, &e);
+        close(fd);
+    }
+    return peak;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {
+        .job = {.cluster = "bench", .job = 1}, .seen = ckpt_seen_create(), .block = mem_alloc(BLOCK)};
+    char line[4096];
+    struct err e;
+
+    if (argc != 2 || store_open(argv[1], NULL, &b.job.store, &e)) {
+        fprintf(stderr, "usage: bench_checkpoint file:///STORE\n");
+        return 2;
+    }
+    take_peak();
+    while (fgets(line, sizeof(line), stdin)) {
+        int64_t start = clock_mono(&clock_system).ms;
+
+        b.stats = (struct ckpt_stats){0};
+        if (run(&b, line, &e)) {
+            printf("error: %s\n", e.text);
+        } else {
+            printf("{\"ms\":%lld,\"bytes\":%lld,\"stored\":%lld,\"reused\":%lld,\"unread\":%lld,\"peak_kib\":"
+                   "%ld}\n",
+                (long long)(clock_mono(&clock_system).ms - start), (long long)b.stats.bytes,
+                (long long)b.stats.stored_bytes, (long long)b.stats.reused_bytes,
+                (long long)b.stats.unread_bytes, take_peak());
+        }
+        fflush(stdout);
+    }
+    store_close(b.job.store);
+    ckpt_seen_destroy(b.seen);
+    free(b.block);
+    return 0;
+}
