@@ -101,6 +101,26 @@ static void on_gone(void *ctx, struct task *t)
     acknowledge_reclaim(a);
 }
 
+#define IN_ORDER_MAX WIRE_ATTEMPTS_MAX
+
+/* Starts what may be stored now of the saves that wait for their turn. */
+static void on_order(void *ctx)
+{
+    struct agent *a = ctx;
+    struct order_save saves[IN_ORDER_MAX];
+    struct task *tasks[IN_ORDER_MAX];
+    int64_t now = clock_mono(a->timers->clock).ms, deadline = INT64_MAX;
+    size_t n = 0, next;
+    LIST_FOREACH (&a->tasks, l) {
+        if (n < IN_ORDER_MAX && task_turn(task_of_link(l), &saves[n], &deadline))
+            tasks[n++] = task_of_link(l);
+    }
+    while ((next = order_next(saves, n, now, deadline)) < n) {
+        saves[next].started_ms = now;
+        task_take_turn(tasks[next]);
+    }
+}
+
 static int adopt_all(struct agent *a, struct err *e)
 {
     DIR *d = opendir(a->tasks_dir);
@@ -380,6 +400,7 @@ static void wire_up(struct agent *a)
         .changed = on_changed,
         .changed_later = on_changed_later,
         .gone = on_gone,
+        .order = on_order,
         .ctx = a};
     a->enroll = (struct enroll){.peer = &a->peer,
         .config = a->config,

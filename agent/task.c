@@ -192,7 +192,7 @@ void task_finish(struct task *t)
     bool tried = t->save.is_final;
     if (task_work_is_busy(&t->work)) {
         if (t->exit.code == 0 || t->killing)
-            atomic_store(&t->work.cancel, 1); /* of no more use */
+            task_work_cancel(t); /* of no more use */
         return;
     }
     if (!t->killing && t->exit.code != 0 && !is_over(t)) {
@@ -214,7 +214,7 @@ void task_finish(struct task *t)
 /* Nothing is saved of what has not started: the restore is cancelled, a wait for the next try is over. */
 static void task_hasten(struct task *t)
 {
-    atomic_store(&t->work.cancel, 1);
+    task_work_cancel(t);
     if (timer_is_running(&t->retry))
         timer_start(t->room->timers, &t->retry, 0);
 }
@@ -382,7 +382,7 @@ void task_status(const struct task *t, struct wire_attempt_status *s)
 void task_release(struct task *t)
 {
     t->released = true;
-    atomic_store(&t->work.cancel, 1);
+    task_work_cancel(t);
     timer_stop(t->room->timers, &t->retry);
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->leave);

@@ -5,6 +5,7 @@
 #ifndef BELAY_AGENT_TASK_H
 #define BELAY_AGENT_TASK_H
 
+#include "agent/order.h"
 #include "agent/peer.h"
 #include "base/list.h"
 #include "base/prng.h"
@@ -39,6 +40,7 @@ struct task_room {
     void (*changed)(void *ctx);              /* belayd should know at once */
     void (*changed_later)(void *ctx);        /* soon */
     void (*gone)(void *ctx, struct task *t); /* forgotten; freed right after */
+    void (*order)(void *ctx);                /* a save waits for its turn (task_turn), or one has ended */
     void *ctx;
 };
 
@@ -69,6 +71,10 @@ void task_forget(struct task *t);
 /* A notice came, or belayd was not heard of for too long. */
 void task_notice(struct task *t, const struct notice *n);
 void task_save_and_stop(struct task *t, const char *end, const char *text);
+
+/* At a reclaim saves are stored in an order (order.h). False: t has none that waits or is under way. */
+bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms);
+void task_take_turn(struct task *t); /* of one that waits: it is stored now */
 
 /* Lets go without ending it (the agent ends). To be freed with task_free when task_is_idle. */
 void task_release(struct task *t);

@@ -38,7 +38,7 @@ static void on_deadline(struct timer *timer, void *ctx)
     if (saving && timer_is_running(&t->deadline))
         return; /* let it finish */
     if (saving)
-        atomic_store(&t->work.cancel, 1);
+        task_work_cancel(t);
     int64_t grace = mono_is_set(t->hard_at) ? left : t->spec->kill_wait_ms;
     task_stop(t, t->ask.end, t->ask.text, 0, grace < 0 ? 0 : grace);
     if (t->exited)

@@ -20,8 +20,11 @@ enum work_kind { WORK_NONE, WORK_PREPARE, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK
 struct task_work {
     enum work_kind kind;
     atomic_int cancel;
+    bool waits;         /* for its turn; else it is with the thread */
+    int64_t started_ms; /* monotonic */
     void (*done)(struct task *t);
     /* in */
+    int64_t deadline_ms; /* of a save, monotonic; 0: none */
     char store[1024], cluster[64];
     int64_t sequence, progress; /* -1 unknown */
     /* out */
@@ -35,6 +38,7 @@ struct task_work {
 
 /* Starts work; done runs on the loop. */
 void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t));
+void task_work_cancel(struct task *t); /* of what is under way or waits; done still runs */
 static inline bool task_work_is_busy(const struct task_work *w)
 {
     return w->kind != WORK_NONE;
@@ -75,6 +79,7 @@ struct task {
     struct watch *control_watch, *checkpoint_watch;
     int control_fd; /* -1: not open */
     struct task_work work;
+    int64_t save_took_ms;   /* the last that was stored; -1: none by this agent */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */
     struct task_ask ask;
     struct task_save save;

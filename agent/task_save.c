@@ -107,7 +107,7 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
     if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && cause != SAVE_NOTICE))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
-        atomic_store(&t->work.cancel, 1); /* the store is needed for this save now */
+        task_work_cancel(t); /* the store is needed for this save now */
     t->ask.on = true;
     t->ask.cause = cause;
     t->ask.serial++;
@@ -232,6 +232,7 @@ static void answer(struct task *t, const struct err *failed, bool stop)
 static void save_good(struct task *t)
 {
     const struct ckpt_stats *stats = &t->work.stats;
+    t->save_took_ms = stats->took_ms;
     bool serves = (t->ask.on && t->save.ask_serial == t->ask.serial) || t->save.is_final;
     bool stop = serves && t->ask.on && t->ask.stop;
     const struct wire_checkpoint c = {.sequence = t->work.sequence,

@@ -191,6 +191,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->control_fd = -1;
     t->keeper.dirfd = -1;
     t->hard_at = MONO_NONE;
+    t->save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
     t->own.n_attempts = 1;
     t->spec = &t->own.attempts[0];

@@ -7,6 +7,7 @@
 
 #include "agent/user.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define COMMIT_MS 300 /* of the time a save has: for its manifest, and for its failure to be told */
 
 /* ---- the directory ---- */
 
@@ -121,7 +124,7 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct err ignored;
     if (!t->seen)
         t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {.seen = t->seen};
+    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms};
     int rc = ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
     w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
     return rc;
@@ -201,9 +204,60 @@ static void on_thread(void *ctx)
 static void on_done(void *ctx)
 {
     struct task *t = ctx;
+    bool was_save = t->work.kind == WORK_SAVE;
+    const struct task_room *room = t->room;
     t->work.kind = WORK_NONE;
     if (!t->released)
-        t->work.done(t);
+        t->work.done(t); /* which may free it */
+    if (was_save)
+        room->order(room->ctx);
+}
+
+static int64_t now_ms(const struct task *t)
+{
+    return clock_mono(t->room->timers->clock).ms;
+}
+
+static void begin(struct task *t)
+{
+    t->work.waits = false;
+    t->work.started_ms = now_ms(t);
+    uv_run_work(t->room->loop, on_thread, on_done, t);
+}
+
+/* A reclaim is under way: the save has a deadline, and others may be before it. */
+static void wait_for_turn(struct task *t)
+{
+    int64_t deadline = t->hard_at.ms - COMMIT_MS;
+    t->work.waits = true;
+    t->work.deadline_ms = deadline > 0 ? deadline : 1;
+    t->room->order(t->room->ctx);
+    if (t->work.waits)
+        log_info("a save waits for its turn", log_i("job", t->job), log_i("attempt", t->attempt),
+            log_i("expected_ms", t->save_took_ms));
+}
+
+void task_work_cancel(struct task *t)
+{
+    atomic_store(&t->work.cancel, 1);
+    if (task_work_is_busy(&t->work) && t->work.waits)
+        begin(t); /* which ends at once */
+}
+
+bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms)
+{
+    const struct task_work *w = &t->work;
+    if (w->kind != WORK_SAVE)
+        return false;
+    *ret = (struct order_save){.estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
+    if (w->deadline_ms != 0)
+        *ret_deadline_ms = w->deadline_ms;
+    return true;
+}
+
+void task_take_turn(struct task *t)
+{
+    begin(t);
 }
 
 void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t))
@@ -220,5 +274,9 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     atomic_store(&w->cancel, 0);
     STR_COPY(w->store, node->store);
     STR_COPY(w->cluster, node->cluster);
-    uv_run_work(t->room->loop, on_thread, on_done, t);
+    w->deadline_ms = 0;
+    if (kind == WORK_SAVE && mono_is_set(t->hard_at))
+        wait_for_turn(t);
+    else
+        begin(t);
 }

@@ -269,6 +269,23 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     free(path);
 }
 
+static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, coop);
+    STR_COPY(world_want(w, 2, 1, coop)->method, "coop");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    world_until(w, is_running, 2, "the other runs");
+    notice_in(w, 60000);
+    for (int64_t job = 1; job <= 2; job++) {
+        world_until(w, has_ended, job, "the attempt ended");
+        assert_string_equal(world_told(w, job)->end, "reclaimed");
+        assert_true(has_checkpoint(w, job));
+        assert_string_equal(world_told(w, job)->checkpoints[0].cause, "notice");
+    }
+}
+
 static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
@@ -519,6 +536,7 @@ int main(void)
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_malformed_commit_is_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
+        world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
         world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
         world_test(a_task_without_checkpoints_may_finish_during_a_notice),
         world_test(a_task_that_is_wanted_after_a_notice_is_not_started),

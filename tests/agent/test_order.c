@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define WAITS -1
+#define NEVER_SAVED -1
+#define NEXT(v, now, deadline) order_next(v, sizeof(v) / sizeof((v)[0]), now, deadline)
+
+static void the_shortest_that_fits_is_first(void **state)
+{
+    const struct order_save v[] = {
+        {20000, WAITS}, {NEVER_SAVED, WAITS}, {5000, WAITS}, {90000, WAITS}, {5000, WAITS}};
+    const struct order_save late[] = {{90000, WAITS}, {60000, WAITS}};
+
+    (void)state;
+    assert_int_equal(NEXT(v, 1000, 31000), 2);
+    assert_int_equal(NEXT(v, 1000, 5000), 1); /* none fits: of this one nothing is known */
+    assert_int_equal(NEXT(late, 1000, 31000), 1);
+    assert_int_equal(order_next(v, 0, 1000, 31000), 0);
+}
+
+static void one_at_a_time_unless_it_is_shorter_than_what_the_others_need(void **state)
+{
+    const struct order_save long_one[] = {{20000, 1000}, {5000, WAITS}};
+    const struct order_save nearly_done[] = {{20000, 1000}, {5000, WAITS}};
+    const struct order_save overdue[] = {{20000, 1000}, {5000, WAITS}};
+    const struct order_save two[] = {{20000, 1000}, {3000, 1000}, {5000, WAITS}};
+    const struct order_save too_late[] = {{20000, 1000}, {90000, WAITS}};
+
+    (void)state;
+    assert_int_equal(NEXT(long_one, 2000, 31000), 1);
+    assert_int_equal(NEXT(nearly_done, 17000, 31000), 2);
+    assert_int_equal(NEXT(overdue, 22000, 31000), 1);
+    assert_int_equal(NEXT(two, 2000, 31000), 3);
+    assert_int_equal(NEXT(too_late, 2000, 31000), 2);
+}
+
+static void of_those_that_were_never_saved_two_go_together(void **state)
+{
+    const struct order_save one[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}, {NEVER_SAVED, WAITS}};
+    const struct order_save two[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}};
+    const struct order_save known[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {5000, WAITS}};
+
+    (void)state;
+    assert_int_equal(NEXT(one, 2000, 31000), 1);
+    assert_int_equal(NEXT(two, 2000, 31000), 3);
+    assert_int_equal(NEXT(known, 2000, 31000), 2);
+}
+
+#define N 6
+#define DEADLINE 30000
+
+/* How many of N are done in time when the way to the store is shared evenly by those under way, in steps of 10 ms. */
+static int play(const int64_t *need, bool ordered)
+{
+    struct order_save v[N];
+    int64_t left[N];
+    int done = 0;
+
+    for (int i = 0; i < N; i++) {
+        v[i] = (struct order_save){need[i], ordered ? WAITS : 0};
+        left[i] = need[i];
+    }
+    for (int64_t now = 0; now < DEADLINE; now += 10) {
+        struct order_save open[N];
+        size_t index[N], n = 0, next, under_way = 0;
+
+        for (size_t i = 0; i < N; i++)
+            if (left[i] > 0) {
+                index[n] = i;
+                open[n++] = v[i];
+            }
+        while ((next = order_next(open, n, now, DEADLINE)) < n)
+            v[index[next]].started_ms = open[next].started_ms = now;
+        for (size_t i = 0; i < n; i++)
+            under_way += open[i].started_ms >= 0;
+        for (size_t i = 0; i < n; i++)
+            if (open[i].started_ms >= 0 && (left[index[i]] -= 10 / (int64_t)under_way) <= 0)
+                done++;
+    }
+    return done;
+}
+
+static void more_are_done_in_order_than_side_by_side(void **state)
+{
+    const int64_t needs[][N] = {{10000, 10000, 10000, 10000, 10000, 10000},
+        {2000, 4000, 8000, 10000, 20000, 40000}, {28000, 1000, 1000, 1000, 28000, 28000}};
+    const int expected[] = {2, 4, 3};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int in_order = play(needs[i], true), together = play(needs[i], false);
+
+        assert_true(in_order >= together);
+        assert_true(in_order >= expected[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_shortest_that_fits_is_first),
+        cmocka_unit_test(one_at_a_time_unless_it_is_shorter_than_what_the_others_need),
+        cmocka_unit_test(of_those_that_were_never_saved_two_go_together),
+        cmocka_unit_test(more_are_done_in_order_than_side_by_side),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
