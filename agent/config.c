@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONFIG_BYTES_MAX (256u << 10)
@@ -24,17 +23,6 @@
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define DIR_DEFAULT "/var/lib/belay-agent"
 #define METADATA_URL "http://169.254.169.254"
-
-static int check_secret_file(const char *path, struct err *e)
-{
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return err_errno(e, errno, "reading %s", path);
-    if (st.st_mode & 077)
-        return err_set(e, ERR_DENIED, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
-            path, (unsigned)(st.st_mode & 0777));
-    return 0;
-}
 
 static void strip_slashes(char *url)
 {
@@ -123,12 +111,10 @@ int config_parse(const char *file, const char *text, size_t n, struct config *re
 int config_read(const char *path, struct config *ret_config, struct err *e)
 {
     struct buf text = {0};
-    int rc = check_secret_file(path, e);
-    if (!rc)
-        rc = fs_read(path, CONFIG_BYTES_MAX, &text, e);
+    int rc = fs_read_secret(path, CONFIG_BYTES_MAX, &text, e);
     if (!rc)
         rc = config_parse(path, buf_str(&text), text.len, ret_config, e);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 
@@ -149,16 +135,14 @@ bool config_is_elastic(const struct config *c)
 static int token_from_file(const char *path, char *ret_token, size_t size, struct err *e)
 {
     struct buf text = {0};
-    int rc = check_secret_file(path, e);
-    if (!rc)
-        rc = fs_read(path, 4096, &text, e);
+    int rc = fs_read_secret(path, 4096, &text, e);
     if (!rc) {
         while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]))
             text.data[--text.len] = '\0';
         if (text.len == 0 || !str_copy(ret_token, size, text.data))
             rc = err_set(e, ERR_INVALID, "%s: expected a token of 1 .. %zu characters", path, size - 1);
     }
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

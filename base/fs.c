@@ -36,7 +36,7 @@ static int read_all(int fd, const char *path, size_t size, size_t max, struct bu
     }
 }
 
-int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
+static int read_regular(const char *path, bool is_secret, size_t max, struct buf *out, struct err *e)
 {
     struct stat st;
     buf_clear(out);
@@ -48,10 +48,25 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
         rc = err_errno(e, errno, "cannot read %s", path);
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_INVALID, "cannot read %s: it is not a regular file", path);
+    else if (is_secret && (st.st_mode & 077))
+        rc = err_set(e, ERR_DENIED, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
+            path, (unsigned)(st.st_mode & 0777));
     else
         rc = read_all(fd, path, (size_t)st.st_size, max, out, e); /* that of /proc and cgroup files is 0 */
     close(fd);
     return rc;
+}
+
+int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    return read_regular(path, false, max, out, e);
+}
+
+int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    buf_reserve(
+        out, max + 2 * READ_STEP); /* all of it, or what was read first would be left behind where it was */
+    return read_regular(path, true, max, out, e);
 }
 
 int fs_write_all(int fd, const void *p, size_t n, struct err *e)

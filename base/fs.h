@@ -13,6 +13,10 @@
  * regular file (a FIFO or a terminal never makes it wait). */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
+/* The same of a file that holds a secret: ERR_DENIED if its group or others may do anything with it. Wipe out, whatever this
+ * returns (buf_wipe). */
+int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e);
+
 /* Writes path.XXXXXX, fsyncs, renames over path, fsyncs the directory: afterwards path is the old or the new
  * content whole, whatever is killed. mode is exact (umask does not apply). A kill in the middle can leave a
  * path.XXXXXX behind; a failure does not. If only the last fsync fails, the new content is visible but an

@@ -237,7 +237,7 @@ static int read_file(struct aws_credential_source *s, struct aws_credentials *re
     struct buf text = {0};
     if (!s->file)
         return err_set(e, ERR_NOT_FOUND, "no home directory");
-    int rc = fs_read(s->file, AWS_CREDENTIALS_FILE_MAX, &text, e);
+    int rc = fs_read_secret(s->file, AWS_CREDENTIALS_FILE_MAX, &text, e);
     if (rc == 0) {
         rc = aws_credentials_parse_file(buf_str(&text), text.len, s->profile, ret, e);
         if (rc != 0)
@@ -247,9 +247,7 @@ static int read_file(struct aws_credential_source *s, struct aws_credentials *re
     } else if (rc != ERR_NOT_FOUND || s->file_named) {
         rc = e->kind = ERR_CONFIG;
     }
-    if (text.data)
-        OPENSSL_cleanse(text.data, text.len);
-    buf_deinit(&text);
+    buf_wipe(&text);
     return rc;
 }
 

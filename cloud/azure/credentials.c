@@ -134,7 +134,7 @@ int azure_credentials_parse_file(
 static int read_file(const char *path, struct azure_principal *ret, struct err *e)
 {
     struct buf text = {0};
-    int rc = fs_read(path, AZURE_CREDENTIALS_FILE_MAX, &text, e);
+    int rc = fs_read_secret(path, AZURE_CREDENTIALS_FILE_MAX, &text, e);
     if (rc == 0) {
         rc = azure_credentials_parse_file(buf_str(&text), text.len, ret, e);
         if (rc != 0)

@@ -227,7 +227,7 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
         r->timeout_ms = METADATA_TIMEOUT_MS;
         return 0;
     }
-    int rc = fs_read(s->file, GCP_KEY_FILE_MAX, &text, e);
+    int rc = fs_read_secret(s->file, GCP_KEY_FILE_MAX, &text, e);
     if (rc == 0)
         rc = gcp_key_parse(buf_str(&text), text.len, &key, e);
     if (rc == 0)

@@ -10,10 +10,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define PATH "/api/v1"
 #define TIMEOUT_MS SECONDS_MS(30)
@@ -99,17 +97,9 @@ void lambda_call_deinit(struct cloud_call *base)
 int lambda_read_key(const struct lambda_driver *d, char key[LAMBDA_KEY_MAX + 1], struct err *e)
 {
     struct buf text = {0};
-    struct stat st;
     if (!d->key_file)
         return lambda_parse_key(d->key, strlen(d->key), key, e) != 0 ? err_wrap(e, "LAMBDA_API_KEY") : 0;
-    if (stat(d->key_file, &st) < 0) {
-        err_errno(e, errno, "reading the API key %s", d->key_file);
-        return (int)(e->kind = ERR_CONFIG);
-    }
-    if (st.st_mode & 077)
-        return err_set(e, ERR_CONFIG, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
-            d->key_file, (unsigned)(st.st_mode & 0777));
-    int rc = fs_read(d->key_file, KEY_FILE_MAX, &text, e);
+    int rc = fs_read_secret(d->key_file, KEY_FILE_MAX, &text, e);
     if (rc == 0)
         rc = lambda_parse_key(buf_str(&text), text.len, key, e);
     if (rc != 0) {

@@ -147,6 +147,26 @@ static void failed_writes_leave_nothing(void **state)
     free(full);
 }
 
+static void a_secret_that_others_may_read_is_refused(void **state)
+{
+    char *path = in(state, "f");
+    struct buf b = {0};
+    struct err e;
+    assert_int_equal(fs_read_secret(path, 100, &b, &e), ERR_NOT_FOUND);
+    for (mode_t others = 01; others <= 040; others *= 2) {
+        assert_int_equal(fs_write_atomic(path, "hush", 4, 0600 | others, &e), 0);
+        assert_int_equal(fs_read_secret(path, 100, &b, &e), ERR_DENIED);
+        assert_err(&e, ERR_DENIED, "chmod 600");
+        assert_int_equal(b.len, 0);
+    }
+    assert_int_equal(fs_write_atomic(path, "hush", 4, 0600, &e), 0);
+    assert_int_equal(fs_read_secret(path, 4, &b, &e), 0);
+    assert_string_equal(buf_str(&b), "hush");
+    assert_int_equal(fs_read_secret(path, 3, &b, &e), ERR_INVALID);
+    buf_wipe(&b);
+    free(path);
+}
+
 static void reading_has_a_limit_and_wants_a_file(void **state)
 {
     char *path = in(state, "f"), *fifo = in(state, "fifo");
@@ -280,6 +300,7 @@ int main(void)
         IN_SCRATCH(of_several_creators_one_succeeds),
         IN_SCRATCH(kills_never_show_half_a_file),
         IN_SCRATCH(failed_writes_leave_nothing),
+        IN_SCRATCH(a_secret_that_others_may_read_is_refused),
         IN_SCRATCH(reading_has_a_limit_and_wants_a_file),
         IN_SCRATCH(directories_are_made_with_their_parents),
         IN_SCRATCH(a_tree_is_removed_but_nothing_it_points_to),

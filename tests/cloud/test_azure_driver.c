@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
@@ -694,6 +695,19 @@ static void the_pools_file_goes_before_the_environment(void **state)
     assert_non_null(strstr(g->got.e.text, g->file));
 }
 
+static void a_file_that_others_may_read_is_refused(void **state)
+{
+    static const char *const ids[] = {"belay-lab-17"};
+    struct rig *g = *state;
+    write_file(g, "{\"appId\":\"client-9\",\"password\":\"hush\",\"tenant\":\"tenant-1\"}");
+    assert_int_equal(chmod(g->file, 0604), 0);
+    create(g);
+    terminate(g, ids, 1, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "chmod 600"));
+    assert_int_equal(g->http.n_requests, 0);
+    unlink(g->file);
+}
+
 static void malformed_credentials_are_refused(void **state)
 {
     static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"tenant\":\"t\"}",
@@ -799,6 +813,7 @@ int main(void)
         TEST(a_machine_has_an_identity_of_its_own),
         TEST(a_machine_without_an_identity_has_no_credentials),
         TEST(the_pools_file_goes_before_the_environment),
+        TEST(a_file_that_others_may_read_is_refused),
         TEST(malformed_credentials_are_refused),
         TEST(half_a_principal_in_the_environment_is_refused),
         TEST(endpoints_must_be_https_or_this_machine),

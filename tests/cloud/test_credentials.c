@@ -84,13 +84,18 @@ static void get(struct rig *g)
     assert_int_equal(g->answers, before + 1);
 }
 
-static void write_file(struct rig *g, const char *text)
+static void write_file_of_mode(struct rig *g, const char *text, mode_t mode)
 {
     char *dir = mem_printf("%s/.aws", g->dir), *path = mem_printf("%s/credentials", dir);
     assert_int_equal(fs_mkdirs(dir, 0700, NULL), 0);
-    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), mode, NULL), 0);
     free(dir);
     free(path);
+}
+
+static void write_file(struct rig *g, const char *text)
+{
+    write_file_of_mode(g, text, 0600);
 }
 
 static void serve_role(struct rig *g, const char *key, const char *expires)
@@ -163,6 +168,19 @@ static void a_named_profile_must_exist(void **state)
     get(g);
     assert_int_equal(g->e.kind, ERR_CONFIG);
     assert_non_null(strstr(g->e.text, "the nearest is [team-nlp]"));
+}
+
+/* And the role is not asked for instead. */
+static void a_file_that_others_may_read_is_refused(void **state)
+{
+    struct rig *g = *state;
+    write_file_of_mode(g, "[default]\naws_access_key_id = K\naws_secret_access_key = hush\n", 0644);
+    create(g);
+    get(g);
+    assert_int_equal(g->e.kind, ERR_CONFIG);
+    assert_non_null(strstr(g->e.text, "chmod 600"));
+    assert_null(strstr(g->e.text, "hush"));
+    assert_int_equal(g->http.n_requests, 0);
 }
 
 static void a_named_file_must_exist(void **state)
@@ -416,6 +434,7 @@ int main(void)
         RIG(shared_file_comes_second),
         RIG(refused_keys_are_read_again),
         RIG(a_named_profile_must_exist),
+        RIG(a_file_that_others_may_read_is_refused),
         RIG(a_named_file_must_exist),
         RIG(role_comes_last),
         RIG(role_is_renewed_before_its_end),

@@ -16,6 +16,7 @@
 #include <openssl/rsa.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
@@ -527,6 +528,16 @@ static void without_a_key_the_metadata_service_is_asked(void **state)
     assert_true(fake_http_sent(&g->http, 4, "Authorization: Bearer ya29.one"));
 }
 
+static void a_key_file_that_others_may_read_is_refused(void **state)
+{
+    struct rig *g = *state;
+    assert_int_equal(chmod(g->key_file, 0640), 0);
+    create(g);
+    terminate(g, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "chmod 600"));
+    assert_int_equal(g->http.n_requests, 0);
+}
+
 static void environment_names_the_key_file(void **state)
 {
     struct rig *g = *state;
@@ -675,6 +686,7 @@ int main(void)
         RIG(credentials_go_to_one_host),
         cmocka_unit_test(trusted_token_addresses),
         RIG(without_a_key_the_metadata_service_is_asked),
+        RIG(a_key_file_that_others_may_read_is_refused),
         RIG(environment_names_the_key_file),
         RIG(wrong_clock_is_mended_by_googles),
         RIG(prices_are_left_to_the_catalogue),
