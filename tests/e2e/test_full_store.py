@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk under the checkpoint store: what does not fit is told and the checkpoint before stays, the job goes on, and all
-works again when there is room. The disk is a small tmpfs in a mount namespace of the test's own, so nothing of it is left
-behind."""
+works again when there is room."""
 
-import contextlib
 import os
 import re
-import shutil
-import subprocess
 import sys
 import unittest
 
 from lab import Lab, undisturbed
 
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
-SIZE = "16m"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import small_disk  # noqa: E402
+
 BULK = 1 << 20  # that every checkpoint writes anew
 STEPS = 1200  # of 20 ms: longer than all that the test waits for
 FULL = r"No space left on device"
@@ -25,24 +22,15 @@ class FullLab(Lab):
 
     def start(self):
         self.store = os.path.join(self.home, "store")
-        self.ballast = os.path.join(self.store, "ballast")
-        os.makedirs(self.store, 0o700)
+        self.disk = small_disk.SmallDisk(self.store, "16m")
+        self.fill, self.free = self.disk.fill, self.disk.free
         os.chmod(self.home, 0o700)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%s,mode=700" % SIZE, "belay-test", self.store], check=True)
         super().start()
 
     def end(self):
         problems = super().end()
-        subprocess.run(["umount", "-l", self.store])
+        self.disk.end()
         return problems
-
-    def fill(self):
-        with open(self.ballast, "wb", buffering=0) as f, contextlib.suppress(OSError):
-            while f.write(b"x" * 4096) == 4096:
-                pass
-
-    def free(self):
-        os.unlink(self.ballast)
 
 
 class FullStore(unittest.TestCase):
@@ -102,26 +90,5 @@ class FullStore(unittest.TestCase):
             self.assertNotIn("damaged", l.kinds(job))
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "a disk of our own needs root"
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "x", "/mnt"],
-                                                     stderr=subprocess.DEVNULL).returncode != 0:
-        return "this machine mounts nothing for us"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-        return
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        return
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-m", sys.executable, *sys.argv])
-
-
 if __name__ == "__main__":
-    main()
+    small_disk.main()

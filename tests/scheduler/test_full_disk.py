@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk under belayd's state: what is new is refused in plain words, nothing is lost, and all goes on when there is
-space again. The disk is a small tmpfs in a mount namespace of the test's own, so nothing of it is left behind."""
+space again."""
 
 import concurrent.futures
-import contextlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 import unittest
 
 from belayd import JOB, WAIT_S, Belayd, Keys
 
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
-SIZE = "24m"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import small_disk  # noqa: E402
 
 
 class Disk:
@@ -22,9 +20,8 @@ class Disk:
 
     def __enter__(self):
         self.d = Belayd()
-        os.mkdir(self.d.state, 0o700)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%s,mode=700" % SIZE, "belay-test", self.d.state], check=True)
-        self.ballast = os.path.join(self.d.state, "ballast")
+        self.disk = small_disk.SmallDisk(self.d.state, "24m")
+        self.fill, self.free = self.disk.fill, self.disk.free
         self.d.start()
         return self
 
@@ -32,19 +29,11 @@ class Disk:
         try:
             problems = self.d.end()
         finally:
-            subprocess.run(["umount", "-l", self.d.state])
+            self.disk.end()
         print(self.d.log()[-4000:] if error or problems else "", end="", file=sys.stderr)
         shutil.rmtree(self.d.dir)
         if problems and not error:
             raise AssertionError("; ".join(problems))
-
-    def fill(self):
-        with open(self.ballast, "wb", buffering=0) as f, contextlib.suppress(OSError):
-            while f.write(b"x" * 4096) == 4096:
-                pass
-
-    def free(self):
-        os.unlink(self.ballast)
 
     def wait(self, is_there, what):
         end = time.monotonic() + WAIT_S
@@ -129,26 +118,5 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000)
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "a disk of our own needs root"
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "x", "/mnt"],
-                                                     stderr=subprocess.DEVNULL).returncode != 0:
-        return "this machine mounts nothing for us"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-        return
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        return
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-m", sys.executable, *sys.argv])
-
-
 if __name__ == "__main__":
-    main()
+    small_disk.main()
