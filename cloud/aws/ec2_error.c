@@ -4,18 +4,13 @@
  */
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
+#include "cloud/refusal.h"
 #include "cloud/xml.h"
 #include <string.h>
 
 #define MESSAGE_MAX 400
 
-struct refusal {
-    const char *code; /* a trailing '*' stands for any ending */
-    enum err_kind kind;
-    enum ec2_remedy remedy;
-    const char *hint; /* what to do; NULL: the message says it */
-};
-
+/* flags: the remedy */
 static const struct refusal refusals[] = {
     {"InsufficientInstanceCapacity", ERR_NO_CAPACITY},
     {"InsufficientHostCapacity", ERR_NO_CAPACITY},
@@ -23,12 +18,12 @@ static const struct refusal refusals[] = {
     {"InsufficientCapacity*", ERR_NO_CAPACITY},
     {"UnfulfillableCapacity", ERR_NO_CAPACITY},
     {"SpotMaxPriceTooLow", ERR_NO_CAPACITY},
-    {"InsufficientFreeAddressesInSubnet", ERR_NO_CAPACITY, 0, "the pool's subnet is full: name a larger one"},
+    {"InsufficientFreeAddressesInSubnet", ERR_NO_CAPACITY, "the pool's subnet is full: name a larger one"},
 
-    {"MaxSpotInstanceCountExceeded", ERR_QUOTA, 0, "ask AWS for a larger spot vCPU quota of this family"},
-    {"VcpuLimitExceeded", ERR_QUOTA, 0, "ask AWS for a larger on-demand vCPU quota of this family"},
-    {"InstanceLimitExceeded", ERR_QUOTA, 0, "ask AWS for a larger instance quota"},
-    {"VolumeLimitExceeded", ERR_QUOTA, 0, "ask AWS for a larger EBS quota"},
+    {"MaxSpotInstanceCountExceeded", ERR_QUOTA, "ask AWS for a larger spot vCPU quota of this family"},
+    {"VcpuLimitExceeded", ERR_QUOTA, "ask AWS for a larger on-demand vCPU quota of this family"},
+    {"InstanceLimitExceeded", ERR_QUOTA, "ask AWS for a larger instance quota"},
+    {"VolumeLimitExceeded", ERR_QUOTA, "ask AWS for a larger EBS quota"},
 
     {"RequestLimitExceeded", ERR_THROTTLED},
     {"EC2ThrottledException", ERR_THROTTLED},
@@ -49,17 +44,17 @@ static const struct refusal refusals[] = {
     {"IdempotentParameterMismatch", ERR_CONFLICT},
     {"IdempotentInstanceTerminated", ERR_CONFLICT},
 
-    {"RequestExpired", ERR_DENIED, EC2_REMEDY_CLOCK, "check this machine's clock"},
-    {"RequestTimeTooSkewed", ERR_DENIED, EC2_REMEDY_CLOCK, "check this machine's clock"},
-    {"AuthFailure.ServiceLinkedRoleCreationNotPermitted", ERR_DENIED, 0,
+    {"RequestExpired", ERR_DENIED, "check this machine's clock", EC2_REMEDY_CLOCK},
+    {"RequestTimeTooSkewed", ERR_DENIED, "check this machine's clock", EC2_REMEDY_CLOCK},
+    {"AuthFailure.ServiceLinkedRoleCreationNotPermitted", ERR_DENIED,
         "create the role once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"},
-    {"AuthFailure", ERR_DENIED, EC2_REMEDY_CREDENTIALS, "check the access key"},
-    {"InvalidClientTokenId", ERR_DENIED, EC2_REMEDY_CREDENTIALS, "check the access key"},
-    {"SignatureDoesNotMatch", ERR_DENIED, EC2_REMEDY_CREDENTIALS, "check the secret access key"},
-    {"ExpiredToken*", ERR_DENIED, EC2_REMEDY_CREDENTIALS, "the session token has ended: renew it"},
-    {"MissingAuthenticationToken", ERR_DENIED, EC2_REMEDY_CREDENTIALS},
-    {"UnauthorizedOperation", ERR_DENIED, 0, "the policy in docs/clouds/aws.md lists what is needed"},
-    {"AccessDenied*", ERR_DENIED, 0, "the policy in docs/clouds/aws.md lists what is needed"},
+    {"AuthFailure", ERR_DENIED, "check the access key", EC2_REMEDY_CREDENTIALS},
+    {"InvalidClientTokenId", ERR_DENIED, "check the access key", EC2_REMEDY_CREDENTIALS},
+    {"SignatureDoesNotMatch", ERR_DENIED, "check the secret access key", EC2_REMEDY_CREDENTIALS},
+    {"ExpiredToken*", ERR_DENIED, "the session token has ended: renew it", EC2_REMEDY_CREDENTIALS},
+    {"MissingAuthenticationToken", ERR_DENIED, NULL, EC2_REMEDY_CREDENTIALS},
+    {"UnauthorizedOperation", ERR_DENIED, "the policy in docs/clouds/aws.md lists what is needed"},
+    {"AccessDenied*", ERR_DENIED, "the policy in docs/clouds/aws.md lists what is needed"},
     {"OptInRequired", ERR_DENIED},
     {"Blocked", ERR_DENIED},
     {"PendingVerification", ERR_DENIED},
@@ -68,40 +63,8 @@ static const struct refusal refusals[] = {
     {"Invalid*", ERR_CONFIG},
     {"Missing*", ERR_CONFIG},
     {"Unknown*", ERR_CONFIG},
+    {NULL},
 };
-
-static const struct refusal *find_refusal(const char *code)
-{
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        const char *known = refusals[i].code;
-        size_t n = strlen(known);
-        if (known[n - 1] == '*' ? strncmp(code, known, n - 1) == 0 : strcmp(code, known) == 0)
-            return &refusals[i];
-    }
-    return NULL;
-}
-
-static enum err_kind kind_of_status(int status)
-{
-    if (status == 429)
-        return ERR_THROTTLED;
-    if (status >= 500)
-        return ERR_UNAVAILABLE;
-    if (status == 401 || status == 403)
-        return ERR_DENIED;
-    return status == 408 ? ERR_TIMEOUT : ERR_INVALID;
-}
-
-/* An error without a Code: a proxy's or load balancer's page, an empty body. */
-static int set_by_status(int status, const char *body, size_t n, struct err *e)
-{
-    const char *what = "not an EC2 error document";
-    if (n == 0)
-        what = "an empty body";
-    else if (xml_looks_like_html(body, n))
-        what = "an HTML page (a proxy or load balancer in between?)";
-    return err_set(e, kind_of_status(status), "EC2 answered HTTP %d with %s", status, what);
-}
 
 /* Finds <Code> and <Message> in <Response><Errors><Error> or <ErrorResponse><Error>. */
 static bool read_error(
@@ -132,14 +95,13 @@ static int set_refusal(
     char *blob = strstr(message, "Encoded authorization failure message");
     if (blob)
         *blob = '\0';
-    return err_set(e, kind, "EC2 refused: %s%s%s%s%s", code, message[0] ? ": " : "", message,
-        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+    return refusal_set("EC2", kind, code, message, r, e);
 }
 
 int ec2_refusal(const char *code, const char *message, struct err *e)
 {
     char text[MESSAGE_MAX];
-    const struct refusal *r = find_refusal(code);
+    const struct refusal *r = refusal_find(refusals, code);
     STR_COPY(text, message);
     return set_refusal(r, r ? r->kind : ERR_CONFIG, code, text, e);
 }
@@ -149,12 +111,12 @@ int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret
     char code[EC2_ERROR_CODE_MAX], message[MESSAGE_MAX] = "";
     *ret_remedy = EC2_REMEDY_NONE;
     if (!read_error(body, n, code, sizeof(code), message, sizeof(message)))
-        return set_by_status(status, body, n, e);
-    const struct refusal *r = find_refusal(code);
-    enum err_kind kind = r ? r->kind : kind_of_status(status);
-    if (!r && kind == ERR_INVALID)
-        kind = ERR_CONFIG; /* a refusal nobody here has heard of: an operator has to read it */
+        return refusal_set_stray("EC2", refusal_kind_of_status(refusals, status, ERR_INVALID), status, body,
+            n, "not an EC2 error document", e);
+    const struct refusal *r = refusal_find(refusals, code);
+    /* One that nobody here has heard of, an operator has to read. */
+    enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (r)
-        *ret_remedy = r->remedy;
+        *ret_remedy = (enum ec2_remedy)r->flags;
     return set_refusal(r, kind, code, message, e);
 }

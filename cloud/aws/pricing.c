@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
-#include "cloud/xml.h"
+#include "cloud/refusal.h"
 #include <string.h>
 
 #define SERVICE "the price list"
@@ -230,43 +230,35 @@ static bool read_error(const char *body, size_t n, char code[EC2_ERROR_CODE_MAX]
     return is_code(code);
 }
 
-static enum err_kind kind_of(const char *code, int status)
-{
-    static const struct {
-        const char *code; /* its beginning */
-        enum err_kind kind;
-    } kinds[] = {
-        {"AccessDenied", ERR_DENIED}, {"UnrecognizedClient", ERR_DENIED}, {"InvalidSignature", ERR_DENIED},
-        {"IncompleteSignature", ERR_DENIED}, {"MissingAuthenticationToken", ERR_DENIED},
-        {"ExpiredToken", ERR_DENIED}, {"OptInRequired", ERR_DENIED}, {"Throttling", ERR_THROTTLED},
-        {"RequestLimitExceeded", ERR_THROTTLED}, {"TooManyRequests", ERR_THROTTLED},
-        {"Internal", ERR_UNAVAILABLE}, {"ServiceUnavailable", ERR_UNAVAILABLE},
-        {"ExpiredNextToken", ERR_UNAVAILABLE}, /* the first page is asked for again next time */
-    };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (str_starts(code, kinds[i].code))
-            return kinds[i].kind;
-    if (status == 429)
-        return ERR_THROTTLED;
-    if (status >= 500)
-        return ERR_UNAVAILABLE;
-    return status == 401 || status == 403 ? ERR_DENIED : ERR_CONFIG;
-}
+static const struct refusal refusals[] = {
+    {"AccessDenied*", ERR_DENIED, "allow pricing:GetProducts (docs/clouds/aws.md)"},
+    {"UnrecognizedClient*", ERR_DENIED},
+    {"InvalidSignature*", ERR_DENIED},
+    {"IncompleteSignature*", ERR_DENIED},
+    {"MissingAuthenticationToken*", ERR_DENIED},
+    {"ExpiredToken*", ERR_DENIED},
+    {"OptInRequired*", ERR_DENIED},
+
+    {"Throttling*", ERR_THROTTLED},
+    {"RequestLimitExceeded*", ERR_THROTTLED},
+    {"TooManyRequests*", ERR_THROTTLED},
+
+    {"Internal*", ERR_UNAVAILABLE},
+    {"ServiceUnavailable*", ERR_UNAVAILABLE},
+    {"ExpiredNextToken*", ERR_UNAVAILABLE}, /* the first page is asked for again next time */
+    {NULL},
+};
 
 int pricing_parse_error(int status, const char *body, size_t n, struct err *e)
 {
     char code[EC2_ERROR_CODE_MAX], message[MESSAGE_MAX];
-    if (!read_error(body, n, code, message)) {
-        enum err_kind kind = status == 408 ? ERR_TIMEOUT : kind_of("", status);
-        const char *what = n == 0                         ? "an empty body"
-                           : xml_looks_like_html(body, n) ? "an HTML page (a proxy in between?)"
-                                                          : "no error of its own";
-        return err_set(e, kind, SERVICE " answered HTTP %d with %s", status, what);
-    }
+    bool is_read = read_error(body, n, code, message);
+    const struct refusal *r = is_read ? refusal_find(refusals, code) : NULL;
+    enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
+    if (!is_read)
+        return refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
     /* These repeat the canonical request, session token included. */
     if (strstr(code, "Signature"))
         message[0] = '\0';
-    return err_set(e, kind_of(code, status), SERVICE " refused: %s%s%s%s", code, message[0] ? ": " : "",
-        message,
-        str_starts(code, "AccessDenied") ? "; to do: allow pricing:GetProducts (docs/clouds/aws.md)" : "");
+    return refusal_set(SERVICE, kind, code, message, r, e);
 }

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/azure/arm.h"
-#include "cloud/xml.h"
+#include "cloud/refusal.h"
 #include <string.h>
 
 #define MESSAGE_MAX 300
@@ -17,35 +17,33 @@
 #define DEPTH_MAX 4
 #define DETAILS_MAX 16
 
-struct refusal {
-    const char *code; /* a trailing '*' stands for any ending */
-    enum err_kind kind;
-    enum { PLAIN, IN_MESSAGE, WRAPS } where; /* IN_MESSAGE: also when only the message names it */
-    enum arm_remedy remedy;
-    const char *hint; /* what to do; NULL: the message says it */
+enum {
+    IN_MESSAGE = 1, /* also when only the message names it */
+    WRAPS = 2,
+    RENEW_TOKEN = 4
 };
 
 #define DOCS "docs/clouds/azure.md lists the rights that are needed"
 
 static const struct refusal refusals[] = {
-    {"SkuNotAvailable", ERR_NO_CAPACITY, IN_MESSAGE},
-    {"AllocationFailed", ERR_NO_CAPACITY, IN_MESSAGE},
-    {"ZonalAllocationFailed", ERR_NO_CAPACITY, IN_MESSAGE},
-    {"OverconstrainedAllocationRequest", ERR_NO_CAPACITY, IN_MESSAGE},
-    {"OverconstrainedZonalAllocationRequest", ERR_NO_CAPACITY, IN_MESSAGE},
-    {"SpotPriceGreaterThanProvidedMaxPrice", ERR_NO_CAPACITY, IN_MESSAGE},
+    {"SkuNotAvailable", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
+    {"AllocationFailed", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
+    {"ZonalAllocationFailed", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
+    {"OverconstrainedAllocationRequest", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
+    {"OverconstrainedZonalAllocationRequest", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
+    {"SpotPriceGreaterThanProvidedMaxPrice", ERR_NO_CAPACITY, NULL, IN_MESSAGE},
     {"AvailabilityZoneNotSupported", ERR_NO_CAPACITY},
-    {"SubnetIsFull", ERR_NO_CAPACITY, PLAIN, 0, "the pool's subnet is full: name a larger one"},
+    {"SubnetIsFull", ERR_NO_CAPACITY, "the pool's subnet is full: name a larger one"},
 
-    {"QuotaExceeded", ERR_QUOTA, IN_MESSAGE, 0, "ask Azure for more; spot draws on lowPriorityCores alone"},
+    {"QuotaExceeded", ERR_QUOTA, "ask Azure for more; spot draws on lowPriorityCores alone", IN_MESSAGE},
     {"*QuotaExceeded", ERR_QUOTA},
 
-    {"TooManyRequests", ERR_THROTTLED, IN_MESSAGE},
+    {"TooManyRequests", ERR_THROTTLED, NULL, IN_MESSAGE},
     {"SubscriptionRequestsThrottled", ERR_THROTTLED},
     {"OperationThrottled", ERR_THROTTLED},
     {"ResourceCollectionRequestsThrottled", ERR_THROTTLED},
 
-    {"AnotherOperationInProgress", ERR_UNAVAILABLE, IN_MESSAGE},
+    {"AnotherOperationInProgress", ERR_UNAVAILABLE, NULL, IN_MESSAGE},
     {"OperationPreempted", ERR_UNAVAILABLE},
     {"InternalServerError", ERR_UNAVAILABLE},
     {"InternalExecutionError", ERR_UNAVAILABLE},
@@ -58,25 +56,23 @@ static const struct refusal refusals[] = {
     {"ReferencedResourceNotProvisioned", ERR_UNAVAILABLE},
     {"NicReservedForAnotherVm", ERR_UNAVAILABLE},
     {"NicInUse", ERR_UNAVAILABLE},
-    {"OSProvisioningTimedOut", ERR_UNAVAILABLE, PLAIN, 0,
-        "does the image have cloud-init or the Azure agent?"},
+    {"OSProvisioningTimedOut", ERR_UNAVAILABLE, "does the image have cloud-init or the Azure agent?"},
 
     {"PropertyChangeNotAllowed", ERR_CONFLICT},
 
-    {"ExpiredAuthenticationToken", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN, "check this machine's clock"},
-    {"InvalidAuthenticationToken*", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN},
-    {"AuthenticationFailed*", ERR_DENIED, PLAIN, ARM_REMEDY_TOKEN},
-    {"AuthorizationFailed", ERR_DENIED, PLAIN, 0, DOCS},
-    {"LinkedAuthorizationFailed", ERR_DENIED, PLAIN, 0, DOCS},
+    {"ExpiredAuthenticationToken", ERR_DENIED, "check this machine's clock", RENEW_TOKEN},
+    {"InvalidAuthenticationToken*", ERR_DENIED, NULL, RENEW_TOKEN},
+    {"AuthenticationFailed*", ERR_DENIED, NULL, RENEW_TOKEN},
+    {"AuthorizationFailed", ERR_DENIED, DOCS},
+    {"LinkedAuthorizationFailed", ERR_DENIED, DOCS},
     {"RequestDisallowedByPolicy", ERR_DENIED},
     {"ReadOnlyDisabledSubscription", ERR_DENIED},
-    {"ScopeLocked", ERR_DENIED, PLAIN, 0,
-        "take the lock off the resource group: machines could not be deleted"},
+    {"ScopeLocked", ERR_DENIED, "take the lock off the resource group: machines could not be deleted"},
 
     {"ResourceNotFound", ERR_NOT_FOUND},
-    {"ResourceGroupNotFound", ERR_CONFIG, PLAIN, 0, "check the pool's resource_group"},
-    {"SubscriptionNotFound", ERR_CONFIG, PLAIN, 0, "check the pool's subscription"},
-    {"MissingSubscriptionRegistration", ERR_CONFIG, PLAIN, 0,
+    {"ResourceGroupNotFound", ERR_CONFIG, "check the pool's resource_group"},
+    {"SubscriptionNotFound", ERR_CONFIG, "check the pool's subscription"},
+    {"MissingSubscriptionRegistration", ERR_CONFIG,
         "register it: az provider register --namespace Microsoft.Compute, and Microsoft.Network"},
     {"AzureSpot*", ERR_UNSUPPORTED},
     {"MaxPriceValueInvalid", ERR_CONFIG},
@@ -85,36 +81,22 @@ static const struct refusal refusals[] = {
     {"ResourcePurchaseValidationFailed", ERR_CONFIG},
 
     /* Something other than what was asked for is in the way, or one of these says what. */
-    {"OperationNotAllowed", ERR_CONFIG, WRAPS},
-    {"Conflict", ERR_UNAVAILABLE, WRAPS},
-    {"ConflictingUserInput", ERR_UNAVAILABLE, WRAPS},
-    {"ResourceDeploymentFailure", ERR_UNAVAILABLE, WRAPS},
-    {"NotFound", ERR_CONFIG, WRAPS},
+    {"OperationNotAllowed", ERR_CONFIG, NULL, WRAPS},
+    {"Conflict", ERR_UNAVAILABLE, NULL, WRAPS},
+    {"ConflictingUserInput", ERR_UNAVAILABLE, NULL, WRAPS},
+    {"ResourceDeploymentFailure", ERR_UNAVAILABLE, NULL, WRAPS},
+    {"NotFound", ERR_CONFIG, NULL, WRAPS},
     {"PlatformImageNotFound", ERR_CONFIG},
     {"ImageNotFound", ERR_CONFIG},
-    {"Invalid*", ERR_CONFIG, WRAPS},
-    {"Missing*", ERR_CONFIG, WRAPS},
-    {"BadRequest", ERR_CONFIG, WRAPS},
+    {"Invalid*", ERR_CONFIG, NULL, WRAPS},
+    {"Missing*", ERR_CONFIG, NULL, WRAPS},
+    {"BadRequest", ERR_CONFIG, NULL, WRAPS},
     {"Location*", ERR_CONFIG},
+
+    {"HTTP 404", ERR_NOT_FOUND},
+    {"HTTP 409", ERR_UNAVAILABLE},
+    {NULL},
 };
-
-#define N_REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
-
-static bool matches(const char *known, const char *code)
-{
-    size_t n = strlen(known);
-    if (*known == '*')
-        return str_ends(code, known + 1);
-    return known[n - 1] == '*' ? strncmp(code, known, n - 1) == 0 : strcmp(code, known) == 0;
-}
-
-static const struct refusal *find_refusal(const char *code)
-{
-    for (size_t i = 0; i < N_REFUSALS; i++)
-        if (matches(refusals[i].code, code))
-            return &refusals[i];
-    return NULL;
-}
 
 static bool is_letter(char c)
 {
@@ -133,23 +115,10 @@ static bool names(const char *text, const char *code)
 
 static const struct refusal *find_in_message(const char *message)
 {
-    for (size_t i = 0; i < N_REFUSALS; i++)
-        if (refusals[i].where == IN_MESSAGE && names(message, refusals[i].code))
-            return &refusals[i];
+    for (const struct refusal *r = refusals; r->code; r++)
+        if ((r->flags & IN_MESSAGE) && names(message, r->code))
+            return r;
     return NULL;
-}
-
-static enum err_kind kind_of_status(int status)
-{
-    if (status == 429)
-        return ERR_THROTTLED;
-    if (status >= 500 || status == 409)
-        return ERR_UNAVAILABLE;
-    if (status == 401 || status == 403)
-        return ERR_DENIED;
-    if (status == 404)
-        return ERR_NOT_FOUND;
-    return status == 408 ? ERR_TIMEOUT : ERR_INVALID;
 }
 
 /* ---- reading ---- */
@@ -180,11 +149,11 @@ static void note(struct found *f, const char *code, const char *message)
 static void look_at(struct found *f, const json_t *error, int depth)
 {
     const char *code = text_of(error, "code"), *message = text_of(error, "message");
-    const struct refusal *r = *code ? find_refusal(code) : NULL;
+    const struct refusal *r = *code ? refusal_find(refusals, code) : NULL;
     const json_t *details = json_object_get(error, "details"), *item;
     size_t k;
     f->quota = f->quota || strstr(message, "quota") || strstr(message, "Quota");
-    if (r && r->where != WRAPS && !f->refusal) {
+    if (r && !(r->flags & WRAPS) && !f->refusal) {
         f->refusal = r;
         note(f, code, message);
     } else if (!f->refusal && find_in_message(message)) {
@@ -202,30 +171,22 @@ static void look_at(struct found *f, const json_t *error, int depth)
     }
 }
 
-/* Nothing of ARM's: a proxy's or load balancer's page, an empty body. */
-static int set_by_status(int status, const char *body, size_t n, struct err *e)
+static int set_stray(int status, const char *body, size_t n, struct err *e)
 {
-    const char *what = "not an Azure error";
-    if (n == 0)
-        what = "an empty body";
-    else if (xml_looks_like_html(body, n))
-        what = "an HTML page (a proxy or load balancer in between?)";
-    return err_set(e, kind_of_status(status), "Azure answered HTTP %d with %s", status, what);
+    return refusal_set_stray("Azure", refusal_kind_of_status(refusals, status, ERR_INVALID), status, body, n,
+        "not an Azure error", e);
 }
 
 static int set_refusal(const struct found *f, int status, enum arm_remedy *ret_remedy, struct err *e)
 {
     const struct refusal *r = f->refusal ? f->refusal : f->wrapper;
-    enum err_kind kind = r ? r->kind : kind_of_status(status);
-    if (r && r->where == WRAPS && f->quota) { /* OperationNotAllowed has other meanings too */
+    /* One that nobody here has heard of, an operator has to read. */
+    enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
+    if (r && (r->flags & WRAPS) && f->quota) /* OperationNotAllowed has other meanings too */
         kind = ERR_QUOTA;
-    } else if (!r && kind == ERR_INVALID) {
-        kind = ERR_CONFIG; /* a refusal nobody here has heard of: an operator has to read it */
-    }
-    if (r && r->remedy)
-        *ret_remedy = r->remedy;
-    return err_set(e, kind, "Azure refused: %s%s%s%s%s", f->code, f->message[0] ? ": " : "", f->message,
-        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+    if (r && (r->flags & RENEW_TOKEN))
+        *ret_remedy = ARM_REMEDY_TOKEN;
+    return refusal_set("Azure", kind, f->code, f->message, r, e);
 }
 
 int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e)
@@ -234,12 +195,12 @@ int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret
     json_t *root = NULL;
     *ret_remedy = status == 401 ? ARM_REMEDY_TOKEN : ARM_REMEDY_NONE;
     if (json_parse(body, n, ARM_REPLY_MAX, &root, NULL) != 0)
-        return set_by_status(status, body, n, e);
+        return set_stray(status, body, n, e);
     const json_t *error = json_object_get(root, "error");
     look_at(&f, error ? error : root, 0);
     json_decref(root);
     if (!f.code[0] && !f.message[0])
-        return set_by_status(status, body, n, e);
+        return set_stray(status, body, n, e);
     return set_refusal(&f, status, ret_remedy, e);
 }
 
@@ -247,7 +208,7 @@ int arm_refusal(const char *code, const char *message, struct err *e)
 {
     struct found f = {.quota = strstr(message, "quota") != NULL};
     enum arm_remedy unused;
-    f.refusal = find_refusal(code);
+    f.refusal = refusal_find(refusals, code);
     note(&f, code, message);
     return set_refusal(&f, 500, &unused, e);
 }

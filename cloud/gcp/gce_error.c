@@ -5,17 +5,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/gcp/gce.h"
+#include "cloud/refusal.h"
 #include <string.h>
 
 #define ERROR_BYTES_MAX (1024 * 1024)
 #define CODE_MAX 96
 #define MESSAGE_MAX 380
-
-struct refusal {
-    const char *code; /* a trailing '*' stands for any ending */
-    enum err_kind kind;
-    const char *hint; /* what to do; NULL: the message says it */
-};
 
 #define QUOTA_HINT                                                                                           \
     "ask Google for more of the quota that it names (GPUS_ALL_REGIONS counts all regions together)"
@@ -66,29 +61,8 @@ static const struct refusal refusals[] = {
     {"INVALID*", ERR_CONFIG},
     {"invalid*", ERR_CONFIG},
     {"badRequest", ERR_CONFIG},
+    {NULL},
 };
-
-static const struct refusal *find_refusal(const char *code)
-{
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        const char *known = refusals[i].code;
-        size_t n = strlen(known);
-        if (known[n - 1] == '*' ? strncmp(code, known, n - 1) == 0 : strcmp(code, known) == 0)
-            return &refusals[i];
-    }
-    return NULL;
-}
-
-static enum err_kind kind_of_status(int status)
-{
-    if (status == 429)
-        return ERR_THROTTLED;
-    if (status >= 500)
-        return ERR_UNAVAILABLE;
-    if (status == 401 || status == 403)
-        return ERR_DENIED;
-    return status == 408 ? ERR_TIMEOUT : ERR_CONFIG;
-}
 
 /* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in the pool. */
 static enum err_kind kind_of_not_found(const char *message)
@@ -98,8 +72,8 @@ static enum err_kind kind_of_not_found(const char *message)
 
 int gce_set_error(int status, const char *code, const char *message, struct err *e)
 {
-    const struct refusal *r = find_refusal(code);
-    enum err_kind kind = r ? r->kind : kind_of_status(status);
+    const struct refusal *r = refusal_find(refusals, code);
+    enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     char text[MESSAGE_MAX + 1];
     STR_COPY(text, message);
     if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND") || str_eq(code, "RESOURCE_NOT_FOUND"))
@@ -107,8 +81,7 @@ int gce_set_error(int status, const char *code, const char *message, struct err 
     /* Invalid values are repeated in the message, and the start-up script holds a secret. */
     if (strstr(text, "metadata"))
         text[0] = '\0';
-    return err_set(e, kind, "Compute Engine refused: %s%s%s%s%s", code, text[0] ? ": " : "", text,
-        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+    return refusal_set("Compute Engine", kind, code, text, r, e);
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -141,9 +114,8 @@ int gce_parse_error(int status, const char *body, size_t n, struct err *e)
         read_error(root, code, sizeof(code), &message)) {
         rc = gce_set_error(status, code, message, e);
     } else {
-        enum err_kind kind = kind_of_status(status);
-        rc = err_set(e, kind == ERR_CONFIG ? ERR_INVALID : kind,
-            "Compute Engine answered HTTP %d without an error of its own (a proxy in between?)", status);
+        rc = refusal_set_stray("Compute Engine", refusal_kind_of_status(refusals, status, ERR_INVALID),
+            status, body, n, "no error of its own (a proxy in between?)", e);
     }
     json_decref(root);
     return rc;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cloud/refusal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,49 +276,23 @@ int lambda_parse_types(
 
 /* ---- refusals ---- */
 
-struct refusal {
-    const char *code;
-    enum err_kind kind;
-    const char *hint; /* what to do; NULL: the message says it */
-};
-
 static const struct refusal refusals[] = {
-    {"instance-operations/launch/insufficient-capacity", ERR_NO_CAPACITY, NULL},
+    {"instance-operations/launch/insufficient-capacity", ERR_NO_CAPACITY},
     {"global/quota-exceeded", ERR_QUOTA, "ask Lambda for a larger quota"},
     {"global/invalid-api-key", ERR_DENIED, "check the API key"},
     {"global/account-inactive", ERR_DENIED, "check the account at cloud.lambda.ai"},
     {"global/invalid-address", ERR_DENIED, "the account needs a billing address"},
-    {"global/forbidden", ERR_DENIED, NULL},
-    {"global/object-does-not-exist", ERR_NOT_FOUND, NULL},
-    {"global/not-found", ERR_NOT_FOUND, NULL},
+    {"global/forbidden", ERR_DENIED},
+    {"global/object-does-not-exist", ERR_NOT_FOUND},
+    {"global/not-found", ERR_NOT_FOUND},
     {"global/invalid-parameters", ERR_CONFIG, "check the pool's types, ssh_key, image and file_system"},
     {"instance-operations/launch/file-system-in-wrong-region", ERR_CONFIG,
         "name a file system of the pool's region"},
     {"instance-operations/launch/file-systems-not-supported", ERR_CONFIG,
         "leave file_system out for this type or region"},
+    {"HTTP 404", ERR_NOT_FOUND},
+    {NULL},
 };
-
-static const struct refusal *find_refusal(const char *code)
-{
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-        if (str_eq(refusals[i].code, code))
-            return &refusals[i];
-    return NULL;
-}
-
-/* Without a code that is known. What an operator has to read is ERR_CONFIG. */
-static enum err_kind kind_of_status(int status)
-{
-    if (status == 429)
-        return ERR_THROTTLED;
-    if (status >= 500)
-        return ERR_UNAVAILABLE;
-    if (status == 401 || status == 403)
-        return ERR_DENIED;
-    if (status == 404)
-        return ERR_NOT_FOUND;
-    return status == 408 ? ERR_TIMEOUT : ERR_CONFIG;
-}
 
 static bool read_error(const char *body, size_t n, char *code, char *message)
 {
@@ -338,17 +313,17 @@ int lambda_parse_error(int status, const char *body, size_t n, struct err *e)
     char code[CODE_MAX], message[MESSAGE_MAX];
     if (!read_error(body, n, code, message)) {
         bool is_redirect = status >= 300 && status < 400;
-        return err_set(e, kind_of_status(status), "Lambda answered HTTP %d without an error code%s", status,
+        return err_set(e, refusal_kind_of_status(refusals, status, ERR_CONFIG),
+            "Lambda answered HTTP %d without an error code%s", status,
             is_redirect
                 ? "; it wants to be asked elsewhere, where the key is not sent: set the pool's endpoint"
                 : "");
     }
-    const struct refusal *r = find_refusal(code);
-    enum err_kind kind = status == 429 ? ERR_THROTTLED : r ? r->kind : kind_of_status(status);
+    const struct refusal *r = refusal_find(refusals, code);
+    enum err_kind kind = r && status != 429 ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (kind == ERR_CONFIG && str_starts(code, FROM_BELOW))
         kind = ERR_NO_CAPACITY; /* an outage or a shortage there: nothing that the pool could mend */
-    return err_set(e, kind, "Lambda refused: %s%s%s%s%s", code, message[0] ? ": " : "", message,
-        r && r->hint ? "; to do: " : "", r && r->hint ? r->hint : "");
+    return refusal_set("Lambda", kind, code, message, r, e);
 }
 
 /* ---- the key ---- */
