@@ -16,6 +16,9 @@ static void free_call(struct cloud_call *c)
         c->ops->deinit(c);
     cloud_instances_deinit(&c->instances);
     cloud_prices_deinit(&c->prices);
+    for (size_t i = 0; i < c->n_words; i++)
+        free(c->words[i]);
+    free(c->words);
     free(c->cluster);
     free(c);
 }
@@ -107,6 +110,18 @@ void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c, const struct
     c->done.launch = done;
     c->on_refused = l->refused;
     start(s, c, ops, CLOUD_CALL_LAUNCH, l->region, ctx);
+}
+
+void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n)
+{
+    c->words = mem_resize(c->words, c->n_words + n + 1, sizeof(*c->words));
+    for (size_t i = 0; i < n; i++)
+        c->words[c->n_words++] = mem_strdup(words[i]);
+}
+
+const char *cloud_call_word(const struct cloud_call *c)
+{
+    return c->next_word < c->n_words ? c->words[c->next_word] : NULL;
 }
 
 void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e)

@@ -51,6 +51,9 @@ struct cloud_call {
     char region[CLOUD_NAME_MAX];
     char *cluster;      /* of a listing; owned */
     struct err refused; /* kind not ERR_NONE: reported instead of the first step */
+    /* What it is about: ids, types. Added with cloud_call_add_words; owned. */
+    char **words;
+    size_t n_words, next_word;
     struct cloud_calls *owner;
     /* private */
     const struct cloud_call_ops *ops;
@@ -77,6 +80,11 @@ void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const str
     const char *region, cloud_done_fn done, void *ctx);
 void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
     const char *region, cloud_prices_fn done, void *ctx);
+
+/* Copies them. */
+void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);
+/* The next one; NULL: they are through. */
+const char *cloud_call_word(const struct cloud_call *c);
 
 /* Of a launch, before it finishes: this place gave nothing. */
 void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e);

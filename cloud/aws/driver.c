@@ -51,12 +51,6 @@ struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
     return c;
 }
 
-void aws_call_add_id(struct aws_call *c, const char *id)
-{
-    c->ids = mem_resize(c->ids, c->n_ids + 1, sizeof(*c->ids));
-    c->ids[c->n_ids++] = mem_strdup(id);
-}
-
 void aws_call_clear_request(struct aws_call *c)
 {
     if (c->request.data) /* user data holds a one-use secret */
@@ -72,9 +66,6 @@ void aws_call_deinit(struct cloud_call *base)
     buf_deinit(&c->request);
     aws_fleet_free(c);
     aws_prices_free(c->prices);
-    for (size_t i = 0; i < c->n_ids; i++)
-        free(c->ids[i]);
-    free(c->ids);
 }
 
 /* ---- the request ---- */
@@ -294,7 +285,7 @@ static void aws_list(
 
 static int parse_terminate(struct aws_call *c, const char *body, size_t n, struct err *e)
 {
-    return ec2_parse_terminate_instances(body, n, (const char *const *)c->ids, c->n_ids, e);
+    return ec2_parse_terminate_instances(body, n, (const char *const *)c->base.words, c->base.n_words, e);
 }
 
 static void aws_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
@@ -306,8 +297,7 @@ static void aws_terminate(struct cloud_driver *d, const char *region, const char
     c->parse = parse_terminate;
     if (c->base.refused.kind == ERR_NONE &&
         ec2_build_terminate_instances(ids, n_ids, &c->request, &c->base.refused) == 0)
-        for (size_t i = 0; i < n_ids; i++)
-            aws_call_add_id(c, ids[i]);
+        cloud_call_add_words(&c->base, ids, n_ids);
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 

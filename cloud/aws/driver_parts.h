@@ -78,14 +78,11 @@ struct aws_call {
     bool clock_mended, credentials_renewed;
     int pages;
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    char **ids; /* to be terminated; names of templates to be deleted */
-    size_t n_ids;
     struct aws_fleet *fleet; /* fleet.c's; owned */
     struct aws_prices *prices; /* prices.c's; owned */
 };
 
 struct aws_call *aws_call_new(struct aws_driver *d, const char *region);
-void aws_call_add_id(struct aws_call *c, const char *id);
 void aws_call_clear_request(struct aws_call *c);
 /* Of struct cloud_call_ops. */
 void aws_call_step(struct cloud_call *base);

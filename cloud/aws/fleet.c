@@ -38,7 +38,7 @@ struct aws_leftover {
 /* A fleet launch under way; of one that only tidies up, the template and the cluster. */
 struct aws_fleet {
     char template[EC2_TEMPLATE_NAME_MAX];
-    bool may_be_there; /* the template, and nobody has seen to its deletion */
+    bool may_be_there;  /* the template, and nobody has seen to its deletion */
     struct buf request; /* CreateFleet's, ready from the start */
     char *cluster, *token;
     enum cloud_market market;
@@ -129,7 +129,7 @@ static int parse_templates(struct aws_call *c, const char *body, size_t n, struc
     struct ec2_names names = {0};
     int rc = ec2_parse_launch_templates(body, n, before, &names, e);
     for (size_t i = 0; i < names.n; i++)
-        aws_call_add_id(c, names.list[i]);
+        cloud_call_add_words(&c->base, &(const char *){names.list[i]}, 1);
     return rc;
 }
 
@@ -148,8 +148,8 @@ static bool next_to_tidy(struct aws_call *c)
     struct mono now = clock_mono(d->calls.timers->clock);
     aws_call_clear_request(c);
     c->excuse = may_wait;
-    if (c->n_ids > 0) {
-        char *name = c->ids[--c->n_ids];
+    if (c->base.n_words > 0) { /* names of templates */
+        char *name = c->base.words[--c->base.n_words];
         ec2_build_delete_template(name, &c->request);
         STR_COPY(c->fleet->template, name);
         free(name);
@@ -173,7 +173,7 @@ static void tidy(struct aws_driver *d, struct aws_leftover *l)
     l->due.ms = clock_mono(d->calls.timers->clock).ms + (DELETE_BACKOFF_MS << l->tries++);
     c->fleet = mem_alloc(sizeof(*c->fleet));
     c->fleet->cluster = mem_strdup(l->cluster);
-    aws_call_add_id(c, l->name);
+    cloud_call_add_words(&c->base, &(const char *){l->name}, 1);
     c->next = next_to_tidy;
     next_to_tidy(c);
     cloud_call_terminate(&d->calls, &c->base, &ops, l->region, on_tidied, NULL);

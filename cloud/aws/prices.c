@@ -36,10 +36,6 @@ struct aws_list_price {
 
 /* A call under way. */
 struct aws_prices {
-    char **
-        types; /* sorted: the same question every time, for EC2 limits how many different ones it scores in a day */
-    size_t n_types;
-    size_t next; /* the first that the price list may have to be asked about */
     struct ec2_zones zones;
     struct ec2_scores scores;
     struct cloud_prices listed; /* of the type being asked about */
@@ -49,9 +45,6 @@ void aws_prices_free(struct aws_prices *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->n_types; i++)
-        free(p->types[i]);
-    free(p->types);
     cloud_prices_deinit(&p->listed);
     free(p);
 }
@@ -61,14 +54,13 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static struct aws_prices *new_prices(const char *const *types, size_t n_types)
+/* Sorted: the same question every time, for EC2 limits how many different ones it scores in a day. The next word is the first
+ * that the price list may have to be asked about. */
+static void keep_types(struct aws_call *c, const char *const *types, size_t n_types)
 {
-    struct aws_prices *p = mem_alloc(sizeof(*p));
-    p->types = mem_array(n_types + 1, sizeof(*p->types));
-    for (; p->n_types < n_types; p->n_types++)
-        p->types[p->n_types] = mem_strdup(types[p->n_types]);
-    qsort(p->types, p->n_types, sizeof(*p->types), by_name);
-    return p;
+    cloud_call_add_words(&c->base, types, n_types);
+    qsort(c->base.words, c->base.n_words, sizeof(*c->base.words), by_name);
+    c->prices = mem_alloc(sizeof(*c->prices));
 }
 
 /* ---- favours ---- */
@@ -153,7 +145,7 @@ static bool is_due(const struct aws_call *c, const char *type)
 static int parse_list(struct aws_call *c, const char *body, size_t n, struct err *e)
 {
     struct aws_prices *p = c->prices;
-    return pricing_parse_products(body, n, c->base.region, p->types[p->next], &p->listed, c->page, e);
+    return pricing_parse_products(body, n, c->base.region, cloud_call_word(&c->base), &p->listed, c->page, e);
 }
 
 /* A price that was known stays until there is another. */
@@ -176,14 +168,14 @@ static void keep_listed(struct aws_call *c, const char *type, const struct cloud
 static void list_failed(struct aws_call *c, const struct err *e)
 {
     failed(c, &c->d->list_prices, "on-demand prices stay as they are: the price list did not tell them", e);
-    c->prices->next = c->prices->n_types;
+    c->base.next_word = c->base.n_words;
 }
 
 /* What is known, for the completion. Of its errors there is none that matters: the rows beyond its limit are left out. */
 static void tell_listed(struct aws_call *c)
 {
-    for (size_t i = 0; i < c->prices->n_types; i++) {
-        const struct aws_list_price *l = find_listed(c, c->prices->types[i]);
+    for (size_t i = 0; i < c->base.n_words; i++) {
+        const struct aws_list_price *l = find_listed(c, c->base.words[i]);
         if (l && l->price.uusd_h > 0)
             cloud_prices_keep(&c->base.prices, &l->price, NULL);
     }
@@ -195,15 +187,15 @@ static bool next_listed(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
     bool may = has_list(c) && may_ask(c, &c->d->list_prices);
-    while (may && p->next < p->n_types && !is_due(c, p->types[p->next]))
-        p->next++;
-    if (!may || p->next == p->n_types) {
+    while (may && cloud_call_word(&c->base) && !is_due(c, cloud_call_word(&c->base)))
+        c->base.next_word++;
+    if (!may || !cloud_call_word(&c->base)) {
         tell_listed(c);
         return false;
     }
     cloud_prices_deinit(&p->listed);
     aws_call_clear_request(c);
-    pricing_build_get_products(c->base.region, p->types[p->next], &c->request);
+    pricing_build_get_products(c->base.region, cloud_call_word(&c->base), &c->request);
     c->service = &price_list;
     c->parse = parse_list;
     c->forgo = list_failed;
@@ -214,8 +206,9 @@ static bool next_listed(struct aws_call *c)
 static bool listed(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
-    if (p->next < p->n_types) {
-        keep_listed(c, p->types[p->next++], &p->listed);
+    if (cloud_call_word(&c->base)) {
+        keep_listed(c, cloud_call_word(&c->base), &p->listed);
+        c->base.next_word++;
         worked(&c->d->list_prices);
     }
     return next_listed(c);
@@ -261,9 +254,9 @@ static bool next_scores(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
     aws_call_clear_request(c);
-    if (p->n_types < EC2_SCORED_TYPES_MIN || p->zones.n == 0 || !may_ask(c, &c->d->scores) ||
+    if (c->base.n_words < EC2_SCORED_TYPES_MIN || p->zones.n == 0 || !may_ask(c, &c->d->scores) ||
         ec2_build_placement_scores(
-            (const char *const *)p->types, p->n_types, c->base.region, &c->request, NULL) != 0)
+            (const char *const *)c->base.words, c->base.n_words, c->base.region, &c->request, NULL) != 0)
         return next_listed(c);
     c->parse = parse_scores;
     c->forgo = scores_failed;
@@ -287,7 +280,7 @@ void aws_prices(struct cloud_driver *d, const char *region, const char *const *t
     if (c->base.refused.kind == ERR_NONE &&
         ec2_build_spot_prices(
             types, n_types, clock_wall(c->d->calls.timers->clock), &c->request, &c->base.refused) == 0)
-        c->prices = new_prices(types, n_types);
+        keep_types(c, types, n_types);
     c->parse = parse_spot;
     c->next = next_scores;
     cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);

@@ -33,9 +33,7 @@ void azure_call_set_words(struct azure_call *c, const char *const *words, size_t
         err_set(&c->base.refused, ERR_INVALID, "%zu names: 1 to %zu at a time", n, max);
         return;
     }
-    c->words = mem_array(n, sizeof(*c->words));
-    for (c->n_words = 0; c->n_words < n; c->n_words++)
-        c->words[c->n_words] = mem_strdup(words[c->n_words]);
+    cloud_call_add_words(&c->base, words, n);
 }
 
 void azure_call_deinit(struct cloud_call *base)
@@ -45,9 +43,6 @@ void azure_call_deinit(struct cloud_call *base)
     buf_wipe(&c->vm); /* user data holds a one-use secret */
     buf_deinit(&c->nic);
     cloud_instances_deinit(&c->leftovers);
-    for (size_t i = 0; i < c->n_words; i++)
-        free(c->words[i]);
-    free(c->words);
     free(c->name);
 }
 
@@ -79,7 +74,7 @@ static void add_part(const struct azure_call *c, enum arm_part part, const char 
 static void add_own_path(const struct azure_call *c, struct buf *url)
 {
     const struct azure_machine *m = &c->d->machine;
-    const char *word = c->next < c->n_words ? c->words[c->next] : NULL;
+    const char *word = cloud_call_word(&c->base);
     switch (c->phase) {
     case PUT_NIC:
     case WAIT_NIC:

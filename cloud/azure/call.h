@@ -37,8 +37,8 @@ enum azure_phase {
     LIST_TAGGED,
     LIST_VMS,
     LIST_POWER,
-    LIST_DROP, /* the deallocated machine that words[next] names */
-    END,       /* the resource that words[next] names */
+    LIST_DROP, /* the deallocated machine that the next word names */
+    END,       /* the resource that the next word names */
     END_NIC,
     END_DISK,
     PRICES
@@ -60,9 +60,6 @@ struct azure_call {
     struct err refusal;
     /* list */
     struct cloud_instances leftovers;
-    /* what is asked for, one after the other: prices of types, ends of machines */
-    char **words;
-    size_t n_words, next;
 };
 
 /* ops for cloud_call_*: the step and the deinit of every operation. */

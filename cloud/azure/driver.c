@@ -27,11 +27,11 @@ static void on_end_reply(struct cloud_call *base, const struct http_reply *reply
     }
     if (e.kind != ERR_NONE && !missing)
         cloud_call_finish(base, &e);
-    else if (c->phase == END && missing && arm_part_of(c->words[c->next]) == ARM_VM)
+    else if (c->phase == END && missing && arm_part_of(cloud_call_word(&c->base)) == ARM_VM)
         azure_call_go_on(c, END_NIC);
     else if (c->phase == END_NIC)
         azure_call_go_on(c, END_DISK);
-    else if (++c->next < c->n_words)
+    else if (++c->base.next_word < c->base.n_words)
         azure_call_go_on(c, END);
     else
         cloud_call_finish(base, NULL);
@@ -55,12 +55,12 @@ static void on_prices_reply(struct cloud_call *base, const struct http_reply *re
     struct err e;
     if (reply->status != 200)
         azure_call_on_refusal(c, reply);
-    else if (arm_parse_prices(buf_str(&reply->body), reply->body.len, base->region, c->words[c->next],
+    else if (arm_parse_prices(buf_str(&reply->body), reply->body.len, base->region, cloud_call_word(&c->base),
                  &base->prices, c->url, &e) != 0)
         cloud_call_finish(base, &e);
     else if (azure_call_next_page(c, c->d->prices_url))
         return;
-    else if (++c->next < c->n_words)
+    else if (++c->base.next_word < c->base.n_words)
         azure_call_go_on(c, PRICES);
     else
         cloud_call_finish(base, NULL);

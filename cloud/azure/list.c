@@ -68,11 +68,10 @@ static void end_list(struct azure_call *c)
 static void drop_deallocated(struct azure_call *c)
 {
     const struct cloud_instances *l = &c->base.instances;
-    c->words = mem_array(l->n + 1, sizeof(*c->words));
     for (size_t i = 0; i < l->n; i++)
         if (l->list[i].reclaimed && str_eq(l->list[i].cluster, c->base.cluster))
-            c->words[c->n_words++] = mem_strdup(l->list[i].id);
-    if (c->n_words > 0)
+            cloud_call_add_words(&c->base, &(const char *){l->list[i].id}, 1);
+    if (c->base.n_words > 0)
         azure_call_go_on(c, LIST_DROP);
     else
         end_list(c);
@@ -81,7 +80,7 @@ static void drop_deallocated(struct azure_call *c)
 /* Whatever came of it: the next listing tells. */
 static void on_deallocated_dropped(struct azure_call *c)
 {
-    if (++c->next < c->n_words)
+    if (++c->base.next_word < c->base.n_words)
         azure_call_go_on(c, LIST_DROP);
     else
         end_list(c);

@@ -31,9 +31,6 @@ void gcp_call_deinit(struct cloud_call *base)
     struct gcp_call *c = (struct gcp_call *)base;
     oauth_cancel(&c->wait);
     buf_wipe(&c->body); /* the start-up script holds a one-use secret */
-    for (size_t i = 0; i < c->n_ids; i++)
-        free(c->ids[i]);
-    free(c->ids);
 }
 
 void gcp_call_finish(struct gcp_call *c, const struct err *e)

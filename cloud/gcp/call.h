@@ -53,9 +53,6 @@ struct gcp_call {
     char page[GCE_PAGE_TOKEN_MAX + 1];
     int pages;
     size_t next_zone;
-    /* terminate */
-    char **ids;
-    size_t n_ids, next_id;
 };
 
 /* ops for cloud_call_*: of every operation that has stages. */

@@ -107,7 +107,7 @@ static const struct stage delete, poll_deletion;
 /* A repeat within the minute is the same deletion. One after that is a new one: the first may have failed since. */
 static void path_delete(struct gcp_call *c, struct buf *out)
 {
-    const char *id = c->ids[c->next_id];
+    const char *id = cloud_call_word(&c->base);
     int64_t window = clock_wall(c->d->calls.timers->clock).ms / DELETE_WINDOW_MS;
     char *what = mem_printf("delete %s %lld", id, (long long)window);
     gce_request_id(what, c->request_id);
@@ -125,7 +125,7 @@ static void read_deletion(struct gcp_call *c, const char *body, size_t n)
         gcp_call_wait(c, &poll_deletion);
     else if (c->operation.failed.kind != ERR_NONE)
         gcp_call_finish(c, &c->operation.failed);
-    else if (++c->next_id == c->n_ids)
+    else if (++c->base.next_word == c->base.n_words)
         gcp_call_finish(c, NULL);
     else
         gcp_call_go_on(c, &delete);
@@ -150,12 +150,10 @@ static void gcp_terminate(struct cloud_driver *d, const char *region, const char
     struct err *refused = &c->base.refused;
     if (refused->kind == ERR_NONE && n_ids == 0)
         err_set(refused, ERR_INVALID, "terminate: no instance is named");
-    c->ids = mem_array(n_ids + 1, sizeof(*c->ids));
-    for (; c->n_ids < n_ids && refused->kind == ERR_NONE; c->n_ids++) {
-        c->ids[c->n_ids] = mem_strdup(ids[c->n_ids]);
-        if (gce_split_id(ids[c->n_ids], zone, name, refused) == 0 && !gce_is_zone_of(zone, region))
-            err_set(refused, ERR_INVALID, "\"%.64s\" is not in region %s", ids[c->n_ids], region);
-    }
+    cloud_call_add_words(&c->base, ids, n_ids);
+    for (size_t i = 0; i < n_ids && refused->kind == ERR_NONE; i++)
+        if (gce_split_id(ids[i], zone, name, refused) == 0 && !gce_is_zone_of(zone, region))
+            err_set(refused, ERR_INVALID, "\"%.64s\" is not in region %s", ids[i], region);
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 

@@ -72,13 +72,6 @@ struct lambda_call *lambda_call_new(struct cloud_driver *d, const char *region)
     return c;
 }
 
-void lambda_call_keep_words(struct lambda_call *c, const char *const *words, size_t n)
-{
-    c->words = mem_array(n, sizeof(*c->words));
-    for (c->n_words = 0; c->n_words < n; c->n_words++)
-        c->words[c->n_words] = mem_strdup(words[c->n_words]);
-}
-
 void lambda_call_deinit(struct cloud_call *base)
 {
     struct lambda_call *c = (struct lambda_call *)base;
@@ -87,9 +80,6 @@ void lambda_call_deinit(struct cloud_call *base)
         c->doubt->until.ms = now(c->d).ms + SETTLE_MS;
     }
     buf_wipe(&c->request); /* user data holds a one-use secret */
-    for (size_t i = 0; i < c->n_words; i++)
-        free(c->words[i]);
-    free(c->words);
 }
 
 /* ---- the request ---- */

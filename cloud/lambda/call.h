@@ -42,13 +42,10 @@ struct lambda_call {
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX];
     struct lambda_doubt *doubt; /* ours while the launch is under way */
     struct buf request;
-    char **words; /* ids to terminate, or types to price */
-    size_t n_words;
 };
 
 /* A region that is none is refused later, in its completion. */
 struct lambda_call *lambda_call_new(struct cloud_driver *d, const char *region);
-void lambda_call_keep_words(struct lambda_call *c, const char *const *words, size_t n);
 void lambda_call_deinit(struct cloud_call *base);
 
 /* True: it is this call's turn. Else the call has ended, or its step runs again when it is. */

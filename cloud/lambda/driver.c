@@ -62,7 +62,7 @@ static void step_terminate(struct cloud_call *base)
 
 static int parse_terminate(struct lambda_call *c, const char *body, size_t n, struct err *e)
 {
-    return lambda_parse_terminate(body, n, (const char *const *)c->words, c->n_words, e);
+    return lambda_parse_terminate(body, n, (const char *const *)c->base.words, c->base.n_words, e);
 }
 
 static void on_terminate_reply(struct cloud_call *base, const struct http_reply *reply)
@@ -78,7 +78,7 @@ static void lambda_terminate(struct cloud_driver *d, const char *region, const c
     struct lambda_call *c = lambda_call_new(d, region);
     if (c->base.refused.kind == ERR_NONE &&
         lambda_build_terminate(ids, n_ids, &c->request, &c->base.refused) == 0)
-        lambda_call_keep_words(c, ids, n_ids);
+        cloud_call_add_words(&c->base, ids, n_ids);
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
@@ -100,8 +100,8 @@ static int parse_prices(struct lambda_call *c, const char *body, size_t n, struc
             .since = clock_wall(c->d->calls.timers->clock)};
         STR_COPY(p.zone, c->base.region);
         STR_COPY(p.type, types.list[i].name);
-        for (size_t k = 0; rc == 0 && k < c->n_words; k++)
-            if (str_eq(c->words[k], p.type))
+        for (size_t k = 0; rc == 0 && k < c->base.n_words; k++)
+            if (str_eq(c->base.words[k], p.type))
                 rc = cloud_prices_keep(&c->base.prices, &p, e);
     }
     free(types.list);
@@ -118,7 +118,7 @@ static void lambda_prices(struct cloud_driver *d, const char *region, const char
 {
     static const struct cloud_call_ops ops = {"prices", step_prices, on_prices_reply, lambda_call_deinit};
     struct lambda_call *c = lambda_call_new(d, region);
-    lambda_call_keep_words(c, types, n_types);
+    cloud_call_add_words(&c->base, types, n_types);
     cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
