@@ -308,14 +308,10 @@ static void aws_destroy(struct cloud_driver *driver)
     struct aws_driver *d = (struct aws_driver *)driver;
     cloud_calls_cancel(&d->calls);
     aws_credential_source_destroy(d->credentials);
-    free((char *)d->machine.image);
-    free((char *)d->machine.subnet);
-    free((char *)d->machine.security_group);
-    free((char *)d->machine.iam_profile);
+    cloud_kept_deinit(&d->kept);
     free(d->leftovers);
     free(d->endpoint_url);
     free(d->prices_url);
-    free(d->endpoint_ca_pem);
     free(d->listed);
     free(d);
 }
@@ -344,17 +340,17 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
     d->base.ops = &aws_ops;
     d->calls = (struct cloud_calls){.provider = "aws", .http = o->http, .timers = o->timers};
     d->machine = (struct aws_machine){
-        .image = mem_strdup(o->machine.image),
-        .subnet = mem_strdup(o->machine.subnet),
-        .security_group = mem_strdup(o->machine.security_group),
-        .iam_profile = mem_strdup(o->machine.iam_profile),
+        .image = cloud_keep(&d->kept, o->machine.image),
+        .subnet = cloud_keep(&d->kept, o->machine.subnet),
+        .security_group = cloud_keep(&d->kept, o->machine.security_group),
+        .iam_profile = cloud_keep(&d->kept, o->machine.iam_profile),
         .disk_gib = o->machine.disk_gib,
         .uses_reservations = o->machine.uses_reservations,
     };
     d->tidied = d->scores.not_before = d->list_prices.not_before = MONO_NONE;
     random_bytes(&seed, sizeof(seed));
     prng_init(&d->prng, seed);
-    d->endpoint_ca_pem = mem_strdup(o->endpoint_ca_pem);
+    d->endpoint_ca_pem = cloud_keep(&d->kept, o->endpoint_ca_pem);
     aws_environment_read(&credentials.env);
     int rc = o->endpoint_url ? cloud_endpoint("aws", o->endpoint_url, &d->endpoint_url, e) : 0;
     if (rc == 0 && o->prices_url)

@@ -20,6 +20,7 @@
 #include "cloud/aws/credentials.h"
 #include "cloud/aws/ec2.h"
 #include "cloud/call.h"
+#include "cloud/kept.h"
 
 struct aws_driver;
 
@@ -48,10 +49,11 @@ struct aws_favour {
 struct aws_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
-    struct aws_machine machine; /* its texts are owned */
+    struct cloud_kept kept;
+    struct aws_machine machine; /* its texts are kept */
     char *endpoint_url;         /* without the last '/'; NULL: by region */
     char *prices_url;           /* the same of the price list; NULL: AWS's own, if endpoint_url is NULL too */
-    char *endpoint_ca_pem;
+    const char *endpoint_ca_pem; /* kept */
     struct aws_credential_source *credentials;
     int64_t skew_ms;          /* EC2's clock minus ours, learned from a refusal */
     struct mono tidied;       /* when templates that were left behind were last looked for; MONO_NONE: never */

@@ -9,6 +9,7 @@
 #include "cloud/azure/arm.h"
 #include "cloud/azure/credentials.h"
 #include "cloud/call.h"
+#include "cloud/kept.h"
 
 /* A part that a listing showed without its machine. */
 struct lonely {
@@ -19,7 +20,8 @@ struct lonely {
 struct azure_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
-    struct azure_machine machine; /* its texts are owned */
+    struct cloud_kept kept;
+    struct azure_machine machine; /* its texts are kept */
     char *endpoint_url, *login_url, *prices_url;
     struct azure_credential_source *credentials;
     struct lonely *lonely;

@@ -79,20 +79,12 @@ static void azure_prices(struct cloud_driver *d, const char *region, const char 
 
 /* ---- the driver ---- */
 
-static const char **machine_texts(struct azure_machine *m, size_t i)
-{
-    const char **texts[] = {&m->subscription, &m->resource_group, &m->subnet, &m->image, &m->ssh_key,
-        &m->admin_user, &m->security_group, &m->identity, &m->disk_type};
-    return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : NULL;
-}
-
 static void azure_destroy(struct cloud_driver *driver)
 {
     struct azure_driver *d = (struct azure_driver *)driver;
     cloud_calls_cancel(&d->calls);
     azure_credential_source_destroy(d->credentials);
-    for (size_t i = 0; machine_texts(&d->machine, i); i++)
-        free((char *)*machine_texts(&d->machine, i));
+    cloud_kept_deinit(&d->kept);
     free(d->endpoint_url);
     free(d->login_url);
     free(d->prices_url);
@@ -135,14 +127,28 @@ static int set_credentials(struct azure_driver *d, const struct azure_options *o
     return azure_credential_source_create(&credentials, &d->credentials, e);
 }
 
+static struct azure_machine keep_machine(struct cloud_kept *k, const struct azure_machine *m)
+{
+    return (struct azure_machine){
+        .subscription = cloud_keep(k, m->subscription),
+        .resource_group = cloud_keep(k, m->resource_group),
+        .subnet = cloud_keep(k, m->subnet),
+        .image = cloud_keep(k, m->image),
+        .ssh_key = cloud_keep(k, m->ssh_key),
+        .admin_user = cloud_keep(k, m->admin_user),
+        .security_group = cloud_keep(k, m->security_group),
+        .identity = cloud_keep(k, m->identity),
+        .disk_type = cloud_keep(k, m->disk_type),
+        .disk_gib = m->disk_gib,
+    };
+}
+
 int azure_driver_create(const struct azure_options *o, struct cloud_driver **ret_driver, struct err *e)
 {
     struct azure_driver *d = mem_alloc(sizeof(*d));
     d->base.ops = &azure_ops;
     d->calls = (struct cloud_calls){.provider = "azure", .http = o->http, .timers = o->timers};
-    d->machine = o->machine;
-    for (size_t i = 0; machine_texts(&d->machine, i); i++)
-        *machine_texts(&d->machine, i) = mem_strdup(*machine_texts(&d->machine, i));
+    d->machine = keep_machine(&d->kept, &o->machine);
     int rc = arm_check_machine(&d->machine, e);
     if (rc == 0)
         rc = set_urls(d, o, e);

@@ -7,6 +7,7 @@
 #define BELAY_CLOUD_GCP_CALL_H
 
 #include "cloud/call.h"
+#include "cloud/kept.h"
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "cloud/oauth.h"
@@ -14,7 +15,8 @@
 struct gcp_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
-    struct gcp_machine machine; /* its texts are owned */
+    struct cloud_kept kept;
+    struct gcp_machine machine; /* its texts are kept */
     char *endpoint_url;
     struct gcp_credential_source *credentials;
     /* Where this driver has had machines: there it looks for preemptions. */

@@ -179,13 +179,9 @@ static void gcp_prices(struct cloud_driver *d, const char *region, const char *c
 static void gcp_destroy(struct cloud_driver *driver)
 {
     struct gcp_driver *d = (struct gcp_driver *)driver;
-    const struct gcp_machine *m = &d->machine;
-    const char *const texts[] = {m->project, m->image, m->network, m->subnet, m->service_account, m->scopes,
-        m->tags, m->disk_type, m->address, m->early_notice, m->max_run};
     cloud_calls_cancel(&d->calls);
     gcp_credential_source_destroy(d->credentials);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        free((char *)texts[i]);
+    cloud_kept_deinit(&d->kept);
     free(d->endpoint_url);
     free(d);
 }
@@ -200,20 +196,20 @@ static const struct cloud_driver_ops gcp_ops = {
     .destroy = gcp_destroy,
 };
 
-static struct gcp_machine copy_machine(const struct gcp_machine *m)
+static struct gcp_machine keep_machine(struct cloud_kept *k, const struct gcp_machine *m)
 {
     return (struct gcp_machine){
-        .project = mem_strdup(m->project),
-        .image = mem_strdup(m->image),
-        .network = mem_strdup(m->network),
-        .subnet = mem_strdup(m->subnet),
-        .service_account = mem_strdup(m->service_account),
-        .scopes = mem_strdup(m->scopes),
-        .tags = mem_strdup(m->tags),
-        .disk_type = mem_strdup(m->disk_type),
-        .address = mem_strdup(m->address),
-        .early_notice = mem_strdup(m->early_notice),
-        .max_run = mem_strdup(m->max_run),
+        .project = cloud_keep(k, m->project),
+        .image = cloud_keep(k, m->image),
+        .network = cloud_keep(k, m->network),
+        .subnet = cloud_keep(k, m->subnet),
+        .service_account = cloud_keep(k, m->service_account),
+        .scopes = cloud_keep(k, m->scopes),
+        .tags = cloud_keep(k, m->tags),
+        .disk_type = cloud_keep(k, m->disk_type),
+        .address = cloud_keep(k, m->address),
+        .early_notice = cloud_keep(k, m->early_notice),
+        .max_run = cloud_keep(k, m->max_run),
         .disk_gib = m->disk_gib,
     };
 }
@@ -223,7 +219,7 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
     struct gcp_driver *d = mem_alloc(sizeof(*d));
     d->base.ops = &gcp_ops;
     d->calls = (struct cloud_calls){.provider = "gcp", .http = o->http, .timers = o->timers};
-    d->machine = copy_machine(&o->machine);
+    d->machine = keep_machine(&d->kept, &o->machine);
     int rc = gce_check_machine(&d->machine, e);
     if (rc == 0)
         rc = cloud_endpoint("gcp", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint_url, e);

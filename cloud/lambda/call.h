@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "cloud/call.h"
+#include "cloud/kept.h"
 #include "cloud/lambda/api.h"
 
 /* A launch whose outcome is not known. */
@@ -20,10 +21,11 @@ struct lambda_doubt {
 struct lambda_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
-    struct lambda_machine machine; /* its texts are owned */
+    struct cloud_kept kept;
+    struct lambda_machine machine; /* its texts are kept */
     char *endpoint;                /* without the last '/' */
-    char *key_file;
-    char *key; /* from the environment */
+    const char *key_file;          /* kept */
+    char *key;                     /* from the environment */
     int64_t request_every_ms, launch_every_ms;
     struct mono next_request, next_launch;
     struct list doubts;

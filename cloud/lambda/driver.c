@@ -134,11 +134,7 @@ static void lambda_destroy(struct cloud_driver *driver)
     if (d->key)
         explicit_bzero(d->key, strlen(d->key));
     free(d->key);
-    free(d->key_file);
-    free((char *)d->machine.ssh_key);
-    free((char *)d->machine.image);
-    free((char *)d->machine.image_family);
-    free((char *)d->machine.file_system);
+    cloud_kept_deinit(&d->kept);
     free(d->endpoint);
     free(d);
 }
@@ -170,14 +166,14 @@ int lambda_driver_create(const struct lambda_options *o, struct cloud_driver **r
     d->base.ops = &lambda_ops;
     d->calls = (struct cloud_calls){.provider = "lambda", .http = o->http, .timers = o->timers};
     d->machine = (struct lambda_machine){
-        .ssh_key = mem_strdup(o->machine.ssh_key),
-        .image = mem_strdup(o->machine.image),
-        .image_family = mem_strdup(o->machine.image_family),
-        .file_system = mem_strdup(o->machine.file_system),
+        .ssh_key = cloud_keep(&d->kept, o->machine.ssh_key),
+        .image = cloud_keep(&d->kept, o->machine.image),
+        .image_family = cloud_keep(&d->kept, o->machine.image_family),
+        .file_system = cloud_keep(&d->kept, o->machine.file_system),
     };
     d->request_every_ms = o->request_every_ms > 0 ? o->request_every_ms : REQUEST_EVERY_MS;
     d->launch_every_ms = o->launch_every_ms > 0 ? o->launch_every_ms : LAUNCH_EVERY_MS;
-    d->key_file = mem_strdup(o->key_file);
+    d->key_file = cloud_keep(&d->kept, o->key_file);
     d->key = o->key_file ? NULL : mem_strdup(getenv("LAMBDA_API_KEY"));
     int rc = cloud_endpoint("Lambda", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint, e);
     if (rc == 0 && o->machine.image && o->machine.image_family)

@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "cloud/call.h"
+#include "cloud/kept.h"
 #include "cloud/static/protocol.h"
 
 struct static_host {
@@ -22,7 +23,8 @@ struct static_host {
 struct static_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
-    struct static_options o; /* its texts are owned */
+    struct cloud_kept kept;
+    struct static_options o; /* its texts are kept */
     struct static_host *hosts;
     size_t n_hosts;
     struct list doubts; /* launch.c's */

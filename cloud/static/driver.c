@@ -139,11 +139,7 @@ static void static_destroy(struct cloud_driver *driver)
     struct static_driver *d = (struct static_driver *)driver;
     cloud_calls_cancel(&d->calls);
     static_forget_doubts(d);
-    free((char *)d->o.user);
-    free((char *)d->o.key);
-    free((char *)d->o.known_hosts);
-    free((char *)d->o.agent);
-    free((char *)d->o.dir);
+    cloud_kept_deinit(&d->kept);
     free(d->hosts);
     free(d);
 }
@@ -236,11 +232,11 @@ int static_driver_create(const struct static_options *o, struct cloud_driver **r
     d->calls = (struct cloud_calls){.provider = "static", .timers = o->timers};
     d->o = *o;
     d->o.hosts = NULL;
-    d->o.user = mem_strdup(o->user);
-    d->o.key = mem_strdup(o->key);
-    d->o.known_hosts = mem_strdup(o->known_hosts);
-    d->o.agent = mem_strdup(o->agent);
-    d->o.dir = mem_strdup(o->dir);
+    d->o.user = cloud_keep(&d->kept, o->user);
+    d->o.key = cloud_keep(&d->kept, o->key);
+    d->o.known_hosts = cloud_keep(&d->kept, o->known_hosts);
+    d->o.agent = cloud_keep(&d->kept, o->agent);
+    d->o.dir = cloud_keep(&d->kept, o->dir);
     int rc = check_options(o, e);
     if (rc == 0)
         rc = add_hosts(d, o->hosts, e);

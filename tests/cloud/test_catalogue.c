@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "cloud/catalogue.h"
 #include "cloud/http_date.h"
+#include "cloud/kept.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -160,6 +161,22 @@ static void http_dates_are_read(void **state)
         assert_int_equal(http_date_parse(wrong[i], &w, NULL), ERR_INVALID);
 }
 
+static void kept_texts_are_copies(void **state)
+{
+    struct cloud_kept k = {0};
+    char text[] = "one";
+    (void)state;
+    assert_null(cloud_keep(&k, NULL));
+    const char *one = cloud_keep(&k, text), *empty = cloud_keep(&k, "");
+    text[0] = 'x';
+    assert_string_equal(one, "one");
+    assert_string_equal(empty, "");
+    assert_int_equal(k.n, 2);
+    cloud_kept_deinit(&k);
+    cloud_kept_deinit(&k);
+    assert_null(k.list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +185,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_attached_is_refused),
         cmocka_unit_test(every_row_makes_sense),
         cmocka_unit_test(http_dates_are_read),
+        cmocka_unit_test(kept_texts_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
