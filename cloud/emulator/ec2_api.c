@@ -28,6 +28,7 @@ static const struct {
     {"DescribeInstanceStatus", ec2_describe_instance_status},
     {"TerminateInstances", ec2_terminate_instances},
     {"DescribeSpotPriceHistory", ec2_describe_spot_price_history},
+    {"GetSpotPlacementScores", ec2_get_spot_placement_scores},
     {"DescribeSpotInstanceRequests", ec2_describe_spot_instance_requests},
     {"DescribeAvailabilityZones", ec2_describe_availability_zones},
     {"CreateTags", ec2_create_tags},
@@ -67,7 +68,7 @@ static const struct {
     {"InstanceLimitExceeded", 400, "Your quota allows for 0 more running instance(s)."},
 };
 
-static void make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX])
+void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX])
 {
     uint64_t a = prng_u64(&r->request_ids), b = prng_u64(&r->request_ids);
     snprintf(out, EC2_REQUEST_ID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
@@ -78,7 +79,7 @@ static void make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX])
 void ec2_api_error(struct region *r, const char *code, const char *text, struct ec2_reply *reply)
 {
     if (!reply->request_id[0])
-        make_request_id(r, reply->request_id);
+        ec2_make_request_id(r, reply->request_id);
     reply->status = 400;
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         if (!str_eq(errors[i].code, code))
@@ -124,7 +125,7 @@ void ec2_api_call(struct region *r, const struct ec2_account *account, struct fo
 {
     region_advance(r, now);
     *reply = (struct ec2_reply){.status = 200};
-    make_request_id(r, reply->request_id);
+    ec2_make_request_id(r, reply->request_id);
     struct ec2_call c = {.region = r, .account = account, .form = form, .now = now, .reply = reply};
     const char *version = form_get(form, "Version");
     c.action = form_get(form, "Action");

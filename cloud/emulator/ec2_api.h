@@ -65,6 +65,8 @@ void ec2_api_call(struct region *r, const struct ec2_account *account, struct fo
 /* An error reply by itself: with EC2's HTTP status for the code, and its message if text is NULL. */
 void ec2_api_error(struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
 
+void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX]);
+
 /* ---- for the actions, in ec2_*.c ---- */
 
 /* Turns the reply into an error. Returns -1, so that `return ec2_fail(...)` reads well. */
@@ -125,6 +127,7 @@ int ec2_describe_instances(struct ec2_call *c);
 int ec2_describe_instance_status(struct ec2_call *c);
 int ec2_terminate_instances(struct ec2_call *c);
 int ec2_describe_spot_price_history(struct ec2_call *c);
+int ec2_get_spot_placement_scores(struct ec2_call *c);
 int ec2_describe_spot_instance_requests(struct ec2_call *c);
 int ec2_describe_availability_zones(struct ec2_call *c);
 int ec2_create_tags(struct ec2_call *c);

@@ -7,9 +7,12 @@
 #include "cloud/emulator/config_section.h"
 #include "cloud/emulator/ec2_front.h"
 #include "cloud/emulator/ec2_metadata.h"
+#include "cloud/emulator/ec2_pricing.h"
 #include "cloud/emulator/front.h"
 #include <stdlib.h>
 #include <string.h>
+
+#define TARGET_HEADER "X-Amz-Target"
 
 struct ec2 {
     struct keyring keyring;
@@ -149,11 +152,11 @@ static int announce(void *state, const struct region *region, const char *url, j
 /* ---- The API ---- */
 
 /* Takes the body of the inner reply. */
-static void give(struct front_reply *reply, struct ec2_reply *inner)
+static void give(struct front_reply *reply, const char *content_type, struct ec2_reply *inner)
 {
     buf_deinit(&reply->body);
     reply->status = inner->status;
-    reply->content_type = EC2_CONTENT_TYPE;
+    reply->content_type = content_type;
     reply->body = inner->body;
     reply->n_headers = 0;
     front_reply_header(reply, "x-amzn-RequestId", "%s", inner->request_id);
@@ -161,12 +164,12 @@ static void give(struct front_reply *reply, struct ec2_reply *inner)
     STR_COPY(reply->request_id, inner->request_id);
 }
 
-/* 0, or -1 with the refusal in reply. */
-static int check_caller(const struct front_site *s, const struct front_request *r, struct ec2_reply *reply)
+/* NULL, or the code of the refusal, with its text in e unless that is the usual one. */
+static const char *check_caller(const struct front_site *s, const struct front_request *r, const char *service,
+    const char *region, struct err *e)
 {
     const struct ec2 *ec2 = s->state;
     struct sigv4_header headers[SIGV4_HEADERS_MAX];
-    struct err e;
     size_t n = 0;
     for (; n < r->n_headers && n < SIGV4_HEADERS_MAX; n++)
         headers[n] = (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
@@ -175,12 +178,9 @@ static int check_caller(const struct front_site *s, const struct front_request *
         .headers = headers,
         .n_headers = n,
         .body = r->body,
-        .body_len = r->body_len};
-    const char *code = keyring_check(&ec2->keyring, &request, s->region->o->name, s->clock, &e);
-    if (!code)
-        return 0;
-    ec2_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, reply);
-    return -1;
+        .body_len = r->body_len,
+        .service = service};
+    return keyring_check(&ec2->keyring, &request, region, s->clock, e);
 }
 
 /* The parameters of a POST are in its body, of a GET in its query. */
@@ -206,17 +206,45 @@ static bool is_refused(const struct front_site *s, const char *action, struct ec
     return true;
 }
 
+/* The price list, which has a host of its own at AWS. */
+static void price_list(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+{
+    const struct ec2_pricing_request request = {.target = front_header(r, TARGET_HEADER),
+        .content_type = front_header(r, "Content-Type"),
+        .body = r->body,
+        .body_len = r->body_len};
+    struct ec2_reply inner = {0};
+    struct fault fault;
+    struct err e;
+    const char *code;
+    STR_COPY(reply->action, EC2_PRICING_ACTION);
+    if (!str_eq(r->path, "/") || !str_eq(r->method, "POST"))
+        ec2_pricing_error(s->region, "UnknownOperationException", "POST on the path / only", &inner);
+    else if ((code = check_caller(s, r, EC2_PRICING_SERVICE, EC2_PRICING_REGION, &e)))
+        ec2_pricing_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
+    else if ((code = front_refusal(s->region, EC2_PRICING_ACTION, "ThrottlingException", &fault)))
+        ec2_pricing_error(s->region, code, NULL, &inner);
+    else
+        ec2_pricing_call(s->region, &request, &inner);
+    give(reply, EC2_PRICING_CONTENT_TYPE, &inner);
+}
+
 static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct ec2 *ec2 = s->state;
     struct ec2_reply inner = {0};
     struct form form = {0};
     struct err e;
+    const char *code;
+    if (front_header(r, TARGET_HEADER)) {
+        price_list(s, r, reply);
+        return;
+    }
     if (!str_eq(r->path, "/") || (!str_eq(r->method, "POST") && !str_eq(r->method, "GET"))) {
         ec2_api_error(
             s->region, "InvalidAction", "The Query API takes POST and GET on the path / only.", &inner);
-    } else if (check_caller(s, r, &inner) < 0) {
-        /* the refusal is there */
+    } else if ((code = check_caller(s, r, "ec2", s->region->o->name, &e))) {
+        ec2_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
     } else if (read_form(r, &form, &e) < 0) {
         ec2_api_error(s->region, "MalformedQueryString", e.text, &inner);
     } else {
@@ -227,15 +255,16 @@ static void api(const struct front_site *s, const struct front_request *r, struc
     }
     form_deinit(&form);
     reply->is_noted = str_eq(reply->action, "RunInstances") || str_eq(reply->action, "CreateFleet") || str_eq(reply->action, "TerminateInstances");
-    give(reply, &inner);
+    give(reply, EC2_CONTENT_TYPE, &inner);
 }
 
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
 {
     struct ec2_reply inner = {0};
+    bool is_list = str_eq(reply->action, EC2_PRICING_ACTION);
     STR_COPY(inner.request_id, reply->request_id);
-    ec2_api_error(s->region, code, NULL, &inner);
-    give(reply, &inner);
+    (is_list ? ec2_pricing_error : ec2_api_error)(s->region, code, NULL, &inner);
+    give(reply, is_list ? EC2_PRICING_CONTENT_TYPE : EC2_CONTENT_TYPE, &inner);
 }
 
 /* ---- The metadata service ---- */

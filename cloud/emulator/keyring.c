@@ -76,11 +76,18 @@ static const struct codes {
 } ec2_codes = {"ec2", "MissingParameter", "IncompleteSignature", "SignatureDoesNotMatch", "AuthFailure", "AuthFailure",
     "RequestExpired", "RequestExpired", "SignatureDoesNotMatch"},
   s3_codes = {"s3", "AccessDenied", "AuthorizationHeaderMalformed", "AuthorizationHeaderMalformed",
-      "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch"};
+      "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch"},
+  pricing_codes = {"pricing", "MissingAuthenticationTokenException", "IncompleteSignatureException",
+      "InvalidSignatureException", "UnrecognizedClientException", "UnrecognizedClientException",
+      "ExpiredTokenException", "InvalidSignatureException", "InvalidSignatureException"};
 
 static const struct codes *codes_of(const struct keyring_request *r)
 {
-    return str_eq(r->service, s3_codes.service) ? &s3_codes : &ec2_codes;
+    static const struct codes *const others[] = {&s3_codes, &pricing_codes};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (str_eq(r->service, others[i]->service))
+            return others[i];
+    return &ec2_codes;
 }
 
 static const char *header(const struct keyring_request *r, const char *name)

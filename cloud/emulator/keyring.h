@@ -41,7 +41,7 @@ struct keyring_request {
     size_t n_headers;
     const void *body;
     size_t body_len;
-    const char *service;     /* "s3"; NULL: "ec2" */
+    const char *service;     /* "s3", "pricing"; NULL: "ec2" */
     const char *body_sha256; /* what the signature is of, in hex; NULL: the body's */
 };
 

@@ -172,24 +172,38 @@ int rig_http(const char *host, const char *method, const char *target, const cha
     return status;
 }
 
-int rig_call(struct rig *r, const char *body, struct buf *ret_body)
+static int call(struct rig *r, const char *service, const char *more, const char *body, struct buf *ret_body)
 {
-    char *whole = mem_printf("%s&Version=2016-11-15", body), date[SIGV4_TIMESTAMP_MAX], hash[SIGV4_HEX_MAX];
+    char date[SIGV4_TIMESTAMP_MAX], hash[SIGV4_HEX_MAX];
     struct buf authorization = {0};
     struct err e;
     sigv4_timestamp(clock_wall(&clock_system), date);
-    sigv4_sha256_hex(whole, strlen(whole), hash);
+    sigv4_sha256_hex(body, strlen(body), hash);
     const struct sigv4_header headers[] = {{"Host", r->ec2}, {"X-Amz-Date", date}};
     const struct sigv4_request request = {"POST", "/", headers, 2, hash};
-    const struct sigv4_scope scope = {date, "us-east-1", "ec2"};
+    const struct sigv4_scope scope = {date, "us-east-1", service};
     assert_int_equal(
         sigv4_authorization(&request, &scope, RIG_ACCESS_KEY, RIG_SECRET_KEY, &authorization, &e), 0);
-    char *lines = mem_printf("X-Amz-Date: %s\r\nAuthorization: %s\r\n", date, buf_str(&authorization));
-    int status = rig_http(r->ec2, "POST", "/", lines, whole, ret_body);
+    char *lines = mem_printf("%sX-Amz-Date: %s\r\nAuthorization: %s\r\n", more, date, buf_str(&authorization));
+    int status = rig_http(r->ec2, "POST", "/", lines, body, ret_body);
     free(lines);
-    free(whole);
     buf_deinit(&authorization);
     return status;
+}
+
+int rig_call(struct rig *r, const char *body, struct buf *ret_body)
+{
+    char *whole = mem_printf("%s&Version=2016-11-15", body);
+    int status = call(r, "ec2", "", whole, ret_body);
+    free(whole);
+    return status;
+}
+
+int rig_list_call(struct rig *r, const char *body, struct buf *ret_body)
+{
+    return call(r, "pricing",
+        "Content-Type: application/x-amz-json-1.1\r\nX-Amz-Target: AWSPriceListService.GetProducts\r\n", body,
+        ret_body);
 }
 
 void rig_launch(struct rig *r, char id[RIG_ID_MAX], const char *user_data, ...)

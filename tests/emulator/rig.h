@@ -38,6 +38,8 @@ int rig_http(const char *host, const char *method, const char *target, const cha
 
 /* A signed call of the API. body without Version. */
 int rig_call(struct rig *r, const char *body, struct buf *ret_body);
+/* The same of the price list: a body in JSON. */
+int rig_list_call(struct rig *r, const char *body, struct buf *ret_body);
 /* Launches a spot instance with this user data (printf) and returns its id. */
 void rig_launch(struct rig *r, char id[RIG_ID_MAX], const char *user_data, ...)
     __attribute__((format(printf, 3, 4)));

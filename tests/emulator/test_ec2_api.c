@@ -157,6 +157,84 @@ static void the_driver_reads_the_prices_in_force(void **state)
     world_stop(&w);
 }
 
+static void read_scores(struct world *w, const char *const *types, size_t n_types, struct ec2_scores *ret_scores)
+{
+    struct buf form = {0};
+    struct ec2_reply reply;
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct err e = {0};
+    *ret_scores = (struct ec2_scores){0};
+    assert_int_equal(ec2_build_placement_scores(types, n_types, "us-east-1", &form, &e), 0);
+    call_built(w, &form, &reply);
+    if (ec2_parse_placement_scores(buf_str(&reply.body), reply.body.len, ret_scores, page, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(page, "");
+    buf_deinit(&reply.body);
+}
+
+/* us-east-1a has room for 2 and, of g5.xlarge, for as many as anyone wants; us-east-1b for 2. */
+static void the_driver_reads_scores_that_follow_the_market(void **state)
+{
+    static const char *const types[] = {TYPE, "g5.xlarge", "g4dn.xlarge"};
+    struct world w;
+    struct ec2_scores s;
+    (void)state;
+    start(&w);
+    read_scores(&w, types, 3, &s);
+    assert_int_equal(s.n, 2);
+    assert_string_equal(s.list[0].zone_id, "use1-az1");
+    assert_int_equal(s.list[0].score, 10);
+    assert_string_equal(s.list[1].zone_id, "use1-az2");
+    assert_int_equal(s.list[1].score, 7); /* two of three */
+    read_scores(&w, types, 2, &s);
+    assert_int_equal(s.list[0].score, 3);
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1b\",\"type\":\"" TYPE "\",\"n\":0}}");
+    read_scores(&w, types, 3, &s);
+    assert_int_equal(s.list[1].score, 1);
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"g5.xlarge\",\"n\":0}}");
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1b\",\"type\":\"" TYPE "\",\"n\":100}}");
+    read_scores(&w, types, 3, &s);
+    assert_string_equal(s.list[0].zone_id, "use1-az2"); /* the best first */
+    world_stop(&w);
+}
+
+static void scores_are_asked_for_as_ec2_wants(void **state)
+{
+#define SCORES "Action=GetSpotPlacementScores&InstanceType.1=" TYPE "&InstanceType.2=a&InstanceType.3=b"
+    static const struct {
+        const char *body;
+        int status;
+        const char *text;
+    } cases[] = {
+        {SCORES "&TargetCapacity=1", 200, "<item><region>us-east-1</region><score>10</score></item>"},
+        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1&RegionName.2=us-east-1", 200, "<score>10</score>"},
+        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1", 200, "<spotPlacementScoreSet></spotPlacementScoreSet>"},
+        {SCORES "&TargetCapacity=2000000000&MaxResults=10", 200, "<score>1</score>"},
+        {SCORES, 400, "MissingParameter"},
+        {"Action=GetSpotPlacementScores&TargetCapacity=1", 400, "MissingParameter"},
+        {SCORES "&TargetCapacity=0", 400, "InvalidParameterValue"},
+        {SCORES "&TargetCapacity=2000000001", 400, "InvalidParameterValue"},
+        {SCORES "&TargetCapacity=1&TargetCapacityUnitType=vcpu", 400, "units"},
+        {SCORES "&TargetCapacity=1&SingleAvailabilityZone=yes", 400, "InvalidParameterValue"},
+        {SCORES "&TargetCapacity=1&MaxResults=9", 400, "InvalidParameterValue"},
+        {SCORES "&TargetCapacity=1&NextToken=x", 400, "InvalidNextToken"},
+        {SCORES "&TargetCapacity=1&DryRun=true", 412, "DryRunOperation"},
+        {SCORES "&TargetCapacity=1&InstanceRequirementsWithMetadata.ArchitectureType.1=arm64", 400, "UnknownParameter"},
+    };
+    struct world w;
+    (void)state;
+    start(&w);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        world_expect(&w, cases[i].body, cases[i].status, cases[i].text);
+    struct buf many = {0};
+    buf_adds(&many, SCORES "&TargetCapacity=1");
+    for (int i = 1; i <= 11; i++)
+        buf_printf(&many, "&RegionName.%d=r%d", i, i);
+    world_expect(&w, buf_str(&many), 400, "Regions");
+    buf_deinit(&many);
+    world_stop(&w);
+}
+
 static void the_driver_knows_our_refusals(void **state)
 {
     static const struct {
@@ -732,6 +810,8 @@ int main(void)
         cmocka_unit_test(the_driver_launches_and_finds_its_instance),
         cmocka_unit_test(the_driver_terminates_and_sees_why),
         cmocka_unit_test(the_driver_reads_the_prices_in_force),
+        cmocka_unit_test(the_driver_reads_scores_that_follow_the_market),
+        cmocka_unit_test(scores_are_asked_for_as_ec2_wants),
         cmocka_unit_test(the_driver_knows_our_refusals),
         cmocka_unit_test(a_token_launches_once),
         cmocka_unit_test(a_token_is_of_the_zone_that_is_named),

@@ -149,6 +149,39 @@ static void role_keys_are_renewed_before_they_end(void **state)
     keyring_deinit(&k);
 }
 
+static void the_price_list_has_codes_of_its_own(void **state)
+{
+    static const struct {
+        const char *access, *secret, *region, *service;
+        int64_t clock_off_ms;
+        const char *code;
+    } cases[] = {
+        {"AKID", "SECRET", "us-east-1", "pricing", 0, NULL},
+        {"AKID", "SECRET", "us-east-1", "ec2", 0, "InvalidSignatureException"},
+        {"AKID", "SECRET", "eu-west-1", "pricing", 0, "InvalidSignatureException"},
+        {"AKID", "WRONG", "us-east-1", "pricing", 0, "InvalidSignatureException"},
+        {"NOBODY", "SECRET", "us-east-1", "pricing", 0, "UnrecognizedClientException"},
+        {"AKID", "SECRET", "us-east-1", "pricing", KEYRING_SKEW_MS + 1000, "InvalidSignatureException"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct keyring k = {0};
+        struct signed_call c;
+        struct err e;
+        keyring_add(&k, "AKID", "SECRET");
+        sign(&c, cases[i].access, cases[i].secret, NULL, cases[i].region, cases[i].service,
+            (struct wall){START_MS + cases[i].clock_off_ms});
+        struct keyring_request r = {"POST", "/", c.headers, c.n_headers, c.body, strlen(c.body), "pricing", NULL};
+        const char *got = keyring_check(&k, &r, "us-east-1", noon, &e);
+        if (!str_eq(got, cases[i].code))
+            fail_msg("%zu: got %s", i, got ? got : "none");
+        r.n_headers = 1;
+        assert_string_equal(keyring_check(&k, &r, "us-east-1", noon, &e), "MissingAuthenticationTokenException");
+        buf_deinit(&c.authorization);
+        keyring_deinit(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +191,7 @@ int main(void)
         cmocka_unit_test(without_or_with_broken_authorization_it_is_refused),
         cmocka_unit_test(role_keys_work_with_their_token_until_they_end),
         cmocka_unit_test(role_keys_are_renewed_before_they_end),
+        cmocka_unit_test(the_price_list_has_codes_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,6 +390,43 @@ static void broken_requests_get_clear_refusals(void **state)
     assert_int_equal(rig_stop(&r), 0);
 }
 
+/* ---- The price list ---- */
+
+#define LIST                                                                                                  \
+    "{\"ServiceCode\":\"AmazonEC2\",\"Filters\":[{\"Type\":\"TERM_MATCH\",\"Field\":\"instanceType\",\"Value\":\"g6." \
+    "xlarge\"},{\"Type\":\"TERM_MATCH\",\"Field\":\"marketoption\",\"Value\":\"OnDemand\"}]}"
+
+static void the_price_list_has_its_own_signatures_and_faults(void **state)
+{
+    struct rig r;
+    struct buf body = {0};
+    (void)state;
+    rig_start(&r, "");
+    assert_int_equal(rig_list_call(&r, LIST, &body), 200);
+    assert_non_null(strstr(buf_str(&body), "PriceList"));
+    assert_int_equal(rig_http(r.ec2, "POST", "/", "X-Amz-Target: AWSPriceListService.GetProducts\r\n", LIST, &body), 400);
+    assert_non_null(strstr(buf_str(&body), "MissingAuthenticationTokenException"));
+    assert_int_equal(
+        rig_http(r.ec2, "GET", "/x", "X-Amz-Target: AWSPriceListService.GetProducts\r\n", "", &body), 400);
+    assert_non_null(strstr(buf_str(&body), "UnknownOperationException"));
+    rig_event(&r, "{\"refuse\":{\"action\":\"GetProducts\",\"code\":\"AccessDeniedException\"}}");
+    assert_int_equal(rig_list_call(&r, LIST, &body), 400);
+    assert_non_null(strstr(buf_str(&body), "not authorized to perform: pricing:GetProducts"));
+    rig_event(&r, "{\"throttle\":{\"action\":\"GetProducts\"}}");
+    assert_int_equal(rig_list_call(&r, LIST, &body), 400);
+    assert_non_null(strstr(buf_str(&body), "ThrottlingException"));
+    rig_event(&r, "{\"drop_reply\":{\"action\":\"GetProducts\",\"how\":\"error\"}}");
+    assert_int_equal(rig_list_call(&r, LIST, &body), 500);
+    assert_non_null(strstr(buf_str(&body), "InternalErrorException"));
+    rig_event(&r, "{\"refuse\":{\"action\":\"GetSpotPlacementScores\",\"code\":\"UnauthorizedOperation\"}}");
+    assert_int_equal(
+        rig_call(&r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body), 403);
+    assert_int_equal(
+        rig_call(&r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body), 200);
+    buf_deinit(&body);
+    assert_int_equal(rig_stop(&r), 0);
+}
+
 /* ---- The market, for real ---- */
 
 static void a_trace_takes_instances_back(void **state)
@@ -443,7 +480,7 @@ static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...)
     char *command = mem_printf("env -i PATH=\"$PATH\" HOME=%s AWS_ACCESS_KEY_ID=" RIG_ACCESS_KEY
                                " AWS_SECRET_ACCESS_KEY=" RIG_SECRET_KEY
                                " AWS_DEFAULT_REGION=us-east-1 AWS_PAGER= AWS_MAX_ATTEMPTS=1 "
-                               "%s --output json --endpoint-url http://%s ec2 %s 2>%s/aws.err",
+                               "%s --output json --endpoint-url http://%s %s 2>%s/aws.err",
         r->dir, find_aws(), r->ec2, arguments, r->dir);
     FILE *f = popen(command, "re");
     assert_non_null(f);
@@ -460,7 +497,7 @@ static json_t *aws_ok(struct rig *r, const char *arguments)
 {
     json_t *v;
     if (aws(r, &v, "%s", arguments) != 0)
-        fail_msg("aws ec2 %s failed; see %s/aws.err", arguments, r->dir);
+        fail_msg("aws %s failed; see %s/aws.err", arguments, r->dir);
     return v;
 }
 
@@ -485,7 +522,7 @@ static void the_stock_command_line_works(void **state)
     rig_path(&r, "boot.sh", script, sizeof(script));
     assert_int_equal(fs_write_atomic(script, "#!/bin/sh\nexec sleep 1000\n", 26, 0600, &e), 0);
     snprintf(arguments, sizeof(arguments),
-        "run-instances --image-id ami-1 --instance-type g6.xlarge --user-data file://%s --client-token t1 "
+        "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --user-data file://%s --client-token t1 "
         "--instance-market-options MarketType=spot --tag-specifications "
         "'ResourceType=instance,Tags=[{Key=belay:cluster,Value=a b}]'",
         script);
@@ -494,19 +531,31 @@ static void the_stock_command_line_works(void **state)
         json_string_value(json_object_get(json_array_get(json_object_get(v, "Instances"), 0), "InstanceId")));
     json_decref(v);
     rig_wait(&r, "running", id);
-    v = aws_ok(&r, "describe-instances --filters 'Name=tag:belay:cluster,Values=a b' "
+    v = aws_ok(&r, "ec2 describe-instances --filters 'Name=tag:belay:cluster,Values=a b' "
                    "Name=instance-state-name,Values=running");
     assert_string_equal(first_state(v), "running");
     json_decref(v);
     v = aws_ok(
-        &r, "describe-spot-price-history --instance-types g6.xlarge --start-time 2020-01-01 --max-items 1");
+        &r, "ec2 describe-spot-price-history --instance-types g6.xlarge --start-time 2020-01-01 --max-items 1");
     assert_int_equal(json_array_size(json_object_get(v, "SpotPriceHistory")), 1);
     json_decref(v);
-    snprintf(arguments, sizeof(arguments), "terminate-instances --instance-ids %s", id);
+    v = aws_ok(&r, "ec2 get-spot-placement-scores --instance-types g6.xlarge g5.xlarge g4dn.xlarge --target-capacity 1 "
+                   "--single-availability-zone --region-names us-east-1");
+    const json_t *score = json_array_get(json_object_get(v, "SpotPlacementScores"), 0);
+    assert_string_equal(json_string_value(json_object_get(score, "AvailabilityZoneId")), "use1-az1");
+    assert_int_equal(json_integer_value(json_object_get(score, "Score")), 10);
+    json_decref(v);
+    v = aws_ok(&r, "pricing get-products --service-code AmazonEC2 --filters "
+                   "Type=TERM_MATCH,Field=instanceType,Value=g6.xlarge Type=TERM_MATCH,Field=operatingSystem,Value=Windows "
+                   "--max-items 10");
+    assert_int_equal(json_array_size(json_object_get(v, "PriceList")), 1);
+    json_decref(v);
+    assert_int_equal(aws(&r, &v, "pricing get-products --service-code AmazonS3"), 254);
+    snprintf(arguments, sizeof(arguments), "ec2 terminate-instances --instance-ids %s", id);
     json_decref(aws_ok(&r, arguments));
     rig_wait(&r, "terminated", id);
-    assert_int_equal(aws(&r, &v, "describe-instances --instance-ids i-00000000000000000"), 254);
-    assert_int_equal(aws(&r, &v, "run-instances --image-id ami-1 --instance-type g6.xlarge --dry-run"), 254);
+    assert_int_equal(aws(&r, &v, "ec2 describe-instances --instance-ids i-00000000000000000"), 254);
+    assert_int_equal(aws(&r, &v, "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --dry-run"), 254);
     assert_int_equal(rig_stop(&r), 0);
 }
 
@@ -581,6 +630,7 @@ int main(void)
         cmocka_unit_test(lost_replies_have_had_their_effect),
         cmocka_unit_test(refusals_throttles_and_slow_answers_come_as_ordered),
         cmocka_unit_test(broken_requests_get_clear_refusals),
+        cmocka_unit_test(the_price_list_has_its_own_signatures_and_faults),
         cmocka_unit_test(a_trace_takes_instances_back),
         cmocka_unit_test(the_stock_command_line_works),
         cmocka_unit_test(metadata_can_stand_at_the_real_address),
