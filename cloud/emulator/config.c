@@ -290,6 +290,7 @@ static void read_region(struct reading *rd)
     struct yaml_reader *r = &rd->s.r;
     o->provider = front->name;
     o->make_id = front->make_id;
+    o->is_on_demand_only = front->is_on_demand_only;
     copy_str(r, "region", o->name, sizeof(o->name), front->region);
     if (front->account_key)
         copy_str(r, front->account_key, o->account, sizeof(o->account), front->account);

@@ -35,6 +35,7 @@ struct region_options {
     int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
     int64_t quota;                /* instances at a time; 0: REGION_ALIVE_MAX */
     enum region_surplus surplus;  /* who goes first when capacity shrinks */
+    bool is_on_demand_only;       /* there are no spot instances */
     region_id_fn make_id;         /* NULL: EC2's form */
     struct region_script *script; /* borrowed; sorted by at_ms */
     size_t n_script;

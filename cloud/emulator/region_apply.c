@@ -78,6 +78,8 @@ static int apply_to_instances(
 static int apply_to_pool(struct region *r, const struct region_event *ev, struct wall now, struct err *e)
 {
     struct market_pool *p = market_find(&r->market, ev->zone, ev->type, ev->market);
+    if (r->o->is_on_demand_only && ev->market == CLOUD_SPOT)
+        return err_set(e, ERR_INVALID, "market: %s has no spot instances; say on-demand", region_provider(r));
     if (!p)
         return err_set(e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
     region_bill_all(r, now);

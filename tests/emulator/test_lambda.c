@@ -3,6 +3,7 @@
  * The emulated Lambda Cloud: keys, limits, launches and what is refused of them, the lives of instances.
  */
 #include "base/str.h"
+#include "cloud/emulator/control.h"
 #include "tests/emulator/lambda_bench.h"
 #include <string.h>
 
@@ -346,6 +347,18 @@ static void faults_are_in_lambdas_words(void **state)
     assert_int_equal(b->region.n_instances, 0);
 }
 
+static void an_event_of_the_spot_market_is_refused(void **state)
+{
+    static const char event[] = "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"n\":0}}";
+    struct lambda_bench *b = *state;
+    struct region *region = &b->region;
+    json_t *reply = NULL;
+    struct err e;
+    assert_int_equal(
+        control_events(&region, 1, event, strlen(event), clock_wall(&b->vt.clock), &reply, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "say on-demand"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -364,6 +377,7 @@ int main(void)
         TEST(one_that_is_taken_back_is_preempted_without_a_word_before),
         TEST(a_new_instance_may_not_be_seen_at_once),
         TEST(faults_are_in_lambdas_words),
+        TEST(an_event_of_the_spot_market_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
