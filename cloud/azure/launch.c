@@ -153,8 +153,10 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     } else if (!azure_call_is_good(status) && status != 204) {
         if (!azure_call_read_refusal(c, reply, &e))
             return;
-        if (!c->url[0]) {
-            undo_launch(c, &e);
+        if (!c->url[0]) { /* that nobody will say is no failure: the machine may run already */
+            err_wrap(&e, "the launch was taken, and what became of it is not known");
+            e.kind = ERR_UNAVAILABLE;
+            cloud_call_finish(&c->base, &e);
             return;
         }
         c->url[0] = '\0'; /* forgotten, or not ours to see; the resource knows */

@@ -293,6 +293,18 @@ static void an_operation_that_cannot_be_seen_costs_no_machine(void **state)
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
 }
 
+/* Nor does one whose machine cannot be seen either: it may run by now. */
+static void a_machine_that_cannot_be_seen_is_not_deleted(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    answer_vm(g);
+    fake_http_add(&g->http, 404, "");
+    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    launch(g, ERR_UNAVAILABLE);
+    ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
+}
+
 static void a_machine_that_goes_while_it_is_made_is_made_again(void **state)
 {
     struct rig *g = *state;
@@ -793,6 +805,7 @@ int main(void)
         TEST(a_refused_network_interface_ends_the_launch),
         TEST(a_network_interface_taken_for_a_leftover_is_made_again),
         TEST(operations_at_another_host_are_not_followed),
+        TEST(a_machine_that_cannot_be_seen_is_not_deleted),
         TEST(an_operation_may_tell_by_location_or_be_forgotten),
         TEST(a_slow_network_interface_is_waited_for),
         TEST(malformed_replies_leave_the_launch_undecided),
