@@ -11,49 +11,61 @@ import http.server
 import json
 import threading
 import urllib.parse
+from xml.sax.saxutils import escape
 
 TIMEOUT_S = 60
 HOP_BY_HOP = {"connection", "content-length", "date", "server", "transfer-encoding"}
+FLAVOR = ("Metadata-Flavor", "Google")  # by which Google's metadata server is known
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body>no upstream</body></html>"
 
 
 # ---- what the calls of each provider are called ----
 # seen: the operations that replies have named, and what each of them does
 
+def page(is_later):
+    return ", 2nd page" if is_later else ""
+
+
 def name_aws(method, path, query, body, seen):
     if path.startswith("/latest/"):
         return {"PUT": "metadata token"}.get(method) or (
             "metadata role" if path.endswith("/security-credentials/") else "metadata credentials")
-    return urllib.parse.parse_qs(body.decode())["Action"][0]
+    form = urllib.parse.parse_qs(body.decode())
+    return form["Action"][0] + page("NextToken" in form)
 
 
 def name_gcp(method, path, query, body, seen):
+    if path.startswith("/computeMetadata/"):
+        return "metadata token"
     if path == "/token":
         return "token"
     parts = path.split("/")[5:]  # below the project
     if parts[:2] == ["aggregated", "instances"]:
-        return "instances.aggregatedList" + (", 2nd page" if "pageToken" in query else "")
+        return "instances.aggregatedList" + page("pageToken" in query)
     if parts[2] == "operations":
-        return "zoneOperations.get of %s" % seen.get(parts[3], "?") if len(parts) > 3 else "zoneOperations.list"
+        return ("zoneOperations.get of %s" % seen.get(parts[3], "?") if len(parts) > 3
+                else "zoneOperations.list" + page("pageToken" in query))
     return "instances." + {"POST": "insert", "GET": "get", "DELETE": "delete"}[method]
 
 
 def name_azure(method, path, query, body, seen):
+    if path.startswith("/metadata/"):
+        return "metadata token"
     if path.endswith("/oauth2/v2.0/token"):
         return "token"
     if path.startswith("/api/retail/"):
-        return "GET prices"
+        return "GET prices" + page("skip=" in query)
     parts = path.split("/")
     at = next((k for k, p in enumerate(parts) if p.startswith("Microsoft.")), None)
     if at is None:
-        return "GET resources by tag" + (", 2nd page" if "skiptoken" in query else "")
+        return "GET resources by tag" + page("skiptoken" in query)
     what, is_one = parts[at + 1], len(parts) > at + 2
     if what == "locations":
         return "GET operation of " + ("VM" if parts[at] == "Microsoft.Compute" else "NIC")
     short = {"virtualMachines": "VM", "networkInterfaces": "NIC", "disks": "disk"}[what]
     if is_one:
         return method + " " + short
-    return "GET power states" if "statusOnly" in query else "GET VMs"
+    return ("GET power states" if "statusOnly" in query else "GET VMs") + page("skiptoken" in query)
 
 
 def name_lambda(method, path, query, body, seen):
@@ -87,6 +99,23 @@ def error_token(status, code, message):
     return status, "application/json", json.dumps({"error": code, "error_description": message})
 
 
+# ---- a fleet that has tried every place, and has nothing ----
+
+def fleet_errors(body, code, message):
+    form = {k: v[0] for k, v in urllib.parse.parse_qs(body.decode()).items()}
+    items, n = "", 1
+    prefix = "LaunchTemplateConfigs.1.Overrides."
+    while code and "%s%d.InstanceType" % (prefix, n) in form:
+        items += ("<item><launchTemplateAndOverrides><overrides><instanceType>%s</instanceType><availabilityZone>%s"
+                  "</availabilityZone></overrides></launchTemplateAndOverrides><lifecycle>spot</lifecycle><errorCode>%s"
+                  "</errorCode><errorMessage>%s</errorMessage></item>" % (
+                      form["%s%d.InstanceType" % (prefix, n)], form["%s%d.AvailabilityZone" % (prefix, n)], code,
+                      escape(message)))
+        n += 1
+    return ("<CreateFleetResponse><fleetId>fleet-1</fleetId><errorSet>%s</errorSet><fleetInstanceSet/>"
+            "</CreateFleetResponse>" % items)
+
+
 class Provider:
     def __init__(self, name_call, error, garbage, internal):
         self.name_call, self.error, self.garbage, self.internal = name_call, error, garbage, internal
@@ -102,20 +131,25 @@ PROVIDERS = {
 
 class Fault:
     """how: "closed before" it is sent, "closed after", "garbage after", "5xx after" it took effect; "502 page", before;
-    "error", with status, code and message, before. "operation" is the emulator's to do: taken, and failed with code later."""
+    "no answer", before, until the caller gives up; "error", with status, code and message, before; "another's", before: a page
+    with status, not from Google; "passes": it does not fail; "says", before: HTTP 200 with what message is, which code
+    describes; "only Errors": a fleet's, each with code. "operation" is the emulator's to do: taken, and failed with code
+    later; so is "dry": the places in message have no capacity, as code describes."""
 
     def __init__(self, how, status=0, code="", message="made up by the test"):
         self.how, self.status, self.code, self.message = how, status, code, message
 
     def __str__(self):
-        return {"error": self.code, "operation": "operation: " + self.code}.get(self.how, self.how)
+        return {"error": self.code, "operation": "operation: " + self.code, "says": self.code, "another's": self.code,
+                "dry": self.code,
+                "only Errors": "only Errors, " + self.code if self.code else "neither instance nor Error"}.get(self.how, self.how)
 
 
 class Proxy:
     def __init__(self, provider, upstream, metadata=None):
         self.provider = PROVIDERS[provider]
         self.upstream = urllib.parse.urlsplit(upstream).netloc
-        self.metadata = metadata  # path -> reply of a metadata service, for AWS's credentials
+        self.metadata = metadata or {}  # path -> what gives the reply of a metadata service
         self.lock = threading.Lock()
         self.faults = {}  # name -> those that wait
         self.seen = {}  # operation -> what it does
@@ -135,6 +169,10 @@ class Proxy:
         with self.lock:
             self.faults.setdefault(name, []).extend(faults)
 
+    def disarm(self, name):
+        with self.lock:
+            self.faults.pop(name, None)
+
     def waiting(self, name):
         """How many faults have not happened yet."""
         with self.lock:
@@ -146,9 +184,9 @@ class Proxy:
             return waiting.pop(0) if waiting else None
 
     def error(self, name, status, code, message):
-        say = error_token if name == "token" else self.provider.error
+        say = error_token if name in ("token", "metadata token") else self.provider.error
         status, kind, text = say(status, code, message)
-        return status, [("Content-Type", kind)], text.encode()
+        return status, [("Content-Type", kind), FLAVOR], text.encode()
 
     def answer(self, request, body):
         """None: nothing; else status, headers, body."""
@@ -160,15 +198,24 @@ class Proxy:
             return None
         if how == "502 page":
             return 502, [("Content-Type", "text/html")], HTML
+        if how == "no answer":
+            request.connection.recv(1)  # until the caller has gone away
+            return None
         if how == "error":
             return self.error(name, fault.status, fault.code, fault.message)
+        if how == "another's":
+            return fault.status, [("Content-Type", "text/html")], HTML
+        if how == "says":
+            return 200, [("Content-Type", "application/json"), FLAVOR], fault.message.encode()
+        if how == "only Errors":
+            return 200, [("Content-Type", "text/xml")], fleet_errors(body, fault.code, fault.message).encode()
         reply = self.pass_on(request, body)
         self.answered.add(name)
         self.note_operation(reply[2])
         if how == "closed after":
             return None
         if how == "garbage after":
-            return 200, [("Content-Type", "application/json")], self.provider.garbage
+            return 200, [("Content-Type", "application/json"), FLAVOR], self.provider.garbage
         if how == "5xx after":
             return self.error(name, 500, self.provider.internal, fault.message)
         return reply
@@ -176,11 +223,13 @@ class Proxy:
     def note_operation(self, body):
         if body.startswith(b"{") and b"compute#operation\"" in body:
             operation = json.loads(body)
-            self.seen[operation["name"]] = operation["operationType"]
+            if operation["kind"] == "compute#operation":  # not a list of them
+                self.seen[operation["name"]] = operation["operationType"]
 
     def pass_on(self, request, body):
-        if self.metadata and request.path in self.metadata:
-            return 200, [("Content-Type", "text/plain")], self.metadata[request.path].encode()
+        path = request.path.split("?")[0]
+        if path in self.metadata:
+            return 200, [("Content-Type", "text/plain"), FLAVOR], self.metadata[path]().encode()
         c = http.client.HTTPConnection(self.upstream, timeout=TIMEOUT_S)
         try:
             path = request.path.replace("maxResults=500", "maxResults=1")  # so that there are pages

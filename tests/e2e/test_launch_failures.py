@@ -8,38 +8,55 @@ time is there for it, nothing is left, and belay audit has nothing to say.
 """
 
 import argparse
+import base64
 import difflib
 import json
 import os
 import queue
 import re
+import subprocess
 import sys
 import threading
 import time
 import traceback
+import urllib.parse
+import urllib.request
 
-from lab import ACCESS_KEY, END_S, HERE, SECRET_KEY, Lab, nothing_is_left
+from lab import ACCESS_KEY, HERE, SECRET_KEY, WAIT_S, Lab
 from proxy import Fault, Proxy
 
 TABLE = os.path.join(HERE, "..", "..", "docs", "clouds", "failures.md")
-LANES = 8  # labs side by side; what they wait for is mostly time
+LANES = 12  # labs side by side; what they wait for is mostly time
 LEFT_S = 45  # Azure's leftovers are left alone for half a minute, in case their machine still comes
 TITLES = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "lambda": "Lambda Cloud"}
 
 
 class Case:
-    def __init__(self, call, fault, count=1, before=(), note="", is_late=False):
+    def __init__(self, call, fault, count=1, before=(), note="", reason="", is_late=False):
         self.call, self.fault, self.count, self.note = call, fault, count, note
         self.before = before  # (call, fault): what has to go wrong so that this call is made at all
         self.is_late = is_late  # it happens once the machine is there
+        # A word of what belay why says while its offer is avoided for long.
+        self.reason = reason or ("credentials" if "token" in call or "metadata" in call else fault.code)
 
     def __str__(self):
         return "%s: %s%s" % (self.call, self.fault, self.note)
 
     def is_long(self):
-        """Something is left that is first left alone."""
-        return (self.before == [NO_SKU] or self.fault.code == "PropertyChangeNotAllowed"
+        """Something is left that is first left alone, or takes long to be given up."""
+        return (self.before == [NO_SKU] or self.fault.code == "PropertyChangeNotAllowed" or self.fault.how == "no answer"
                 or self.call == "launchInstance" and (self.fault in LOST or self.fault.status >= 500))
+
+    def calls(self):
+        return {self.call, *(c for c, _ in self.before)}
+
+
+class Part:
+    """Cases that are made to happen in labs of one kind."""
+
+    def __init__(self, cases, **lab):
+        self.cases, self.lab = cases, lab
+        self.todo, self.n_lanes = queue.Queue(), 0
 
 
 def error(status, code, message="made up by the test"):
@@ -50,6 +67,8 @@ def error(status, code, message="made up by the test"):
 
 TRANSPORT = [Fault(how) for how in ("closed before", "closed after", "garbage after", "5xx after", "502 page")]
 LOST = [Fault(how) for how in ("closed before", "garbage after", "502 page")]  # of what only reads: it has no effect
+# Of tokens and keys: those who wait for them are many.
+UNTOLD = [*LOST, Fault("closed after"), Fault("no answer")]
 
 
 def cases(call, faults, **more):
@@ -66,6 +85,14 @@ def ends(call, faults):
     return [Case(call, f, 1) if f.how.endswith(" after") else Case(call, f, 2, note=", twice") for f in faults]
 
 
+AFTER = ", asked again after closed after"
+
+
+def after_one(launch, *more):
+    """Of a launch that took effect: its reply was lost, and it is the next try that is refused."""
+    return {"note": AFTER, "before": [(launch, Fault("closed after")), *((launch, f) for f in more)]}
+
+
 AWS = [
     *cases("RunInstances", TRANSPORT),
     *cases("RunInstances", [
@@ -76,6 +103,7 @@ AWS = [
         error(400, "InvalidAMIID.NotFound"), error(400, "IdempotentParameterMismatch"), error(403, "UnauthorizedOperation"),
         error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"), error(401, "AuthFailure")]),
     *again("RunInstances", [error(401, "AuthFailure"), error(400, "RequestExpired"), error(403, "SignatureDoesNotMatch")]),
+    *cases("RunInstances", [error(401, "AuthFailure")], count=2, **after_one("RunInstances")),
     *cases("DescribeInstances", [*LOST, error(503, "RequestLimitExceeded"), error(500, "InternalError"),
                                  error(403, "UnauthorizedOperation"), error(401, "AuthFailure")], count=3),
     *ends("TerminateInstances", [*TRANSPORT, error(400, "InvalidInstanceID.NotFound"), error(503, "RequestLimitExceeded"),
@@ -84,11 +112,66 @@ AWS = [
     *cases("DescribeSpotPriceHistory", [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")],
            count=2),
 ]
+AWS_PAGES = [  # of a belayd with so many machines that a listing has pages
+    *cases("DescribeInstances, 2nd page", [
+        *LOST, error(503, "RequestLimitExceeded"), error(500, "InternalError"), error(400, "InvalidNextToken"),
+        error(400, "InvalidPaginationToken"), error(403, "UnauthorizedOperation"), error(401, "AuthFailure")], count=3),
+    *cases("DescribeSpotPriceHistory, 2nd page", [*LOST, error(503, "RequestLimitExceeded"),
+                                                  error(400, "InvalidNextToken")], count=2),
+]
 REFUSED_KEYS = ("RunInstances", error(401, "AuthFailure"))
+REFUSED_END = ("TerminateInstances", error(401, "AuthFailure"))
+REFUSED_TOKEN = ("metadata role", error(401, "Unauthorized"))
+WRONG_KEYS = json.dumps({"Code": "Success", "AccessKeyId": "AKIDOTHER", "SecretAccessKey": SECRET_KEY, "Token": "",
+                         "Expiration": "2100-01-01T00:00:00Z"})
 AWS_ROLE = [  # of a belayd whose rights are its instance's role
-    *cases("metadata credentials", LOST, before=[REFUSED_KEYS]),
-    *cases("metadata role", LOST, before=[REFUSED_KEYS]),
-    *cases("metadata token", LOST, before=[REFUSED_KEYS, ("metadata role", error(401, "Unauthorized"))]),
+    *cases("metadata credentials", [
+        *UNTOLD, error(404, "404 Not Found"), error(403, "403 Forbidden"), error(503, "503 Service Unavailable"),
+        Fault("says", code="Code AssumeRoleUnauthorizedAccess", message='{"Code": "AssumeRoleUnauthorizedAccess"}'),
+        Fault("says", code="no keys", message='{"Code": "Success"}')], before=[REFUSED_KEYS]),
+    *cases("metadata credentials", [Fault("says", code="keys that EC2 refuses", message=WRONG_KEYS)],
+           before=[REFUSED_KEYS], reason="AuthFailure"),
+    *cases("metadata credentials", [Fault("closed before"), error(404, "404 Not Found")], before=[REFUSED_END],
+           note=", ending"),
+    *cases("metadata role", [*UNTOLD, error(404, "404 Not Found"), error(503, "503 Service Unavailable"),
+                             Fault("says", code="no name", message="<html>")], before=[REFUSED_KEYS]),
+    *again("metadata role", [error(401, "401 Unauthorized")], before=[REFUSED_KEYS]),
+    *cases("metadata token", [*UNTOLD, error(400, "400 Bad Request"), error(403, "403 Forbidden"),
+                              error(404, "404 Not Found"), error(503, "503 Service Unavailable")],
+           before=[REFUSED_KEYS, REFUSED_TOKEN]),
+]
+
+A_G6, A_G5, B_G6, B_G5 = FLEET = [(zone, type) for zone in ("us-east-1a", "us-east-1b") for type in (
+    "g6.xlarge", "g5.xlarge")]
+FLEET_USD = {A_G6: "0.40", B_G6: "0.41", A_G5: "0.42", B_G5: "0.43"}
+AWS_FLEET = [  # of a pool whose launches the provider answers from one of four offers
+    *cases("CreateLaunchTemplate", [
+        *TRANSPORT, error(400, "InvalidLaunchTemplateName.AlreadyExistsException"), error(503, "RequestLimitExceeded"),
+        error(500, "InternalError"), error(400, "InvalidParameterValue"), error(403, "UnauthorizedOperation"),
+        error(401, "AuthFailure")]),
+    *again("CreateLaunchTemplate", [error(401, "AuthFailure")]),
+    *cases("CreateFleet", TRANSPORT),
+    *cases("CreateFleet", [
+        error(400, "InvalidLaunchTemplateName.NotFoundException"), error(400, "InsufficientInstanceCapacity"),
+        error(400, "MaxSpotInstanceCountExceeded"), error(400, "InvalidParameterCombination"),
+        error(400, "IdempotentParameterMismatch"), error(503, "RequestLimitExceeded"), error(500, "InternalError"),
+        error(503, "Unavailable"),
+        error(403, "UnauthorizedOperation"), error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"),
+        error(401, "AuthFailure")]),
+    *again("CreateFleet", [error(401, "AuthFailure"), error(400, "RequestExpired")]),
+    *cases("CreateFleet", [Fault("only Errors", code=c) for c in (
+        "InsufficientInstanceCapacity", "UnfulfillableCapacity", "SpotMaxPriceTooLow", "MaxSpotInstanceCountExceeded",
+        "InsufficientFreeAddressesInSubnet", "RequestLimitExceeded", "InternalError", "Unsupported",
+        "InvalidFleetConfiguration", "InvalidParameterValue", "UnauthorizedOperation")]),
+    *cases("CreateFleet", [Fault("only Errors"), Fault("dry", code="an instance beside an Error", message=[A_G6]),
+                           Fault("dry", code="an instance beside Errors of a whole zone", message=[A_G6, A_G5]),
+                           Fault("dry", code="an instance beside Errors of all but one place",
+                                 message=[A_G6, A_G5, B_G6])]),
+    *cases("CreateFleet", [error(403, "UnauthorizedOperation")], **after_one("CreateFleet")),
+    *cases("DeleteLaunchTemplate", [
+        *TRANSPORT, error(400, "InvalidLaunchTemplateName.NotFoundException"), error(503, "RequestLimitExceeded"),
+        error(403, "UnauthorizedOperation"), error(401, "AuthFailure")]),
+    *cases("DescribeLaunchTemplates", [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")]),
 ]
 
 GCP = [
@@ -104,7 +187,8 @@ GCP = [
         "IP_SPACE_EXHAUSTED", "CONDITION_NOT_MET", "PERMISSIONS_ERROR", "RESOURCE_NOT_FOUND", "INVALID_FIELD_VALUE")]),
     *cases("zoneOperations.get of insert", [*LOST, error(429, "rateLimitExceeded"), error(404, "notFound"),
                                             error(403, "forbidden"), error(401, "authError")]),
-    *cases("instances.get", [*LOST, error(503, "backendError"), error(403, "forbidden")]),
+    *cases("instances.get", [*LOST, error(503, "backendError"), error(429, "rateLimitExceeded"), error(403, "forbidden"),
+                             error(401, "authError")]),
     *cases("instances.aggregatedList", [*LOST, error(403, "rateLimitExceeded"), error(403, "forbidden"),
                                         error(401, "authError")], count=3),
     *cases("zoneOperations.list", [*LOST, error(403, "forbidden")], count=3),
@@ -112,8 +196,25 @@ GCP = [
                                error(429, "rateLimitExceeded"), error(503, "backendError"), error(403, "forbidden"),
                                error(401, "authError")]),
     *cases("zoneOperations.get of delete", [*LOST, error(404, "notFound"), error(403, "forbidden")]),
-    *cases("token", [*LOST, error(400, "invalid_grant"), error(429, "rate_limited"), error(503, "unavailable")],
+    *cases("token", [*UNTOLD, error(400, "invalid_grant"), error(401, "invalid_client"), error(403, "access_denied"),
+                     error(429, "rate_limited"), error(500, "internal_failure"), error(503, "unavailable")],
            before=[("instances.insert", error(401, "authError"))]),
+    *cases("token", [Fault("closed before"), error(400, "invalid_grant")],
+           before=[("instances.delete", error(401, "authError"))], note=", ending"),
+    *cases("token", [error(400, "invalid_grant")], **after_one("instances.insert", error(401, "authError"))),
+]
+GCP_PAGES = [
+    *cases("instances.aggregatedList, 2nd page", [*LOST, error(403, "rateLimitExceeded"), error(400, "invalid"),
+                                                  error(401, "authError")], count=3),
+    *cases("zoneOperations.list, 2nd page", [*LOST, error(403, "forbidden")], count=3),
+]
+GCP_IDENTITY = [  # of a belayd whose rights are its instance's service account
+    *cases("metadata token", [*UNTOLD, error(404, "404 Not Found"), error(403, "403 Forbidden"),
+                              error(429, "429 Too Many Requests"), error(503, "503 Service Unavailable"),
+                              Fault("another's", 404, "another service's 404"), Fault("says", code="no token", message="{}")],
+           before=[("instances.insert", error(401, "authError"))]),
+    *cases("metadata token", [Fault("closed before"), error(404, "404 Not Found")],
+           before=[("instances.delete", error(401, "authError"))], note=", ending"),
 ]
 
 AZURE_CAPACITY = ["AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest",
@@ -138,6 +239,9 @@ AZURE = [
         *AZURE_CAPACITY, "QuotaExceeded", "OSProvisioningTimedOut", "InternalExecutionError", "OperationPreempted")]),
     *cases("GET operation of VM", [*LOST, error(429, "TooManyRequests"), error(404, "NotFound"),
                                    error(403, "AuthorizationFailed"), error(401, "ExpiredAuthenticationToken")]),
+    *cases("GET VM", [*LOST, error(429, "TooManyRequests"), error(500, "InternalServerError"), error(404, "NotFound"),
+                      error(403, "AuthorizationFailed"), error(401, "ExpiredAuthenticationToken")],
+           before=[("GET operation of VM", error(404, "NotFound"))]),
     *[c for call in ("DELETE VM", "DELETE NIC", "DELETE disk") for c in cases(
         call, [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")], before=[NO_SKU],
         note=", undoing")],
@@ -148,10 +252,33 @@ AZURE = [
     *ends("DELETE VM", [*TRANSPORT, error(429, "TooManyRequests"), error(500, "InternalServerError"),
                         error(404, "ResourceNotFound"), error(409, "AnotherOperationInProgress"),
                         error(403, "AuthorizationFailed"), error(401, "ExpiredAuthenticationToken")]),
+    *[c for call, missing in (("DELETE NIC", ["VM"]), ("DELETE disk", ["VM", "NIC"])) for c in cases(
+        call, [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")],
+        before=[("DELETE " + m, error(404, "ResourceNotFound")) for m in missing], note=", ending")],
     *cases("GET prices", [*LOST, error(429, "TooManyRequests")], count=2),
-    *cases("token", [*LOST, error(401, "invalid_client"), error(429, "temporarily_unavailable"),
+    *cases("token", [*UNTOLD, error(400, "unauthorized_client"), error(401, "invalid_client"),
+                     error(429, "temporarily_unavailable"), error(500, "server_error"),
                      error(503, "temporarily_unavailable")],
            before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
+    *cases("token", [Fault("closed before"), error(401, "invalid_client")],
+           before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))], note=", ending"),
+    *cases("token", [error(401, "invalid_client")], note=AFTER, before=[
+        ("PUT VM", Fault("closed after")), ("PUT NIC", Fault("passes")),
+        ("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
+]
+AZURE_PAGES = [
+    *[c for call in ("GET resources by tag", "GET VMs", "GET power states") for c in cases(
+        call + ", 2nd page", [*LOST, error(429, "TooManyRequests"), error(400, "InvalidSkipToken"),
+                              error(401, "ExpiredAuthenticationToken")], count=3)],
+    *cases("GET prices, 2nd page", [*LOST, error(429, "TooManyRequests")], count=2),
+]
+AZURE_IDENTITY = [  # of a belayd whose rights are its machine's managed identity
+    *cases("metadata token", [*UNTOLD, error(400, "invalid_request", "Identity not found"), error(404, "404 Not Found"),
+                              error(410, "410 Gone"), error(429, "429 Too Many Requests"),
+                              error(500, "unknown_source"), Fault("says", code="no token", message="{}")],
+           before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
+    *cases("metadata token", [Fault("closed before"), error(400, "invalid_request", "Identity not found")],
+           before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))], note=", ending"),
 ]
 
 LAUNCHING = ", of a launch"  # of calls that are made for other ends too
@@ -171,12 +298,18 @@ LAMBDA = [
 ]
 LAMBDA_PRICES = cases("listInstanceTypes", [*LOST, TOO_OFTEN, NO_KEY], is_late=True)  # of a belayd that reads them often
 
-CASES = {"aws": [AWS, AWS_ROLE], "azure": [AZURE], "gcp": [GCP], "lambda": [LAMBDA, LAMBDA_PRICES]}
+CASES = {
+    "aws": [Part(AWS), Part(AWS_FLEET, fleet=True), Part(AWS_ROLE, identity=True), Part(AWS_PAGES, company=True)],
+    "azure": [Part(AZURE), Part(AZURE_IDENTITY, identity=True), Part(AZURE_PAGES, company=True)],
+    "gcp": [Part(GCP), Part(GCP_IDENTITY, identity=True), Part(GCP_PAGES, company=True)],
+    "lambda": [Part(LAMBDA), Part(LAMBDA_PRICES, prices=True)],
+}
 LONG_MS = 1000
 OPERATIONS = {"gcp": "instances.insert", "azure": "virtualMachines/write/operation"}
-ENDS = ("TerminateInstances", "terminateInstance", "instances.delete", "zoneOperations.get of delete", "DELETE VM", "DELETE NIC", "DELETE disk")
-LAUNCHES = ("RunInstances", "launchInstance", "instances.insert", "zoneOperations.get of insert", "instances.get", "PUT NIC", "PUT VM",
-            "GET operation of VM")
+ENDS = ("TerminateInstances", "terminateInstance", "instances.delete", "zoneOperations.get of delete", "DELETE VM", "DELETE NIC",
+        "DELETE disk")
+LAUNCHES = ("RunInstances", "CreateLaunchTemplate", "CreateFleet", "launchInstance", "instances.insert",
+            "zoneOperations.get of insert", "instances.get", "PUT NIC", "PUT VM", "GET operation of VM")
 
 
 # ---- a lab with something in between ----
@@ -187,28 +320,42 @@ STAYS_UP = "sleep 600 </dev/null >/dev/null 2>&1 &"
 
 
 class FaultyLab(Lab):
-    def __init__(self, provider, role=False):
+    """identity: belayd has no credentials but those that its machine's metadata service gives. fleet: four offers that EC2
+    may answer from. company: a machine that is there all the time, and listings have one machine a page. prices: of Lambda,
+    which reads types for launches and prices in one way, as it lists for launches and sweeps: prices are read often, not
+    hardly ever."""
+
+    def __init__(self, provider, identity=False, fleet=False, company=False, prices=False):
+        cloud = {"boot_delay_ms": 300}
         pool = {"markets": ["spot"], "zones": [ZONES[provider]], "max_nodes": 4, "idle_timeout": "100ms", "cooldown": "0s",
                 "refusal_backoff": "100ms"}
         belayd = {"lease": "30s", "sweep": "500ms", "busy_sweep": "200ms", "settle": "300ms", "price_every": "500ms"}
-        if provider == "lambda":  # which lists for launches and sweeps, and reads types for launches and prices, in one way
+        if provider == "lambda":
             del pool["markets"], pool["zones"]
-            belayd.update({"price_every": "500ms"} if role else {"sweep": "1h", "price_every": "1h"})
-        super().__init__(
-            provider=provider, agent_prelude=STAYS_UP, cloud={"boot_delay_ms": 300, **({"page": 1} if provider == "azure" else {})},
-            pool=pool, belayd=belayd)
-        self.role = role and provider == "aws"
+            belayd.update({"price_every": "500ms"} if prices else {"sweep": "1h", "price_every": "1h"})
+        if provider == "azure" or (company and provider == "aws"):
+            cloud["page"] = 1
+        if fleet:
+            cloud["pools"] = [{"zone": zone, "type": type, "spot": {"capacity": 8, "usd_per_hour": usd}}
+                              for (zone, type), usd in FLEET_USD.items()]
+            pool.update(allocation="fleet", zones=["us-east-1a", "us-east-1b"], types=["g6.xlarge", "g5.xlarge"])
+        super().__init__(provider=provider, agent_prelude=STAYS_UP, cloud=cloud, pool=pool, belayd=belayd)
+        self.identity, self.fleet, self.company = identity, fleet, company
         self.proxy = None
+        self.n_pools = 0
 
     def access(self, provider, ports):
         key = "ec2" if self.provider == "aws" else self.provider
-        self.proxy = Proxy(self.provider, ports[key], role_service() if self.role else None)
-        access = super().access(provider, {**ports, key: self.proxy.url})
+        access = super().access(provider, ports)
+        self.proxy = Proxy(self.provider, ports[key], self.metadata(access) if self.identity else None)
+        for place in ("endpoint", "login", "prices"):
+            if place in access:
+                access[place] = self.proxy.url
         if self.provider == "gcp":
             with open(access["credentials"]) as f:
                 account = json.load(f)
             access["credentials"] = self.write("account.json", {**account, "token_uri": self.proxy.url + "/token"})
-        if self.role:
+        if self.identity:
             self.env["HOME"] = self.dir  # where no credentials are
             del access["credentials"]
             access["metadata"] = self.proxy.url
@@ -219,6 +366,41 @@ class FaultyLab(Lab):
         if self.provider == "lambda":  # what is read when belayd starts would take the faults of a launch
             self.wait(lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered, "a listing and prices")
 
+    def metadata(self, access):
+        """Path -> what gives the reply of the metadata service of the machine that belayd is on."""
+        if self.provider == "aws":
+            root = "/latest/meta-data/iam/security-credentials/"
+            keys = json.dumps({"Code": "Success", "AccessKeyId": ACCESS_KEY, "SecretAccessKey": SECRET_KEY, "Token": "",
+                               "Expiration": "2100-01-01T00:00:00Z"})
+            return {"/latest/api/token": lambda: "token", root: lambda: "belay", root + "belay": lambda: keys}
+        with open(access["credentials"]) as f:
+            keys = json.load(f)
+        if self.provider == "gcp":
+            pem = self.write("key.pem", keys["private_key"])
+            return {"/computeMetadata/v1/instance/service-accounts/default/token": lambda: token_gcp(keys, pem)}
+        return {"/metadata/identity/oauth2/token": lambda: token_azure(access["login"], keys)}
+
+    def prepare(self):
+        """What is there before all cases."""
+        if not self.company:
+            return
+        self.company = self.submit("plain.sh", 100000, 1, cpus=min(4, len(os.sched_getaffinity(0))))
+        # A machine that Google has taken back twice: listings of preemptions have two pages.
+        for n in range(1, 4 if self.provider == "gcp" else 2):
+            self.wait_event(self.company, "started", n)
+            if n < 3 and self.provider == "gcp":
+                self.cloud({"reclaim": {"instance": self.emulated(self.instance_of(self.company))["instance"],
+                                        "without_notice": True}})
+        self.wait(lambda: [i["state"] for i in self.get("/instances")["instances"]] == ["running"], "one machine")
+        self.company_was = ("running", len(self.show(self.company)["attempts"]))
+
+    def renew_pool(self):
+        """Another that is alike, in place of one whose offers may be avoided by now."""
+        with open(self.config) as f:
+            pool = json.load(f)["pools"]["cloud"]
+        self.n_pools += 1
+        self.post("/pools", {"file": "pools.yaml", "text": json.dumps({"pools": {"cloud%d" % self.n_pools: pool}})})
+
     def end(self):
         problems = super().end()
         if self.proxy:
@@ -226,11 +408,29 @@ class FaultyLab(Lab):
         return problems
 
 
-def role_service():
-    root = "/latest/meta-data/iam/security-credentials/"
-    return {"/latest/api/token": "token", root: "belay", root + "belay": json.dumps({
-        "Code": "Success", "AccessKeyId": ACCESS_KEY, "SecretAccessKey": SECRET_KEY, "Token": "",
-        "Expiration": "2100-01-01T00:00:00Z"})}
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def token_gcp(key, pem):
+    """One that the account has signed itself."""
+    now = int(time.time())
+    claims = {"iss": key["client_email"], "sub": key["client_email"], "iat": now, "exp": now + 3600,
+              "scope": "https://www.googleapis.com/auth/cloud-platform"}
+    text = ".".join(base64url(json.dumps(part).encode()) for part in (
+        {"alg": "RS256", "typ": "JWT", "kid": key["private_key_id"]}, claims))
+    signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", pem], input=text.encode(), stdout=subprocess.PIPE,
+                               check=True).stdout
+    return json.dumps({"access_token": text + "." + base64url(signature), "expires_in": 3599, "token_type": "Bearer"})
+
+
+def token_azure(login, principal):
+    """One that the directory gives for the principal's secret."""
+    form = urllib.parse.urlencode({
+        "grant_type": "client_credentials", "client_id": principal["appId"], "client_secret": principal["password"],
+        "scope": "https://management.azure.com/.default"})
+    with urllib.request.urlopen("%s/%s/oauth2/v2.0/token" % (login, principal["tenant"]), form.encode(), WAIT_S) as reply:
+        return reply.read().decode()
 
 
 # ---- one case ----
@@ -245,15 +445,27 @@ def most_at_once(machines):
     return most
 
 
-def conclusion(case, refusals):
+def left(state):
+    """Everything that is there: machines, stopped ones included, disks, interfaces, templates."""
+    return ({i["instance"] for i in state["instances"] if not i["gone_ms"] or i["state"] == "stopped"} |
+            {r["name"] for p in state["providers"].values() for r in p.get("resources") or []})
+
+
+def conclusion(case, refusals, n_others, told):
     """Which of the ways to know came first is a matter of milliseconds; that there is no other is what rows and machines say."""
     if refusals:
         code = re.search(r"refused: ([\w./-]+)", refusals[0]["text"])
-        how_long = "for long, the job is told" if refusals[0]["a"] > LONG_MS else "for a while"
-        return "refused (%s): offer avoided %s; another launch" % (code.group(1) if code else "no credentials", how_long)
-    if case.call in LAUNCHES or case.before == [NO_SKU] or case.note == LAUNCHING:
+        no = "no credentials" if "credentials" in refusals[0]["text"] else "no reason"
+        how_long = "for a while" if refusals[0]["a"] <= LONG_MS else "for long, the job is told" if told else "for long"
+        return "refused (%s): offer%s avoided %s; another launch" % (
+            code.group(1) if code else no, " and %d others" % n_others if n_others else "", how_long)
+    if case.fault.how == "dry":
+        return "launched elsewhere: %d offer%s avoided for a while" % (n_others, "s" if n_others > 1 else "")
+    if case.call == "DeleteLaunchTemplate":
+        return "not known: deleted again"
+    if case.before == [NO_SKU] or case.note == LAUNCHING or any(c in LAUNCHES for c in case.calls()):
         return "not known: asked again under its token, unless listing or machine tell first"
-    if case.call in ENDS:
+    if any(c in ENDS for c in case.calls()):
         return "not known: ended again while it is listed"
     return "not known: read again"
 
@@ -264,80 +476,122 @@ def held_for(lab, job):
                      if r["code"] == "offer-refused" and re.search(r"tried again in \d+(\.\d+)?s", r["text"]))
 
 
-def reason_of(case):
-    return "no token" if case.call == "token" else case.fault.code
+def let_go_wrong(lab, case):
+    for call, fault in case.before:
+        lab.proxy.arm(call, [fault])
+    if case.fault.how == "operation":
+        lab.cloud({"refuse": {"action": OPERATIONS[lab.provider], "code": case.fault.code, "count": case.count}})
+    elif case.fault.how == "dry":
+        capacity(lab, case.fault.message, 0)
+    elif not case.is_late:
+        lab.proxy.arm(case.call, [case.fault] * case.count)
+
+
+def capacity(lab, places, n):
+    lab.cloud([{"capacity": {"zone": zone, "type": type, "market": "spot", "n": n}} for zone, type in places])
 
 
 def run(lab, case):
     """What the table says of it; AssertionError when something is not as it has to be."""
-    before = lab.state()["instances"]
+    if lab.fleet:
+        lab.renew_pool()
+    before = lab.state()
     last = max([i["id"] for i in lab.get("/instances?state=all")["instances"]], default=0)
     seen = lab.get("/events?after=%d" % lab.seen)["last"]
-    for call, fault in case.before:
-        lab.proxy.arm(call, [fault])
-    if case.is_late:
-        pass
-    elif case.fault.how == "operation":
-        lab.cloud({"refuse": {"action": OPERATIONS[lab.provider], "code": case.fault.code, "count": case.count}})
-    else:
-        lab.proxy.arm(case.call, [case.fault] * case.count)
-    job = lab.submit("plain.sh", 1)
+    let_go_wrong(lab, case)
+    job = lab.submit("plain.sh", 15 if lab.company else 1, 0.1)  # some listings long, if there is a page for it
     if case.is_late:
         lab.wait_cloud(lambda s: s["alive"], "a machine is there")
         lab.proxy.arm(case.call, [case.fault] * case.count)
     held = lab.wait(lambda: held_for(lab, job) or lab.job(job)["state"] == "ended", "it waits with a reason, or ends")
     shown = lab.wait_ended(job)
-    lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over", LEFT_S)
-    state = lab.wait_cloud(nothing_is_left, "nothing is left", LEFT_S)
-    lab.wait(lambda: not any(lab.proxy.waiting(c) for c in {case.call, *(c for c, _ in case.before)}),
-             "every fault has happened")
+    lab.wait(lambda: not any(i["id"] > last for i in lab.get("/instances")["instances"]), "every row is over", LEFT_S)
+    state = lab.wait_cloud(lambda s: left(s) == left(before), "nothing is left", LEFT_S)
+    if lab.company and lab.proxy.waiting(case.call) < case.count:
+        lab.proxy.disarm(case.call)  # now that it is over there may be but one page
+    lab.wait(lambda: not any(lab.proxy.waiting(c) for c in case.calls()), "every fault has happened")
+    if case.fault.how == "dry":
+        capacity(lab, case.fault.message, 8)
 
     rows = [i for i in lab.get("/instances?state=all")["instances"] if i["id"] > last]
-    machines = state["instances"][len(before):]
-    refusals = [e for e in lab.get("/events?after=%d" % seen)["events"] if e["kind"] == "launch-refused"]
+    machines = state["instances"][len(before["instances"]):]
+    events = lab.get("/events?after=%d" % seen)["events"]
+    refusals = [e for e in events if e["kind"] == "launch-refused"]
+    n_others = sum(e["kind"] == "offer-refused" for e in events)
     at_once = most_at_once(machines)
     problems = []
     if shown["job"]["end"] != "succeeded" or len(shown["attempts"]) != 1:
         problems.append("the job: %s, %d attempts" % (shown["job"]["end"], len(shown["attempts"])))
     if at_once != 1:
         problems.append("%d machines at once" % at_once)
-    if any(e["a"] > LONG_MS for e in refusals) and not (isinstance(held, str) and reason_of(case) in held):
-        problems.append("belay why did not say %s: %s" % (reason_of(case), held))
+    told = not lab.fleet or n_others == len(FLEET) - 1  # else the job does not wait for what is avoided
+    if any(e["a"] > LONG_MS for e in refusals) and told and not (isinstance(held, str) and case.reason in held):
+        problems.append("belay why did not say %s: %s" % (case.reason, held))
     if len(rows) != 1 + len(refusals):
         problems.append("%d rows with %d refusals" % (len(rows), len(refusals)))
+    problems += misplaced(rows, machines)
+    if lab.company and (lab.job(lab.company)["state"], len(lab.show(lab.company)["attempts"])) != lab.company_was:
+        problems.append("the machine beside it was lost")
     differences = lab.post("/audit")["differences"]
     if differences:
         problems.append("belay audit: %s" % differences)
     if problems:
         raise AssertionError("; ".join(problems))
     return "| %s | %s%s | %s | %d | %d | 0 |" % (
-        case.call, case.fault, case.note, conclusion(case, refusals), len(rows), len(machines))
+        case.call, case.fault, case.note, conclusion(case, refusals, n_others, told), len(rows), len(machines))
+
+
+def misplaced(rows, machines):
+    """What belayd pays and counts for is what there is."""
+    places = {m["instance"]: (m["zone"], m["type"]) for m in machines}
+    for row in rows:
+        there = places.get(row["provider_id"], (row["zone"], row["type"]))
+        if (row["zone"], row["type"]) != there:
+            yield "row %d is of %s %s, and its machine of %s %s" % (row["id"], row["type"], row["zone"], *there)
 
 
 # ---- all of them ----
 
 class Lane(threading.Thread):
-    """Works through cases in labs of its own; a lab is used until something fails in it."""
+    """Works through cases in labs of its own, where most is to be done; a lab is used until something fails in it."""
 
-    def __init__(self, provider, role, todo, rows):
+    def __init__(self, provider, parts, rows, lock):
         super().__init__()
-        self.provider, self.role, self.todo, self.rows, self.problems = provider, role, todo, rows, []
+        self.provider, self.parts, self.rows, self.lock, self.problems = provider, parts, rows, lock, []
+        self.n_done = 0  # cases that were begun in the lab
+
+    def choose(self):
+        """A part, None when there is nothing left to begin."""
+        with self.lock:
+            part = max(self.parts, key=lambda p: p.todo.qsize() / (p.n_lanes + 1))
+            if part.todo.empty():
+                return None
+            part.n_lanes += 1
+            return part
 
     def run(self):
-        while not self.todo.empty():
+        while not self.problems or self.n_done:  # else it is the lab, which fails again
+            part = self.choose()
+            if not part:
+                return
+            self.n_done = 0
             try:
-                with FaultyLab(self.provider, self.role) as lab:
-                    self.work(lab)
+                with FaultyLab(self.provider, **part.lab) as lab:
+                    lab.prepare()
+                    self.work(lab, part.todo)
             except Exception as error:  # whatever it is, the other cases are to be seen too
                 self.problems.append(str(error) if isinstance(error, AssertionError) else traceback.format_exc())
+            with self.lock:
+                part.n_lanes -= 1
 
-    def work(self, lab):
+    def work(self, lab, todo):
         while True:
             try:
-                case = self.todo.get_nowait()
+                case = todo.get_nowait()
             except queue.Empty:
                 return
             began = time.monotonic()
+            self.n_done += 1
             try:
                 self.rows[case] = run(lab, case)
             except AssertionError as error:
@@ -348,14 +602,13 @@ class Lane(threading.Thread):
 
 def run_all(provider, only):
     """The rows of its table, in the order of the cases, and what is wrong."""
-    rows, lanes, order = {}, [], []
-    for role, part in enumerate(CASES[provider]):
-        part = [c for c in part if only in str(c)]
-        order += part
-        todo = queue.Queue()
-        for case in sorted(part, key=lambda c: not c.is_long()):
-            todo.put(case)
-        lanes += [Lane(provider, bool(role), todo, rows) for _ in range(1 if role else LANES)]
+    rows, order, lock = {}, [], threading.Lock()
+    for part in CASES[provider]:
+        chosen = [c for c in part.cases if only in str(c)]
+        order += chosen
+        for case in sorted(chosen, key=lambda c: not c.is_long()):
+            part.todo.put(case)
+    lanes = [Lane(provider, CASES[provider], rows, lock) for _ in range(LANES)]
     for lane in lanes:
         lane.start()
     for lane in lanes:

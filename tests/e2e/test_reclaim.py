@@ -88,5 +88,52 @@ class Reclaim(unittest.TestCase):
         self.assertEqual([x["uusd"] for x in by_job if x["key"] == str(job)], [j["cost_uusd"]])
 
 
+class Fleet(unittest.TestCase):
+    """EC2 chooses among types and zones, and takes back what it has given, twice."""
+    STEPS = 350
+    A_G6, B_G6, A_G5, B_G5 = PLACES = [("us-east-1a", "g6.xlarge"), ("us-east-1b", "g6.xlarge"),
+                                       ("us-east-1a", "g5.xlarge"), ("us-east-1b", "g5.xlarge")]
+
+    def test_a_job_of_a_fleet_goes_on_wherever_there_is_room(self):
+        pools = [{"zone": zone, "type": type, "spot": {"capacity": 2, "usd_per_hour": "0.4%d" % n}}
+                 for n, (zone, type) in enumerate(self.PLACES)]
+        pool = {"allocation": "fleet", "markets": ["spot"], "types": ["g6.xlarge", "g5.xlarge"]}
+        with Lab(cloud={"pools": pools, "notice_s": 10}, pool=pool) as l:
+            job = l.submit("chain.py", self.STEPS, method="coop", every_ms=3600000)
+            for n, place in enumerate([self.A_G6, self.B_G6]):
+                l.wait_log(job, r"^step %d " % (60 + 80 * n))
+                self.assertEqual(self.place_of(l, job), place)  # the cheapest that has room
+                l.cloud({"capacity": {"zone": place[0], "type": place[1], "market": "spot", "n": 0}})
+                l.wait_event(job, "started", n + 2)
+            self.assertEqual(self.place_of(l, job), self.A_G5)
+            shown = l.wait_ended(job)
+            self.check(l, job, shown)
+            state = l.wait_cloud(lab.nothing_is_left, "neither machine nor launch template is left")
+            self.assertEqual([(i["zone"], i["type"]) for i in state["instances"]], [self.A_G6, self.B_G6, self.A_G5])
+            self.assertEqual([i["reclaimed"] for i in state["instances"]], [True, True, False])
+            calls = {e.get("action") for e in l.ask_cloud("/events?after=0&max=1000")["events"] if e["what"] == "call"}
+            self.assertIn("CreateFleet", calls)
+            self.assertNotIn("RunInstances", calls)
+            self.assertEqual(l.post("/audit")["differences"], [])
+
+    def place_of(self, l, job):
+        """Of the machine that it is on, as both sides have it."""
+        machine = l.emulated(l.instance_of(job))
+        row = next(i for i in l.get("/instances")["instances"] if i["provider_id"] == machine["instance"])
+        self.assertEqual((row["zone"], row["type"]), (machine["zone"], machine["type"]))
+        return machine["zone"], machine["type"]
+
+    def check(self, l, job, shown):
+        self.assertEqual(shown["job"]["end"], "succeeded")
+        self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "reclaimed", "succeeded"])
+        self.assertEqual(shown["job"]["lost_steps"], 0)
+        log = l.log(job)
+        seams = re.findall(r"^---- belay: .* ----$", log, re.M)
+        self.assertEqual(len(seams), 2, log)
+        for seam in seams:
+            log = log.replace(seam + "\n", "")
+        self.assertEqual(log, undisturbed("chain.py", self.STEPS, 0))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
