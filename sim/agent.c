@@ -462,7 +462,7 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
 static void join(struct sim_agent *a)
 {
     struct world *w = a->w;
-    struct node_row node = {.total = {.cpus = 4, .memory_mib = 16384},
+    struct node_row node = {.total = world_machine(a->machine ? a->machine->type : SIM_SMALL),
         .notice_deadline = WALL_NONE,
         .joined_at = WALL_NONE,
         .gone_at = WALL_NONE};

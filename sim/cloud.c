@@ -270,8 +270,8 @@ static void reply_prices(struct cloud_call *c)
         {.market = CLOUD_SPOT, .uusd_h = world_between(c->w, 50000, 150000)}};
     STR_COPY(list[0].zone, "z1");
     STR_COPY(list[1].zone, "z2");
-    STR_COPY(list[0].type, "m5.xlarge");
-    STR_COPY(list[1].type, "m5.xlarge");
+    STR_COPY(list[0].type, SIM_SMALL);
+    STR_COPY(list[1].type, SIM_SMALL);
     for (int i = 0; i < 2; i++)
         list[i].score = (int)(list[i].uusd_h % 11); /* 0: none */
     c->priced(c->ctx, NULL, list, 2);

@@ -124,17 +124,24 @@ static char *user_data(void *ctx, const struct instance_row *i, const struct pro
     return mem_printf("#!/bin/sh\n# %s\n", i->token);
 }
 
-static void post_offer(struct world *w, const char *zone, enum market market, int rank)
+struct resources world_machine(const char *type)
 {
+    bool is_big = str_eq(type, SIM_BIG);
+    return (struct resources){.cpus = is_big ? 8 : 4, .memory_mib = is_big ? 32768 : 16384};
+}
+
+static void post_offer(struct world *w, const char *zone, const char *type, enum market market, int rank)
+{
+    bool is_big = str_eq(type, SIM_BIG); /* which is cheaper than two small ones */
     struct offer_row o = {.market = market,
         .rank = rank,
-        .total = {.cpus = 4, .memory_mib = 16384},
-        .price_uusd_h = market == MARKET_SPOT ? 80000 : 192000,
-        .on_demand_uusd_h = 192000,
+        .total = world_machine(type),
+        .price_uusd_h = market == MARKET_SPOT ? (is_big ? 130000 : 80000) : (is_big ? 300000 : 192000),
+        .on_demand_uusd_h = is_big ? 300000 : 192000,
         .avoid_until = MONO_NONE};
     STR_COPY(o.pool, "burst");
     STR_COPY(o.zone, zone);
-    STR_COPY(o.type, "m5.xlarge");
+    STR_COPY(o.type, type);
     struct event ev = {.type = EV_OFFER, .offer = &o};
     tick_post(w->tick, &ev, NULL, NULL);
 }
@@ -160,9 +167,11 @@ static void post_pools(struct world *w)
     STR_COPY(burst.region, "r1");
     ev.pool = &burst;
     tick_post(w->tick, &ev, NULL, NULL);
-    post_offer(w, "z1", MARKET_SPOT, 0);
-    post_offer(w, "z2", MARKET_SPOT, 0);
-    post_offer(w, "z1", MARKET_ON_DEMAND, 1);
+    post_offer(w, "z1", SIM_SMALL, MARKET_SPOT, 0);
+    post_offer(w, "z2", SIM_SMALL, MARKET_SPOT, 0);
+    post_offer(w, "z2", SIM_BIG, MARKET_SPOT, 0);
+    post_offer(w, "z1", SIM_SMALL, MARKET_ON_DEMAND, 1);
+    post_offer(w, "z1", SIM_BIG, MARKET_ON_DEMAND, 1);
 }
 
 static void make_parts(struct world *w)

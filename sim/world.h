@@ -57,6 +57,11 @@ struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt,
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
 
 /* ---- cloud.c ---- */
+/* The types of machines; owned ones are as small. */
+#define SIM_SMALL "m5.xlarge"
+#define SIM_BIG "m5.2xlarge"
+struct resources world_machine(const char *type);
+
 struct sim_machine {
     struct world *w;
     char id[32];
