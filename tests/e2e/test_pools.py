@@ -13,6 +13,14 @@ def configured(lab):
         return json.load(f)["pools"]["cloud"]
 
 
+class Listed(Lab):
+    """Whose pool knows where the price list is."""
+
+    def access(self, provider, ports):
+        given = super().access(provider, ports)
+        return {**given, "prices": given["endpoint"]}
+
+
 class Pools(unittest.TestCase):
     def apply(self, lab, pools, limits=None, **more):
         text = json.dumps({"pools": pools, **({"limits": limits} if limits else {})})
@@ -63,6 +71,26 @@ class Pools(unittest.TestCase):
             lab.wait(lambda: not lab.get("/instances")["instances"], "its row is over")
             self.apply(lab, {"cloud": pool})
             self.assertEqual([p["name"] for p in lab.get("/pools")["pools"]], ["cloud"])
+
+    def test_offers_have_the_prices_and_scores_of_the_market(self):
+        types = ["g5.xlarge", "g6.xlarge", "m6i.xlarge"]
+        market = [{"zone": zone, "type": t, "spot": {"capacity": n, "usd_per_hour": 0.0912},
+                   "on_demand": {"capacity": n, "usd_per_hour": 0.4321}}
+                  for zone, n in (("us-east-1a", 0), ("us-east-1b", 4)) for t in types]
+        pool = {"types": types, "zones": ["us-east-1a", "us-east-1b"], "markets": ["spot", "on-demand"]}
+        with Listed(cloud={"pools": market}, pool=pool, belayd={"price_every": "200ms"}) as lab:
+            def offers():
+                return {(o["zone"], o["type"], o["market"]): o for o in lab.get("/offers")["offers"]}
+            lab.wait(lambda: all(o["on_demand_uusd_h"] == 432100 for o in offers().values()), "the price list is read")
+            for (zone, _, kind), o in offers().items():
+                self.assertEqual(o["price_uusd_h"], 91200 if kind == "spot" else 432100)
+                self.assertEqual(o["placement_score"], None if kind != "spot" else 1 if zone == "us-east-1a" else 10)
+            self.assertIn("SCORE", lab.belay("offers"))
+            lab.cloud({"capacity": {"zone": "us-east-1a", "type": "g5.xlarge", "n": 3}})
+            lab.wait(lambda: offers()["us-east-1a", "m6i.xlarge", "spot"]["placement_score"] == 10, "a score follows")
+            lab.cloud({"refuse": {"action": "GetSpotPlacementScores", "code": "UnauthorizedOperation"}})
+            lab.wait(lambda: all(o["placement_score"] is None for o in offers().values()), "no score is no longer one")
+            self.assertEqual({o["on_demand_uusd_h"] for o in offers().values()}, {432100})
 
     def test_limits_hold_as_soon_as_they_are_in_force(self):
         with Lab() as lab:
