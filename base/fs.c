@@ -136,7 +136,7 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
     return rc ? rc : sync_parent(path, e);
 }
 
-int fs_create_unsynced(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temporary;
     int rc = write_beside(path, p, n, mode, &temporary, e);
@@ -146,12 +146,6 @@ int fs_create_unsynced(const char *path, const void *p, size_t n, mode_t mode, s
         rc = err_errno(e, errno, "cannot create %s", path);
     unlink(temporary);
     free(temporary);
-    return rc;
-}
-
-int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
-{
-    int rc = fs_create_unsynced(path, p, n, mode, e);
     return rc ? rc : sync_parent(path, e);
 }
 

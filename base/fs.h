@@ -27,10 +27,6 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
  * a conditional create. Of several at once exactly one succeeds. */
 int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
-/* As fs_create_atomic, but what a crash of the machine leaves of the name is open until the directory is synced
- * (fs_sync_dir): for many files in one directory. The content is durable before it has its name. */
-int fs_create_unsynced(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
-
 /* mkdir -p; parents get mode too (less umask). An existing directory is fine and is left as it is. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *e);
 

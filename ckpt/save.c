@@ -314,10 +314,13 @@ static int settle_chunks(struct save *s, struct err *e)
 
 static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
 {
+    struct err ignored;
     int rc;
 
     s->started_ms = clock_mono(&clock_system).ms;
     rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+    if (rc && rc != ERR_CANCELLED)
+        settle_chunks(s, &ignored); /* for the next save to find */
     if (!rc)
         rc = scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
     if (!rc)

@@ -28,10 +28,11 @@ struct store_ops {
     const char *scheme;
     /* Durable when it returns 0. ERR_CONFLICT if the name exists: nothing was changed. */
     int (*create)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
-    /* As create, for many objects: the name is durable, and outlives the machine, only when settle has returned 0. What
-     * is there under a name is always whole. NULL: create does it. */
+    /* As create, for many objects: it is there, and durable, only when settle has returned 0, and may be there before
+     * that, always whole. No error either if the name comes to exist meanwhile. NULL: create does it. */
     int (*put)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
-    /* Makes durable what was put and linked under prefix, a "directory" ending in '/', by anybody so far. NULL: it is. */
+    /* Makes durable what was put and linked under prefix, a "directory" ending in '/', when no put is under way. NULL: it
+     * is. */
     int (*settle)(struct store *s, const char *prefix, struct err *e);
     /* The whole object; ERR_NOT_FOUND, ERR_INVALID if larger than max. */
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);

@@ -5,8 +5,9 @@
  * Invariants.
  *  1. An object appears whole or not at all, and is on disk when create returns: it is written under another
  * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional create),
- * then the directory is fsynced, and so is every directory that had to be made on the way. put leaves the last but
- * one to settle: one fsync of the directory for all of a save's chunks.
+ * then the directory is fsynced, and so is every directory that had to be made on the way. What is put is written
+ * and on its way to the disk at once, and fsynced and named in batches: a file system that is asked for one file
+ * after the other writes its journal as often. settle names the rest and fsyncs the directory, once for all.
  *  2. An object is never written again. Directories that become empty are removed, so a create that finds its
  *     directory gone makes it again.
  *
@@ -21,6 +22,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +31,20 @@
 
 #define PARENT_TRIES 4 /* a directory can be removed, as empty, while we put something into it */
 #define LIST_DEPTH_MAX 16
+#define PENDING_MAX 16 /* objects */
+
+/* Put, and not named yet. */
+struct pending {
+    char *temporary, *path;
+    int fd;
+};
 
 struct store_file {
     struct store base;
     char *root;
+    pthread_mutex_t lock; /* of what follows */
+    struct pending pending[PENDING_MAX];
+    size_t n_pending;
 };
 
 static int object_path(struct store *s, const char *name, char **ret_path, struct err *e)
@@ -73,17 +85,14 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     return rc;
 }
 
-static int create_with(struct store *s,
-    int (*fn)(const char *path, const void *p, size_t n, mode_t mode, struct err *e), const char *name,
-    const void *p, size_t n, struct err *e)
+/* fn makes path, and says ERR_NOT_FOUND if its directory is missing. */
+static int with_parents(struct store *s, const char *path,
+    int (*fn)(void *ctx, const char *path, struct err *e), void *ctx, struct err *e)
 {
-    char *path = NULL;
-    int rc = object_path(s, name, &path, e);
+    int rc = 0;
 
-    if (rc)
-        return rc;
     for (int tries = 0; tries < PARENT_TRIES; tries++) {
-        rc = fn(path, p, n, 0600, e);
+        rc = fn(ctx, path, e);
         if (rc != ERR_NOT_FOUND)
             break;
         int made = make_parents(s, path, e);
@@ -92,26 +101,132 @@ static int create_with(struct store *s,
             break;
         }
     }
-    free(path);
     return rc;
+}
+
+struct content {
+    const void *p;
+    size_t n;
+    struct pending *made;
+};
+
+static int create_atomic(void *ctx, const char *path, struct err *e)
+{
+    const struct content *c = ctx;
+
+    return fs_create_atomic(path, c->p, c->n, 0600, e);
 }
 
 static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    return create_with(s, fs_create_atomic, name, p, n, e);
+    char *path = NULL;
+    int rc = object_path(s, name, &path, e);
+
+    if (!rc)
+        rc = with_parents(s, path, create_atomic, &(struct content){.p = p, .n = n}, e);
+    free(path);
+    return rc;
+}
+
+/* ---- many at once ---- */
+
+/* A file beside path, on its way to the disk. */
+static int write_beside(void *ctx, const char *path, struct err *e)
+{
+    const struct content *c = ctx;
+    struct pending *made = c->made;
+
+    made->temporary = mem_printf("%s.XXXXXX", path);
+    made->fd = mkostemp(made->temporary, O_CLOEXEC);
+    if (made->fd < 0) {
+        int rc = err_errno(e, errno, "create a file beside %s", path);
+
+        free(made->temporary);
+        return rc;
+    }
+    if (fs_write_all(made->fd, c->p, c->n, e)) {
+        err_wrap(e, "write %s", made->temporary);
+        unlink(made->temporary);
+        close(made->fd);
+        free(made->temporary);
+        return e->kind;
+    }
+    made->path = mem_strdup(path);
+    sync_file_range(made->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync tells of errors */
+    return 0;
+}
+
+/* Durable first, then named: the first fsync waits for the disk, and the others have not much left to wait for. The
+ * same content may have come from two at once. */
+static int name_all(struct pending *v, size_t n, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < n; i++)
+        if (fsync(v[i].fd))
+            rc = err_errno(e, errno, "write %s", v[i].temporary);
+    for (size_t i = 0; i < n; i++) {
+        if (!rc && link(v[i].temporary, v[i].path) && errno != EEXIST)
+            rc = err_errno(e, errno, "create %s", v[i].path);
+        unlink(v[i].temporary);
+        close(v[i].fd);
+        free(v[i].temporary);
+        free(v[i].path);
+    }
+    return rc;
+}
+
+/* Takes what is pending if there is enough of it. */
+static size_t take_pending(struct store_file *f, size_t enough, struct pending *v)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->n_pending >= enough) {
+        n = f->n_pending;
+        memcpy(v, f->pending, n * sizeof(v[0]));
+        f->n_pending = 0;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return n;
 }
 
 static int file_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    return create_with(s, fs_create_unsynced, name, p, n, e);
+    struct store_file *f = (struct store_file *)s;
+    struct pending v[PENDING_MAX], made;
+    char *path = NULL;
+    int rc = object_path(s, name, &path, e);
+
+    if (rc)
+        return rc;
+    if (access(path, F_OK) == 0)
+        rc = err_set(e, ERR_CONFLICT, "%s exists", path);
+    else
+        rc = with_parents(s, path, write_beside, &(struct content){.p = p, .n = n, .made = &made}, e);
+    free(path);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&f->lock);
+    if (f->n_pending < PENDING_MAX) {
+        f->pending[f->n_pending++] = made;
+        made.path = NULL;
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (made.path) /* others are about to take what is pending */
+        rc = name_all(&made, 1, e);
+    return rc ? rc : name_all(v, take_pending(f, PENDING_MAX, v), e);
 }
 
 static int file_settle(struct store *s, const char *prefix, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
     char *dir = mem_printf("%s/%s", f->root, prefix);
-    int rc = fs_sync_dir(dir, e);
+    struct pending v[PENDING_MAX];
+    int rc = name_all(v, take_pending(f, 1, v), e);
 
+    if (!rc)
+        rc = fs_sync_dir(dir, e);
     free(dir);
     return rc == ERR_NOT_FOUND ? 0 : rc; /* nothing was put there */
 }
@@ -319,6 +434,13 @@ static void file_close(struct store *s)
 {
     struct store_file *f = (struct store_file *)s;
 
+    for (size_t i = 0; i < f->n_pending; i++) { /* of a save that did not come to its end */
+        unlink(f->pending[i].temporary);
+        close(f->pending[i].fd);
+        free(f->pending[i].temporary);
+        free(f->pending[i].path);
+    }
+    pthread_mutex_destroy(&f->lock);
     free(f->root);
     free(f);
 }
@@ -353,6 +475,7 @@ int store_file_open(const char *root, struct store **ret_store, struct err *e)
         return err_wrap(e, "open the store in %.200s", root);
     f = mem_alloc(sizeof(*f));
     f->base.ops = &file_ops;
+    pthread_mutex_init(&f->lock, NULL);
     f->root = mem_strndup(root, n);
     *ret_store = &f->base;
     return 0;

@@ -43,6 +43,47 @@ static void a_name_is_created_once(void **state)
     buf_deinit(&out);
 }
 
+static int count(void *ctx, const char *name, int64_t size_bytes)
+{
+    (void)name;
+    (void)size_bytes;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static void what_is_put_is_there_when_it_is_settled(void **state)
+{
+    struct scratch *s = *state;
+    struct buf out = {0};
+    char name[32], url[400];
+    struct err e;
+    int n = 0;
+
+    OK(DO(settle, "put/", &e)); /* nothing was put */
+    for (int i = 0; i < 50; i++) {
+        snprintf(name, sizeof(name), "put/%d", i);
+        OK(DO(put, name, name, strlen(name), &e));
+    }
+    OK(DO(put, "put/49", "again", 5, &e)); /* not known yet: either is fine */
+    OK(DO(settle, "put/", &e));
+    OK(DO(list, "put/", count, &n, &e));
+    assert_int_equal(n, 50);
+    for (int i = 0; i < 50; i++) {
+        snprintf(name, sizeof(name), "put/%d", i);
+        OK(DO(read, name, 100, &out, &e));
+        assert_string_equal(buf_str(&out), name);
+    }
+    FAILS(ERR_CONFLICT, DO(put, "put/7", "x", 1, &e));
+    OK(DO(put, "put/unsettled", "x", 1, &e));
+    store_close(s->job.store);
+    snprintf(url, sizeof(url), "file://%s", s->store);
+    OK(store_open(url, NULL, &s->job.store, &e));
+    n = 0;
+    OK(DO(list, "put/", count, &n, &e));
+    assert_int_equal(n, 50); /* and nothing beside them */
+    buf_deinit(&out);
+}
+
 struct racer {
     struct store *store;
     pthread_barrier_t *barrier;
@@ -207,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_object_comes_back_as_it_was_made),
         TEST(a_name_is_created_once),
+        TEST(what_is_put_is_there_when_it_is_settled),
         TEST(of_many_creates_of_one_name_one_wins),
         TEST(a_list_is_in_byte_order_and_below_its_prefix),
         TEST(removing_leaves_no_empty_directories_and_can_be_repeated),
