@@ -13,6 +13,7 @@
 #include "agent/enroll.h"
 #include "agent/incarnation.h"
 #include "agent/resources.h"
+#include "agent/storage.h"
 #include "agent/task.h"
 #include "agent/uplink.h"
 #include "base/fs.h"
@@ -49,6 +50,7 @@ struct agent {
     struct uplink link;
     struct notice_reader *notices;
     struct notice notice;
+    struct storage *storage;
     struct task_room room;
     struct list tasks;
     struct timer identity_wait, orphan, exit_check;
@@ -391,10 +393,12 @@ static void wire_up(struct agent *a)
         .refused = on_refused,
         .ctx = a};
     uplink_init(&a->link);
+    a->storage = storage_create(a->loop, a->timers, a->http, a->config);
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .prng = &a->prng,
         .peer = &a->peer,
+        .net = storage_net(a->storage),
         .dir = a->tasks_dir,
         .notice = &a->notice,
         .changed = on_changed,
@@ -480,11 +484,13 @@ static void stop(struct agent *a)
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
+    storage_stop(a->storage);
     uv_http_client_destroy(a->http);
     while (!all_idle(a))
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
+    storage_destroy(a->storage);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);
 }

@@ -35,6 +35,7 @@ struct task_room {
     struct timers *timers;
     struct prng *prng;
     struct peer *peer;
+    struct store_net *net;                   /* for stores over a network */
     const char *dir;                         /* where tasks' directories are */
     const struct notice *notice;             /* kind NOTICE_NONE: none */
     void (*changed)(void *ctx);              /* belayd should know at once */

@@ -97,8 +97,9 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
 
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
+    const struct store_options o = {.net = t->room->net, .cancel = &t->work.cancel};
     struct store *store;
-    int rc = store_open(t->work.store, NULL, &store, &t->work.e);
+    int rc = store_open(t->work.store, &o, &store, &t->work.e);
     if (rc)
         return rc;
     const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job};

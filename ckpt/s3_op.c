@@ -280,8 +280,7 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     case S3_ELSEWHERE:
         return say_elsewhere(run, e);
     case S3_DENIED:
-        return say(
-            run, ERR_DENIED, e, "see \"Permissions\" in docs/clouds/aws.md for those that a node needs");
+        return say(run, ERR_DENIED, e, "docs/clouds/aws.md says what the role of a node needs");
     case S3_NO_BUCKET:
         return err_set(e, ERR_CONFIG, "%s: there is no bucket %s; make it, or mend the store's URL",
             run->label, run->op->client->place.bucket);

@@ -17,6 +17,7 @@ struct store_auth {
     struct store_keys keys; /* number 0: none yet */
     struct err failure;     /* the last one */
     uint64_t n_failures;
+    bool is_refused; /* keys, and take_refusal was not told */
     store_auth_want_fn want;
     void *want_ctx;
 };
@@ -57,6 +58,7 @@ void store_auth_set(struct store_auth *a, const struct store_keys *k)
     store_keys_wipe(&a->keys);
     a->keys = *k;
     a->keys.number = number;
+    a->is_refused = false;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
 }
@@ -68,6 +70,15 @@ void store_auth_fail(struct store_auth *a, const struct err *why)
     a->n_failures++;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
+}
+
+bool store_auth_take_refusal(struct store_auth *a)
+{
+    pthread_mutex_lock(&a->lock);
+    bool is_refused = a->is_refused;
+    a->is_refused = false;
+    pthread_mutex_unlock(&a->lock);
+    return is_refused;
 }
 
 static int64_t left_ms(const struct store_auth *a)
@@ -117,6 +128,7 @@ int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms, c
     pthread_mutex_lock(&a->lock);
     const uint64_t failures_before = a->n_failures;
     bool wanted = !are_good(a, refused);
+    a->is_refused = a->is_refused || (refused > 0 && refused == a->keys.number);
     if (a->want && (wanted || left_ms(a) < STORE_AUTH_EARLY_MS)) {
         /* Not under the lock: what it calls may wait for a thread that sets. */
         pthread_mutex_unlock(&a->lock);

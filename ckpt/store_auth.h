@@ -37,6 +37,9 @@ void store_auth_set(struct store_auth *a, const struct store_keys *k); /* copies
 /* There are none to be had now, and why. Who waits gets that; what was set and has not ended is still used. */
 void store_auth_fail(struct store_auth *a, const struct err *why);
 
+/* Whether those that were set last have been refused since; it is told once. For who fills the holder. */
+bool store_auth_take_refusal(struct store_auth *a);
+
 /* The credentials, waiting for them as long as timeout_ms. refused: the number of those that the store did not take
  * (0: none); they do not count. cancel may be NULL. Errors: store_auth_fail's, ERR_CONFIG (nobody has set any),
  * ERR_TIMEOUT, ERR_CANCELLED, ERR_DENIED (refused, and no others to be had). Wipe *ret_keys. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "ckpt/store.h"
 #include "cloud/catalogue.h"
 #include <stdlib.h>
 #include <string.h>
@@ -502,11 +503,10 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
 /* What no agent could open is refused here. */
 static void check_store(struct yaml_reader *r, const char *url)
 {
-    struct buf path = {0};
     struct err e;
-    if (r->rc == 0 && url && str_url_decode(&path, url, strlen(url), false, &e) != 0)
-        yaml_reader_fail(r, yaml_opt(r, "store"), "%s; in a URL a percent sign is written as %%25", e.text);
-    buf_deinit(&path);
+    if (r->rc == 0 && url && store_check_url(url, &e) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "store"), "%s%s", e.text,
+            strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
 /* The path as it stands in a file:// URL, where '%' begins an escape. */
@@ -527,7 +527,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     const char *dir = yaml_opt_str(r, "state", sizeof(c->state_dir) - 1, "/var/lib/belay");
     const char *socket = yaml_opt_str(r, "socket", sizeof(c->socket) - 1, NULL);
     char shown[STR_SHOW_MAX];
-    const char *store = opt_url(r, "store", sizeof(c->store) - 1, "file:///", NULL, NULL);
+    const char *store = opt_url(r, "store", sizeof(c->store) - 1, "file:///", "s3://", NULL);
     if (!STR_COPY(c->state_dir, state_dir ? state_dir : dir))
         yaml_reader_fail(
             r, NULL, "the state directory's path is longer than %zu bytes", sizeof(c->state_dir) - 1);

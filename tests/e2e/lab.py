@@ -480,7 +480,7 @@ class Lab:
 def nothing_is_left(state):
     """Neither instances, stopped ones included, nor what a provider keeps apart from them: disks, interfaces."""
     return (state["alive"] == 0 and not any(i["state"] == "stopped" for i in state["instances"])
-            and not any(p.get("resources") for p in state["providers"].values()))
+            and not any(r["type"] != "bucket" for p in state["providers"].values() for r in p.get("resources") or []))
 
 
 def read_bytes(path):
