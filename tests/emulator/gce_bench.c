@@ -14,8 +14,8 @@ static const char configuration[] =
     "GPUS_ALL_REGIONS: 4}\n"
     "    service_accounts:\n"
     "      - {email: agent@my-project.iam.gserviceaccount.com}\n"
-    "      - {email: viewer@my-project.iam.gserviceaccount.com, role: viewer}\n"
-    "      - {email: nobody@my-project.iam.gserviceaccount.com, role: none}\n"
+    "      - {email: viewer@my-project.iam.gserviceaccount.com, role: viewer, public_key: somebody.pem}\n"
+    "      - {email: nobody@my-project.iam.gserviceaccount.com, role: none, public_key: somebody.pem}\n"
     "    pools:\n"
     "      - zone: [us-central1-a, us-central1-b]\n"
     "        type: [g2-standard-4, n2-standard-8]\n"
@@ -33,7 +33,7 @@ void bench_start(struct gce_bench *b, int64_t rate_limit)
     void *state = NULL;
     log_set_level(LOG_ERROR);
     *b = (struct gce_bench){.now = {BENCH_START_MS}};
-    if (config_parse("emulator.yaml", configuration, strlen(configuration), &b->config, &e) < 0)
+    if (config_parse(BENCH_DIR "/emulator.yaml", configuration, strlen(configuration), &b->config, &e) < 0)
         fail_msg("%s", e.text);
     struct provider_config *p = &b->config.providers[0];
     region_init(&b->region, &p->region, &b->journal, p->pools, p->n_pools, NULL, NULL, b->now);

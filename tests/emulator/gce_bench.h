@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Google's front over a region in virtual time, without processes: two zones of two types, room for two spot instances
- * in each, a quota of 5; in the first N1 machines with T4 and V100, with quotas of these; service accounts agent@ (admin), viewer@ and nobody@; 20 requests of a kind a minute unless
- * the bench is told otherwise.
+ * in each, a quota of 5; in the first zone N1 machines with T4 and V100, too, with quotas of these; service accounts agent@
+ * (admin), viewer@ and nobody@; 20 requests of a kind a minute unless the bench is told otherwise. Only agent@ has a key to
+ * sign with: to make one takes longer than most tests.
  */
 #ifndef BELAY_TESTS_EMULATOR_GCE_BENCH_H
 #define BELAY_TESTS_EMULATOR_GCE_BENCH_H
