@@ -234,6 +234,15 @@ static int apply_keep_every(const struct context *c, const char *value, struct e
     return rc;
 }
 
+static int apply_after(const struct context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"auto", "delete", "last", "all", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "checkpoint"), "after", json_string(value));
+    return rc;
+}
+
 static int signal_number(const char *name)
 {
     static const struct {
@@ -402,6 +411,9 @@ static const struct flag flags[] = {
     {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
     {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
     {{"keep-every", 0, "K", "keep every K-th checkpoint of an attempt as well"}, apply_keep_every},
+    {{"checkpoints-after", 0, "auto|delete|last|all",
+         "what of them stays when the job has ended (default auto: all for some days)"},
+        apply_after},
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},

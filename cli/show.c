@@ -53,6 +53,26 @@ static void print_checkpoint(const json_t *job)
     putchar('\n');
 }
 
+/* What stays of its checkpoints once it has ended, beside what is pinned. */
+static void print_leftover(const json_t *left)
+{
+    const char *keep = cli_text(left, "keep");
+    const char *what = str_eq(keep, "all")    ? "all checkpoints"
+                       : str_eq(keep, "last") ? "the last checkpoint"
+                                              : "none";
+    if (!json_is_object(left))
+        return;
+    if (str_eq(cli_text(left, "state"), "done"))
+        printf("kept          %s\n", what);
+    else if (str_eq(cli_text(left, "state"), "cleaning"))
+        printf("kept          %s; the rest is being removed\n", what);
+    else if (!str_eq(keep, "all"))
+        printf("kept          all checkpoints until %s, then %s\n", cli_text(left, "due_at"), what);
+    if (cli_int(left, "tries", 0) > 0)
+        printf("              cleaning has failed %lld times; belayd's log says why\n",
+            (long long)cli_int(left, "tries", 0));
+}
+
 /* Its user stopped an attempt to cancel the job, or to have it queued again. */
 static const char *end_of(const json_t *attempt, const json_t *job)
 {
@@ -117,6 +137,7 @@ static void print_job(const json_t *v)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
     print_checkpoint(job);
+    print_leftover(json_object_get(v, "leftover"));
     printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));

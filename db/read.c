@@ -135,6 +135,23 @@ int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, v
     return query_finish(&q);
 }
 
+int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e)
+{
+    struct leftover_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_LEFTOVERS, "WHERE job = ?1", e);
+    query_i64(&q, 1, job);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
+    *ret_row = row;
+    return 0;
+}
+
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e)
 {
     struct ledger_row row = {0};

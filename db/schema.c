@@ -244,7 +244,7 @@ static const char schema_1[] =
     ") STRICT;";
 
 /* What an instance has cost is kept stretch by stretch, since prices change while it runs; limits of pools, and what was
- * learned of offers. */
+ * learned of offers; what jobs that ended have left in the store. */
 static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN max_gpus INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE pools ADD COLUMN max_uusd_h INTEGER NOT NULL DEFAULT 0;"
@@ -265,6 +265,18 @@ static const char schema_2[] =
     "ALTER TABLE instances ADD COLUMN boot_uusd INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN used_until INTEGER;"
     "ALTER TABLE jobs ADD COLUMN ckpt_keep_every INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN ckpt_after TEXT NOT NULL DEFAULT 'auto';"
+    "CREATE TABLE leftovers ("
+    " job INTEGER PRIMARY KEY,"
+    " state TEXT NOT NULL,"
+    " after TEXT NOT NULL,"
+    " succeeded INTEGER NOT NULL,"
+    " closed INTEGER NOT NULL,"
+    " due_at INTEGER,"
+    " last_at INTEGER,"
+    " tries INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX leftovers_live ON leftovers (job) WHERE state <> 'done';"
     "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
     "UPDATE instances SET priced_at = launched_at,"
     " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";

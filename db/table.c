@@ -187,6 +187,7 @@ static const struct column job_columns[] = {
     COL(job_row, cost_uusd),
     COL(job_row, on_demand_uusd),
     COL(job_row, ckpt_keep_every),
+    COL_KIND(job_row, "ckpt_after", ckpt_after, ckpt_after_names),
 };
 
 static const struct column spec_columns[] = {
@@ -261,6 +262,17 @@ static const struct column ledger_columns[] = {
     COL(ledger_row, on_demand_uusd),
 };
 
+static const struct column leftover_columns[] = {
+    COL(leftover_row, job),
+    COL_STATE(leftover_row, state, leftover_sm),
+    COL_KIND(leftover_row, "after", after, ckpt_after_names),
+    COL(leftover_row, succeeded),
+    COL(leftover_row, closed),
+    COL(leftover_row, due_at),
+    COL(leftover_row, last_at),
+    COL(leftover_row, tries),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -288,6 +300,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CHECKPOINTS] = TABLE("checkpoints", checkpoint_columns, 3, false),
     [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
+    [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

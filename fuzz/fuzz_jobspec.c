@@ -55,6 +55,7 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(
         c, "every_ms", json_integer(r->ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->ckpt_every_ms));
     json_object_set_new(c, "keep", json_integer(r->ckpt_keep));
+    json_object_set_new(c, "after", json_string(ckpt_after_names[r->ckpt_after]));
     json_object_set_new(c, "keep_every", json_integer(r->ckpt_keep_every));
     json_object_set_new(c, "signal", json_integer(r->ckpt_signal));
     json_object_set_new(o, "checkpoint", c);

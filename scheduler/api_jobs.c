@@ -152,6 +152,8 @@ void api_jobs_show(struct request *q)
     struct db_reader *r = q->api->o.reader;
     struct job_row row;
     struct spec_change spec = {0};
+    struct leftover_row leftover;
+    bool left = false;
     struct err e;
     json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
     int rc = db_read_job(r, q->id, &row, &e);
@@ -164,7 +166,13 @@ void api_jobs_show(struct request *q)
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0) {
+        rc = db_read_leftover(r, q->id, &leftover, &e);
+        left = rc == 0;
+        rc = rc == ERR_NOT_FOUND ? 0 : rc;
+    }
+    if (rc == 0) {
         json_object_set_new(o, "job", live_job_json(q->api, &row));
+        json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
     }
     spec_change_deinit(&spec);

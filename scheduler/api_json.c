@@ -77,8 +77,9 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "market", json_string(market_wish_names[j->market]));
     set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));
     set(o, "checkpoint",
-        json_pack("{s:s,s:I,s:i,s:i}", "method", ckpt_method_names[j->method], "every_ms",
-            (json_int_t)j->ckpt_every_ms, "keep", (int)j->ckpt_keep, "keep_every", (int)j->ckpt_keep_every));
+        json_pack("{s:s,s:I,s:i,s:i,s:s}", "method", ckpt_method_names[j->method], "every_ms",
+            (json_int_t)j->ckpt_every_ms, "keep", (int)j->ckpt_keep, "keep_every", (int)j->ckpt_keep_every, "after",
+            ckpt_after_names[j->ckpt_after]));
     set_i(o, "attempts", j->attempts);
     set_i(o, "reclaims", j->reclaims);
     set(o, "node", opt_text(node_name));
@@ -93,6 +94,16 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "submitted_at", json_time(j->submitted_at));
     set(o, "started_at", json_time(j->started_at));
     set(o, "ended_at", json_time(j->ended_at));
+    return o;
+}
+
+json_t *api_json_leftover(const struct leftover_row *l)
+{
+    json_t *o = json_object();
+    set(o, "state", json_string(sm_name(&leftover_sm, l->state)));
+    set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
+    set(o, "due_at", l->state == LEFTOVER_DONE ? json_null() : json_time(l->due_at));
+    set_i(o, "tries", l->tries);
     return o;
 }
 

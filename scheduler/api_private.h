@@ -83,6 +83,7 @@ bool api_need_admin(struct request *q);
 
 /* api_json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
+json_t *api_json_leftover(const struct leftover_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);

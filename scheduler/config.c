@@ -484,6 +484,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->price_ms = opt_time(r, "price_every", 100, SECONDS_MS(300));
     c->node_cert_ms = opt_time(r, "node_certificate", SECONDS_MS(60), SECONDS_MS(30 * 86400));
     c->orphan_ms = opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
+    c->retention_ms = opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 

@@ -40,6 +40,7 @@ struct config {
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t node_cert_ms; /* life of a node's certificate */
     int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
+    int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct config_pool *pools;
     size_t n_pools;

@@ -21,6 +21,7 @@
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
 #include "scheduler/pools.h"
+#include "scheduler/sweeper.h"
 #include "scheduler/userdata.h"
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,8 @@ struct daemon {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    struct sweeper *sweeper;
+    struct cleaner *cleaner;
     struct pools *pools;
     struct logs logs;
     struct ca *ca;
@@ -107,7 +110,7 @@ static void on_fatal(void *ctx, const struct err *e)
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct daemon *d = ctx;
-    effects_release(committed, d->sessions, d->provision);
+    effects_release(committed, d->sessions, d->provision, d->cleaner);
     api_committed(d->api, committed);
 }
 
@@ -162,7 +165,8 @@ static int load_model(struct daemon *d, struct err *e)
     struct model_options o = {.lease_ms = d->config->lease_ms,
         .max_nodes = d->config->max_nodes,
         .max_gpus = d->config->max_gpus,
-        .max_uusd_h = d->config->max_uusd_h};
+        .max_uusd_h = d->config->max_uusd_h,
+        .retention_ms = d->config->retention_ms};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->model = model_create(&o);
@@ -227,6 +231,8 @@ static void make_parts(struct daemon *d)
         .user_data = build_user_data,
         .released = on_released,
         .ctx = d});
+    d->sweeper = sweeper_create(d->loop, d->timers, c->store, c->cluster);
+    d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
     d->pools = pools_create(&(struct pools_options){.config = c,
         .tick = d->tick,
         .provision = d->provision,
@@ -394,6 +400,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
         goto fail;
     pools_post(d->pools);
     provision_start(d->provision);
+    cleaner_start(d->cleaner);
     timer_init(&d->ca_look, on_ca_look, d);
     on_ca_look(&d->ca_look, d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
@@ -437,6 +444,8 @@ void daemon_destroy(struct daemon *d)
     tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
     provision_destroy(d->provision);
+    sweeper_destroy(d->sweeper);
+    cleaner_destroy(d->cleaner);
     pools_destroy(d->pools);
     api_destroy(d->api);
     logs_close(&d->logs);

@@ -4,7 +4,8 @@
  */
 #include "scheduler/effects.h"
 
-void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision)
+void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
+    struct cleaner *cleaner)
 {
     const struct changes *c = &committed->changes;
     for (size_t i = 0; i < c->n_attempts; i++)
@@ -14,4 +15,6 @@ void effects_release(const struct db_batch *committed, struct sessions *sessions
             sessions_touch(sessions, c->nodes[i].id);
     for (size_t i = 0; i < c->n_instances; i++)
         provision_touch(provision, c->instances[i].id);
+    for (size_t i = 0; i < c->n_leftovers; i++)
+        cleaner_touch(cleaner, &c->leftovers[i]);
 }

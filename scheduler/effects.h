@@ -5,12 +5,13 @@
 #ifndef BELAY_SCHEDULER_EFFECTS_H
 #define BELAY_SCHEDULER_EFFECTS_H
 
+#include "scheduler/cleaner.h"
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 
-/* Wakes the sessions of nodes of which something else is desired now, and provisioning for instances that
- * changed. */
-void effects_release(
-    const struct db_batch *committed, struct sessions *sessions, struct provision *provision);
+/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances that changed, and
+ * the cleaner. */
+void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
+    struct cleaner *cleaner);
 
 #endif

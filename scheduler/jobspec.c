@@ -83,6 +83,7 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
     row->ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
     row->ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
     row->ckpt_keep_every = (int32_t)json_opt_i64(&r, "keep_every", 0, 1000000, 0);
+    row->ckpt_after = (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);
     row->ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
     if (r.rc == 0 && row->ckpt_every_ms != CKPT_EVERY_AUTO && row->ckpt_every_ms < 1000)
         json_reader_fail(

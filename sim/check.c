@@ -185,6 +185,25 @@ void check_model(struct world *w)
 
 /* ---- the end ---- */
 
+/* What stays of an ended job's checkpoints is what its user asked for; nothing can be added any more. */
+static void check_leftover(struct world *w, const struct job_row *r)
+{
+    const struct sim_store_job *s = &w->store[r->id - 1];
+    bool deletes = r->ckpt_after == AFTER_DELETE || r->ckpt_after == AFTER_AUTO;
+    bool none = deletes && r->end == END_SUCCEEDED;
+    if (r->attempts == 0)
+        return; /* it has never had anything there */
+    if (s->fence != SIM_CLOSED)
+        world_fail(w, "job %lld has ended and its store is open", (long long)r->id);
+    if (none ? s->n != 0 : r->ckpt_after != AFTER_ALL && s->n > 1)
+        world_fail(w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
+    if (!none && r->last_good.attempt && (s->n == 0 || compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
+        world_fail(w, "job %lld has lost its last checkpoint", (long long)r->id);
+    if (!none && r->ckpt_after == AFTER_ALL && r->last_good.attempt && !store_has(w, r->id, r->last_good))
+        world_fail(w, "job %lld has lost checkpoint %lld.%lld", (long long)r->id,
+            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+}
+
 /* After everything is over: nothing lost, nothing twice, nothing left. */
 void check_end(struct world *w)
 {
@@ -198,11 +217,12 @@ void check_end(struct world *w)
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
-        else if (!j->cancelled && row.end == END_USER)
-            continue; /* cancelled in a request whose answer was lost */
-        else if (!j->cancelled && row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
+        else if (!j->cancelled && row.end != END_USER && /* or cancelled in a request whose answer was lost */
+                 row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
+        if (!w->failure[0])
+            check_leftover(w, &row);
     }
     if (cloud_alive(w) > 0)
         world_fail(w, "%d machines were left behind", cloud_alive(w));

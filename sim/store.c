@@ -62,3 +62,65 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
             return true;
     return false;
 }
+
+/* ---- cleaning ---- */
+
+static void keep_newest(struct sim_store_job *s, size_t n)
+{
+    if (s->n <= n)
+        return;
+    for (size_t i = 0; i < n; i++)
+        s->manifests[i] = s->manifests[s->n - n + i];
+    s->n = n;
+}
+
+static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
+{
+    struct sim_store_job *s = of(w, x->job);
+    if (world_job(w, x->job)->ends != 1)
+        world_fail(
+            w, "the checkpoints of job %lld were cleaned before its end was committed", (long long)x->job);
+    s->fence = SIM_CLOSED;
+    if (whole && x->keep != LEFTOVER_KEEP_ALL)
+        keep_newest(s, x->keep == LEFTOVER_KEEP_LAST ? 1 : 0);
+    w->cleanings++;
+}
+
+static void on_swept(struct timer *t, void *ctx)
+{
+    struct sim_sweeper *x = ctx;
+    struct err e;
+    bool fails = world_chance(x->w, 0.1);
+    (void)t;
+    sweep(x->w, x, !fails || world_chance(x->w, 0.5));
+    if (fails)
+        err_set(&e, ERR_IO, "the simulated store does not answer");
+    x->done(x->ctx, fails ? &e : NULL);
+}
+
+static void start_sweep(
+    struct cleaner_port *port, int64_t job, enum leftover_keep keep, cleaner_done_fn done, void *ctx)
+{
+    struct sim_sweeper *x = (struct sim_sweeper *)((char *)port - offsetof(struct sim_sweeper, port));
+    if (timer_is_running(&x->timer))
+        world_fail(x->w, "two cleanings are under way");
+    x->job = job;
+    x->keep = keep;
+    x->done = done;
+    x->ctx = ctx;
+    timer_start(&x->w->vt.timers, &x->timer, world_between(x->w, 1, world_chance(x->w, 0.2) ? 120000 : 2000));
+}
+
+void store_sweeper_init(struct world *w)
+{
+    w->sweeper = (struct sim_sweeper){.port.start = start_sweep, .w = w};
+    timer_init(&w->sweeper.timer, on_swept, &w->sweeper);
+}
+
+/* The thread dies anywhere in its work. */
+void store_sweeper_kill(struct world *w)
+{
+    if (timer_is_running(&w->sweeper.timer) && world_chance(w, 0.5))
+        sweep(w, &w->sweeper, world_chance(w, 0.5));
+    timer_stop(&w->vt.timers, &w->sweeper.timer);
+}

@@ -48,6 +48,7 @@ static void submit(struct world *w)
         .ckpt_keep = 3,
         .ckpt_signal = SIGUSR1,
         .method = CKPT_COOP,
+        .ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000)};
     struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
     STR_COPY(row.name, "sim");
@@ -147,12 +148,12 @@ void users_stop(struct world *w)
     timer_stop(&w->vt.timers, &w->user_timer);
 }
 
-/* Everything was submitted and has ended. */
+/* Everything was submitted, has ended, and what it left was cleaned. */
 bool users_done(const struct world *w)
 {
     struct model_counts c;
     if (!w->up || w->committing || tick_is_full(w->tick) || w->n_submits < w->n_jobs)
         return false;
     model_counts(w->model, &c);
-    return c.pending == 0 && c.running == 0;
+    return c.pending == 0 && c.running == 0 && c.leftovers == 0;
 }

@@ -110,7 +110,7 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct world *w = ctx;
-    effects_release(committed, w->sessions, w->provision);
+    effects_release(committed, w->sessions, w->provision, w->cleaner);
 }
 
 static void on_fatal(void *ctx, const struct err *e)
@@ -203,6 +203,7 @@ static void make_parts(struct world *w)
         .price_ms = 300000,
         .user_data = user_data,
         .ctx = w});
+    w->cleaner = cleaner_create(w->tick, ts, &w->sweeper.port);
     provision_add_pool(
         w->provision, &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1"});
 }
@@ -211,7 +212,7 @@ static void start_belayd(struct world *w)
 {
     struct db_meta meta;
     struct err e = {0};
-    struct model_options o = {.lease_ms = 30000};
+    struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0};
     if (db_boot(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;
@@ -226,6 +227,7 @@ static void start_belayd(struct world *w)
     w->up = true;
     post_pools(w);
     provision_start(w->provision);
+    cleaner_start(w->cleaner);
 }
 
 /* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not happened. */
@@ -240,6 +242,8 @@ static void kill_belayd(struct world *w)
     cloud_forget_calls(w);
     tick_destroy(w->tick); /* it answers what it had; the rest finds its connection broken below */
     provision_destroy(w->provision);
+    store_sweeper_kill(w);
+    cleaner_destroy(w->cleaner);
     sessions_destroy(w->sessions);
     planner_destroy(w->planner);
     model_destroy(w->model);
@@ -249,6 +253,7 @@ static void kill_belayd(struct world *w)
             agent_call_broken(c);
     }
     w->provision = NULL;
+    w->cleaner = NULL;
     w->sessions = NULL;
     w->tick = NULL;
     w->planner = NULL;
@@ -320,6 +325,7 @@ static void begin(struct world *w, uint64_t seed)
     }
     w->n_jobs = (int)world_between(w, 1, 12);
     w->driver = cloud_create(w);
+    store_sweeper_init(w);
     timer_init(&w->commit_timer, on_commit_timer, w);
     timer_init(&w->crash_timer, on_crash, w);
     timer_init(&w->restart_timer, on_restart, w);

@@ -24,6 +24,7 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
+#include "scheduler/cleaner.h"
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 #include "scheduler/tick.h"
@@ -42,6 +43,8 @@ struct sim_manifest {
     bool damaged;
 };
 
+#define SIM_CLOSED INT64_MAX /* the fence of a store that is closed */
+
 struct sim_store_job {
     int64_t fence;
     struct sim_manifest *manifests;
@@ -55,6 +58,18 @@ bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t ste
  * them. */
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
+/* Cleaning for belayd: takes its time, may fail after some of it is done, and dies with belayd. */
+struct sim_sweeper {
+    struct cleaner_port port;
+    struct world *w;
+    int64_t job;
+    enum leftover_keep keep;
+    cleaner_done_fn done;
+    void *ctx;
+    struct timer timer;
+};
+void store_sweeper_init(struct world *w);
+void store_sweeper_kill(struct world *w);
 
 /* ---- cloud.c ---- */
 /* The types of machines; owned ones are as small. */
@@ -178,6 +193,8 @@ struct world {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    struct cleaner *cleaner;
+    struct sim_sweeper sweeper;
     struct commit_port port;
     const struct db_batch *committing;
     struct timer commit_timer, crash_timer, restart_timer;
@@ -205,7 +222,7 @@ struct world {
     struct smap places;  /* token -> where its launch may be answered from, as first said; owned */
     int64_t last_history;
     /* counters */
-    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves;
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings;
     char failure[512]; /* the first broken promise */
 };
 

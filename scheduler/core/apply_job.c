@@ -23,6 +23,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
 {
     job_move(m, j, JOB_ENDED);
     j->row.ended_at = now.wall;
+    leftover_add(m, &j->row, now);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
     retire_job(m, j);
@@ -88,6 +89,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .ckpt_every_ms = r->ckpt_every_ms,
         .ckpt_keep = r->ckpt_keep,
         .ckpt_keep_every = r->ckpt_keep_every,
+        .ckpt_after = r->ckpt_after,
         .retries_failed = r->retries_failed,
         .submitted_at = ev->now.wall,
         .started_at = WALL_NONE,

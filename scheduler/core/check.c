@@ -167,6 +167,24 @@ static int check_pools(const struct model *m, struct err *e)
     return 0;
 }
 
+static int check_leftovers(const struct model *m, struct err *e)
+{
+    const struct leftover *l;
+    size_t waiting = 0;
+    for (size_t pos = 0; (l = map_next(&m->leftovers, &pos, &(int64_t){0})) != NULL;) {
+        bool cleaning = l->row.state == LEFTOVER_CLEANING;
+        if (model_job(m, l->row.job) || l->row.job >= m->next.next_job)
+            return BROKEN("job %" PRId64 " lives, and what it left is to be cleaned", l->row.job);
+        if (l->row.state == LEFTOVER_DONE || cleaning != (m->cleaning == l) || cleaning == tree_has(&l->by_due))
+            return BROKEN("what job %" PRId64 " left is %s, but elsewhere", l->row.job,
+                sm_name(&leftover_sm, (int)l->row.state));
+        waiting += !cleaning;
+    }
+    if (waiting != m->by_due.n)
+        return BROKEN("%zu leftovers wait, %zu are in order", waiting, m->by_due.n);
+    return 0;
+}
+
 int model_check(const struct model *m, struct err *e)
 {
     int rc = check_jobs(m, e);
@@ -174,5 +192,7 @@ int model_check(const struct model *m, struct err *e)
         rc = check_nodes(m, e);
     if (rc == 0)
         rc = check_instances(m, e);
+    if (rc == 0)
+        rc = check_leftovers(m, e);
     return rc ? rc : check_pools(m, e);
 }

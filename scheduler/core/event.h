@@ -34,12 +34,14 @@ enum event_type {
     EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
     EV_OFFER_REFUSED,    /* one of the other offers of a launch gave nothing, whatever became of the launch */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
+    EV_CLEANED,          /* the cleaning of what an ended job left is over, or has failed */
     /* decisions */
     EV_PLACE,
     EV_LAUNCH,
     EV_END_INSTANCE,
     EV_NODE_LOST,
-    EV_MOVE              /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
+    EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
+    EV_CLEAN             /* what an ended job left in the store is cleaned by core_leftover_keep */
 };
 
 extern const char *const event_type_names[];
@@ -138,6 +140,14 @@ struct event {
             int64_t job, attempt;
             char text[CORE_TEXT_MAX];
         } move;
+        struct {
+            int64_t job;
+        } clean;
+        struct {
+            int64_t job;
+            bool failed;
+            char text[CORE_TEXT_MAX]; /* why */
+        } cleaned;
         struct {
             int64_t offer;
         } launch;

@@ -25,6 +25,9 @@ struct shape {
 struct model {
     struct model_options options;
     struct map jobs, nodes, instances, offers;                    /* by id */
+    struct map leftovers;                                         /* by job */
+    struct tree by_due;                                           /* those that wait */
+    struct leftover *cleaning;                                    /* or NULL */
     struct smap shapes, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
     struct list all_nodes, all_instances, all_pools;
     struct tree queue;     /* shapes with pending jobs */
@@ -186,6 +189,11 @@ void offer_saw(struct offer *o, const struct resources *total);
 
 void instance_reclaimed(struct model *m, struct instance *i); /* counted once */
 
+/* ---- what ended jobs left (leftovers.c) ---- */
+void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /* if there is anything */
+/* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
+struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
+
 /* ---- events ---- */
 typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
@@ -198,6 +206,8 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

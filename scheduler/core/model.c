@@ -45,6 +45,7 @@ void model_destroy(struct model *m)
     free_all(&m->nodes);
     free_all(&m->instances);
     free_all(&m->offers);
+    free_all(&m->leftovers);
     free_all_strings(&m->shapes);
     free_all_strings(&m->pools);
     smap_deinit(&m->tokens);
@@ -80,10 +81,12 @@ static const apply_fn appliers[] = {
     [EV_LAUNCH_REFUSED] = apply_launch_refused,
     [EV_OFFER_REFUSED] = apply_offer_refused,
     [EV_INSTANCE_GONE] = apply_instance_gone,
+    [EV_CLEANED] = apply_cleaned,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,
     [EV_END_INSTANCE] = apply_end_instance,
     [EV_NODE_LOST] = apply_node_lost,
+    [EV_CLEAN] = apply_clean,
 };
 
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -152,5 +155,6 @@ void model_counts(const struct model *m, struct model_counts *ret_counts)
         .nodes_lost = m->n_nodes_lost,
         .instances = (int64_t)map_size(&m->instances),
         .shapes = (int64_t)smap_size(&m->shapes),
+        .leftovers = (int64_t)map_size(&m->leftovers),
     };
 }

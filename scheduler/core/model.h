@@ -72,6 +72,11 @@ struct instance {
     struct link dirty;
 };
 
+struct leftover {
+    struct leftover_row row;
+    struct tree_link by_due; /* while WAITING */
+};
+
 /* Machines, their GPUs, and what they cost an hour: taken, or still to be had. */
 struct room {
     int64_t nodes, gpus, uusd_h;
@@ -124,6 +129,7 @@ struct changes {
     struct checkpoint_row *checkpoints; size_t n_checkpoints;
     struct ledger_row *ledger;          size_t n_ledger;
     struct spec_change *specs;          size_t n_specs;
+    struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
 };
 
@@ -134,6 +140,7 @@ struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
+    int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
 };
 
 struct model;
@@ -142,7 +149,7 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * jobs, live attempts), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * jobs, live attempts, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -150,6 +157,7 @@ int model_load_instance(struct model *m, const struct instance_row *r, struct st
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
+int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
 struct model_counters {
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* >= 1 */
 };
@@ -186,10 +194,15 @@ const struct list *model_nodes(const struct model *m);     /* struct node by in_
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
 
+/* What stays when it is cleaned next. */
+enum leftover_keep core_leftover_keep(const struct leftover_row *r);
+/* The one that is CLEANING, or NULL. */
+const struct leftover_row *model_cleaning(const struct model *m);
+
 struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
-    int64_t pending, running, nodes_up, nodes_lost, instances, shapes;
+    int64_t pending, running, nodes_up, nodes_lost, instances, shapes, leftovers;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 

@@ -149,6 +149,13 @@ static struct mono next_loss(const struct model *m, struct event *ret_event)
     return best;
 }
 
+/* When something of an ended job is to be cleaned, and the event. That the moment to look has come is not enough. */
+static struct mono next_clean(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_CLEAN};
+    return leftover_due(m, now, &ret_event->clean.job);
+}
+
 static bool is_due(struct mono due, struct stamp now)
 {
     return mono_is_set(due) && due.ms <= now.mono.ms;
@@ -217,6 +224,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
         found = true;
     }
+    found = found || is_due(next_clean(m, now, &ev), now);
     if (!found)
         return false;
     ev.now = now;
@@ -228,7 +236,8 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
 {
     struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {next_loss(m, &unused), next_end(m, &unused), p->valid_until};
+    const struct mono all[] = {
+        next_loss(m, &unused), next_end(m, &unused), next_clean(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

@@ -17,7 +17,8 @@
  *     rank, and of those one big machine shared by jobs of several shapes or several small ones, by what they cost for
  *     the jobs that wait (choice.c, market.c), then id, within the limits of the pool and of all pools; refused ones
  *     avoided; one launch in flight counts as its capacity; a job on a noticed node counts as demand already, and so
- *     does one that could move (4) if there were a node for it.
+ *     does one that could move (4) if there were a node for it;
+ *  6. what a job that ended left in the store, when it is due and nothing else is being cleaned.
  */
 #ifndef BELAY_CORE_PLAN_H
 #define BELAY_CORE_PLAN_H

@@ -63,6 +63,14 @@ static const struct sm_transition instance_moves[] = {
 };
 const struct sm instance_sm = {"instance", instance_states, instance_moves, N(instance_moves)};
 
+static const char *const leftover_states[] = {"waiting", "cleaning", "done", NULL};
+static const struct sm_transition leftover_moves[] = {
+    {LEFTOVER_WAITING, LEFTOVER_CLEANING},
+    {LEFTOVER_CLEANING, LEFTOVER_WAITING},
+    {LEFTOVER_CLEANING, LEFTOVER_DONE},
+};
+const struct sm leftover_sm = {"leftover", leftover_states, leftover_moves, N(leftover_moves)};
+
 const char *const end_kind_names[] = {
     "none",
     "succeeded",
@@ -82,6 +90,8 @@ const char *const end_kind_names[] = {
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
 const char *const ckpt_method_names[] = {"none", "signal", "coop", NULL};
+const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
+const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "save", "idle", NULL};
 
@@ -109,6 +119,8 @@ const char *const history_kinds[] = {
     "launch-refused",
     "offer-refused",
     "ending",
+    "cleaned",
+    "clean-failed",
     NULL,
 };
 
@@ -136,10 +148,12 @@ const char *const event_type_names[] = {
     "launch-refused",
     "offer-refused",
     "instance-gone",
+    "cleaned",
     "place",
     "launch",
     "end-instance",
     "node-lost",
     "move",
+    "clean",
     NULL,
 };

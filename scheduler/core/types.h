@@ -93,6 +93,8 @@ enum market_wish { WISH_ANY, WISH_SPOT, WISH_ON_DEMAND };
 extern const char *const market_wish_names[]; /* "any" "spot" "on-demand" */
 enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP };
 extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" */
+enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
+extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
 extern const char *const notice_type_names[];
 
@@ -128,6 +130,7 @@ struct job_row {
     int64_t ckpt_every_ms; /* CKPT_EVERY_AUTO or >= 1000 */
     int32_t ckpt_keep;     /* >= 1 */
     int32_t ckpt_keep_every; /* every so many-th of an attempt stays too; 0: none */
+    enum ckpt_after ckpt_after; /* what stays once the job has ended */
     int32_t retries_failed;    /* how many times END_FAILED is tried again */
     int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
@@ -262,7 +265,7 @@ struct history_row {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 saved(bytes, took_ms) save-failed cancel requeue(asked by a user)
- *                 ended(exit code, ms of work lost) requeued
+ *                 ended(exit code, ms of work lost) requeued cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
@@ -279,6 +282,39 @@ struct checkpoint_row {
     int64_t progress; /* PROGRESS_NONE */
     char cause[16];   /* "periodic" "notice" "program" "drain" ... */
 };
+
+/*
+ *  the job ended ---> WAITING --- due ---> CLEANING --- cleaned ---> DONE
+ *                        ^                    |
+ *                        +-- to come again, --+
+ *                            failed
+ */
+enum leftover_state { LEFTOVER_WAITING, LEFTOVER_CLEANING, LEFTOVER_DONE };
+extern const struct sm leftover_sm;
+
+/* The checkpoints of a job that ended. The first cleaning, at once, closes the job's store: no attempt that was given
+ * up for lost can commit any more. What stays, pinned ones apart:
+ *
+ *      after     the job succeeded                       it did not
+ *      AUTO      all, from last_at on none               all, from last_at on the last
+ *      DELETE    none                                    the last
+ *      LAST      the last                                the last
+ *      ALL       all                                     all
+ */
+struct leftover_row {
+    int64_t job;
+    enum leftover_state state;
+    enum ckpt_after after;
+    bool succeeded;
+    bool closed;         /* the first cleaning is done */
+    struct wall due_at;  /* of the next cleaning */
+    struct wall last_at; /* of the last one, with AUTO; else WALL_NONE */
+    int32_t tries;       /* failed ones in a row */
+};
+
+enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };
+extern const char *const leftover_keep_names[]; /* "all" "last" "none" */
+#define LEFTOVER_LOOK_MS 3600000LL /* the wall clock is looked at so often */
 
 enum ledger_kind { LEDGER_USEFUL, LEDGER_LOST, LEDGER_BOOT, LEDGER_RESTORE, LEDGER_SAVE, LEDGER_IDLE };
 extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "idle" */

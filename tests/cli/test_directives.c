@@ -101,6 +101,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --checkpoint-every 90\n", "{\"checkpoint\":{\"every_ms\":90000}}");
     check_spec("#BELAY --checkpoint-every auto\n", "{\"checkpoint\":{\"every_ms\":0}}");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
+    check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");
     check_spec("#BELAY --retries 3\n", "{\"retries\":3}");
     check_spec("#BELAY --label team=nlp --label a=b=c\n", "{\"labels\":{\"team\":\"nlp\",\"a\":\"b=c\"}}");
@@ -267,6 +268,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --checkpoint criu\n", "--checkpoint: expected one of none, signal, coop");
     check_refused("#BELAY --checkpoint-every 10ms\n", "--checkpoint-every");
     check_refused("#BELAY --keep 0\n", "--keep");
+    check_refused("#BELAY --checkpoints-after never\n", "--checkpoints-after");
     check_refused("#BELAY --keep-every 0\n", "--keep-every");
     check_refused("#BELAY --keep-every=often\n", "--keep-every");
     check_refused("#BELAY --retries -1\n", "--retries");

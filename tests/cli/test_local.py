@@ -225,7 +225,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["attempts", "checkpoints", "job", "ledger", "spec"]),
+                                (("show", str(job)), ["attempts", "checkpoints", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
@@ -302,6 +302,26 @@ class Local(unittest.TestCase):
         self.assertIn("the job has ended: failed, exit code 85 asks to be continued", self.ok("why", job))
         self.assertIn("--checkpoint none: submit it with --checkpoint signal or coop", self.ok("show", job))
         self.assertEqual(self.h.belay("show").stderr, "belay: expected one job's number (belay list shows them)\n")
+
+    def test_what_a_job_leaves_in_the_store_is_what_was_asked_for(self):
+        """Two saves; then the end, and the cleaning that belayd does by itself."""
+        save = ('for step in 1 2; do echo $step >"$BELAY_CHECKPOINT_DIR/step"\n'
+                '"%s/cli/belay" checkpoint commit --progress $step || exit 1; done\n' % BUILD)
+        for after, code, stays, words in (("delete", 0, 0, "none"), ("delete", 3, 1, "the last checkpoint"),
+                                          ("last", 0, 1, "the last checkpoint"), ("all", 0, 2, "all checkpoints"),
+                                          ("auto", 0, 2, None)):
+            done = self.h.belay("submit", "--wait", "--checkpoint", "coop", "--checkpoints-after", after,
+                                self.h.script(save + "exit %d\n" % code))
+            job = re.search(r"job (\d+)", done.stdout).group(1)
+            pattern = r"(?m)^kept          " + (words + "$" if words else r"all checkpoints until 20.*, then none$")
+            deadline = time.monotonic() + WAIT_S
+            while not re.search(pattern, self.ok("show", job)):
+                self.assertLess(time.monotonic(), deadline, self.ok("show", job))
+                time.sleep(0.05)
+            at = os.path.join(self.h.home, "store", "local", "jobs", job)
+            self.assertEqual(os.listdir(at + "/fences"), ["9999999999"])
+            manifests = os.listdir(at + "/manifests") if os.path.exists(at + "/manifests") else []
+            self.assertEqual(sorted(manifests), ["0000000001-000000000%d.json" % n for n in (1, 2)][2 - stays:])
 
     def test_output_files_are_told_with_the_place_of_the_output(self):
         done = self.h.belay("submit", "-o", "here.txt", self.h.script("#SBATCH --error=e-%j\ntrue\n"))

@@ -63,8 +63,8 @@ void lab_heartbeats(struct lab *l); /* from every node that is not lost */
 void lab_launched(struct lab *l, int64_t instance);
 int64_t lab_bring_up(struct lab *l, int64_t instance, int32_t cpus); /* launched, and its machine has joined: the node */
 
-/* Applies decisions until there are none, asking twice for each; checks when it would wake; returns how many.
- */
+/* Applies decisions until there are none, asking twice for each; checks when it would wake; returns how many. A
+ * cleaning succeeds at once and is not counted. */
 int lab_plan(struct lab *l);
 /* Nothing is due before plan_wake, and something is then. Only right after the last decision. */
 void lab_check_wake(const struct lab *l);

@@ -323,6 +323,7 @@ static void what_is_paid_for_is_kept(void **state)
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_ended(&l, job, END_SUCCEEDED, 0);
+    lab_plan(&l);
     for (int64_t waited = 0; waited < HOUR - 10000; waited += 10000) {
         lab_wait(&l, 10000);
         lab_heartbeats(&l);

@@ -73,6 +73,7 @@ static struct db_batch small_cluster(void)
         &b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
     batch_add(&b, TABLE_ATTEMPTS,
         &(struct attempt_row){.job = 2, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING});
+    batch_add(&b, TABLE_LEFTOVERS, &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
     b.changes.next_job = 4;
     b.changes.next_node = b.changes.next_instance = 3;
     b.changes.next_offer = 2;
@@ -101,6 +102,9 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     assert_non_null(model_instance_by_token(m, "t1"));
     assert_null(model_instance(m, 2));
     assert_non_null(model_pool(m, "burst"));
+    struct model_counts n;
+    model_counts(m, &n);
+    assert_int_equal(n.leftovers, 1);
     assert_int_equal(model_check(m, &e), 0);
     struct changes c = {0};
     model_take_changes(m, &c);

@@ -256,13 +256,13 @@ class Api(unittest.TestCase):
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["attempts", "checkpoints", "job", "ledger", "spec"])
+        self.assertEqual(sorted(shown), ["attempts", "checkpoints", "job", "ledger", "leftover", "spec"])
         row = shown["job"]
         self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
                          ("pending", None, None, None, None))
         self.assertEqual((row["cpus"], row["memory_mib"], row["gpus"], row["pool"], row["market"], row["time_limit_ms"]),
                          (2, 5, 1, "spare", "spot", 60000))
-        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "keep": 2, "keep_every": 0})
+        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "keep": 2, "keep_every": 0, "after": "auto"})
         self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
                                          "labels": {"team": "nlp"}})
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]

@@ -53,6 +53,7 @@ static void only_script_and_cwd_are_required(void **state)
     assert_int_equal(s.row.ckpt_every_ms, CKPT_EVERY_AUTO);
     assert_int_equal(s.row.ckpt_keep, 3);
     assert_int_equal(s.row.ckpt_keep_every, 0);
+    assert_int_equal(s.row.ckpt_after, AFTER_AUTO);
     assert_int_equal(s.row.ckpt_signal, SIGUSR1);
     assert_int_equal(s.row.retries_failed, 0);
     assert_string_equal(s.spec.args_json, "[]");
@@ -70,7 +71,7 @@ static void everything_of_the_manual_is_read(void **state)
         " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
         " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
-        " \"keep\": 5, \"keep_every\": 7, \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"}}");
+        " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"}}");
     assert_string_equal(s.row.name, "train");
     assert_string_equal(s.row.pool, "burst");
     assert_int_equal(s.row.need.cpus, 8);
@@ -82,6 +83,7 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(s.row.ckpt_every_ms, 60000);
     assert_int_equal(s.row.ckpt_keep, 5);
     assert_int_equal(s.row.ckpt_keep_every, 7);
+    assert_int_equal(s.row.ckpt_after, AFTER_LAST);
     assert_int_equal(s.row.ckpt_signal, 12);
     assert_int_equal(s.row.retries_failed, 4);
     assert_string_equal(s.spec.script, "#!/bin/sh\necho hi\n");
@@ -147,6 +149,7 @@ static const struct refused {
     {WITH("\"checkpoint\": {\"every_ms\": -1}"), "spec.checkpoint.every_ms"},
     {WITH("\"checkpoint\": {\"keep\": 0}"), "spec.checkpoint.keep"},
     {WITH("\"checkpoint\": {\"keep\": 1001}"), "spec.checkpoint.keep"},
+    {WITH("\"checkpoint\": {\"after\": \"never\"}"), "spec.checkpoint.after"},
     {WITH("\"checkpoint\": {\"keep_every\": -1}"), "spec.checkpoint.keep_every"},
     {WITH("\"checkpoint\": {\"keep_every\": \"2\"}"), "spec.checkpoint.keep_every"},
     {WITH("\"checkpoint\": {\"signal\": 9}"), "SIGKILL"},

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What jobs that ended have left in the store, and when it is cleaned away (types.h has the states). A leftover is
+ * made when its job ends, and a job that ended never lives again: so what is removed here is no live job's. It is
+ * committed that a cleaning begins before it does; one that was under way when belayd died begins again.
+ *
+ * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define RETRY_MIN_MS 60000LL
+#define RETRY_MAX_MS 86400000LL
+#define TRIES_MAX 40 /* over a month */
+
+static int64_t order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_due(const void *key, const struct tree_link *l)
+{
+    const struct leftover_row *a = key, *b = &TREE_ENTRY(l, struct leftover, by_due)->row;
+    int64_t by_time = order(a->due_at.ms, b->due_at.ms);
+    return (int)(by_time ? by_time : order(a->job, b->job));
+}
+
+static void leftover_index(struct model *m, struct leftover *l)
+{
+    if (l->row.state == LEFTOVER_CLEANING)
+        m->cleaning = l;
+    else
+        tree_add(&m->by_due, &l->by_due, &l->row, compare_due);
+}
+
+static void leftover_move(struct model *m, struct leftover *l, enum leftover_state to)
+{
+    int state = (int)l->row.state;
+    sm_move(&leftover_sm, l->row.job, &state, (int)to);
+    tree_remove(&m->by_due, &l->by_due);
+    m->cleaning = m->cleaning == l ? NULL : m->cleaning;
+    l->row.state = (enum leftover_state)state;
+    *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
+    if (to == LEFTOVER_DONE) {
+        map_remove(&m->leftovers, l->row.job);
+        free(l);
+    } else {
+        leftover_index(m, l);
+    }
+}
+
+void leftover_add(struct model *m, const struct job_row *j, struct stamp now)
+{
+    if (j->method == CKPT_NONE || j->attempts == 0)
+        return; /* it has nothing in the store, not even a fence */
+    struct leftover *l = mem_alloc(sizeof *l);
+    l->row = (struct leftover_row){
+        .job = j->id,
+        .state = LEFTOVER_WAITING,
+        .after = j->ckpt_after,
+        .succeeded = j->end == END_SUCCEEDED,
+        .due_at = now.wall,
+        .last_at =
+            j->ckpt_after == AFTER_AUTO ? (struct wall){now.wall.ms + m->options.retention_ms} : WALL_NONE,
+    };
+    map_put(&m->leftovers, j->id, l);
+    *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
+    leftover_index(m, l);
+}
+
+enum leftover_keep core_leftover_keep(const struct leftover_row *r)
+{
+    bool goes = r->after == AFTER_DELETE || (r->after == AFTER_AUTO && r->closed);
+    if (goes)
+        return r->succeeded ? LEFTOVER_KEEP_NONE : LEFTOVER_KEEP_LAST;
+    return r->after == AFTER_LAST ? LEFTOVER_KEEP_LAST : LEFTOVER_KEEP_ALL;
+}
+
+int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e)
+{
+    if (r->state < LEFTOVER_WAITING || r->state >= LEFTOVER_DONE || model_job(m, r->job) ||
+        map_get(&m->leftovers, r->job) || (r->state == LEFTOVER_CLEANING && m->cleaning))
+        return err_set(e, ERR_CORRUPT,
+            "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows", r->job);
+    struct leftover *l = mem_alloc(sizeof *l);
+    l->row = *r;
+    map_put(&m->leftovers, r->job, l);
+    leftover_index(m, l);
+    return 0;
+}
+
+const struct leftover_row *model_cleaning(const struct model *m)
+{
+    return m->cleaning ? &m->cleaning->row : NULL;
+}
+
+/* ---- when ---- */
+
+struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job)
+{
+    const struct tree_link *first = m->cleaning ? NULL : tree_first(&m->by_due);
+    if (!first)
+        return MONO_NONE;
+    const struct leftover *l = TREE_ENTRY(first, struct leftover, by_due);
+    int64_t left = l->row.due_at.ms - now.wall.ms;
+    *ret_job = l->row.job;
+    /* The wall clock may be set: it is looked at again from time to time. */
+    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LEFTOVER_LOOK_MS ? LEFTOVER_LOOK_MS : left)};
+}
+
+int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct leftover *l = map_get(&m->leftovers, ev->clean.job);
+    if (!l || l->row.state != LEFTOVER_WAITING || m->cleaning)
+        return err_set(
+            e, ERR_CONFLICT, "the checkpoints of job %" PRId64 " cannot be cleaned now", ev->clean.job);
+    ret_outcome->id = l->row.job;
+    leftover_move(m, l, LEFTOVER_CLEANING);
+    return 0;
+}
+
+static void tell(struct model *m, const struct event *ev, const char *kind, const char *text)
+{
+    struct history_row *h;
+    history(m, ev->now, kind, (struct history_of){0}, "%s", text);
+    h = &m->out.history[m->out.n_history - 1];
+    h->job = ev->cleaned.job;
+}
+
+static void clean_failed(struct model *m, const struct event *ev, struct leftover *l)
+{
+    int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
+    bool give_up = ++l->row.tries >= TRIES_MAX;
+    if (l->row.tries == 1 || give_up)
+        tell(m, ev, "clean-failed", ev->cleaned.text);
+    l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
+    leftover_move(m, l, give_up ? LEFTOVER_DONE : LEFTOVER_WAITING);
+}
+
+int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    static const char *const texts[] = {
+        [LEFTOVER_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",
+        [LEFTOVER_KEEP_NONE] = "its checkpoints were removed but for what is pinned"};
+    struct leftover *l = map_get(&m->leftovers, ev->cleaned.job);
+    (void)e;
+    ret_outcome->id = ev->cleaned.job;
+    if (!l || l->row.state != LEFTOVER_CLEANING)
+        return 0; /* told before */
+    if (ev->cleaned.failed) {
+        clean_failed(m, ev, l);
+        return 0;
+    }
+    enum leftover_keep kept = core_leftover_keep(&l->row);
+    bool again = !l->row.closed && wall_is_set(l->row.last_at);
+    if (kept != LEFTOVER_KEEP_ALL)
+        tell(m, ev, "cleaned", texts[kept]);
+    l->row.closed = true;
+    l->row.tries = 0;
+    if (again)
+        l->row.due_at = l->row.last_at;
+    leftover_move(m, l, again ? LEFTOVER_WAITING : LEFTOVER_DONE);
+    return 0;
+}
