@@ -3,6 +3,7 @@
  * From a URL to a store.
  */
 #include "ckpt/store.h"
+#include "base/fs.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
 #include "ckpt/store_file.h"
@@ -43,6 +44,8 @@ int store_open(const char *url, const struct store_options *o, struct store **re
     if (!str_starts(url, FILE_SCHEME))
         return not_supported(url, e);
     rc = file_path(url, &path, e);
+    if (!rc && o && o->existing && !fs_exists(buf_str(&path)))
+        rc = err_set(e, ERR_NOT_FOUND, "store '%.200s': there is no such directory here", url);
     if (!rc)
         rc = store_file_open(buf_str(&path), ret_store, e);
     buf_deinit(&path);

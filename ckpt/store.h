@@ -56,6 +56,7 @@ struct store_options {
     struct store_net *net; /* borrowed until the store is closed; NULL: only stores of this machine */
     const atomic_int
         *cancel; /* likewise; not 0: whatever the store is waiting for ends with ERR_CANCELLED. May be NULL */
+    bool existing; /* a directory that is missing is not made: ERR_NOT_FOUND */
 };
 
 /* "file:///srv/belay": an absolute path, %XX decoded; made if missing, mode 0700.

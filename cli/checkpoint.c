@@ -1,32 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay checkpoint commit: libbelay for shells. Called inside a job; belayd is not asked. Outside belay it
- * does nothing, so that a script needs no second way to run.
+ * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked. Outside belay it does
+ * nothing, so that a script needs no second way to run. The other actions are in checkpoints.c.
  */
+#include "cli/checkpoints.h"
 #include "cli/verbs.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/lib/belay.h"
 #include <stdlib.h>
 
-enum { VAL_PROGRESS = 1, VAL_TOTAL };
+enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_FORCE };
 
-struct commit {
+struct given {
     int64_t progress, total; /* -1: not known */
+    bool of_commit, of_store;
+    struct checkpoints_options o; /* owns its texts */
 };
 
-static int on_option(void *ctx, int val, const char *arg)
+static int take_number(struct given *g, int val, const char *arg)
 {
-    struct commit *c = ctx;
     struct err e;
     const char *name = val == VAL_PROGRESS ? "--progress" : "--total";
-    if (str_to_i64(arg, 0, INT64_MAX, name, val == VAL_PROGRESS ? &c->progress : &c->total, &e) == 0)
+    g->of_commit = true;
+    if (str_to_i64(arg, 0, INT64_MAX, name, val == VAL_PROGRESS ? &g->progress : &g->total, &e) == 0)
         return CLI_OK;
     cli_error("%s", e.text);
     return CLI_USAGE;
 }
 
-static int commit(const struct commit *c, bool json)
+static void take_text(const char **at, const char *arg)
+{
+    free((char *)*at);
+    *at = mem_strdup(arg);
+}
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct given *g = ctx;
+    if (val == VAL_PROGRESS || val == VAL_TOTAL)
+        return take_number(g, val, arg);
+    g->of_store = true;
+    if (val == VAL_STORE)
+        take_text(&g->o.place.store, arg);
+    else if (val == VAL_CLUSTER)
+        take_text(&g->o.place.cluster, arg);
+    else if (val == VAL_CONFIG)
+        take_text(&g->o.place.config, arg);
+    else
+        g->o.force = true;
+    return CLI_OK;
+}
+
+static int commit(const struct given *c, bool json)
 {
     char why[256];
     if (belay_commit(c->progress, c->total, why, sizeof(why)) != 0) {
@@ -41,26 +68,60 @@ static int commit(const struct commit *c, bool json)
     return belay_stopping() ? BELAY_EXIT_CHECKPOINTED : CLI_OK;
 }
 
+static int act(struct given *g, const struct cli_args *a)
+{
+    const char *action = a->n_rest > 0 ? a->rest[0] : "";
+    bool commits = str_eq(action, "commit");
+    if (!commits && !checkpoints_has(action)) {
+        cli_error(
+            "%s%s%swhat about the checkpoint? commit, list, show, get, verify, pin, unpin, delete or export",
+            action[0] ? "\"" : "", action, action[0] ? "\" is not known: " : "");
+        return CLI_USAGE;
+    }
+    if (commits ? g->of_store : g->of_commit) {
+        cli_error(commits ? "checkpoint commit goes to the job's agent and takes --progress and --total only"
+                          : "--progress and --total are for belay checkpoint commit");
+        return CLI_USAGE;
+    }
+    if (g->o.place.config && g->o.place.store) {
+        cli_error("--config names the store too: leave out it or --store");
+        return CLI_USAGE;
+    }
+    if (commits && a->n_rest > 1) {
+        cli_error("unexpected word \"%s\" (belay checkpoint --help tells what it takes)", a->rest[1]);
+        return CLI_USAGE;
+    }
+    g->o.json = a->json;
+    return commits ? commit(g, a->json) : checkpoints_run(&g->o, action, a->rest + 1, a->n_rest - 1);
+}
+
 static int run(int argc, const char **argv)
 {
-    struct commit c = {-1, -1};
+    struct given g = {.progress = -1, .total = -1};
     struct cli_args a;
-    int rc = cli_parse(&verb_checkpoint, argc, argv, false, on_option, &c, &a);
-    if (rc == 0 && (a.n_rest != 1 || !str_eq(a.rest[0], "commit"))) {
-        cli_error("what about the checkpoint? belay checkpoint commit");
-        rc = CLI_USAGE;
-    }
+    int rc = cli_parse(&verb_checkpoint, argc, argv, false, on_option, &g, &a);
     if (rc == 0)
-        rc = commit(&c, a.json);
+        rc = act(&g, &a);
+    free((char *)g.o.place.store);
+    free((char *)g.o.place.cluster);
+    free((char *)g.o.place.config);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
 
 static const struct poptOption options[] = {
-    {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "the program's step", "N"},
-    {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "its last step", "N"},
+    {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "commit: the program's step", "N"},
+    {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
+    {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE, "the store (default: BELAY_STORE, or what belayd says)",
+        "URL"},
+    {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
+        "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
+    {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG, "both as belayd's configuration says", "FILE"},
+    {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_checkpoint = {"checkpoint", "[OPTION...] commit",
-    "inside a job: commit a checkpoint (exit code 85: stop now)", run, options, false};
+const struct verb verb_checkpoint = {"checkpoint",
+    "[OPTION...] commit|list|show|get|verify|pin|unpin|delete|export [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
+    "commit one inside a job (exit code 85: stop now); list, fetch, verify, pin, delete those of a job", run,
+    options, false};

@@ -322,6 +322,9 @@ class Local(unittest.TestCase):
             self.assertEqual(os.listdir(at + "/fences"), ["9999999999"])
             manifests = os.listdir(at + "/manifests") if os.path.exists(at + "/manifests") else []
             self.assertEqual(sorted(manifests), ["0000000001-000000000%d.json" % n for n in (1, 2)][2 - stays:])
+            listed = self.json("checkpoint", "list", job)["checkpoints"]  # belayd says where
+            self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
+        self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
     def test_output_files_are_told_with_the_place_of_the_output(self):
         done = self.h.belay("submit", "-o", "here.txt", self.h.script("#SBATCH --error=e-%j\ntrue\n"))

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See checkpoints.h. What a user may do here is what the store lets them do: belayd is asked for nothing but where the store
+ * is and, before something is deleted, whether the job still lives.
+ */
+#include "cli/checkpoints.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "ckpt/layout.h"
+#include "cli/tar.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct call {
+    const struct checkpoints_options *o;
+    struct ckpt_job job;
+    struct ckpt_id id; /* attempt 0: of none */
+    const char *path;  /* the second word, or NULL */
+};
+
+struct action {
+    const char *name;
+    const char *words; /* that follow */
+    bool takes_path;
+    bool takes_id, needs_id; /* an id; needs_id: the newest is not meant by itself */
+    int (*run)(struct call *c, struct err *e);
+};
+
+static void print_id(const struct call *c, const char *done)
+{
+    printf("checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64 " %s\n", c->id.attempt, c->id.sequence,
+        c->job.job, done);
+}
+
+static void print_bytes(int64_t bytes, char *text, size_t size)
+{
+    str_format_bytes((uint64_t)bytes, text, size);
+}
+
+static json_t *json_id(const struct call *c)
+{
+    return json_pack("{s:I,s:I,s:I}", "job", (json_int_t)c->job.job, "attempt", (json_int_t)c->id.attempt,
+        "sequence", (json_int_t)c->id.sequence);
+}
+
+/* The answer of an action that has nothing more to say than that it was done. */
+static int say_done(const struct call *c, const char *done, json_t *more)
+{
+    json_t *o = json_id(c);
+    json_object_update(o, more);
+    if (c->o->json)
+        cli_print_json(o);
+    else
+        print_id(c, done);
+    json_decref(more);
+    json_decref(o);
+    return 0;
+}
+
+/* ---- list ---- */
+
+static int add_info(void *ctx, const struct ckpt_info *info)
+{
+    char saved[TIME_ISO_MAX];
+    time_format_iso(info->saved_at, saved);
+    json_array_append_new(ctx,
+        json_pack("{s:I,s:I,s:s,s:I,s:I,s:o,s:b}", "attempt", (json_int_t)info->id.attempt, "sequence",
+            (json_int_t)info->id.sequence, "saved_at", saved, "bytes", (json_int_t)info->bytes, "files",
+            (json_int_t)info->files, "progress",
+            info->progress < 0 ? json_null() : json_integer(info->progress), "pinned", (int)info->pinned));
+    return 0;
+}
+
+static void print_list(const json_t *all)
+{
+    struct table *t = table_create();
+    size_t i;
+    json_t *row;
+    char text[32];
+    table_column(t, "CHECKPOINT", false);
+    table_column(t, "SAVED", true);
+    table_column(t, "SIZE", true);
+    table_column(t, "FILES", true);
+    table_column(t, "STEP", true);
+    table_column(t, "PINNED", false);
+    json_array_foreach(all, i, row)
+    {
+        table_row(t);
+        table_cell(
+            t, "%lld.%lld", (long long)cli_int(row, "attempt", 0), (long long)cli_int(row, "sequence", 0));
+        table_cell(t, "%s", cli_ago(row, "saved_at", text, sizeof(text)));
+        print_bytes(cli_int(row, "bytes", 0), text, sizeof(text));
+        table_cell(t, "%s", text);
+        table_cell(t, "%lld", (long long)cli_int(row, "files", 0));
+        if (cli_int(row, "progress", -1) < 0)
+            table_cell(t, "-");
+        else
+            table_cell(t, "%lld", (long long)cli_int(row, "progress", 0));
+        table_cell(t, "%s", json_is_true(json_object_get(row, "pinned")) ? "yes" : "-");
+    }
+    table_print(t);
+}
+
+static int list(struct call *c, struct err *e)
+{
+    json_t *all = json_array(),
+           *o = json_pack("{s:I,s:o}", "job", (json_int_t)c->job.job, "checkpoints", all);
+    int rc = ckpt_list(&c->job, add_info, all, e);
+    if (rc == 0 && c->o->json)
+        cli_print_json(o);
+    else if (rc == 0 && json_array_size(all) == 0)
+        cli_say_empty("no checkpoints");
+    else if (rc == 0)
+        print_list(all);
+    json_decref(o);
+    return rc;
+}
+
+/* ---- show ---- */
+
+static const struct {
+    const char *name;
+    char letter;
+} types[] = {
+    [MANIFEST_DIR] = {"dir", 'd'},
+    [MANIFEST_FILE] = {"file", '-'},
+    [MANIFEST_LINK] = {"link", 'l'},
+    [MANIFEST_HARD] = {"hard", 'h'},
+};
+
+static json_t *json_entry(const struct manifest_entry *entry)
+{
+    return json_pack("{s:s,s:s,s:s?,s:i,s:I,s:I}", "path", entry->path, "type", types[entry->type].name,
+        "target", entry->target, "mode", (int)entry->mode, "size", (json_int_t)entry->size, "mtime_ns",
+        (json_int_t)entry->mtime_ns);
+}
+
+static void print_entries(const struct manifest *m)
+{
+    char saved[TIME_ISO_MAX], size[32];
+    struct table *t = table_create();
+    time_format_iso(m->saved_at, saved);
+    print_bytes(manifest_bytes(m), size, sizeof(size));
+    printf("checkpoint    %" PRId64 ".%" PRId64 " of job %" PRId64 " of cluster %s\n", m->id.attempt,
+        m->id.sequence, m->job, m->cluster);
+    printf("saved         %s\n", saved);
+    printf("holds         %s in %" PRId64 " files, %zu chunks\n", size, manifest_files(m), m->n_chunks);
+    if (m->progress >= 0)
+        printf("step          %" PRId64 "\n", m->progress);
+    putchar('\n');
+    table_column(t, "MODE", false);
+    table_column(t, "SIZE", true);
+    table_column(t, "PATH", false);
+    for (size_t i = 0; i < m->n_entries; i++) {
+        const struct manifest_entry *entry = &m->entries[i];
+        table_row(t);
+        table_cell(t, "%c%04o", types[entry->type].letter, (unsigned int)entry->mode);
+        print_bytes(entry->size, size, sizeof(size));
+        table_cell(t, "%s", entry->type == MANIFEST_FILE ? size : "-");
+        if (entry->target)
+            table_cell(t, "%s -> %s", entry->path, entry->target);
+        else
+            table_cell(t, "%s", entry->path);
+    }
+    table_print(t);
+}
+
+static int show(struct call *c, struct err *e)
+{
+    struct manifest m = {0};
+    int rc = layout_read_manifest(&c->job, c->id, &m, e);
+    if (rc != 0)
+        return rc;
+    if (c->o->json) {
+        json_t *o = json_id(c), *entries = json_array();
+        add_info(entries, &(struct ckpt_info){.id = m.id,
+                              .bytes = manifest_bytes(&m),
+                              .files = manifest_files(&m),
+                              .progress = m.progress,
+                              .saved_at = m.saved_at});
+        json_object_del(json_array_get(entries, 0), "pinned");
+        json_object_update(o, json_array_get(entries, 0));
+        json_array_clear(entries);
+        for (size_t i = 0; i < m.n_entries; i++)
+            json_array_append_new(entries, json_entry(&m.entries[i]));
+        json_object_set_new(o, "entries", entries);
+        cli_print_json(o);
+        json_decref(o);
+    } else {
+        print_entries(&m);
+    }
+    manifest_deinit(&m);
+    return 0;
+}
+
+/* ---- get, verify, pin, delete ---- */
+
+/* As ckpt_get takes it: absolute, without a '/' at its end. */
+static char *absolute(const char *path)
+{
+    char here[PATH_MAX];
+    char *whole =
+        path[0] == '/' || !getcwd(here, sizeof(here)) ? mem_strdup(path) : mem_printf("%s/%s", here, path);
+    for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--)
+        whole[n - 1] = '\0';
+    return whole;
+}
+
+static int say_got(const struct call *c, const struct ckpt_stats *stats, const char *where)
+{
+    char text[PATH_MAX + 64];
+    snprintf(text, sizeof(text), "is in %s: %" PRId64 " files", where, stats->files);
+    return say_done(c, text,
+        json_pack("{s:s,s:I,s:I}", "path", where, "files", (json_int_t)stats->files, "bytes",
+            (json_int_t)stats->bytes));
+}
+
+static int get(struct call *c, struct err *e)
+{
+    struct ckpt_stats stats;
+    char *dir = absolute(c->path);
+    int rc = ckpt_get(&c->job, c->id, dir, NULL, &stats, e);
+    if (rc == 0)
+        say_got(c, &stats, dir);
+    free(dir);
+    return rc;
+}
+
+static int verify(struct call *c, struct err *e)
+{
+    int rc = ckpt_verify(&c->job, c->id, e);
+    return rc ? rc : say_done(c, "is whole: every byte is what was saved", json_pack("{s:b}", "whole", 1));
+}
+
+static int pin(struct call *c, struct err *e)
+{
+    int rc = ckpt_pin(&c->job, c->id, e);
+    return rc ? rc : say_done(c, "is pinned", json_pack("{s:b}", "pinned", 1));
+}
+
+static int unpin(struct call *c, struct err *e)
+{
+    int rc = ckpt_unpin(&c->job, c->id, e);
+    return rc ? rc : say_done(c, "is not pinned", json_pack("{s:b}", "pinned", 0));
+}
+
+/* Whether nobody saves there any more: the store says so, or belayd. */
+static int has_ended(const struct call *c, bool *ret_ended, struct err *e)
+{
+    struct client *client;
+    struct err ignored;
+    json_t *v = NULL;
+    int rc = ckpt_is_closed(&c->job, ret_ended, e);
+    if (rc != 0 || *ret_ended || c->o->place.store || c->o->place.config ||
+        client_create(&client, &ignored) != 0)
+        return rc;
+    char *path = mem_printf("/api/v1/jobs/%" PRId64, c->job.job);
+    if (client_json(client, "GET", path, NULL, &v, &ignored) == 0)
+        *ret_ended = str_eq(cli_text(json_object_get(v, "job"), "state"), "ended");
+    json_decref(v);
+    free(path);
+    client_destroy(client);
+    return 0;
+}
+
+static int check_delete(const struct call *c, struct err *e)
+{
+    struct layout_ids ids = {0};
+    bool ended = c->o->force;
+    int rc = ended ? 0 : layout_list_ids(&c->job, &ids, e);
+    if (rc == 0 && ids.n > 0 && layout_compare_ids(ids.v[0], c->id) == 0) {
+        rc = has_ended(c, &ended, e);
+        if (rc == 0 && !ended)
+            rc = err_set(e, ERR_CONFLICT,
+                "it is the newest of a job that may be running, and what the job would resume from: --force "
+                "deletes it all "
+                "the same");
+    }
+    layout_ids_deinit(&ids);
+    return rc;
+}
+
+static int delete (struct call *c, struct err *e)
+{
+    int rc = check_delete(c, e);
+    if (rc == 0)
+        rc = ckpt_remove(&c->job, c->id, e);
+    return rc ? rc : say_done(c, "is deleted", json_object());
+}
+
+/* ---- export ---- */
+
+static bool is_archive(const char *path)
+{
+    return str_eq(path, "-") || str_ends(path, ".tar");
+}
+
+/* Complete under another name first; nothing that is there is replaced. */
+static int write_archive(const char *tree, const char *file, struct err *e)
+{
+    char *temp = mem_printf("%s.part", tree);
+    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int rc = fd < 0 ? err_errno(e, errno, "make %s", temp) : tar_write(fd, tree, e);
+    if (fd >= 0 && close(fd) != 0 && rc == 0)
+        rc = err_errno(e, errno, "write %s", temp);
+    if (rc == 0 && link(temp, file) != 0)
+        rc = errno == EEXIST ? err_set(e, ERR_CONFLICT, "%s is there already", file)
+                             : err_errno(e, errno, "make %s", file);
+    if (fd >= 0)
+        unlink(temp);
+    free(temp);
+    return rc;
+}
+
+/* All of it is verified before the first byte of the archive leaves; for that it is on this disk for a while, beside
+ * the archive, or in TMPDIR. */
+static int export_archive(struct call *c, struct err *e)
+{
+    bool to_stdout = str_eq(c->path, "-");
+    const char *base = getenv("TMPDIR");
+    struct ckpt_stats stats;
+    struct err ignored;
+    char unique[17];
+    if (to_stdout && isatty(STDOUT_FILENO))
+        return err_set(e, ERR_INVALID, "an archive is not for a terminal: name a file, or pipe it into tar");
+    random_hex(8, unique);
+    char *file =
+        to_stdout ? mem_printf("%s/belay-export", base && base[0] ? base : "/tmp") : absolute(c->path);
+    char *tree = mem_printf("%s.%s", file, unique);
+    int rc = !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s is there already", file) : 0;
+    if (rc == 0)
+        rc = ckpt_get(&c->job, c->id, tree, NULL, &stats, e);
+    if (rc == 0)
+        rc = to_stdout ? tar_write(STDOUT_FILENO, tree, e) : write_archive(tree, file, e);
+    fs_remove_tree(tree, &ignored);
+    if (rc == 0 && !to_stdout)
+        say_got(c, &stats, file);
+    free(tree);
+    free(file);
+    return rc;
+}
+
+static int export(struct call *c, struct err *e)
+{
+    return is_archive(c->path) ? export_archive(c, e) : get(c, e);
+}
+
+/* ---- all of them ---- */
+
+#define ANY "JOB[@ATTEMPT.SEQUENCE]"
+#define ONE "JOB@ATTEMPT.SEQUENCE"
+
+static const struct action actions[] = {
+    {"list", "JOB", false, false, false, list},
+    {"show", ANY, false, true, false, show},
+    {"get", ANY " DIR", true, true, false, get},
+    {"verify", ANY, false, true, false, verify},
+    {"pin", ANY, false, true, false, pin},
+    {"unpin", ONE, false, true, true, unpin},
+    {"delete", ONE, false, true, true, delete},
+    {"export", ANY " DIR|FILE.tar|-", true, true, false, export},
+};
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (str_eq(actions[i].name, name))
+            return &actions[i];
+    return NULL;
+}
+
+bool checkpoints_has(const char *action)
+{
+    return find_action(action) != NULL;
+}
+
+/* "42" or "42@3.7". */
+static bool parse_word(const struct action *a, const char *word, struct call *c)
+{
+    const char *at = strchr(word, '@'), *dot = at ? strchr(at, '.') : NULL;
+    char *job = mem_strndup(word, at ? (size_t)(at - word) : strlen(word));
+    char *attempt = dot ? mem_strndup(at + 1, (size_t)(dot - at - 1)) : NULL;
+    bool good = str_to_i64(job, 1, INT64_MAX, "job", &c->job.job, NULL) == 0;
+    if (at)
+        good = good && a->takes_id && dot &&
+               str_to_i64(attempt, 1, CKPT_NUMBER_MAX - 1, "attempt", &c->id.attempt, NULL) == 0 &&
+               str_to_i64(dot + 1, 1, CKPT_NUMBER_MAX, "sequence", &c->id.sequence, NULL) == 0;
+    good = good && (at || !a->needs_id);
+    free(attempt);
+    free(job);
+    if (!good)
+        cli_error("expected %s, found \"%.100s\" (belay checkpoint list JOB shows what there is)",
+            a->needs_id   ? ONE
+            : a->takes_id ? ANY
+                          : "JOB",
+            word);
+    return good;
+}
+
+static int newest(struct call *c, struct err *e)
+{
+    struct layout_ids ids = {0};
+    int rc = layout_check_job(&c->job, e);
+    if (rc == 0)
+        rc = layout_list_ids(&c->job, &ids, e);
+    if (rc == 0 && ids.n == 0)
+        rc = err_set(e, ERR_NOT_FOUND, "job %" PRId64 " has no checkpoint there", c->job.job);
+    else if (rc == 0)
+        c->id = ids.v[0];
+    layout_ids_deinit(&ids);
+    return rc;
+}
+
+static int with_store(const struct action *a, struct call *c, struct err *e)
+{
+    struct place place;
+    int rc = place_find(&c->o->place, &place, e);
+    if (rc == 0)
+        rc = store_open(place.store, &(struct store_options){.existing = true}, &c->job.store, e);
+    if (rc == 0) {
+        c->job.cluster = place.cluster;
+        if (a->takes_id && c->id.attempt == 0)
+            rc = newest(c, e);
+        if (rc == 0)
+            rc = a->run(c, e);
+        store_close(c->job.store);
+    }
+    place_deinit(&place);
+    return rc;
+}
+
+int checkpoints_run(
+    const struct checkpoints_options *o, const char *action, const char *const *words, int n_words)
+{
+    const struct action *a = find_action(action);
+    struct call c = {.o = o};
+    struct err e;
+    if (n_words != 1 + a->takes_path) {
+        cli_error("belay checkpoint %s %s", a->name, a->words);
+        return CLI_USAGE;
+    }
+    if (!parse_word(a, words[0], &c))
+        return CLI_USAGE;
+    c.path = a->takes_path ? words[1] : NULL;
+    if (c.path && !c.path[0]) {
+        cli_error("expected a path, found nothing: belay checkpoint %s %s", a->name, a->words);
+        return CLI_USAGE;
+    }
+    if (with_store(a, &c, &e) == 0)
+        return CLI_OK;
+    cli_error("%s", e.text);
+    return CLI_FAILED;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See place.h. Of a configuration file only the places are read: belayd says what is wrong with the rest.
+ */
+#include "cli/place.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "cli/cli.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLUSTER_DEFAULT "belay"
+#define STATE_DEFAULT "/var/lib/belay"
+
+static const char *or_variable(const char *given, const char *variable)
+{
+    const char *value = getenv(variable);
+    return given ? given : value && value[0] ? value : NULL;
+}
+
+static const char *scalar(const struct yaml_node *root, const char *key)
+{
+    for (size_t i = 0; i < root->n_items; i++)
+        if (str_eq(root->items[i]->key, key) && root->items[i]->type == YAML_SCALAR &&
+            !yaml_is_null(root->items[i]))
+            return root->items[i]->text;
+    return NULL;
+}
+
+/* A percent sign of the path would be decoded. */
+static char *store_in(const char *state)
+{
+    struct buf url = {0};
+    buf_adds(&url, "file://");
+    for (; *state; state++)
+        *state == '%' ? buf_adds(&url, "%25") : buf_addc(&url, *state);
+    buf_adds(&url, "/store");
+    char *text = mem_strdup(buf_str(&url));
+    buf_deinit(&url);
+    return text;
+}
+
+static int read_config(const char *file, const char *state, struct place *p, struct err *e)
+{
+    struct buf text = {0};
+    struct yaml_node *root = NULL;
+    int rc = fs_read(file, YAML_BYTES_MAX, &text, e);
+    if (rc == 0)
+        rc = yaml_parse(file, buf_str(&text), text.len, &root, e);
+    if (rc == 0) {
+        const char *store = scalar(root, "store"), *cluster = scalar(root, "cluster"),
+                   *own = scalar(root, "state");
+        p->store = store ? mem_strdup(store) : store_in(state ? state : own ? own : STATE_DEFAULT);
+        p->cluster = mem_strdup(cluster ? cluster : CLUSTER_DEFAULT);
+    }
+    yaml_node_free(root);
+    buf_deinit(&text);
+    return rc;
+}
+
+static int ask_belayd(struct place *p, struct err *e)
+{
+    struct client *c;
+    json_t *v = NULL;
+    int rc = client_create(&c, e);
+    if (rc != 0)
+        return rc;
+    rc = client_json(c, "GET", "/api/v1/version", NULL, &v, e);
+    client_destroy(c);
+    if (rc == 0) {
+        p->store = mem_strdup(cli_text(v, "store"));
+        p->cluster = mem_strdup(cli_text(v, "cluster"));
+    }
+    json_decref(v);
+    return rc;
+}
+
+/* `belay up` keeps its state in its home whatever the file says. */
+static int read_local(struct place *p, struct err *e)
+{
+    char *home = cli_home(), *file = mem_printf("%s/belayd.yaml", home);
+    int rc = access(file, R_OK) == 0 ? read_config(file, home, p, e) : e->kind;
+    free(file);
+    free(home);
+    return rc;
+}
+
+int place_find(const struct place_options *o, struct place *ret_place, struct err *e)
+{
+    const char *store = o->config ? o->store : or_variable(o->store, "BELAY_STORE");
+    const char *cluster = or_variable(o->cluster, "BELAY_CLUSTER");
+    const char *server = getenv("BELAY_SERVER");
+    int rc = 0;
+    *ret_place = (struct place){0};
+    if (store)
+        *ret_place = (struct place){mem_strdup(store), mem_strdup(cluster ? cluster : CLUSTER_DEFAULT)};
+    else if (o->config)
+        rc = read_config(o->config, NULL, ret_place, e);
+    else
+        rc = ask_belayd(ret_place, e);
+    if (rc == ERR_UNAVAILABLE && !(server && server[0]))
+        rc = read_local(ret_place, e);
+    if (rc == ERR_UNAVAILABLE)
+        err_wrap(
+            e, "which store is meant? name it with --store URL and --cluster NAME, or with --config FILE");
+    if (rc == 0 && cluster && !str_eq(cluster, ret_place->cluster)) {
+        free(ret_place->cluster);
+        ret_place->cluster = mem_strdup(cluster);
+    }
+    return rc;
+}
+
+void place_deinit(struct place *p)
+{
+    free(p->store);
+    free(p->cluster);
+    *p = (struct place){0};
+}

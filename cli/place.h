@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a cluster's checkpoints are, with belayd or without.
+ */
+#ifndef BELAY_CLI_PLACE_H
+#define BELAY_CLI_PLACE_H
+
+#include "base/err.h"
+#include <stdbool.h>
+
+struct place {
+    char *store, *cluster;
+};
+
+/* What was given on the command line; NULL: nothing. Borrowed. */
+struct place_options {
+    const char *store, *cluster, *config;
+};
+
+/* In this order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the configuration file; the belayd
+ * that answers; the configuration of `belay up`. ERR_CONFIG or ERR_UNAVAILABLE says what to name. place_deinit in every
+ * case. */
+int place_find(const struct place_options *o, struct place *ret_place, struct err *e);
+void place_deinit(struct place *p);
+
+#endif

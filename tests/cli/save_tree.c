@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For test_checkpoints.py: save_tree STORE CLUSTER JOB ATTEMPT SEQUENCE DIR saves a directory as a checkpoint.
+ */
+#include "base/str.h"
+#include "ckpt/ckpt.h"
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct ckpt_job job = {0};
+    struct ckpt_id id;
+    struct ckpt_stats stats;
+    struct err e;
+    int rc;
+    if (argc != 7)
+        return 2;
+    job.cluster = argv[2];
+    rc = str_to_i64(argv[3], 1, INT64_MAX, "job", &job.job, &e);
+    if (!rc)
+        rc = str_to_i64(argv[4], 1, CKPT_NUMBER_MAX, "attempt", &id.attempt, &e);
+    if (!rc)
+        rc = str_to_i64(argv[5], 1, CKPT_NUMBER_MAX, "sequence", &id.sequence, &e);
+    if (!rc)
+        rc = store_open(argv[1], NULL, &job.store, &e);
+    if (!rc)
+        rc = ckpt_save(&job, id, argv[6], 100 * id.sequence, NULL, &stats, &e);
+    store_close(job.store);
+    if (rc)
+        fprintf(stderr, "save_tree: %s\n", e.text);
+    return rc != 0;
+}
