@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define IDLE_LANES_MAX 64
 #define LANE_CONNECTIONS_MAX 2L
@@ -19,6 +20,7 @@
 #define TRANSFER_BYTES 262144L /* of curl's buffers: fewer, larger reads and writes */
 
 struct http_pool {
+    char *ca_file; /* of the authorities that are trusted where a request names none; NULL: curl's own */
     pthread_mutex_t lock; /* over idle and n_idle */
     struct list idle;     /* struct lane; the one that was used last is in front */
     size_t n_idle;
@@ -31,12 +33,27 @@ struct lane {
     int n_sent; /* of the request under way: how often curl began to send it */
 };
 
+/* Where this libcurl was built is not where it runs: the bundle carries it to any Linux. */
+static char *find_ca_file(void)
+{
+    const char *const files[] = {getenv("SSL_CERT_FILE"), curl_version_info(CURLVERSION_NOW)->cainfo,
+        "/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch */
+        "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, Red Hat, Amazon */
+        "/etc/ssl/ca-bundle.pem",             /* SUSE */
+        "/etc/ssl/cert.pem"};                 /* Alpine */
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] && files[i][0] && access(files[i], R_OK) == 0)
+            return mem_strdup(files[i]);
+    return NULL;
+}
+
 struct http_pool *http_pool_create(void)
 {
     struct http_pool *p = mem_alloc(sizeof(*p));
     CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
     assert(rc == CURLE_OK); /* a broken libcurl */
     (void)rc;
+    p->ca_file = find_ca_file();
     pthread_mutex_init(&p->lock, NULL);
     return p;
 }
@@ -56,6 +73,7 @@ void http_pool_destroy(struct http_pool *p)
         lane_free(LIST_ENTRY(l, struct lane, link));
     pthread_mutex_destroy(&p->lock);
     curl_global_cleanup();
+    free(p->ca_file);
     free(p);
 }
 
@@ -142,6 +160,8 @@ int http_blocking_run(struct http_pool *p, const struct http_request *r, const a
         curl_easy_setopt(c.easy, CURLOPT_PREREQDATA, l);
         curl_easy_setopt(c.easy, CURLOPT_BUFFERSIZE, TRANSFER_BYTES);
         curl_easy_setopt(c.easy, CURLOPT_UPLOAD_BUFFERSIZE, TRANSFER_BYTES);
+        if (p->ca_file && !r->tls.ca_pem)
+            curl_easy_setopt(c.easy, CURLOPT_CAINFO, p->ca_file);
         CURLMcode added = curl_multi_add_handle(l->multi, c.easy);
         assert(added == CURLM_OK);
         (void)added;

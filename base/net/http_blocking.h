@@ -11,6 +11,8 @@
 
 struct http_pool; /* handles with their connections; any number of threads may use one */
 
+/* For requests that name no authority of their own it trusts those of the file that SSL_CERT_FILE in the environment
+ * names, else of this machine's own, wherever its distribution keeps them; looked for here. */
 struct http_pool *http_pool_create(void);
 void http_pool_destroy(struct http_pool *p); /* no request is under way; NULL is fine */
 

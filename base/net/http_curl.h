@@ -11,7 +11,7 @@
 struct http_curl {
     CURL *easy; /* NULL at init: a new one is made. One that was used before is reset; its connections stay */
     bool borrows_body; /* set before init: r->body stays where it is until deinit, and is not copied */
-    struct buf body; /* else its copy */
+    struct buf body;   /* else its copy */
     struct curl_slist *headers, *connect_to;
     struct http_reply reply;
     size_t max_reply_bytes;

@@ -2,12 +2,15 @@
  *
  * HTTP that blocks, called on threads of uv's pool, against the rig's server on the loop.
  */
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/net/http_blocking.h"
 #include "base/str.h"
+#include "tests/uv/certs.h"
 #include "tests/uv/rig.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Requests of one thread, one after the other. */
 struct asker {
@@ -200,6 +203,36 @@ static void cancel_ends_it(void **state)
     room_deinit(&w);
 }
 
+/* Those of the system do not know ours. */
+static void the_authorities_of_the_environment_are_trusted(void **state)
+{
+    (void)state;
+    struct room w = {0};
+    struct cert ca = cert_make(&(struct cert_options){.cn = "ca", .is_ca = true});
+    struct cert server = cert_make(&(struct cert_options){.cn = "s", .san = "IP:127.0.0.1", .issuer = &ca});
+    char path[] = "/tmp/belay-ca-XXXXXX";
+    struct err e;
+    close(mkstemp(path));
+    assert_int_equal(fs_write_atomic(path, ca.cert_pem, strlen(ca.cert_pem), 0600, &e), 0);
+    rig_init(&w.rig);
+    rig_serve(&w.rig, (struct http_server_options){.cert_pem = server.cert_pem, .key_pem = server.key_pem});
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            setenv("SSL_CERT_FILE", path, 1);
+        w.pool = http_pool_create();
+        struct asker a = {.paths = {"/hello"}};
+        ask(&w, &a);
+        assert_int_equal(a.rc, i == 1 ? 0 : ERR_DENIED);
+        http_reply_deinit(&a.reply);
+        http_pool_destroy(w.pool);
+    }
+    unsetenv("SSL_CERT_FILE");
+    unlink(path);
+    rig_deinit(&w.rig);
+    cert_deinit(&server);
+    cert_deinit(&ca);
+}
+
 static void a_malformed_request_is_refused(void **state)
 {
     (void)state;
@@ -224,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_reply_over_the_limit_is_refused),
         cmocka_unit_test(a_deadline_ends_it),
         cmocka_unit_test(cancel_ends_it),
+        cmocka_unit_test(the_authorities_of_the_environment_are_trusted),
         cmocka_unit_test(a_malformed_request_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
