@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "ckpt/layout.h"
+#include "cli/keys.h"
 #include "cli/tar.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -424,9 +425,12 @@ static int newest(struct call *c, struct err *e)
 static int with_store(const struct action *a, struct call *c, struct err *e)
 {
     struct place place;
+    struct store_net *net = NULL;
     int rc = place_find(&c->o->place, &place, e);
     if (rc == 0)
-        rc = store_open(place.store, &(struct store_options){.existing = true}, &c->job.store, e);
+        rc = keys_get(place.store, &net, e);
+    if (rc == 0)
+        rc = store_open(place.store, &(struct store_options){.net = net, .existing = true}, &c->job.store, e);
     if (rc == 0) {
         c->job.cluster = place.cluster;
         if (a->takes_id && c->id.attempt == 0)
@@ -435,6 +439,7 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
             rc = a->run(c, e);
         store_close(c->job.store);
     }
+    store_net_destroy(net);
     place_deinit(&place);
     return rc;
 }

@@ -231,7 +231,8 @@ static void make_parts(struct daemon *d)
         .user_data = build_user_data,
         .released = on_released,
         .ctx = d});
-    d->sweeper = sweeper_create(d->loop, d->timers, c->store, c->cluster);
+    d->sweeper = sweeper_create(&(struct sweeper_options){
+        .loop = d->loop, .timers = d->timers, .http = d->http, .store = c->store, .cluster = c->cluster});
     d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
     d->pools = pools_create(&(struct pools_options){.config = c,
         .tick = d->tick,

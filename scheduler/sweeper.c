@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/store_net.h"
+#include "cloud/aws/credentials.h"
 #include <stdlib.h>
 
 #define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and tried again later */
@@ -14,6 +16,7 @@
 struct sweep {
     struct sweeper *sweeper; /* NULL: it was destroyed */
     char url[1024], cluster[CORE_NAME_MAX];
+    struct store_net *net; /* NULL: of this machine */
     int64_t job;
     enum leftover_keep keep;
     atomic_int cancel;
@@ -25,12 +28,15 @@ struct sweep {
 
 struct sweeper {
     struct cleaner_port port;
-    uv_loop_t *loop;
-    struct timers *timers;
-    const char *url, *cluster;
+    struct sweeper_options o;
+    struct aws_credential_source *source; /* NULL: not needed yet */
+    struct aws_credentials_wait wait;
     struct sweep *now; /* or NULL */
+    bool on_thread;    /* it is */
     struct timer limit;
 };
+
+/* ---- on the thread ---- */
 
 static int clean(const struct ckpt_job *j, const struct sweep *s, struct err *e)
 {
@@ -44,22 +50,40 @@ static void on_thread(void *ctx)
 {
     struct sweep *s = ctx;
     struct ckpt_job j = {.cluster = s->cluster, .job = s->job};
-    s->rc = store_open(s->url, &(struct store_options){.cancel = &s->cancel}, &j.store, &s->e);
+    if (s->rc)
+        return;
+    s->rc = store_open(s->url, &(struct store_options){.net = s->net, .cancel = &s->cancel}, &j.store, &s->e);
     if (s->rc)
         return;
     s->rc = clean(&j, s, &s->e);
     store_close(j.store);
 }
 
-static void on_done(void *ctx)
+/* ---- on the loop ---- */
+
+static void sweep_free(struct sweep *s)
 {
-    struct sweep *s = ctx;
-    if (s->sweeper) {
-        s->sweeper->now = NULL;
-        timer_stop(s->sweeper->timers, &s->sweeper->limit);
+    store_net_destroy(s->net);
+    free(s);
+}
+
+static void finish(struct sweep *s)
+{
+    struct sweeper *w = s->sweeper;
+    if (w) {
+        w->now = NULL;
+        w->on_thread = false;
+        timer_stop(w->o.timers, &w->limit);
+        if (s->rc == ERR_DENIED && w->source)
+            aws_credentials_refused(w->source); /* the next try reads them anew */
         s->done(s->ctx, s->rc ? &s->e : NULL);
     }
-    free(s);
+    sweep_free(s);
+}
+
+static void on_done(void *ctx)
+{
+    finish(ctx);
 }
 
 static void on_limit(struct timer *t, void *ctx)
@@ -70,28 +94,72 @@ static void on_limit(struct timer *t, void *ctx)
         atomic_store(&w->now->cancel, 1);
 }
 
+static void begin(struct sweeper *w)
+{
+    w->on_thread = true;
+    timer_start(w->o.timers, &w->limit, LIMIT_MS);
+    uv_run_work(w->o.loop, on_thread, on_done, w->now);
+}
+
+static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+{
+    struct sweeper *w = ctx;
+    struct sweep *s = w->now;
+    struct store_keys k = {0};
+    if (e) {
+        s->e = *e;
+        s->rc = err_wrap(&s->e, "credentials for the store");
+        finish(s);
+        return;
+    }
+    k.expires = c->expires;
+    STR_COPY(k.access_key, c->access_key);
+    STR_COPY(k.secret_key, c->secret_key);
+    STR_COPY(k.session_token, c->session_token);
+    store_auth_set(store_net_auth(s->net), &k);
+    store_keys_wipe(&k);
+    begin(w);
+}
+
+static int ask_credentials(struct sweeper *w, struct err *e)
+{
+    int rc = 0;
+    w->now->net = store_net_create(NULL, NULL);
+    if (!w->source) {
+        struct aws_credential_options o = {.http = w->o.http, .timers = w->o.timers};
+        aws_environment_read(&o.env);
+        rc = aws_credential_source_create(&o, &w->source, e);
+    }
+    if (rc == 0)
+        aws_credentials_get(w->source, &w->wait, on_credentials, w);
+    return rc;
+}
+
 static void start(
     struct cleaner_port *port, int64_t job, enum leftover_keep keep, cleaner_done_fn done, void *ctx)
 {
     struct sweeper *w = (struct sweeper *)((char *)port - offsetof(struct sweeper, port));
     struct sweep *s = mem_alloc(sizeof(*s));
     s->sweeper = w;
-    STR_COPY(s->url, w->url);
-    STR_COPY(s->cluster, w->cluster);
+    STR_COPY(s->url, w->o.store);
+    STR_COPY(s->cluster, w->o.cluster);
     s->job = job;
     s->keep = keep;
     s->done = done;
     s->ctx = ctx;
     w->now = s;
-    timer_start(w->timers, &w->limit, LIMIT_MS);
-    uv_run_work(w->loop, on_thread, on_done, s);
+    if (str_starts(s->url, "s3://"))
+        s->rc = ask_credentials(w, &s->e);
+    if (s->rc || !s->net) /* what is wrong already is said later, too */
+        begin(w);
 }
 
-struct sweeper *sweeper_create(uv_loop_t *loop, struct timers *timers, const char *url, const char *cluster)
+/* ---- life ---- */
+
+struct sweeper *sweeper_create(const struct sweeper_options *o)
 {
     struct sweeper *w = mem_alloc(sizeof(*w));
-    *w =
-        (struct sweeper){.port.start = start, .loop = loop, .timers = timers, .url = url, .cluster = cluster};
+    *w = (struct sweeper){.port.start = start, .o = *o};
     timer_init(&w->limit, on_limit, w);
     return w;
 }
@@ -105,10 +173,13 @@ void sweeper_destroy(struct sweeper *w)
 {
     if (!w)
         return;
-    timer_stop(w->timers, &w->limit);
-    if (w->now) {
+    timer_stop(w->o.timers, &w->limit);
+    aws_credential_source_destroy(w->source); /* drops a wait */
+    if (w->now && w->on_thread) {
         w->now->sweeper = NULL;
         atomic_store(&w->now->cancel, 1);
+    } else if (w->now) {
+        sweep_free(w->now);
     }
     free(w);
 }

@@ -10,10 +10,19 @@
 
 struct sweeper;
 
-/* url and cluster are borrowed. The store is opened for each job anew: what is wrong with it may have been mended. */
-struct sweeper *sweeper_create(uv_loop_t *loop, struct timers *timers, const char *url, const char *cluster);
+struct sweeper_options {
+    uv_loop_t *loop;
+    struct timers *timers;
+    struct http_client
+        *http; /* for credentials of a store in S3: environment, file, or this machine's role */
+    const char *store, *cluster;
+};
+
+/* What o points to is borrowed. The store is opened for each job anew: what is wrong with it may have been mended. */
+struct sweeper *sweeper_create(const struct sweeper_options *o);
 struct cleaner_port *sweeper_port(struct sweeper *s);
-/* A cleaning under way is interrupted and tells nobody; the loop waits for its thread. NULL is fine */
+/* A cleaning under way is interrupted and tells nobody; the loop waits for its thread. Before the HTTP client goes.
+ * NULL is fine */
 void sweeper_destroy(struct sweeper *s);
 
 #endif

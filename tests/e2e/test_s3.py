@@ -2,6 +2,7 @@
 """Checkpoints in S3: the nodes have a role and no directory that they share; the job is reclaimed and resumed though the
 store fails now and then."""
 
+import json
 import os
 import re
 import unittest
@@ -20,6 +21,7 @@ class S3Lab(Lab):
         super().__init__(cloud={"s3": {"buckets": ["jobs"]}}, pool={"iam_profile": "belay-node"})
 
     def provision(self, ports):
+        self.env.update(AWS_ACCESS_KEY_ID=lab.ACCESS_KEY, AWS_SECRET_ACCESS_KEY=lab.SECRET_KEY)  # belayd's own
         return {**super().provision(ports), "store": "s3://jobs/lab?endpoint=" + ports["s3"]}
 
     def bucket(self):
@@ -39,7 +41,7 @@ class S3(unittest.TestCase):
         with S3Lab() as l:
             script = l.write("train.sh", "#!/bin/sh\necho \"keys: $(env | grep -c AWS_)\"\nexec %s %s/chain.py \"$@\"\n" % (
                 lab.PYTHON, lab.JOBS), 0o755)
-            job = l.submit(script, STEPS, method="coop", every_ms=1000, keep=2)
+            job = l.submit(script, STEPS, checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"})
             l.wait_log(job, r"^step 60 ")
             self.assertGreater(l.bucket()["objects"], 0)
             for call in CALLS:  # of the save, the restore and the cleaning
@@ -59,6 +61,10 @@ class S3(unittest.TestCase):
             self.assertEqual(steps, undisturbed("chain.py", STEPS, 0))
             self.assertEqual(re.findall("^keys: (.*)$", log, re.M), ["0", "0"])
             self.check_secrets(l)
+            l.wait(lambda: l.show(job)["leftover"]["state"] == "done", "belayd has cleaned")
+            left = json.loads(l.belay("checkpoint", "--json", "list", str(job)))["checkpoints"]
+            self.assertEqual(len(left), 1)
+            l.belay("checkpoint", "verify", str(job))
 
     def check_secrets(self, l):
         """The keys of the role are in nobody's words, nor in a file of the node's."""
