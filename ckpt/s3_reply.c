@@ -16,7 +16,7 @@ static void keep_word(char *s)
         s[0] = '\0';
 }
 
-static void read_error(const xmlNode *node, struct s3_error *ret)
+static void read_error(const struct xml_node *node, struct s3_error *ret)
 {
     xml_text_cut(node, "Code", ret->code, sizeof(ret->code));
     xml_text_cut(node, "Message", ret->message, sizeof(ret->message));
@@ -52,7 +52,7 @@ static int open_as(struct xml *x, const char *body, size_t n, const char *elemen
     return rc;
 }
 
-static int read_key(const xmlNode *node, struct buf *key, int64_t *ret_size, struct err *e)
+static int read_key(const struct xml_node *node, struct buf *key, int64_t *ret_size, struct err *e)
 {
     char text[3 * S3_KEY_MAX], size[24];
     int rc = xml_text(node, "Key", text, sizeof(text), e);
@@ -64,11 +64,11 @@ static int read_key(const xmlNode *node, struct buf *key, int64_t *ret_size, str
     return rc == 0 ? str_url_decode(key, text, strlen(text), true, e) : rc;
 }
 
-static int read_keys(const xmlNode *root, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e)
+static int read_keys(const struct xml_node *root, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e)
 {
     struct buf key = {0};
     int rc = 0;
-    for (const xmlNode *c = xml_child(root, "Contents"); c && !rc && !page->is_stopped; c = xml_next(c)) {
+    for (const struct xml_node *c = xml_child(root, "Contents"); c && !rc && !page->is_stopped; c = xml_next(c)) {
         int64_t size;
         rc = read_key(c, &key, &size, e);
         if (rc == 0)
@@ -134,7 +134,7 @@ int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struc
     int rc = open_as(&x, body, n, "DeleteResult", e);
     if (rc != 0)
         return rc;
-    for (const xmlNode *c = xml_child(xml_root(&x), "Error"); c && !ret_error->code[0]; c = xml_next(c)) {
+    for (const struct xml_node *c = xml_child(xml_root(&x), "Error"); c && !ret_error->code[0]; c = xml_next(c)) {
         read_error(c, ret_error);
         if (!ret_error->code[0])
             STR_COPY(ret_error->code, "InternalError"); /* an error without a word for it is one */

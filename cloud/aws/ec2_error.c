@@ -74,7 +74,7 @@ static bool read_error(
     bool found = false;
     if (xml_open(&x, body, n, NULL) != 0)
         return false;
-    const xmlNode *error = xml_child(xml_root(&x), "Errors");
+    const struct xml_node *error = xml_child(xml_root(&x), "Errors");
     error = xml_child(error ? error : xml_root(&x), "Error");
     if (error && xml_text(error, "Code", code, code_size, NULL) == 0 && *code) {
         xml_text_cut(error, "Message", message, message_size);

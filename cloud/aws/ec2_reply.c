@@ -38,7 +38,7 @@ static int close_reply(struct xml *x, int rc, struct err *e)
     return rc == 0 ? 0 : err_wrap(e, "EC2's reply");
 }
 
-static int required_text(const xmlNode *node, const char *name, char *dst, size_t size, struct err *e)
+static int required_text(const struct xml_node *node, const char *name, char *dst, size_t size, struct err *e)
 {
     int rc = xml_text(node, name, dst, size, e);
     if (rc == 0 && !*dst)
@@ -49,7 +49,7 @@ static int required_text(const xmlNode *node, const char *name, char *dst, size_
 #define REQUIRED_TEXT(node, name, dst, e) required_text((node), (name), (dst), sizeof(dst), (e))
 #define OPTIONAL_TEXT(node, name, dst, e) xml_text((node), (name), (dst), sizeof(dst), (e))
 
-static int parse_time(const xmlNode *node, const char *name, struct wall *ret, struct err *e)
+static int parse_time(const struct xml_node *node, const char *name, struct wall *ret, struct err *e)
 {
     char text[TIME_ISO_MAX + 8];
     int rc = OPTIONAL_TEXT(node, name, text, e);
@@ -60,7 +60,7 @@ static int parse_time(const xmlNode *node, const char *name, struct wall *ret, s
 }
 
 /* The code of <instanceState> or the like, without its opaque high byte. */
-static int parse_state_code(const xmlNode *state, int64_t *ret_code, struct err *e)
+static int parse_state_code(const struct xml_node *state, int64_t *ret_code, struct err *e)
 {
     char text[16];
     int rc = state ? REQUIRED_TEXT(state, "code", text, e)
@@ -73,7 +73,7 @@ static int parse_state_code(const xmlNode *state, int64_t *ret_code, struct err 
 }
 
 /* A stopped instance counts as on its way down: it still exists, bills its disk, and has to be terminated. */
-static int parse_state(const xmlNode *item, enum cloud_state *ret_state, struct err *e)
+static int parse_state(const struct xml_node *item, enum cloud_state *ret_state, struct err *e)
 {
     int64_t code;
     int rc = parse_state_code(xml_child(item, "instanceState"), &code, e);
@@ -113,9 +113,9 @@ static struct wall parse_transition_time(const char *reason)
 }
 
 /* Why and when it is going. `reclaimed` is set from the reason's code, EC2's words are kept for people. */
-static int parse_reason(const xmlNode *item, struct cloud_instance *i, struct err *e)
+static int parse_reason(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
-    const xmlNode *reason = xml_child(item, "stateReason");
+    const struct xml_node *reason = xml_child(item, "stateReason");
     char code[64];
     int rc = OPTIONAL_TEXT(reason, "code", code, e);
     if (rc != 0)
@@ -133,11 +133,11 @@ static int parse_reason(const xmlNode *item, struct cloud_instance *i, struct er
     return 0;
 }
 
-static int parse_tags(const xmlNode *item, struct cloud_instance *i, struct err *e)
+static int parse_tags(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
-    const xmlNode *set = xml_child(item, "tagSet");
+    const struct xml_node *set = xml_child(item, "tagSet");
     int rc = 0;
-    for (const xmlNode *tag = xml_child(set, "item"); tag && rc == 0; tag = xml_next(tag)) {
+    for (const struct xml_node *tag = xml_child(set, "item"); tag && rc == 0; tag = xml_next(tag)) {
         char key[128];
         xml_text_cut(tag, "key", key, sizeof(key));
         if (str_eq(key, EC2_TAG_CLUSTER))
@@ -148,7 +148,7 @@ static int parse_tags(const xmlNode *item, struct cloud_instance *i, struct err 
     return rc;
 }
 
-static int parse_instance(const xmlNode *item, struct cloud_instance *i, struct err *e)
+static int parse_instance(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
     char life_cycle[32];
     *i = (struct cloud_instance){.launched_at = WALL_NONE, .ended_at = WALL_NONE};
@@ -183,7 +183,7 @@ int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *r
     int rc = open_reply(&x, body, n, "RunInstancesResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *item = xml_child(xml_child(xml_root(&x), "instancesSet"), "item");
+    const struct xml_node *item = xml_child(xml_child(xml_root(&x), "instancesSet"), "item");
     if (!item)
         rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: there is no instance in it");
     else if (xml_next(item))
@@ -204,14 +204,14 @@ static void make_definite(struct err *e)
         e->kind = ERR_NO_CAPACITY;
 }
 
-static int parse_override(const xmlNode *item, char *zone, char *type, struct err *e)
+static int parse_override(const struct xml_node *item, char *zone, char *type, struct err *e)
 {
-    const xmlNode *o = xml_child(xml_child(item, "launchTemplateAndOverrides"), "overrides");
+    const struct xml_node *o = xml_child(xml_child(item, "launchTemplateAndOverrides"), "overrides");
     int rc = xml_text(o, "availabilityZone", zone, CLOUD_NAME_MAX, e);
     return rc == 0 ? xml_text(o, "instanceType", type, CLOUD_NAME_MAX, e) : rc;
 }
 
-static int parse_fleet_error(const xmlNode *item, struct ec2_fleet *f, struct err *e)
+static int parse_fleet_error(const struct xml_node *item, struct ec2_fleet *f, struct err *e)
 {
     char code[EC2_ERROR_CODE_MAX], message[256];
     struct ec2_fleet_error *error = &f->errors[f->n_errors];
@@ -229,10 +229,10 @@ static int parse_fleet_error(const xmlNode *item, struct ec2_fleet *f, struct er
     return 0;
 }
 
-static int parse_fleet_instance(const xmlNode *item, struct ec2_fleet *f, struct err *e)
+static int parse_fleet_instance(const struct xml_node *item, struct ec2_fleet *f, struct err *e)
 {
     struct cloud_instance *i = &f->instance;
-    const xmlNode *id = xml_child(xml_child(item, "instanceIds"), "item");
+    const struct xml_node *id = xml_child(xml_child(item, "instanceIds"), "item");
     if (!id)
         return 0;
     if (i->id[0] || xml_next(id))
@@ -256,7 +256,7 @@ int ec2_parse_create_fleet(const char *body, size_t n, struct ec2_fleet *ret_fle
     if (rc != 0)
         return rc;
     struct ec2_fleet *f = mem_alloc(sizeof(*f));
-    const xmlNode *item = xml_child(xml_child(xml_root(&x), "errorSet"), "item");
+    const struct xml_node *item = xml_child(xml_child(xml_root(&x), "errorSet"), "item");
     for (; item && rc == 0; item = xml_next(item))
         rc = parse_fleet_error(item, f, e);
     item = xml_child(xml_child(xml_root(&x), "fleetInstanceSet"), "item");
@@ -276,7 +276,7 @@ int ec2_parse_launch_templates(
     int rc = open_reply(&x, body, n, "DescribeLaunchTemplatesResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *item = xml_child(xml_child(xml_root(&x), "launchTemplates"), "item");
+    const struct xml_node *item = xml_child(xml_child(xml_root(&x), "launchTemplates"), "item");
     for (; item && rc == 0 && names.n < EC2_NAMES_MAX; item = xml_next(item)) {
         struct wall made;
         rc = REQUIRED_TEXT(item, "launchTemplateName", names.list[names.n], e);
@@ -299,7 +299,7 @@ int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e)
     return rc == 0 ? close_reply(&x, 0, e) : rc;
 }
 
-static int add_instance(struct cloud_instances *l, const xmlNode *item, struct err *e)
+static int add_instance(struct cloud_instances *l, const struct xml_node *item, struct err *e)
 {
     struct cloud_instance i;
     int rc = parse_instance(item, &i, e);
@@ -313,11 +313,11 @@ int ec2_parse_describe_instances(
     int rc = open_reply(&x, body, n, "DescribeInstancesResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *set = xml_child(xml_root(&x), "reservationSet");
+    const struct xml_node *set = xml_child(xml_root(&x), "reservationSet");
     if (!set)
         rc = err_set(e, ERR_INVALID, "<DescribeInstancesResponse>: there is no <reservationSet> in it");
-    for (const xmlNode *r = xml_child(set, "item"); r && rc == 0; r = xml_next(r)) {
-        const xmlNode *item = xml_child(xml_child(r, "instancesSet"), "item");
+    for (const struct xml_node *r = xml_child(set, "item"); r && rc == 0; r = xml_next(r)) {
+        const struct xml_node *item = xml_child(xml_child(r, "instancesSet"), "item");
         for (; item && rc == 0; item = xml_next(item))
             rc = add_instance(list, item, e);
     }
@@ -326,9 +326,9 @@ int ec2_parse_describe_instances(
     return close_reply(&x, rc, e);
 }
 
-static bool is_going(const xmlNode *set, const char *id)
+static bool is_going(const struct xml_node *set, const char *id)
 {
-    for (const xmlNode *item = xml_child(set, "item"); item; item = xml_next(item)) {
+    for (const struct xml_node *item = xml_child(set, "item"); item; item = xml_next(item)) {
         char text[CLOUD_NAME_MAX];
         int64_t code;
         if (OPTIONAL_TEXT(item, "instanceId", text, NULL) != 0 || !str_eq(text, id))
@@ -346,14 +346,14 @@ int ec2_parse_terminate_instances(
     int rc = open_reply(&x, body, n, "TerminateInstancesResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *set = xml_child(xml_root(&x), "instancesSet");
+    const struct xml_node *set = xml_child(xml_root(&x), "instancesSet");
     for (size_t i = 0; i < n_ids && rc == 0; i++)
         if (!is_going(set, ids[i]))
             rc = err_set(e, ERR_INVALID, "instance %.64s is not said to be shutting down", ids[i]);
     return close_reply(&x, rc, e);
 }
 
-static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e)
+static int parse_price(const struct xml_node *item, struct cloud_price *p, struct err *e)
 {
     char amount[32];
     *p = (struct cloud_price){.market = CLOUD_SPOT};
@@ -371,7 +371,7 @@ static int parse_price(const xmlNode *item, struct cloud_price *p, struct err *e
     return rc;
 }
 
-static int keep_zone(struct ec2_zones *zones, const xmlNode *item, const char *name, struct err *e)
+static int keep_zone(struct ec2_zones *zones, const struct xml_node *item, const char *name, struct err *e)
 {
     char id[CLOUD_NAME_MAX];
     int rc = OPTIONAL_TEXT(item, "availabilityZoneId", id, e);
@@ -395,11 +395,11 @@ int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
     int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *set = xml_child(xml_root(&x), "spotPriceHistorySet");
+    const struct xml_node *set = xml_child(xml_root(&x), "spotPriceHistorySet");
     if (!set)
         rc = err_set(
             e, ERR_INVALID, "<DescribeSpotPriceHistoryResponse>: there is no <spotPriceHistorySet> in it");
-    for (const xmlNode *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item)) {
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item)) {
         struct cloud_price p;
         rc = parse_price(item, &p, e);
         if (rc == 0)
@@ -412,7 +412,7 @@ int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
     return close_reply(&x, rc, e);
 }
 
-static int add_score(struct ec2_scores *scores, const xmlNode *item, struct err *e)
+static int add_score(struct ec2_scores *scores, const struct xml_node *item, struct err *e)
 {
     char id[CLOUD_NAME_MAX], text[16];
     int64_t score;
@@ -438,11 +438,11 @@ int ec2_parse_placement_scores(
     int rc = open_reply(&x, body, n, "GetSpotPlacementScoresResponse", e);
     if (rc != 0)
         return rc;
-    const xmlNode *set = xml_child(xml_root(&x), "spotPlacementScoreSet");
+    const struct xml_node *set = xml_child(xml_root(&x), "spotPlacementScoreSet");
     if (!set)
         rc = err_set(
             e, ERR_INVALID, "<GetSpotPlacementScoresResponse>: there is no <spotPlacementScoreSet> in it");
-    for (const xmlNode *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
         rc = add_score(scores, item, e);
     if (rc == 0)
         rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);

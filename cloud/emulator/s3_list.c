@@ -178,13 +178,13 @@ void s3_list_objects(struct s3_call *c)
 
 /* ---- DeleteObjects ---- */
 
-static void delete_keys(struct s3_call *c, const xmlNode *root)
+static void delete_keys(struct s3_call *c, const struct xml_node *root)
 {
     char quiet[8] = "", key[S3_KEY_BYTES + 1];
     struct buf *b = &c->reply->body;
     xml_text_cut(root, "Quiet", quiet, sizeof(quiet));
     s3_open(c, "DeleteResult");
-    for (const xmlNode *node = xml_child(root, "Object"); node; node = xml_next(node)) {
+    for (const struct xml_node *node = xml_child(root, "Object"); node; node = xml_next(node)) {
         if (xml_text(node, "Key", key, sizeof(key), NULL) < 0 || !key[0])
             continue;
         s3_bucket_remove(&c->account->objects, c->bucket, key);
@@ -197,16 +197,16 @@ static void delete_keys(struct s3_call *c, const xmlNode *root)
     xmlw_close(b, "DeleteResult");
 }
 
-static size_t count_keys(const xmlNode *root)
+static size_t count_keys(const struct xml_node *root)
 {
     size_t n = 0;
-    for (const xmlNode *node = xml_child(root, "Object"); node; node = xml_next(node))
+    for (const struct xml_node *node = xml_child(root, "Object"); node; node = xml_next(node))
         n++;
     return n;
 }
 
 /* A fault of the action "DeleteObjects/key": the first key stays, and is told as an error. */
-static void tell_refused_key(struct s3_call *c, const xmlNode *root, const char *code)
+static void tell_refused_key(struct s3_call *c, const struct xml_node *root, const char *code)
 {
     char key[S3_KEY_BYTES + 1] = "";
     struct buf *b = &c->reply->body;
@@ -238,7 +238,7 @@ void s3_delete_objects(struct s3_call *c)
         s3_fail(c, "MalformedXML", "The XML you provided was not well-formed");
         return;
     }
-    const xmlNode *root = xml_root(&x);
+    const struct xml_node *root = xml_root(&x);
     struct fault fault;
     if (!str_eq(xml_name(root), "Delete") || count_keys(root) == 0 || count_keys(root) > DELETE_MAX)
         s3_fail(c, "MalformedXML", "expected <Delete> with 1 to %d objects", DELETE_MAX);

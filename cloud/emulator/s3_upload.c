@@ -86,7 +86,7 @@ static void add_hex(struct buf *out, const char *hex)
     }
 }
 
-static int join_part(struct joining *j, const xmlNode *node)
+static int join_part(struct joining *j, const struct xml_node *node)
 {
     char number[8] = "", etag[S3_ETAG_BYTES + 2] = "", sum[S3_CHECKSUM_BYTES] = "";
     int64_t k;
@@ -122,7 +122,7 @@ static int join_parts(struct joining *j)
     int rc = 0;
     if (!str_eq(xml_name(xml_root(&x)), "CompleteMultipartUpload") || !xml_child(xml_root(&x), "Part"))
         rc = s3_fail(j->c, "MalformedXML", "expected <CompleteMultipartUpload> with parts");
-    for (const xmlNode *p = xml_child(xml_root(&x), "Part"); rc == 0 && p; p = xml_next(p))
+    for (const struct xml_node *p = xml_child(xml_root(&x), "Part"); rc == 0 && p; p = xml_next(p))
         rc = join_part(j, p);
     xml_close(&x);
     return rc;

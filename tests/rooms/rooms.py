@@ -30,7 +30,6 @@ LIBRARIES = {
     "jansson.h": "jansson",
     "yaml.h": "libyaml",
     "zstd.h": "zstd",
-    "libxml/": "libxml2",
     "popt.h": "popt",
     "libsmartcols/": "libsmartcols",
     "cmocka.h": "cmocka",
