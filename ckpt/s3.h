@@ -108,7 +108,7 @@ int s3_read_list(
 int s3_read_upload(const char *body, size_t n, char ret_id[S3_UPLOAD_ID_MAX], struct err *e);
 
 /* Replies with a status of 200 that can be an error all the same (of a copy, of completing an upload): its error, with
- * code "" if it is none. ERR_INVALID: it is neither. */
+ * code "" if it is none. element: how the name of a good one begins. ERR_INVALID: it is neither. */
 int s3_read_result(
     const char *body, size_t n, const char *element, struct s3_error *ret_error, struct err *e);
 

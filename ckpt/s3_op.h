@@ -23,7 +23,8 @@ struct s3_op {
     struct buf
         *resumes; /* a GET of an object: its bytes come here (cleared first), and a body that was torn is
                                   asked for from there on; NULL: the body is in `reply` */
-    const char *result; /* 200 can be an error: the element of a good reply; NULL: it cannot */
+    const char *result; /* 200 can be an error: how the element of a good reply
+                                  begins; NULL: it cannot */
     bool may_lack;      /* S3_NOT_IMPLEMENTED is an answer, not an error */
     /* The answer. */
     enum s3_meaning meaning;

@@ -41,11 +41,11 @@ void s3_read_error(const char *body, size_t n, struct s3_error *ret_error)
 
 /* ---- Replies that are none ---- */
 
-/* The root must have this name; nothing is to be closed otherwise. */
+/* The root's name must begin so (a server may say Response for Result); nothing is to be closed otherwise. */
 static int open_as(struct xml *x, const char *body, size_t n, const char *element, struct err *e)
 {
     int rc = n > S3_REPLY_MAX ? err_set(e, ERR_INVALID, "a reply of %zu bytes", n) : xml_open(x, body, n, e);
-    if (rc == 0 && !str_eq(xml_name(xml_root(x)), element)) {
+    if (rc == 0 && !str_starts(xml_name(xml_root(x)), element)) {
         rc = err_set(e, ERR_INVALID, "expected <%s>, found <%.40s>", element, xml_name(xml_root(x)));
         xml_close(x);
     }
@@ -64,11 +64,13 @@ static int read_key(const struct xml_node *node, struct buf *key, int64_t *ret_s
     return rc == 0 ? str_url_decode(key, text, strlen(text), true, e) : rc;
 }
 
-static int read_keys(const struct xml_node *root, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e)
+static int read_keys(
+    const struct xml_node *root, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e)
 {
     struct buf key = {0};
     int rc = 0;
-    for (const struct xml_node *c = xml_child(root, "Contents"); c && !rc && !page->is_stopped; c = xml_next(c)) {
+    for (const struct xml_node *c = xml_child(root, "Contents"); c && !rc && !page->is_stopped;
+         c = xml_next(c)) {
         int64_t size;
         rc = read_key(c, &key, &size, e);
         if (rc == 0)
@@ -134,7 +136,8 @@ int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struc
     int rc = open_as(&x, body, n, "DeleteResult", e);
     if (rc != 0)
         return rc;
-    for (const struct xml_node *c = xml_child(xml_root(&x), "Error"); c && !ret_error->code[0]; c = xml_next(c)) {
+    for (const struct xml_node *c = xml_child(xml_root(&x), "Error"); c && !ret_error->code[0];
+         c = xml_next(c)) {
         read_error(c, ret_error);
         if (!ret_error->code[0])
             STR_COPY(ret_error->code, "InternalError"); /* an error without a word for it is one */

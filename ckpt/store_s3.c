@@ -281,7 +281,7 @@ static int upload_complete(struct upload *u, const void *p, size_t n, struct err
     s3_write_complete(&body, u->parts, u->n_parts);
     op_body(&op, buf_str(&body), body.len, sha256);
     op_header(&op, "Content-Type", XML);
-    op.result = "CompleteMultipartUploadResult";
+    op.result = "CompleteMultipartUpload";
     int rc = is_there(u->store, u->name, &exists, e);
     if (rc == 0 && exists)
         rc = err_set(e, ERR_CONFLICT, "%s exists", u->name);
@@ -454,7 +454,7 @@ static int copy(struct store *s, const char *from, const char *to, bool is_condi
     if (is_conditional)
         op_header(&op, "If-None-Match", "*");
     op.may_lack = is_conditional;
-    op.result = "CopyObjectResult";
+    op.result = "CopyObject";
     int rc = op_run(&op, e);
     free(source);
     if (rc == 0 && op.meaning == S3_MISSING)
