@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """belay checkpoint list, show, get, verify, pin, unpin, delete and export, without a belayd."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -162,6 +163,20 @@ class Checkpoints(unittest.TestCase):
         with open("/dev/full", "w") as full:
             self.assertEqual(self.belay("export", "7", "-", stdout=full).returncode, 1)
         self.assertEqual(sorted(os.listdir(self.dir)), ["one.tar", "plain", "st ore", "tree", "unpacked"])
+
+    def test_an_archive_keeps_hard_links_attributes_and_times_before_1970(self):
+        os.utime(self.tree + "/empty", ns=(0, -1500000000))
+        with contextlib.suppress(OSError):  # a file system without them
+            os.setxattr(self.tree + "/run", "user.origin", b"here\n\0there")
+        attributes = os.listxattr(self.tree + "/run")
+        self.save(2, 2)
+        self.ok("export", "7", "one.tar")
+        os.mkdir(self.dir + "/unpacked")
+        subprocess.run(["tar", "-C", self.dir + "/unpacked", "--xattrs", "-xpf", self.dir + "/one.tar"], check=True)
+        self.assert_same(self.tree, self.dir + "/unpacked")
+        self.assertTrue(os.path.samefile(self.dir + "/unpacked/run", self.dir + "/unpacked/sub/again"))
+        self.assertEqual({a: os.getxattr(self.dir + "/unpacked/run", a) for a in attributes},
+                         {a: os.getxattr(self.tree + "/run", a) for a in attributes})
 
     # ---- keeping and deleting ----
 
