@@ -45,7 +45,7 @@ static bool has_spot(const struct config_pool *p)
 static void warn_of_pool(
     json_t *list, const struct measured *m, const struct config_pool *p, int64_t notice_ms)
 {
-    char took[32], notice[32], whose[48] = "its last one did", text[CORE_TEXT_MAX];
+    char took[32], notice[32], whose[48] = "its last one did", text[512];
     if (notice_ms <= 0 || m->ms <= notice_ms)
         return;
     time_format_duration(m->ms, took, sizeof(took));
