@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * XML from outside: elements and their text. No document types, no entities but the five of XML and characters by
- * number; attributes are skipped, namespaces ignored: elements are found by their local names. Bounded in bytes,
- * depth and elements.
+ * XML from outside, read by expat: elements and their text. No document types, so no entities but the five of XML and
+ * characters by number; attributes are skipped, namespaces ignored: elements are found by their local names. Bounded
+ * in bytes, depth and elements.
  */
 #ifndef BELAY_CLOUD_XML_H
 #define BELAY_CLOUD_XML_H
 
+#include "base/buf.h"
 #include "base/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 #define XML_BYTES_MAX (64 * 1024 * 1024)
@@ -17,7 +19,7 @@
 struct xml_node;
 
 struct xml {
-    char *text;             /* a copy of the document, cut up into what the nodes point at */
+    struct buf texts;       /* names and texts, each ended by a NUL */
     struct xml_node *nodes; /* in document order; the root is the first */
     size_t n, cap;
 };

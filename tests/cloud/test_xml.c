@@ -51,14 +51,16 @@ static void what_is_no_xml_is_refused_with_its_line(void **state)
 {
     static const struct {
         const char *text, *says;
-    } cases[] = {{"", "found nothing"}, {"x", "line 1"}, {" ", "too early"}, {"<a>\n", "line 2"},
-        {"<a></b>", "end tag"}, {"<a/><b/>", "second root"}, {"<a>&x;</a>", "reference"},
-        {"<a>&lt</a>", "reference"}, {"<a>&#0;</a>", "reference"}, {"<a>&#xd800;</a>", "reference"},
-        {"<a>&#x110000;</a>", "reference"}, {"<a b='<'/>", "attribute"}, {"<a b='", "attribute"},
-        {"<a", "tag"}, {"</a>", "end tag"}, {"<a/>x", "outside"}, {"<a>\xff</a>", "no text"},
-        {"<a><![CDATA[x</a>", "does not end"}, {"<a><!-- </a>", "does not end"},
-        {"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "document type"}, {"<a><!ELEMENT b></a>", "declaration"},
-        {"<!doctype html><html>", "HTML"}, {"<html><body>502</html>", "HTML"}, {"<a>< b></a>", "no tag"}};
+    } cases[] = {{"", "found nothing"}, {"x", "line 1"}, {" ", "no element found"}, {"<a>\n", "line 2"},
+        {"<a></b>", "mismatched tag"}, {"<a/><b/>", "junk"}, {"<a>&x;</a>", "undefined entity"},
+        {"<a>&lt</a>", "not well-formed"}, {"<a>&#0;</a>", "character number"},
+        {"<a>&#xd800;</a>", "character number"}, {"<a>&#x110000;</a>", "character number"},
+        {"<a b='<'/>", "not well-formed"}, {"<a b='", "unclosed"}, {"<a", "unclosed"},
+        {"</a>", "not well-formed"}, {"<a/>x", "junk"}, {"<a>\xff</a>", "not well-formed"},
+        {"<a><![CDATA[x</a>", "unclosed"}, {"<a><!-- </a>", "unclosed"},
+        {"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "document type"},
+        {"<a><!ELEMENT b></a>", "not well-formed"}, {"<!doctype html><html>", "HTML"},
+        {"<html><body>502</html>", "HTML"}, {"<a>< b></a>", "not well-formed"}};
     struct xml x;
     struct err e;
     (void)state;

@@ -30,6 +30,7 @@ LIBRARIES = {
     "jansson.h": "jansson",
     "yaml.h": "libyaml",
     "zstd.h": "zstd",
+    "expat.h": "expat",
     "popt.h": "popt",
     "libsmartcols/": "libsmartcols",
     "cmocka.h": "cmocka",
