@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/credentials.h"
+#include "cloud/bearer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,70 +20,143 @@ struct storage {
     struct http_client *http;
     struct store_net *net;
     uv_async_t wanted;
-    struct aws_credential_source *source; /* NULL: not needed yet */
-    struct aws_credentials_wait wait;
-    bool waiting, stopped;
+    atomic_bool is_wanted[STORE_KEYS_KINDS];
+    bool stopped;
+    struct aws_credential_source *aws; /* NULL: not needed yet */
+    struct aws_credentials_wait aws_wait;
+    bool aws_waiting;
+    struct slot { /* of the others; bearer NULL: not needed yet */
+        struct storage *storage;
+        enum store_keys_kind kind;
+        struct bearer *bearer;
+    } slots[STORE_KEYS_KINDS];
 };
 
-static void fail(struct storage *s, struct err *e)
+static struct store_auth *holder(struct storage *s, enum store_keys_kind kind)
 {
-    err_wrap(e, "credentials for the store");
-    store_auth_fail(store_net_auth(s->net), e);
+    return store_net_auth(s->net, kind);
 }
 
-static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+static void fail(struct storage *s, enum store_keys_kind kind, const struct err *e)
 {
-    struct storage *s = ctx;
-    s->waiting = false;
-    if (e) {
-        struct err why = *e;
-        fail(s, &why);
-        return;
-    }
-    struct store_keys k = {.expires = c->expires};
-    STR_COPY(k.access_key, c->access_key);
-    STR_COPY(k.secret_key, c->secret_key);
-    STR_COPY(k.session_token, c->session_token);
-    store_auth_set(store_net_auth(s->net), &k);
-    store_keys_wipe(&k);
+    struct err why = *e;
+    err_wrap(&why, "credentials for the store");
+    store_auth_fail(holder(s, kind), &why);
+}
+
+static void give(struct storage *s, struct store_keys *k)
+{
+    store_auth_set(holder(s, k->kind), k);
+    store_keys_wipe(k);
     log_debug("credentials for the store are there");
 }
 
-/* Other providers' metadata services have no credentials of AWS's. */
-static int make_source(struct storage *s, struct err *e)
+/* Other providers' metadata services have no credentials of this one. NULL: its usual address. */
+static const char *metadata_of(const struct storage *s, const char *provider)
+{
+    return str_eq(s->config->provider, provider) ? s->config->metadata : NULL;
+}
+
+/* ---- Amazon's ---- */
+
+static void on_aws(void *ctx, const struct err *e, const struct aws_credentials *c)
+{
+    struct storage *s = ctx;
+    s->aws_waiting = false;
+    if (e) {
+        fail(s, STORE_KEYS_AWS, e);
+        return;
+    }
+    struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = c->expires};
+    STR_COPY(k.access_key, c->access_key);
+    STR_COPY(k.secret_key, c->secret_key);
+    STR_COPY(k.token, c->session_token);
+    give(s, &k);
+}
+
+static int make_aws(struct storage *s, struct err *e)
 {
     struct aws_credential_options o = {
         .metadata_url = s->config->metadata, .http = s->http, .timers = s->timers};
     aws_environment_read(&o.env);
     if (!str_eq(s->config->provider, "aws") && !str_eq(s->config->provider, "none"))
         o.env.metadata_disabled = true;
-    return aws_credential_source_create(&o, &s->source, e);
+    return aws_credential_source_create(&o, &s->aws, e);
+}
+
+static int get_aws(struct storage *s, struct err *e)
+{
+    if (s->aws_waiting)
+        return 0;
+    int rc = s->aws ? 0 : make_aws(s, e);
+    if (rc != 0)
+        return rc;
+    if (store_auth_take_refusal(holder(s, STORE_KEYS_AWS)))
+        aws_credentials_refused(s->aws);
+    s->aws_waiting = true;
+    aws_credentials_get(s->aws, &s->aws_wait, on_aws, s);
+    return 0;
+}
+
+/* ---- Bearer tokens: Google's, Azure's ---- */
+
+static void on_bearer(void *ctx, const struct err *e, const char *token)
+{
+    struct slot *b = ctx;
+    struct store_keys k;
+    struct err bad;
+    if (!e && store_keys_of_token(b->kind, token, &k, &bad) != 0)
+        e = &bad;
+    if (e)
+        fail(b->storage, b->kind, e);
+    else
+        give(b->storage, &k);
+}
+
+static int get_bearer(struct storage *s, enum store_keys_kind kind, struct err *e)
+{
+    struct slot *b = &s->slots[kind];
+    bool is_azure = kind == STORE_KEYS_AZURE;
+    const struct bearer_options o = {.is_azure = is_azure,
+        .metadata_url = metadata_of(s, is_azure ? "azure" : "gcp"),
+        .http = s->http,
+        .timers = s->timers};
+    int rc = b->bearer ? 0 : bearer_create(&o, &b->bearer, e);
+    if (rc != 0)
+        return rc;
+    if (store_auth_take_refusal(holder(s, kind)))
+        bearer_refused(b->bearer);
+    bearer_get(b->bearer, on_bearer, b);
+    return 0;
+}
+
+/* ---- All of them ---- */
+
+static void get(struct storage *s, enum store_keys_kind kind)
+{
+    struct err e;
+    int rc;
+    if (s->stopped)
+        rc = err_set(&e, ERR_CANCELLED, "the agent is ending");
+    else
+        rc = kind == STORE_KEYS_AWS ? get_aws(s, &e) : get_bearer(s, kind, &e);
+    if (rc != 0)
+        fail(s, kind, &e);
 }
 
 static void on_wanted(uv_async_t *a)
 {
     struct storage *s = a->data;
-    struct err e;
-    if (s->stopped) {
-        err_set(&e, ERR_CANCELLED, "the agent is ending");
-        fail(s, &e);
-        return;
-    }
-    if (s->waiting)
-        return;
-    if (!s->source && make_source(s, &e) != 0) {
-        fail(s, &e);
-        return;
-    }
-    if (store_auth_take_refusal(store_net_auth(s->net)))
-        aws_credentials_refused(s->source);
-    s->waiting = true;
-    aws_credentials_get(s->source, &s->wait, on_credentials, s);
+    for (int k = 0; k < STORE_KEYS_KINDS; k++)
+        if (atomic_exchange(&s->is_wanted[k], false))
+            get(s, k);
 }
 
-static void on_want(void *ctx)
+static void on_want(void *ctx, enum store_keys_kind kind)
 {
-    uv_async_send(&((struct storage *)ctx)->wanted);
+    struct storage *s = ctx;
+    atomic_store(&s->is_wanted[kind], true);
+    uv_async_send(&s->wanted);
 }
 
 struct storage *storage_create(
@@ -93,6 +167,8 @@ struct storage *storage_create(
     s->timers = timers;
     s->http = http;
     s->net = store_net_create(on_want, s);
+    for (int k = 0; k < STORE_KEYS_KINDS; k++)
+        s->slots[k] = (struct slot){.storage = s, .kind = k};
     uv_async_init(loop, &s->wanted, on_wanted);
     s->wanted.data = s;
     return s;
@@ -108,9 +184,13 @@ void storage_stop(struct storage *s)
     if (!s)
         return;
     s->stopped = true;
-    aws_credential_source_destroy(s->source);
-    s->source = NULL;
-    on_wanted(&s->wanted);
+    aws_credential_source_destroy(s->aws);
+    s->aws = NULL;
+    for (int k = 0; k < STORE_KEYS_KINDS; k++) {
+        bearer_destroy(s->slots[k].bearer);
+        s->slots[k].bearer = NULL;
+        get(s, k);
+    }
 }
 
 static void on_closed(uv_handle_t *h)

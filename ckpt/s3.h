@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The S3 protocol as far as a store needs it: pure functions, from a URL to a place, from a request to signed headers,
- * from a reply to what it means.
+ * from a reply to what it means. What Google Cloud Storage (its XML API) and Azure's blobs do in the same way is here,
+ * too: a place knows whose dialect is spoken there.
  *
- * Sources: Amazon S3 API reference; "Signature Version 4", AWS General Reference.
+ * Sources: Amazon S3 API reference; "Signature Version 4", AWS General Reference; Google Cloud Storage, XML API
+ * reference; Azure, Blob service REST API.
  */
 #ifndef BELAY_CKPT_S3_H
 #define BELAY_CKPT_S3_H
@@ -20,22 +22,31 @@
 #define S3_BASE64_MAX 45        /* a SHA-256 in base64 with its NUL */
 #define S3_HEADERS_MAX 6        /* of a request, beside those of signing */
 #define S3_PARTS_MAX 10000
+#define S3_BLOCK_ID_MAX 33 /* of Azure's; with the NUL */
 
 /* ---- Where ---- */
 
 struct s3_place {
+    enum store_keys_kind dialect;
+    char account[25]; /* of Azure's */
     char bucket[64];
     char region[64];
     char host[320]; /* of the Host header */
     char *root;   /* "https://s3.example:9000", without path; with the bucket in its host in virtual style */
-    char dir[66]; /* "/bucket" in path style, else "" */
-    char *prefix; /* "", or ends in '/' */
+    char dir[92]; /* "/bucket" in path style, "/account/container", else "" */
+    char shown[96]; /* for people: "s3://bucket" */
+    char *prefix;   /* "", or ends in '/' */
 };
 
 /* "s3://BUCKET[/PREFIX][?endpoint=URL][&region=NAME][&style=path|virtual]". Without an endpoint it is Amazon's of the
  * region; the usual region is us-east-1; the usual style is virtual at Amazon, for names without a dot, and path
  * elsewhere. ERR_INVALID says what is wrong and what is expected. */
+/* "gs://BUCKET[/PREFIX][?endpoint=URL]": always in path style, usually at https://storage.googleapis.com.
+ * "az://ACCOUNT/CONTAINER[/PREFIX][?endpoint=URL]": usually at https://ACCOUNT.blob.core.windows.net; the account is in the
+ * path at an endpoint whose host does not begin with "ACCOUNT.". */
 int s3_place_parse(const char *url, struct s3_place *ret_place, struct err *e);
+bool s3_place_is_one(const char *url, enum store_keys_kind *ret_dialect);
+    /* by its scheme; ret may be NULL */  /* by its scheme */
 void s3_place_deinit(struct s3_place *p); /* zeroed is fine */
 
 /* ---- Requests ---- */
@@ -63,7 +74,8 @@ struct s3_signed {
     char *headers[HTTP_HEADERS_MAX]; /* "Name: value", ends at the first NULL */
 };
 
-/* All headers are signed, and so is the body's hash. ERR_INVALID: something that cannot be in a header. */
+/* Amazon's: all headers are signed, and so is the body's hash. The others': the token goes along. ERR_INVALID: something
+ * that cannot be in a header; ERR_CONFIG: credentials that this place does not take. */
 int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k, struct wall now,
     struct s3_signed *ret_signed, struct err *e);
 void s3_signed_deinit(struct s3_signed *s); /* wipes; zeroed is fine */
@@ -80,6 +92,8 @@ struct s3_part {
     char sha256[S3_BASE64_MAX];
 };
 void s3_write_complete(struct buf *out, const struct s3_part *parts, size_t n);
+/* What ends an upload to Azure: ids are in base64. */
+void s3_write_block_list(struct buf *out, const char ids[][S3_BLOCK_ID_MAX], size_t n);
 void s3_write_delete(struct buf *out, const struct s3_place *p, const char *const *names, size_t n);
 /* "list-type=2&..."; below is under the prefix; token "": the first page. */
 void s3_write_list_query(struct buf *out, const struct s3_place *p, const char *below, const char *token);
@@ -103,6 +117,9 @@ struct s3_page {
 };
 /* Keys are whole, with the prefix. ERR_INVALID: it is no list, or a page that says it is not the last without a token. */
 int s3_read_list(
+    const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e);
+/* The same of Azure's. */
+int s3_read_blobs(
     const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e);
 
 int s3_read_upload(const char *body, size_t n, char ret_id[S3_UPLOAD_ID_MAX], struct err *e);

@@ -9,7 +9,7 @@
  *     S3_CLOCK, once --------------------------------------> again, by the server's clock
  *     everything else -------------------------------------> an error
  *
- * Redirects are not followed: a signature is for one region's host.
+ * Redirects are not followed: a signature is for one region's host, a token is nobody else's business.
  */
 #include "ckpt/s3_op.h"
 #include "base/log.h"
@@ -117,7 +117,11 @@ static enum s3_meaning judge_reply(struct run *run)
         const char *region = http_reply_header(reply, "x-amz-bucket-region");
         if (region && str_is_name(region, sizeof(run->error.region) - 1))
             STR_COPY(run->error.region, region);
-        if (str_eq(op->request.method, "HEAD") && (reply->status == 400 || reply->status == 403))
+        const char *code = http_reply_header(reply, "x-ms-error-code");
+        if (!run->error.code[0] && code && str_is_name(code, sizeof(run->error.code) - 1))
+            STR_COPY(run->error.code, code);
+        if (!run->error.code[0] && str_eq(op->request.method, "HEAD") &&
+            (reply->status == 400 || reply->status == 403))
             return ask_why(run, reply->status);
     } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result, &run->error,
                                  &run->failure) != 0) {
@@ -260,13 +264,22 @@ static int say_elsewhere(struct run *run, struct err *e)
             "%s: the bucket %s is in the region %s, not %s; put region=%s into the store's URL", run->label,
             p->bucket, region, p->region, region);
     return say(run, ERR_CONFIG, e,
-        "the store is elsewhere, and redirects are not followed with credentials: put its region= and "
-        "endpoint= "
-        "into the store's URL");
+        p->dialect == STORE_KEYS_AWS
+            ? "the store is elsewhere, and redirects are not followed with credentials: put its region= and "
+              "endpoint= into the store's URL"
+            : "the store is elsewhere, and redirects are not followed with credentials: put its endpoint= "
+              "into "
+              "the store's URL");
 }
 
 static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
 {
+    static const char *const denied[STORE_KEYS_KINDS] = {
+        [STORE_KEYS_AWS] = "docs/clouds/aws.md says what the role of a node needs",
+        [STORE_KEYS_GOOGLE] = "docs/clouds/gcp.md says what the service account of a node needs",
+        [STORE_KEYS_AZURE] = "docs/clouds/azure.md says what the identity of a node needs",
+    };
+    const struct s3_place *place = &run->op->client->place;
     switch (meaning) {
     case S3_AGAIN:
     case S3_UNSURE:
@@ -280,10 +293,10 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     case S3_ELSEWHERE:
         return say_elsewhere(run, e);
     case S3_DENIED:
-        return say(run, ERR_DENIED, e, "docs/clouds/aws.md says what the role of a node needs");
+        return say(run, ERR_DENIED, e, denied[place->dialect]);
     case S3_NO_BUCKET:
-        return err_set(e, ERR_CONFIG, "%s: there is no bucket %s; make it, or mend the store's URL",
-            run->label, run->op->client->place.bucket);
+        return err_set(e, ERR_CONFIG, "%s: there is no %s %s; make it, or mend the store's URL", run->label,
+            place->dialect == STORE_KEYS_AZURE ? "container" : "bucket", place->bucket);
     case S3_NOT_IMPLEMENTED:
         return say(run, ERR_UNSUPPORTED, e, "");
     default:
@@ -292,6 +305,42 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
 }
 
 /* ---- The whole ---- */
+
+struct s3_op s3_op_make(const struct s3_client *c, const char *method, const char *key, const char *query)
+{
+    return (struct s3_op){
+        .client = c, .request = {.method = method, .key = key, .query = query, .sha256 = S3_EMPTY_SHA256}};
+}
+
+void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX])
+{
+    sigv4_sha256_hex(p, n, sha256);
+    op->request.body = p;
+    op->request.n = n;
+    op->request.sha256 = sha256;
+}
+
+void s3_op_header(struct s3_op *op, const char *name, const char *value)
+{
+    size_t n = 0;
+    while (op->request.headers[n].name)
+        n++;
+    op->request.headers[n] = (struct s3_header){name, value};
+}
+
+int s3_op_finish(struct s3_op *op, struct err *e)
+{
+    int rc = s3_op_run(op, e);
+    s3_op_deinit(op);
+    return rc;
+}
+
+int s3_op_refused(const struct s3_op *op, enum err_kind kind, const char *what, struct err *e)
+{
+    char label[S3_KEY_MAX + 128];
+    s3_label(&op->client->place, &op->request, label, sizeof(label));
+    return err_set(e, kind, "%s: %s", label, what);
+}
 
 static bool is_answer(const struct s3_op *op, enum s3_meaning m)
 {

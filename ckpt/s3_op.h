@@ -7,6 +7,7 @@
 
 #include "ckpt/s3.h"
 #include "ckpt/store_net.h"
+#include "cloud/aws/sigv4.h"
 
 struct s3_client {
     struct s3_place place;
@@ -32,11 +33,22 @@ struct s3_op {
     struct http_reply reply;
 };
 
+/* An op whose request has an empty body and no headers. */
+struct s3_op s3_op_make(const struct s3_client *c, const char *method, const char *key, const char *query);
+/* Its body, borrowed, and hex for its hash. */
+void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX]);
+void s3_op_header(struct s3_op *op, const char *name, const char *value); /* borrowed */
+
 /* 0: op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED. Otherwise an error that
  * says what was asked, what was answered, and what to do. Blocks, for S3_OP_MS at most. The op is deinit'ed in either
  * case, and may be run again after that. */
 int s3_op_run(struct s3_op *op, struct err *e);
 void s3_op_deinit(struct s3_op *op);
+
+/* s3_op_run, and deinit of an op whose reply is not wanted. */
+int s3_op_finish(struct s3_op *op, struct err *e);
+/* An error about its request. Returns kind. */
+int s3_op_refused(const struct s3_op *op, enum err_kind kind, const char *what, struct err *e);
 
 #define S3_OP_MS SECONDS_MS(600)
 #define S3_OP_TRIES 10

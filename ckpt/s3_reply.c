@@ -103,6 +103,47 @@ int s3_read_list(const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_
     return 0;
 }
 
+static int read_blob(const struct xml_node *node, struct buf *key, int64_t *ret_size, struct err *e)
+{
+    char text[3 * S3_KEY_MAX], size[24];
+    int rc = xml_text(node, "Name", text, sizeof(text), e);
+    if (rc == 0)
+        rc = xml_text(xml_child(node, "Properties"), "Content-Length", size, sizeof(size), e);
+    if (rc == 0)
+        rc = str_to_i64(size, 0, INT64_MAX, "Content-Length", ret_size, e);
+    buf_clear(key);
+    if (rc == 0)
+        buf_adds(key, text);
+    return rc;
+}
+
+int s3_read_blobs(
+    const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e)
+{
+    struct xml x;
+    struct s3_page page = {0};
+    struct buf key = {0};
+    int rc = open_as(&x, body, n, "EnumerationResults", e);
+    if (rc != 0)
+        return err_wrap(e, "the list");
+    const struct xml_node *blobs = xml_child(xml_root(&x), "Blobs");
+    rc = blobs ? xml_text(xml_root(&x), "NextMarker", page.token, sizeof(page.token), e)
+               : err_set(e, ERR_INVALID, "it has no Blobs");
+    page.is_last = !page.token[0];
+    for (const struct xml_node *c = xml_child(blobs, "Blob"); c && !rc && !page.is_stopped; c = xml_next(c)) {
+        int64_t size;
+        rc = read_blob(c, &key, &size, e);
+        if (rc == 0)
+            page.is_stopped = fn(ctx, buf_str(&key), size) != 0;
+    }
+    buf_deinit(&key);
+    xml_close(&x);
+    if (rc != 0)
+        return err_wrap(e, "the list");
+    *ret_page = page;
+    return 0;
+}
+
 int s3_read_upload(const char *body, size_t n, char ret_id[S3_UPLOAD_ID_MAX], struct err *e)
 {
     struct xml x;
@@ -181,6 +222,15 @@ static const struct {
     {"QuotaExceeded", S3_FULL},
     {"InsufficientStorage", S3_FULL},
     {"XMinioStorageFull", S3_FULL},
+    /* Azure's */
+    {"BlobAlreadyExists", S3_EXISTS},
+    {"ConditionNotMet", S3_EXISTS},
+    {"BlobNotFound", S3_MISSING},
+    {"InvalidBlockList", S3_MISSING}, /* another's list came first and dropped the blocks */
+    {"ContainerNotFound", S3_NO_BUCKET},
+    {"Md5Mismatch", S3_AGAIN},
+    {"AuthenticationFailed", S3_KEYS}, /* a signature that has ended */
+    {"BlobImmutableDueToPolicy", S3_DENIED},
     {"PermanentRedirect", S3_ELSEWHERE},
     {"TemporaryRedirect", S3_ELSEWHERE},
     {"AuthorizationHeaderMalformed", S3_ELSEWHERE},
@@ -195,6 +245,8 @@ static enum s3_meaning judge_status(int status)
     case 307:
     case 308:
         return S3_ELSEWHERE;
+    case 401:
+        return S3_KEYS;
     case 403:
         return S3_DENIED;
     case 404:

@@ -8,86 +8,153 @@
 #include "ckpt/store.h"
 #include "cloud/aws/sigv4.h"
 #include "cloud/endpoint.h"
+#include "cloud/http_date.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEME "s3://"
 #define USUAL_REGION "us-east-1"
 #define PREFIX_MAX 256
 #define MD5_BYTES 16
-#define EXPECTED "expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=NAME&style=path"
+#define AZURE_VERSION "2021-12-02"
+
+/* ---- Dialects ---- */
+
+static const struct dialect {
+    const char *scheme;
+    const char *const *options; /* of the URL, ends at NULL */
+    const char *expected;
+} dialects[STORE_KEYS_KINDS] = {
+    [STORE_KEYS_AWS] = {"s3://", (const char *const[]){"endpoint", "region", "style", NULL},
+        "expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=NAME&style=path"},
+    [STORE_KEYS_GOOGLE] = {"gs://", (const char *const[]){"endpoint", NULL}, "expected gs://BUCKET/PREFIX"},
+    [STORE_KEYS_AZURE] = {"az://", (const char *const[]){"endpoint", NULL},
+        "expected az://ACCOUNT/CONTAINER/PREFIX"},
+};
 
 /* ---- Where ---- */
 
 static bool is_bucket(const char *s)
 {
     size_t n = strlen(s);
-    if (n < 3 || n > 63 || strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") < n || strstr(s, ".."))
+    if (n < 3 || n > 63 || strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n || strstr(s, ".."))
         return false;
-    return s[0] != '.' && s[0] != '-' && s[n - 1] != '.' && s[n - 1] != '-';
+    return !strchr(".-_", s[0]) && !strchr(".-_", s[n - 1]);
+}
+
+/* The names that all of them have are those of S3; Google's may have '_', Azure's have no '.' and no "--". */
+static bool is_bucket_of(enum store_keys_kind dialect, const char *s)
+{
+    if (!is_bucket(s) || (strchr(s, '_') && dialect != STORE_KEYS_GOOGLE))
+        return false;
+    return dialect != STORE_KEYS_AZURE || (!strchr(s, '.') && !strstr(s, "--"));
+}
+
+static bool is_account(const char *s)
+{
+    size_t n = strlen(s);
+    return n >= 3 && n <= 24 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
 struct options {
     char endpoint[S3_URL_MAX], region[64], style[16];
 };
 
-static int read_option(char *text, struct options *o, struct err *e)
+static int no_option(const char *name, const char *const *names, struct err *e)
 {
-    static const char *const names[] = {"endpoint", "region", "style", NULL};
+    const char *nearest = str_nearest(name, names);
+    struct buf all = {0};
+    for (size_t i = 0; names[i]; i++)
+        buf_printf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
+    int rc = err_set(e, ERR_INVALID, "there is no option \"%.40s\", only: %s%s%s", name, buf_str(&all),
+        nearest ? "; did you mean " : "", nearest ? nearest : "");
+    buf_deinit(&all);
+    return rc;
+}
+
+static int read_option(char *text, const struct dialect *d, struct options *o, struct err *e)
+{
     struct buf value = {0};
     char *equals = strchr(text, '=');
+    size_t known = 0;
     if (!equals)
         return err_set(e, ERR_INVALID, "\"%.40s\" after the '?' is not NAME=VALUE", text);
     *equals = '\0';
+    while (d->options[known] && !str_eq(d->options[known], text))
+        known++;
+    if (!d->options[known])
+        return no_option(text, d->options, e);
     int rc = str_url_decode(&value, equals + 1, strlen(equals + 1), false, e);
     bool fits = true;
     if (rc == 0 && str_eq(text, "endpoint"))
         fits = STR_COPY(o->endpoint, buf_str(&value));
     else if (rc == 0 && str_eq(text, "region"))
         fits = STR_COPY(o->region, buf_str(&value)) && str_is_name(o->region, sizeof(o->region) - 1);
-    else if (rc == 0 && str_eq(text, "style"))
+    else if (rc == 0)
         fits =
             STR_COPY(o->style, buf_str(&value)) && (str_eq(o->style, "path") || str_eq(o->style, "virtual"));
-    else if (rc == 0) {
-        const char *nearest = str_nearest(text, names);
-        rc = err_set(e, ERR_INVALID, "there is no option \"%.40s\"; there are endpoint, region and style%s%s",
-            text, nearest ? "; did you mean " : "", nearest ? nearest : "");
-    }
     if (!fits)
         rc = err_set(e, ERR_INVALID, "the value of \"%s\" cannot be one", text);
     buf_deinit(&value);
     return rc;
 }
 
-static int read_options(char *query, struct options *o, struct err *e)
+static int read_options(char *query, const struct dialect *d, struct options *o, struct err *e)
 {
     int rc = 0;
     for (char *part; rc == 0 && (part = strsep(&query, "&"));)
         if (part[0])
-            rc = read_option(part, o, e);
+            rc = read_option(part, d, o, e);
     return rc;
+}
+
+/* Takes base. */
+static void set_virtual(struct s3_place *p, char *base)
+{
+    const char *host = strstr(base, "://") + 3;
+    p->root = mem_printf("%.*s%s.%s", (int)(host - base), base, p->bucket, host);
+    free(base);
+}
+
+/* The same. */
+static void set_azure(struct s3_place *p, char *base)
+{
+    const char *host = strstr(base, "://") + 3;
+    size_t n = strlen(p->account);
+    bool is_in_host = strncmp(host, p->account, n) == 0 && host[n] == '.';
+    p->root = base;
+    snprintf(
+        p->dir, sizeof(p->dir), "%s%s/%s", is_in_host ? "" : "/", is_in_host ? "" : p->account, p->bucket);
+}
+
+static char *usual_root(const struct s3_place *p)
+{
+    if (p->dialect == STORE_KEYS_GOOGLE)
+        return mem_strdup("https://storage.googleapis.com");
+    if (p->dialect == STORE_KEYS_AZURE)
+        return mem_printf("https://%s.blob.core.windows.net", p->account);
+    return mem_printf("https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
 }
 
 /* The place of bucket and options; p->prefix is set. */
 static int set_root(struct s3_place *p, const struct options *o, struct err *e)
 {
     char *base = NULL;
-    bool is_amazon = !o->endpoint[0];
-    bool is_virtual = o->style[0] ? str_eq(o->style, "virtual") : is_amazon && !strchr(p->bucket, '.');
-    STR_COPY(p->region, o->region[0] ? o->region : USUAL_REGION);
+    bool is_usual = !o->endpoint[0], is_amazon = p->dialect == STORE_KEYS_AWS;
+    bool is_virtual = o->style[0] ? str_eq(o->style, "virtual") : is_usual && !strchr(p->bucket, '.');
     if (is_amazon)
-        base =
-            mem_printf("https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
+        STR_COPY(p->region, o->region[0] ? o->region : USUAL_REGION);
+    if (is_usual)
+        base = usual_root(p);
     else if (cloud_endpoint("store", o->endpoint, &base, e) != 0)
         return e->kind = ERR_INVALID;
-    if (is_virtual) {
-        const char *host = strstr(base, "://") + 3;
-        p->root = mem_printf("%.*s%s.%s", (int)(host - base), base, p->bucket, host);
-        free(base);
-    } else {
+    if (p->dialect == STORE_KEYS_AZURE)
+        set_azure(p, base);
+    else if (is_amazon && is_virtual)
+        set_virtual(p, base);
+    else {
         p->root = base;
         snprintf(p->dir, sizeof(p->dir), "/%s", p->bucket);
     }
@@ -95,39 +162,76 @@ static int set_root(struct s3_place *p, const struct options *o, struct err *e)
     return 0;
 }
 
-/* text is "BUCKET[/PREFIX]"; it is changed. */
+/* Cuts the first part off, "" if there is none. */
+static char *next_part(char **text)
+{
+    char *part = *text;
+    size_t n = strcspn(part, "/");
+    *text = part + n + (part[n] == '/');
+    part[n] = '\0';
+    return part;
+}
+
+/* text is "[ACCOUNT/]BUCKET[/PREFIX]"; it is changed. */
 static int set_names(struct s3_place *p, char *text, struct err *e)
 {
-    char *prefix = strchr(text, '/');
-    if (prefix)
-        *prefix++ = '\0';
-    if (!is_bucket(text) || !STR_COPY(p->bucket, text))
-        return err_set(e, ERR_INVALID, "\"%.64s\" is not the name of a bucket; " EXPECTED, text);
-    size_t n = prefix ? strlen(prefix) : 0;
-    while (n > 0 && prefix[n - 1] == '/')
-        prefix[--n] = '\0';
-    if (n > PREFIX_MAX || (n > 0 && !store_name_is_valid(prefix)))
+    const struct dialect *d = &dialects[p->dialect];
+    if (p->dialect == STORE_KEYS_AZURE) {
+        const char *account = next_part(&text);
+        if (!is_account(account) || !STR_COPY(p->account, account))
+            return err_set(
+                e, ERR_INVALID, "\"%.64s\" is not the name of a storage account; %s", account, d->expected);
+    }
+    const char *bucket = next_part(&text);
+    if (!is_bucket_of(p->dialect, bucket) || !STR_COPY(p->bucket, bucket))
+        return err_set(e, ERR_INVALID, "\"%.64s\" is not the name of a %s; %s", bucket,
+            p->dialect == STORE_KEYS_AZURE ? "container" : "bucket", d->expected);
+    snprintf(
+        p->shown, sizeof(p->shown), "%s%s%s%s", d->scheme, p->account, p->account[0] ? "/" : "", p->bucket);
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == '/')
+        text[--n] = '\0';
+    if (n > PREFIX_MAX || (n > 0 && !store_name_is_valid(text)))
         return err_set(e, ERR_INVALID,
             "\"%.64s\" cannot be a prefix: at most %d bytes of [A-Za-z0-9._-] with '/' between, no part "
             "beginning "
             "with '.'",
-            prefix, PREFIX_MAX);
-    p->prefix = n > 0 ? mem_printf("%s/", prefix) : mem_strdup("");
+            text, PREFIX_MAX);
+    p->prefix = n > 0 ? mem_printf("%s/", text) : mem_strdup("");
     return 0;
+}
+
+static const struct dialect *find_dialect(const char *url)
+{
+    for (size_t i = 0; i < STORE_KEYS_KINDS; i++)
+        if (str_starts(url, dialects[i].scheme))
+            return &dialects[i];
+    return NULL;
+}
+
+bool s3_place_is_one(const char *url, enum store_keys_kind *ret_dialect)
+{
+    const struct dialect *d = find_dialect(url);
+    if (d && ret_dialect)
+        *ret_dialect = (enum store_keys_kind)(d - dialects);
+    return d != NULL;
 }
 
 int s3_place_parse(const char *url, struct s3_place *ret_place, struct err *e)
 {
+    const struct dialect *d = find_dialect(url);
     struct options o = {0};
     *ret_place = (struct s3_place){0};
-    if (!str_starts(url, SCHEME) || strlen(url) > S3_URL_MAX)
-        return err_set(e, ERR_INVALID, EXPECTED " of at most %d bytes", S3_URL_MAX);
-    char *text = mem_strdup(url + strlen(SCHEME)), *query = strchr(text, '?');
+    if (!d || strlen(url) > S3_URL_MAX)
+        return err_set(
+            e, ERR_INVALID, "%s of at most %d bytes", (d ? d : &dialects[0])->expected, S3_URL_MAX);
+    ret_place->dialect = (enum store_keys_kind)(d - dialects);
+    char *text = mem_strdup(url + strlen(d->scheme)), *query = strchr(text, '?');
     if (query)
         *query++ = '\0';
     int rc = set_names(ret_place, text, e);
     if (rc == 0 && query)
-        rc = read_options(query, &o, e);
+        rc = read_options(query, d, &o, e);
     if (rc == 0)
         rc = set_root(ret_place, &o, e);
     if (rc != 0)
@@ -145,8 +249,7 @@ void s3_place_deinit(struct s3_place *p)
 
 void s3_label(const struct s3_place *p, const struct s3_request *r, char *out, size_t size)
 {
-    snprintf(
-        out, size, "%s s3://%s/%s%s", r->method, p->bucket, r->key ? p->prefix : "", r->key ? r->key : "");
+    snprintf(out, size, "%s %s/%s%s", r->method, p->shown, r->key ? p->prefix : "", r->key ? r->key : "");
 }
 
 /* ---- Signing ---- */
@@ -169,23 +272,40 @@ static int check_headers(const struct signing *s, struct err *e)
     return 0;
 }
 
-int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k, struct wall now,
-    struct s3_signed *ret_signed, struct err *e)
+static void add_all(struct signing *s, const struct s3_request *r)
+{
+    for (size_t i = 0; i < S3_HEADERS_MAX && r->headers[i].name; i++)
+        add(s, r->headers[i].name, r->headers[i].value);
+}
+
+static void give(const struct signing *s, struct s3_signed *ret)
+{
+    for (size_t i = 0; i < s->n; i++)
+        ret->headers[i] = mem_printf("%s: %s", s->headers[i].name, s->headers[i].value);
+}
+
+static char *make_target(const struct s3_place *p, const struct s3_request *r)
+{
+    const char *query = r->query ? r->query : "";
+    bool has_slash = r->key || p->dialect != STORE_KEYS_AZURE;
+    return mem_printf("%s%s%s%s%s%s", p->dir, has_slash ? "/" : "", r->key ? p->prefix : "",
+        r->key ? r->key : "", query[0] ? "?" : "", query);
+}
+
+static int sign_v4(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
+    struct wall now, struct s3_signed *ret, struct err *e)
 {
     char timestamp[SIGV4_TIMESTAMP_MAX];
-    const char *query = r->query ? r->query : "";
     struct signing s = {0};
     struct buf authorization = {0};
     sigv4_timestamp(now, timestamp);
     add(&s, "Host", p->host);
     add(&s, "X-Amz-Date", timestamp);
     add(&s, "X-Amz-Content-Sha256", r->sha256);
-    if (k->session_token[0])
-        add(&s, "X-Amz-Security-Token", k->session_token);
-    for (size_t i = 0; i < S3_HEADERS_MAX && r->headers[i].name; i++)
-        add(&s, r->headers[i].name, r->headers[i].value);
-    char *target = mem_printf(
-        "%s/%s%s%s%s", p->dir, r->key ? p->prefix : "", r->key ? r->key : "", query[0] ? "?" : "", query);
+    if (k->token[0])
+        add(&s, "X-Amz-Security-Token", k->token);
+    add_all(&s, r);
+    char *target = make_target(p, r);
     const struct sigv4_request request = {.method = r->method,
         .target = target,
         .headers = s.headers,
@@ -196,14 +316,54 @@ int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct s
     if (rc == 0)
         rc = sigv4_authorization(&request, &scope, k->access_key, k->secret_key, &authorization, e);
     if (rc == 0) {
-        *ret_signed = (struct s3_signed){.url = mem_printf("%s%s", p->root, target)};
         add(&s, "Authorization", buf_str(&authorization));
-        for (size_t i = 0; i < s.n; i++)
-            ret_signed->headers[i] = mem_printf("%s: %s", s.headers[i].name, s.headers[i].value);
+        *ret = (struct s3_signed){.url = mem_printf("%s%s", p->root, target)};
+        give(&s, ret);
     }
     free(target);
     buf_wipe(&authorization);
     return rc;
+}
+
+/* A shared access signature is part of the URL; a bearer token, a header. */
+static int add_token(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
+    struct wall now, struct s3_signed *ret, struct err *e)
+{
+    char date[HTTP_DATE_MAX];
+    struct signing s = {0};
+    char *bearer = mem_printf("Bearer %s", k->token), *target = make_target(p, r);
+    if (p->dialect == STORE_KEYS_AZURE) {
+        http_date_write(now, date);
+        add(&s, "x-ms-version", AZURE_VERSION);
+        add(&s, "x-ms-date", date);
+    }
+    if (!k->is_signature)
+        add(&s, "Authorization", bearer);
+    add_all(&s, r);
+    int rc = check_headers(&s, e);
+    if (rc == 0 && strpbrk(k->token, " \t\r\n#"))
+        rc = err_set(e, ERR_INVALID, "the token for the store has a character that none has");
+    if (rc == 0) {
+        *ret = (struct s3_signed){.url = mem_printf("%s%s%s%s", p->root, target,
+                                      !k->is_signature      ? ""
+                                      : strchr(target, '?') ? "&"
+                                                            : "?",
+                                      k->is_signature ? k->token : "")};
+        give(&s, ret);
+    }
+    OPENSSL_cleanse(bearer, strlen(bearer));
+    free(bearer);
+    free(target);
+    return rc;
+}
+
+int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k, struct wall now,
+    struct s3_signed *ret_signed, struct err *e)
+{
+    if (k->kind != p->dialect || (k->is_signature && p->dialect != STORE_KEYS_AZURE))
+        return err_set(
+            e, ERR_CONFIG, "the credentials that are there are not for %s", dialects[p->dialect].scheme);
+    return (p->dialect == STORE_KEYS_AWS ? sign_v4 : add_token)(p, r, k, now, ret_signed, e);
 }
 
 void s3_signed_deinit(struct s3_signed *s)
@@ -212,6 +372,8 @@ void s3_signed_deinit(struct s3_signed *s)
         OPENSSL_cleanse(s->headers[i], strlen(s->headers[i]));
         free(s->headers[i]);
     }
+    if (s->url)
+        OPENSSL_cleanse(s->url, strlen(s->url)); /* it may hold a signature */
     free(s->url);
     *s = (struct s3_signed){0};
 }
@@ -265,6 +427,14 @@ void s3_write_complete(struct buf *out, const struct s3_part *parts, size_t n)
     buf_adds(out, "</CompleteMultipartUpload>");
 }
 
+void s3_write_block_list(struct buf *out, const char ids[][S3_BLOCK_ID_MAX], size_t n)
+{
+    buf_adds(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "<Latest>%s</Latest>", ids[i]);
+    buf_adds(out, "</BlockList>");
+}
+
 void s3_write_delete(struct buf *out, const struct s3_place *p, const char *const *names, size_t n)
 {
     buf_adds(out, "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
@@ -275,12 +445,14 @@ void s3_write_delete(struct buf *out, const struct s3_place *p, const char *cons
 
 void s3_write_list_query(struct buf *out, const struct s3_place *p, const char *below, const char *token)
 {
+    bool is_azure = p->dialect == STORE_KEYS_AZURE;
     if (token[0]) {
-        buf_adds(out, "continuation-token=");
+        buf_adds(out, is_azure ? "marker=" : "continuation-token=");
         str_url_encode(out, token, strlen(token));
         buf_addc(out, '&');
     }
-    buf_adds(out, "encoding-type=url&list-type=2&max-keys=1000&prefix=");
+    buf_adds(out, is_azure ? "restype=container&comp=list&maxresults=1000&prefix="
+                           : "encoding-type=url&list-type=2&max-keys=1000&prefix=");
     str_url_encode(out, p->prefix, strlen(p->prefix));
     str_url_encode(out, below, strlen(below));
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define FILE_SCHEME "file://"
-#define S3_SCHEME "s3://"
 
 static int file_path(const char *url, struct buf *path, struct err *e)
 {
@@ -28,8 +27,8 @@ static int file_path(const char *url, struct buf *path, struct err *e)
 static int not_supported(const char *url, struct err *e)
 {
     return err_set(e, ERR_INVALID,
-        "store '%.200s': this kind of store is not supported; use file:///an/absolute/path or "
-        "s3://BUCKET/PREFIX?region=NAME",
+        "store '%.200s': this kind of store is not supported; use file:///an/absolute/path, "
+        "s3://BUCKET/PREFIX?region=NAME, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX",
         url);
 }
 
@@ -39,7 +38,7 @@ int store_open(const char *url, const struct store_options *o, struct store **re
     struct buf path = {0};
     int rc;
 
-    if (str_starts(url, S3_SCHEME))
+    if (s3_place_is_one(url, NULL))
         return store_s3_open(url, o ? o : &none, ret_store, e);
     if (!str_starts(url, FILE_SCHEME))
         return not_supported(url, e);
@@ -58,7 +57,7 @@ int store_check_url(const char *url, struct err *e)
     struct buf path = {0};
     int rc;
 
-    if (str_starts(url, S3_SCHEME)) {
+    if (s3_place_is_one(url, NULL)) {
         rc = s3_place_parse(url, &place, e);
         if (rc)
             return err_wrap(e, "store '%.200s'", url);

@@ -4,6 +4,7 @@
  */
 #include "ckpt/store_auth.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
@@ -25,6 +26,15 @@ struct store_auth {
 void store_keys_wipe(struct store_keys *k)
 {
     OPENSSL_cleanse(k, sizeof(*k));
+}
+
+int store_keys_of_token(
+    enum store_keys_kind kind, const char *token, struct store_keys *ret_keys, struct err *e)
+{
+    *ret_keys = (struct store_keys){.kind = kind, .expires = WALL_NONE};
+    if (!STR_COPY(ret_keys->token, token))
+        return err_set(e, ERR_INVALID, "the token is longer than %zu bytes", sizeof(ret_keys->token) - 1);
+    return 0;
 }
 
 struct store_auth *store_auth_create(store_auth_want_fn want, void *ctx)

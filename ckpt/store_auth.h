@@ -9,17 +9,31 @@
 
 #include "base/time.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+/* Whose they are; a store takes those of one kind. */
+enum store_keys_kind {
+    STORE_KEYS_AWS,    /* access_key, secret_key, perhaps a session's token */
+    STORE_KEYS_GOOGLE, /* a bearer token */
+    STORE_KEYS_AZURE,  /* a bearer token, or a shared access signature */
+    STORE_KEYS_KINDS
+};
+
 struct store_keys {
-    char access_key[129];
+    enum store_keys_kind kind;
+    bool is_signature;    /* of STORE_KEYS_AZURE: token is the query "sv=...&sig=..." without a '?' */
+    char access_key[129]; /* these two of STORE_KEYS_AWS only */
     char secret_key[257];
-    char session_token[8193]; /* "": none */
-    struct wall expires;      /* WALL_NONE: they last */
-    uint64_t number;          /* the holder's: 1 for the first it was given, and so on */
+    char token[8193];    /* "": none */
+    struct wall expires; /* WALL_NONE: they last */
+    uint64_t number;     /* the holder's: 1 for the first it was given, and so on */
 };
 
 void store_keys_wipe(struct store_keys *k);
+/* A bearer token, whose end is known to its source only: the store's refusal brings the next one. ERR_INVALID: too long. */
+int store_keys_of_token(
+    enum store_keys_kind kind, const char *token, struct store_keys *ret_keys, struct err *e);
 
 struct store_auth; /* all of it may be called on any thread */
 

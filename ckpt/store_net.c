@@ -5,18 +5,38 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+struct holder {
+    struct store_net *net;
+    enum store_keys_kind kind;
+    struct store_auth *auth;
+};
+
 struct store_net {
     struct http_pool *http;
-    struct store_auth *auth;
+    struct holder holders[STORE_KEYS_KINDS];
+    store_net_want_fn want;
+    void *want_ctx;
     pthread_mutex_t lock; /* over the list of facts, not the facts */
     struct store_facts *facts;
 };
 
-struct store_net *store_net_create(store_auth_want_fn want, void *ctx)
+static void on_want(void *ctx)
+{
+    const struct holder *h = ctx;
+    h->net->want(h->net->want_ctx, h->kind);
+}
+
+struct store_net *store_net_create(store_net_want_fn want, void *ctx)
 {
     struct store_net *n = mem_alloc(sizeof(*n));
     n->http = http_pool_create();
-    n->auth = store_auth_create(want, ctx);
+    n->want = want;
+    n->want_ctx = ctx;
+    for (int k = 0; k < STORE_KEYS_KINDS; k++) {
+        struct holder *h = &n->holders[k];
+        *h = (struct holder){.net = n, .kind = k};
+        h->auth = store_auth_create(want ? on_want : NULL, h);
+    }
     pthread_mutex_init(&n->lock, NULL);
     return n;
 }
@@ -31,14 +51,15 @@ void store_net_destroy(struct store_net *n)
         free(f);
     }
     pthread_mutex_destroy(&n->lock);
-    store_auth_destroy(n->auth);
+    for (int k = 0; k < STORE_KEYS_KINDS; k++)
+        store_auth_destroy(n->holders[k].auth);
     http_pool_destroy(n->http);
     free(n);
 }
 
-struct store_auth *store_net_auth(struct store_net *n)
+struct store_auth *store_net_auth(struct store_net *n, enum store_keys_kind kind)
 {
-    return n->auth;
+    return n->holders[kind].auth;
 }
 
 struct http_pool *store_net_http(struct store_net *n)

@@ -20,12 +20,15 @@ struct store_facts {
 
 struct store_net;
 
-/* As store_auth_create, whose holder it has. */
-struct store_net *store_net_create(store_auth_want_fn want, void *ctx);
+/* What store_auth_want_fn is, of one kind. */
+typedef void (*store_net_want_fn)(void *ctx, enum store_keys_kind kind);
+
+/* It has a holder for each kind of credentials; want as of store_auth_create. */
+struct store_net *store_net_create(store_net_want_fn want, void *ctx);
 void store_net_destroy(struct store_net *n); /* every store that was opened with it is closed; NULL is fine */
 
 /* All of these are valid until destroy. */
-struct store_auth *store_net_auth(struct store_net *n);
+struct store_auth *store_net_auth(struct store_net *n, enum store_keys_kind kind);
 struct http_pool *store_net_http(struct store_net *n);
 struct store_facts *store_net_facts(struct store_net *n, const char *root); /* thread-safe */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Replies of an S3 store. The first byte chooses who reads the rest: '0' a list, '1' an upload's beginning, '2' a copy's
- * result, '3' a removal, '4' a refusal; '5' is the URL of a store.
+ * result, '3' a removal, '4' a refusal, '6' a list of Azure's; '5' is the URL of a store.
  */
 #include "check.h"
 #include "ckpt/s3.h"
@@ -25,6 +25,15 @@ static int read_list(const char *body, size_t n, struct err *e)
     struct s3_page page;
     int n_keys = 0, rc = s3_read_list(body, n, on_key, &n_keys, &page, e);
     assert(rc != 0 || page.is_last || page.token[0]);
+    assert(rc != 0 || page.is_stopped == (n_keys >= 3));
+    return rc;
+}
+
+static int read_blobs(const char *body, size_t n, struct err *e)
+{
+    struct s3_page page;
+    int n_keys = 0, rc = s3_read_blobs(body, n, on_key, &n_keys, &page, e);
+    assert(rc != 0 || page.is_last == !page.token[0]);
     assert(rc != 0 || page.is_stopped == (n_keys >= 3));
     return rc;
 }
@@ -73,7 +82,10 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 /* What was read can be signed and sent. */
 static int read_url(const char *text, size_t n, struct err *e)
 {
-    static const struct store_keys keys = {.access_key = "A", .secret_key = "S", .session_token = "T"};
+    static const struct store_keys all[STORE_KEYS_KINDS] = {
+        [STORE_KEYS_AWS] = {.kind = STORE_KEYS_AWS, .access_key = "A", .secret_key = "S", .token = "T"},
+        [STORE_KEYS_GOOGLE] = {.kind = STORE_KEYS_GOOGLE, .token = "T"},
+        [STORE_KEYS_AZURE] = {.kind = STORE_KEYS_AZURE, .is_signature = true, .token = "sv=1&sig=T"}};
     char *url = mem_strndup(text, n);
     struct s3_place p;
     int rc = s3_place_parse(url, &p, e);
@@ -82,8 +94,9 @@ static int read_url(const char *text, size_t n, struct err *e)
             .method = "GET", .key = "chunks/1", .query = "uploads=", .sha256 = S3_EMPTY_SHA256};
         struct s3_signed s;
         struct err bad;
-        assert(p.bucket[0] && p.region[0] && p.host[0] && (!p.prefix[0] || str_ends(p.prefix, "/")));
-        if (s3_sign(&p, &r, &keys, (struct wall){0}, &s, &bad) == 0) {
+        assert(p.bucket[0] && p.shown[0] && (p.region[0] || p.dialect != STORE_KEYS_AWS) && p.host[0] &&
+               (!p.prefix[0] || str_ends(p.prefix, "/")));
+        if (s3_sign(&p, &r, &all[p.dialect], (struct wall){0}, &s, &bad) == 0) {
             assert(str_starts(s.url, p.root) && !strpbrk(s.url, "\r\n "));
             s3_signed_deinit(&s);
         }
@@ -96,11 +109,11 @@ static int read_url(const char *text, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_list, read_upload, read_result, read_removal, read_refusal, read_url};
+        read_list, read_upload, read_result, read_removal, read_refusal, read_url, read_blobs};
     if (size == 0)
         return 0;
     struct err e = {0};
-    int rc = readers[(data[0] - '0') % 6u]((const char *)data + 1, size - 1, &e);
+    int rc = readers[(data[0] - '0') % 7u]((const char *)data + 1, size - 1, &e);
     if (rc != 0)
         check_error(rc, &e);
     return 0;

@@ -504,8 +504,13 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
 /* What no agent could open is refused here. */
 static void check_store(struct yaml_reader *r, const char *url)
 {
+    const struct yaml_node *node = yaml_opt(r, "store");
+    char shown[STR_SHOW_MAX];
     struct err e;
-    if (r->rc == 0 && url && store_check_url(url, &e) != 0)
+    if (node && r->rc == 0 && (!is_plain(url) || str_eq(url, "file:///")))
+        yaml_reader_fail(
+            r, node, "expected a URL without blanks, quotes and backslashes, found %s", str_show(url, shown));
+    else if (r->rc == 0 && url && store_check_url(url, &e) != 0)
         yaml_reader_fail(r, yaml_opt(r, "store"), "%s%s", e.text,
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
@@ -528,7 +533,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     const char *dir = yaml_opt_str(r, "state", sizeof(c->state_dir) - 1, "/var/lib/belay");
     const char *socket = yaml_opt_str(r, "socket", sizeof(c->socket) - 1, NULL);
     char shown[STR_SHOW_MAX];
-    const char *store = opt_url(r, "store", sizeof(c->store) - 1, "file:///", "s3://", NULL);
+    const char *store = yaml_opt_str(r, "store", sizeof(c->store) - 1, NULL);
     if (!STR_COPY(c->state_dir, state_dir ? state_dir : dir))
         yaml_reader_fail(
             r, NULL, "the state directory's path is longer than %zu bytes", sizeof(c->state_dir) - 1);

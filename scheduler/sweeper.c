@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/s3.h"
 #include "ckpt/store_net.h"
 #include "cloud/aws/credentials.h"
+#include "cloud/bearer.h"
 #include <stdlib.h>
 
 #define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and tried again later */
@@ -31,8 +33,10 @@ struct sweeper {
     struct sweeper_options o;
     struct aws_credential_source *source; /* NULL: not needed yet */
     struct aws_credentials_wait wait;
-    struct sweep *now; /* or NULL */
-    bool on_thread;    /* it is */
+    enum store_keys_kind kind; /* of the store's credentials, if it is over a network */
+    struct bearer *bearer;     /* instead of source */
+    struct sweep *now;         /* or NULL */
+    bool on_thread;            /* it is */
     struct timer limit;
 };
 
@@ -76,6 +80,8 @@ static void finish(struct sweep *s)
         timer_stop(w->o.timers, &w->limit);
         if (s->rc == ERR_DENIED && w->source)
             aws_credentials_refused(w->source); /* the next try reads them anew */
+        else if (s->rc == ERR_DENIED && w->bearer)
+            bearer_refused(w->bearer);
         s->done(s->ctx, s->rc ? &s->e : NULL);
     }
     sweep_free(s);
@@ -101,30 +107,51 @@ static void begin(struct sweeper *w)
     uv_run_work(w->o.loop, on_thread, on_done, w->now);
 }
 
-static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+static void give(struct sweeper *w, struct store_keys *k)
 {
-    struct sweeper *w = ctx;
-    struct sweep *s = w->now;
-    struct store_keys k = {0};
-    if (e) {
-        s->e = *e;
-        s->rc = err_wrap(&s->e, "credentials for the store");
-        finish(s);
-        return;
-    }
-    k.expires = c->expires;
-    STR_COPY(k.access_key, c->access_key);
-    STR_COPY(k.secret_key, c->secret_key);
-    STR_COPY(k.session_token, c->session_token);
-    store_auth_set(store_net_auth(s->net), &k);
-    store_keys_wipe(&k);
+    store_auth_set(store_net_auth(w->now->net, k->kind), k);
+    store_keys_wipe(k);
     begin(w);
 }
 
-static int ask_credentials(struct sweeper *w, struct err *e)
+static void lack(struct sweeper *w, const struct err *e)
+{
+    struct sweep *s = w->now;
+    s->e = *e;
+    s->rc = err_wrap(&s->e, "credentials for the store");
+    finish(s);
+}
+
+static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+{
+    struct sweeper *w = ctx;
+    if (e) {
+        lack(w, e);
+        return;
+    }
+    struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = c->expires};
+    STR_COPY(k.access_key, c->access_key);
+    STR_COPY(k.secret_key, c->secret_key);
+    STR_COPY(k.token, c->session_token);
+    give(w, &k);
+}
+
+static void on_token(void *ctx, const struct err *e, const char *token)
+{
+    struct sweeper *w = ctx;
+    struct store_keys k;
+    struct err bad;
+    if (!e && store_keys_of_token(w->kind, token, &k, &bad) != 0)
+        e = &bad;
+    if (e)
+        lack(w, e);
+    else
+        give(w, &k);
+}
+
+static int ask_aws(struct sweeper *w, struct err *e)
 {
     int rc = 0;
-    w->now->net = store_net_create(NULL, NULL);
     if (!w->source) {
         struct aws_credential_options o = {.http = w->o.http, .timers = w->o.timers};
         aws_environment_read(&o.env);
@@ -132,6 +159,16 @@ static int ask_credentials(struct sweeper *w, struct err *e)
     }
     if (rc == 0)
         aws_credentials_get(w->source, &w->wait, on_credentials, w);
+    return rc;
+}
+
+static int ask_bearer(struct sweeper *w, struct err *e)
+{
+    const struct bearer_options o = {
+        .is_azure = w->kind == STORE_KEYS_AZURE, .http = w->o.http, .timers = w->o.timers};
+    int rc = w->bearer ? 0 : bearer_create(&o, &w->bearer, e);
+    if (rc == 0)
+        bearer_get(w->bearer, on_token, w);
     return rc;
 }
 
@@ -148,8 +185,10 @@ static void start(
     s->done = done;
     s->ctx = ctx;
     w->now = s;
-    if (str_starts(s->url, "s3://"))
-        s->rc = ask_credentials(w, &s->e);
+    if (s3_place_is_one(s->url, &w->kind)) {
+        s->net = store_net_create(NULL, NULL);
+        s->rc = (w->kind == STORE_KEYS_AWS ? ask_aws : ask_bearer)(w, &s->e);
+    }
     if (s->rc || !s->net) /* what is wrong already is said later, too */
         begin(w);
 }
@@ -175,6 +214,7 @@ void sweeper_destroy(struct sweeper *w)
         return;
     timer_stop(w->o.timers, &w->limit);
     aws_credential_source_destroy(w->source); /* drops a wait */
+    bearer_destroy(w->bearer);
     if (w->now && w->on_thread) {
         w->now->sweeper = NULL;
         atomic_store(&w->now->cancel, 1);

@@ -14,7 +14,7 @@ struct sweeper_options {
     uv_loop_t *loop;
     struct timers *timers;
     struct http_client
-        *http; /* for credentials of a store in S3: environment, file, or this machine's role */
+        *http; /* for credentials of a store over a network: environment, file, or this machine's role */
     const char *store, *cluster;
 };
 

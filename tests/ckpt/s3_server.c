@@ -31,8 +31,9 @@ static void *run(void *ctx)
 }
 
 /* There is only what the test set. */
-static void on_want(void *ctx)
+static void on_want(void *ctx, enum store_keys_kind kind)
 {
+    assert_int_equal(kind, STORE_KEYS_AWS);
     atomic_fetch_add(&((struct s3_server *)ctx)->n_wanted, 1);
 }
 
@@ -79,7 +80,7 @@ void s3_server_keys(struct s3_server *s, const char *access, const char *secret)
     struct store_keys k = {.expires = WALL_NONE};
     STR_COPY(k.access_key, access);
     STR_COPY(k.secret_key, secret);
-    store_auth_set(store_net_auth(s->net), &k);
+    store_auth_set(store_net_auth(s->net, STORE_KEYS_AWS), &k);
 }
 
 static void control(

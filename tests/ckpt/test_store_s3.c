@@ -384,7 +384,7 @@ static void *fail_later(void *ctx)
     while (atomic_load(&s->n_wanted) == 0)
         sched_yield();
     err_set(&e, ERR_CONFIG, "this instance has no role");
-    store_auth_fail(store_net_auth(s->net), &e);
+    store_auth_fail(store_net_auth(s->net, STORE_KEYS_AWS), &e);
     return NULL;
 }
 
@@ -472,7 +472,10 @@ static void urls_are_read_strictly(void **state)
         "s3://abc/../x", "s3://abc/a b", "s3://abc/.x", "s3://abc?", "s3://abc?nothing", "s3://abc?regoin=x",
         "s3://abc?region=", "s3://abc?region=a/b", "s3://abc?style=round",
         "s3://abc?endpoint=http://example.com", "s3://abc?endpoint=https://user:pw@example.com",
-        "s3://abc?endpoint=https://example.com/path", "s3://abc?endpoint=%zz", "gs://abc"};
+        "s3://abc?endpoint=https://example.com/path", "s3://abc?endpoint=%zz", "s3://a_c", "gs://", "gs://Abc",
+        "gs://abc?region=x", "gs://abc?style=path", "az://", "az://account", "az://account/", "az://Account/abc",
+        "az://ac/abc", "az://account/a.c", "az://account/a--c", "az://account/abc/.x", "az://account/abc?region=x",
+        "az://account/abc?endpoint=http://example.com", "r2://abc"};
     struct s3_place p;
     struct err e;
     (void)state;
@@ -492,6 +495,24 @@ static void urls_are_read_strictly(void **state)
     OK(s3_place_parse("s3://abc/x?endpoint=https%3A%2F%2Fs3.example%3A9000", &p, &e));
     assert_string_equal(p.root, "https://s3.example:9000");
     assert_string_equal(p.host, "s3.example:9000");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("gs://my_bucket/a/", &p, &e));
+    assert_string_equal(p.root, "https://storage.googleapis.com");
+    assert_string_equal(p.dir, "/my_bucket");
+    assert_string_equal(p.prefix, "a/");
+    assert_string_equal(p.shown, "gs://my_bucket");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("az://lab1/checkpoints/a", &p, &e));
+    assert_string_equal(p.root, "https://lab1.blob.core.windows.net");
+    assert_string_equal(p.dir, "/checkpoints");
+    assert_string_equal(p.prefix, "a/");
+    assert_string_equal(p.shown, "az://lab1/checkpoints");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("az://lab1/abc?endpoint=https://lab1.blob.core.chinacloudapi.cn", &p, &e));
+    assert_string_equal(p.dir, "/abc");
+    s3_place_deinit(&p);
+    OK(s3_place_parse("az://lab1/abc?endpoint=http://127.0.0.1:10000", &p, &e));
+    assert_string_equal(p.dir, "/lab1/abc");
     s3_place_deinit(&p);
     OK(store_check_url("file:///srv/x", &e));
     FAILS(ERR_UNSUPPORTED, store_open("s3://abc", NULL, &(struct store *){NULL}, &e));

@@ -149,6 +149,7 @@ static void every_row_makes_sense(void **state)
 
 static void http_dates_are_read(void **state)
 {
+    char text[HTTP_DATE_MAX];
     static const char *const wrong[] = {"", "Sat, 22 Aug 2026 12:00:00 UTC", "Sat, 22 Aut 2026 12:00:00 GMT",
         "Sat, 22 anF 2026 12:00:00 GMT", "Sat, 32 Aug 2026 12:00:00 GMT", "Sat, 22 Aug 2026 12:00:0x GMT",
         "2026-08-22T12:00:00Z", NULL};
@@ -156,6 +157,8 @@ static void http_dates_are_read(void **state)
     (void)state;
     assert_int_equal(http_date_parse("Sat, 22 Aug 2026 12:00:00 GMT", &w, NULL), 0);
     assert_int_equal(w.ms, 1787400000000);
+    http_date_write(w, text);
+    assert_string_equal(text, "Sat, 22 Aug 2026 12:00:00 GMT");
     assert_int_equal(http_date_parse(NULL, &w, NULL), ERR_INVALID);
     for (size_t i = 0; wrong[i]; i++)
         assert_int_equal(http_date_parse(wrong[i], &w, NULL), ERR_INVALID);

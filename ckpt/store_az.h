@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store in a container of Azure's blobs: what store_s3_open needs of it.
+ */
+#ifndef BELAY_CKPT_STORE_AZ_H
+#define BELAY_CKPT_STORE_AZ_H
+
+#include "ckpt/store.h"
+
+extern const struct store_ops store_az_ops;
+
+#endif

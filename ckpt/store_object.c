@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/store_object.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES "application/octet-stream"
+
+int object_check_name(const char *name, struct err *e)
+{
+    return store_name_is_valid(name) ? 0
+                                     : err_set(e, ERR_INVALID, "'%.100s' is not a valid object name", name);
+}
+
+void object_if_absent(struct s3_op *op)
+{
+    if (op->client->place.dialect == STORE_KEYS_GOOGLE)
+        s3_op_header(op, "x-goog-if-generation-match", "0");
+    else
+        s3_op_header(op, "If-None-Match", "*");
+}
+
+void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, const char *what)
+{
+    if (!atomic_exchange(fact, true))
+        log_warn("the store has no conditional writes: names are looked up before they are written",
+            log_s("store", c->place.root), log_s("bucket", c->place.bucket), log_s("for", what));
+}
+
+/* ---- What is there ---- */
+
+int object_look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
+    char ret_sha256[S3_BASE64_MAX], struct err *e)
+{
+    struct s3_op op = s3_op_make(object_client(s), "HEAD", name, NULL);
+    if (op.client->place.dialect == STORE_KEYS_AWS)
+        s3_op_header(&op, "x-amz-checksum-mode", "ENABLED");
+    int rc = s3_op_run(&op, e);
+    if (rc == 0 && op.meaning == S3_DONE) {
+        const char *size = http_reply_header(&op.reply, "content-length");
+        const char *sum = http_reply_header(&op.reply, "x-amz-checksum-sha256");
+        rc = str_to_i64(size ? size : "", 0, INT64_MAX, "Content-Length", ret_size, e);
+        if (rc != 0)
+            rc = s3_op_refused(&op, ERR_IO, "the reply does not say how large the object is", e);
+        if (!sum || !str_copy(ret_sha256, S3_BASE64_MAX, sum))
+            ret_sha256[0] = '\0';
+    }
+    *ret_meaning = op.meaning;
+    s3_op_deinit(&op);
+    return rc;
+}
+
+int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err *e)
+{
+    char sum[S3_BASE64_MAX];
+    enum s3_meaning meaning;
+    int64_t size;
+    int rc = object_look(s, name, &meaning, &size, sum, e);
+    *ret_yes = meaning != S3_MISSING;
+    return rc;
+}
+
+int object_read_all(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    struct s3_op op = s3_op_make(object_client(s), "GET", name, NULL);
+    op.resumes = out;
+    op.reply_max = max;
+    int rc = s3_op_finish(&op, e);
+    if (rc == 0 && op.meaning != S3_DONE)
+        rc = s3_op_refused(&op, ERR_NOT_FOUND, "there is no such object", e);
+    else if (rc == 0 && out->len > max)
+        rc = err_set(e, ERR_INVALID, "%s is larger than the %zu bytes allowed", name, max);
+    return rc;
+}
+
+/* After a reply that was lost: is what is there what we sent? 0, ERR_CONFLICT, or why that cannot be said. */
+static int check_ours(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    char sum[S3_BASE64_MAX], hex[SIGV4_HEX_MAX], ours[S3_BASE64_MAX];
+    struct buf there = {0};
+    enum s3_meaning meaning;
+    int64_t size;
+    int rc = object_look(s, name, &meaning, &size, sum, e);
+    if (rc != 0)
+        return rc;
+    if (meaning == S3_MISSING)
+        return err_set(e, ERR_UNAVAILABLE, "%s was there, and is gone", name);
+    if ((uint64_t)size != n)
+        return err_set(e, ERR_CONFLICT, "%s exists", name);
+    if (sum[0] && !strchr(sum, '-')) { /* not that of an upload in parts, which is a hash of hashes */
+        sigv4_sha256_hex(p, n, hex);
+        s3_base64_of_hex(hex, ours);
+        return str_eq(sum, ours) ? 0 : err_set(e, ERR_CONFLICT, "%s exists", name);
+    }
+    rc = object_read_all(s, name, n, &there, e);
+    if (rc == 0 && (there.len != n || memcmp(buf_str(&there), p, n) != 0))
+        rc = err_set(e, ERR_CONFLICT, "%s exists", name);
+    buf_deinit(&there);
+    return rc;
+}
+
+/* ---- create ---- */
+
+int object_write(
+    struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e)
+{
+    const struct s3_client *c = object_client(s);
+    struct s3_op plain = *op;
+    bool exists = false;
+    int rc;
+    object_if_absent(op);
+    op->may_lack = true;
+    if (!atomic_load(&c->facts->no_conditional_put)) {
+        rc = s3_op_finish(op, e);
+        if (rc != 0 || op->meaning != S3_NOT_IMPLEMENTED)
+            goto judge;
+        object_note_no_conditions(&c->facts->no_conditional_put, c, "create");
+    }
+    *op = plain;
+    rc = object_is_there(s, name, &exists, e);
+    if (rc == 0 && exists)
+        return err_set(e, ERR_CONFLICT, "%s exists", name);
+    if (rc == 0)
+        rc = s3_op_finish(op, e);
+judge:
+    if (rc != 0 || op->meaning == S3_DONE)
+        return rc;
+    if (op->is_unsure) {
+        rc = check_ours(s, name, body, n, e);
+        if (rc == 0 || op->meaning == S3_EXISTS)
+            return rc;
+    }
+    if (op->meaning == S3_MISSING)
+        return s3_op_refused(op, ERR_NOT_FOUND, "the upload is gone", e);
+    return err_set(e, ERR_CONFLICT, "%s exists", name);
+}
+
+/* The bytes as they are sent are checked by the server: Amazon's by the SHA-256, the others' by the MD5. */
+static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
+{
+    const struct s3_request *r = &op->request;
+    if (op->client->place.dialect == STORE_KEYS_AWS) {
+        s3_base64_of_hex(r->sha256, sum);
+        s3_op_header(op, "x-amz-checksum-sha256", sum);
+        return;
+    }
+    s3_md5_base64(r->body, r->n, sum);
+    if (sum[0])
+        s3_op_header(op, "Content-MD5", sum);
+}
+
+void object_put_op(struct store *s, const char *name, const void *p, size_t n, struct object_put *ret)
+{
+    ret->op = s3_op_make(object_client(s), "PUT", name, NULL);
+    s3_op_body(&ret->op, p, n, ret->sha256);
+    s3_op_header(&ret->op, "Content-Type", BYTES);
+    if (ret->op.client->place.dialect == STORE_KEYS_AZURE)
+        s3_op_header(&ret->op, "x-ms-blob-type", "BlockBlob");
+    add_sum(&ret->op, ret->sum);
+}
+
+int object_create_whole(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    struct object_put put;
+    object_put_op(s, name, p, n, &put);
+    int rc = object_write(s, name, &put.op, p, n, e);
+    if (rc == ERR_NOT_FOUND) /* of a PUT: the bucket, without a word for it */
+        e->kind = rc = ERR_CONFIG;
+    return rc;
+}
+
+/* ---- read, stat, list ---- */
+
+int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    int rc = object_check_name(name, e);
+    return rc == 0 ? object_read_all(s, name, max, out, e) : rc;
+}
+
+int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
+{
+    char sum[S3_BASE64_MAX];
+    enum s3_meaning meaning;
+    int64_t size;
+    int rc = object_check_name(name, e);
+    if (rc == 0)
+        rc = object_look(s, name, &meaning, &size, sum, e);
+    if (rc == 0 && meaning != S3_DONE)
+        rc = err_set(e, ERR_NOT_FOUND, "there is no object %s", name);
+    if (rc == 0)
+        *ret_size = size;
+    return rc;
+}
+
+struct walk {
+    const char *prefix;
+    store_each_fn fn;
+    void *ctx;
+};
+
+static int on_key(void *ctx, const char *key, int64_t size_bytes)
+{
+    const struct walk *w = ctx;
+    const char *name = key + strlen(w->prefix);
+    if (!str_starts(key, w->prefix) || !store_name_is_valid(name))
+        return 0; /* not ours */
+    return w->fn(w->ctx, name, size_bytes);
+}
+
+int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+{
+    const struct s3_place *place = &object_client(s)->place;
+    int (*const read)(const char *, size_t, s3_key_fn, void *, struct s3_page *, struct err *) =
+        place->dialect == STORE_KEYS_AZURE ? s3_read_blobs : s3_read_list;
+    char before[S3_TOKEN_MAX];
+    struct walk w = {.prefix = place->prefix, .fn = fn, .ctx = ctx};
+    struct s3_page page = {0};
+    int rc = 0;
+    while (rc == 0 && !page.is_last && !page.is_stopped) {
+        struct buf query = {0};
+        STR_COPY(before, page.token);
+        s3_write_list_query(&query, place, prefix, page.token);
+        struct s3_op op = s3_op_make(object_client(s), "GET", NULL, buf_str(&query));
+        rc = s3_op_run(&op, e);
+        if (rc == 0 && op.meaning != S3_DONE)
+            rc = s3_op_refused(&op, ERR_CONFIG, "there is nothing to list; is the bucket's name right?", e);
+        if (rc == 0)
+            rc = read(buf_str(&op.reply.body), op.reply.body.len, on_key, &w, &page, e);
+        if (rc == 0 && !page.is_last && str_eq(page.token, before))
+            rc = err_set(e, ERR_INVALID, "the list does not go on: the next page is this one");
+        if (rc == ERR_INVALID)
+            rc = s3_op_refused(&op, ERR_IO, e->text, e);
+        s3_op_deinit(&op);
+        buf_deinit(&query);
+    }
+    return rc;
+}
+
+int object_remove_each(struct store *s, const char *const *names, size_t n, struct err *e)
+{
+    int rc = n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = object_check_name(names[i], e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct s3_op op = s3_op_make(object_client(s), "DELETE", names[i], NULL);
+        rc = s3_op_finish(&op, e);
+        if (rc == 0 && op.meaning != S3_DONE && op.meaning != S3_MISSING)
+            rc = s3_op_refused(&op, ERR_DENIED, "something holds the object", e);
+    }
+    return rc;
+}
+
+/* ---- open, close ---- */
+
+void object_close(struct store *s)
+{
+    s3_place_deinit(&((struct store_object *)s)->client.place);
+    free(s);
+}
+
+void object_open(struct s3_place *place, const struct store_ops *ops, const struct store_options *o,
+    struct store **ret_store)
+{
+    struct store_object *s = mem_alloc(sizeof(*s));
+    s->base.ops = ops;
+    s->client = (struct s3_client){.place = *place,
+        .http = store_net_http(o->net),
+        .auth = store_net_auth(o->net, place->dialect),
+        .facts = store_net_facts(o->net, place->root),
+        .cancel = o->cancel};
+    *ret_store = &s->base;
+}

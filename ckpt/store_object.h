@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the stores in buckets (S3, Google Cloud Storage) and containers (Azure) have in common. An object's key is the
+ * prefix of the store's URL and then its name.
+ */
+#ifndef BELAY_CKPT_STORE_OBJECT_H
+#define BELAY_CKPT_STORE_OBJECT_H
+
+#include "ckpt/s3_op.h"
+#include "ckpt/store.h"
+
+struct store_object {
+    struct store base;
+    struct s3_client client;
+};
+
+static inline struct s3_client *object_client(struct store *s)
+{
+    return &((struct store_object *)s)->client;
+}
+
+/* Takes the place; o->net is not NULL. */
+void object_open(struct s3_place *place, const struct store_ops *ops, const struct store_options *o,
+    struct store **ret_store);
+
+int object_check_name(const char *name, struct err *e);
+
+/* ---- What is there ---- */
+
+/* S3_DONE with size and checksum ("": not known), or S3_MISSING. */
+int object_look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
+    char ret_sha256[S3_BASE64_MAX], struct err *e);
+int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err *e);
+int object_read_all(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
+
+/* ---- Writing ---- */
+
+/* Adds the condition that nothing has the name. */
+void object_if_absent(struct s3_op *op);
+/* The server answered 501 to it: says so, once. */
+void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, const char *what);
+
+/* Runs a conditional write. 0; ERR_CONFLICT; ERR_NOT_FOUND: the upload is gone, and nothing of ours is there. body is
+ * what the object is to be. */
+int object_write(
+    struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e);
+
+/* A write of an object in one request, without a condition yet. p is borrowed; not to be moved. */
+struct object_put {
+    struct s3_op op;
+    char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX];
+};
+void object_put_op(struct store *s, const char *name, const void *p, size_t n, struct object_put *ret);
+
+/* ---- As store_ops has them ---- */
+
+int object_create_whole(struct store *s, const char *name, const void *p, size_t n, struct err *e);
+int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
+int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e);
+int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
+/* With a request for each name. */
+int object_remove_each(struct store *s, const char *const *names, size_t n, struct err *e);
+void object_close(struct store *s);
+
+#endif

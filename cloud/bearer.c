@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cloud/bearer.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/azure/credentials.h"
+#include "cloud/gcp/credentials.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define AZURE_LOGIN "https://login.microsoftonline.com"
+#define AZURE_AUDIENCE "https://storage.azure.com"
+#define PREFIX "Authorization: Bearer "
+
+struct bearer {
+    struct gcp_credential_source *gcp; /* or */
+    struct azure_credential_source *azure;
+    struct oauth_wait wait;
+    bool waiting;
+    bearer_fn done;
+    void *ctx;
+};
+
+static int create_azure(const struct bearer_options *o, struct bearer *b, struct err *e)
+{
+    struct azure_credential_options a = {.login_url = AZURE_LOGIN,
+        .audience = AZURE_AUDIENCE,
+        .metadata_url = o->metadata_url,
+        .http = o->http,
+        .timers = o->timers};
+    azure_environment_read(&a.env);
+    return azure_credential_source_create(&a, &b->azure, e);
+}
+
+static int create_gcp(const struct bearer_options *o, struct bearer *b, struct err *e)
+{
+    const struct gcp_credential_options g = {
+        .metadata_url = o->metadata_url, .http = o->http, .timers = o->timers};
+    return gcp_credential_source_create(&g, &b->gcp, e);
+}
+
+int bearer_create(const struct bearer_options *o, struct bearer **ret_bearer, struct err *e)
+{
+    struct bearer *b = mem_alloc(sizeof(*b));
+    int rc = (o->is_azure ? create_azure : create_gcp)(o, b, e);
+    if (rc != 0)
+        free(b);
+    else
+        *ret_bearer = b;
+    return rc;
+}
+
+void bearer_destroy(struct bearer *b)
+{
+    if (!b)
+        return;
+    gcp_credential_source_destroy(b->gcp);
+    azure_credential_source_destroy(b->azure);
+    free(b);
+}
+
+static struct oauth *tokens(const struct bearer *b)
+{
+    return b->azure ? azure_credential_tokens(b->azure) : gcp_credential_oauth(b->gcp);
+}
+
+static void on_header(void *ctx, const struct err *e, const char *header)
+{
+    struct bearer *b = ctx;
+    struct err bad;
+    b->waiting = false;
+    if (!e && !str_starts(header, PREFIX)) {
+        err_set(&bad, ERR_INVALID, "the token is none of the bearer's");
+        e = &bad;
+    }
+    b->done(b->ctx, e, e ? NULL : header + strlen(PREFIX));
+}
+
+bool bearer_get(struct bearer *b, bearer_fn done, void *ctx)
+{
+    if (b->waiting)
+        return false;
+    b->waiting = true;
+    b->done = done;
+    b->ctx = ctx;
+    oauth_get(tokens(b), &b->wait, on_header, b);
+    return true;
+}
+
+void bearer_refused(struct bearer *b)
+{
+    if (!b->waiting)
+        oauth_refused(tokens(b), &b->wait);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stores in Google's buckets and Azure's containers: what every store promises, and, where there is somebody to make
+ * the server fail, every way in which it may.
+ *
+ *     test_store_clouds URL TOKEN CONTROL
+ *
+ * TOKEN is a bearer token, or a shared access signature if it has a '='. CONTROL is where faults are ordered, "-": nowhere.
+ * test_store_clouds.py starts the servers.
+ */
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/store_net.h"
+#include "tests/ckpt/tools.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_BYTES ((size_t)17 << 20) /* so much goes in blocks at Azure */
+#define PATIENCE_MS 20000
+
+static const char *url, *token, *control;
+
+struct world {
+    struct store_net *net;
+    struct store *store;
+    atomic_int n_wanted;
+};
+
+#define NET (((struct world *)*state)->net)
+#define STORE (((struct world *)*state)->store)
+#define DO(op, ...) STORE->ops->op(STORE, __VA_ARGS__)
+
+static enum store_keys_kind kind(void)
+{
+    return str_starts(url, "gs://") ? STORE_KEYS_GOOGLE : STORE_KEYS_AZURE;
+}
+
+static void on_want(void *ctx, enum store_keys_kind wanted)
+{
+    assert_int_equal(wanted, kind());
+    atomic_fetch_add(&((struct world *)ctx)->n_wanted, 1);
+}
+
+static void give(struct store_net *net, const char *text)
+{
+    struct store_keys k = {.expires = WALL_NONE, .kind = kind(), .is_signature = strchr(text, '=') != NULL};
+    assert_true(STR_COPY(k.token, text));
+    store_auth_set(store_net_auth(net, kind()), &k);
+}
+
+static struct store *open_at(struct store_net *net, const char *prefix)
+{
+    const struct store_options o = {.net = net};
+    struct store *s;
+    struct err e;
+    const char *query = strchr(url, '?');
+    int n = query ? (int)(query - url) : (int)strlen(url);
+    char *whole = mem_printf("%.*s/%s%s", n, url, prefix, query ? query : "");
+    OK(store_open(whole, &o, &s, &e));
+    free(whole);
+    return s;
+}
+
+static int setup(void **state)
+{
+    static int n;
+    char prefix[16];
+    struct world *w = mem_alloc(sizeof(*w));
+    w->net = store_net_create(on_want, w);
+    give(w->net, token);
+    snprintf(prefix, sizeof(prefix), "t%d", n++);
+    w->store = open_at(w->net, prefix);
+    *state = w;
+    return 0;
+}
+
+/* how: see Faults in test_store_clouds.py. */
+static void fault(struct store_net *net, const char *method, const char *how)
+{
+    char *body = mem_printf("%s %s", method, how);
+    struct http_reply reply;
+    struct err e;
+    const struct http_request r = {.method = "POST",
+        .url = control,
+        .body = body,
+        .body_len = strlen(body),
+        .timeout_ms = PATIENCE_MS,
+        .max_reply_bytes = 100};
+    OK(http_blocking_run(store_net_http(net), &r, NULL, &reply, &e));
+    assert_int_equal(reply.status, 200);
+    http_reply_deinit(&reply);
+    free(body);
+}
+
+static int teardown(void **state)
+{
+    if (!str_eq(control, "-"))
+        fault(NET, "CLEAR", "-");
+    store_close(STORE);
+    store_net_destroy(NET);
+    free(*state);
+    return 0;
+}
+
+static void assert_object(struct store *s, const char *name, const char *text)
+{
+    struct buf out = {0};
+    struct err e;
+    int64_t size = -1;
+    OK(s->ops->read(s, name, 1 << 20, &out, &e));
+    assert_string_equal(buf_str(&out), text);
+    OK(s->ops->stat(s, name, &size, &e));
+    assert_int_equal(size, strlen(text));
+    buf_deinit(&out);
+}
+
+static int append_name(void *ctx, const char *name, int64_t size_bytes)
+{
+    buf_printf(ctx, "%s=%d ", name, (int)size_bytes);
+    return 0;
+}
+
+static int stop_at_once(void *ctx, const char *name, int64_t size_bytes)
+{
+    (void)name, (void)size_bytes;
+    ++*(int *)ctx;
+    return 1;
+}
+
+/* ---- The contract ---- */
+
+static void an_object_comes_back_as_it_was_made(void **state)
+{
+    static const char bytes[] = "a\0b\xff\r\n";
+    struct buf out = {0};
+    struct err e;
+    int64_t size;
+    OK(DO(create, "one/a.b-c_d", bytes, sizeof(bytes), &e));
+    OK(DO(read, "one/a.b-c_d", sizeof(bytes), &out, &e));
+    assert_int_equal(out.len, sizeof(bytes));
+    assert_memory_equal(out.data, bytes, sizeof(bytes));
+    OK(DO(create, "empty", "", 0, &e));
+    assert_object(STORE, "empty", "");
+    FAILS(ERR_INVALID, DO(read, "one/a.b-c_d", sizeof(bytes) - 1, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(read, "one/none", 9, &out, &e));
+    FAILS(ERR_NOT_FOUND, DO(stat, "one/none", &size, &e));
+    FAILS(ERR_INVALID, DO(create, "../x", "", 0, &e));
+    buf_deinit(&out);
+}
+
+static void a_name_is_created_once(void **state)
+{
+    struct err e;
+    OK(DO(create, "n", "first", 5, &e));
+    FAILS(ERR_CONFLICT, DO(create, "n", "second", 6, &e));
+    FAILS(ERR_CONFLICT, DO(create, "n", "first", 5, &e));
+    assert_object(STORE, "n", "first");
+}
+
+static void a_list_goes_on_over_pages(void **state)
+{
+    static const char *const names[] = {"b", "a/z", "a-b", "a/b/c", "a.c", "B/x", "a/q", "a/y"};
+    struct buf out = {0};
+    struct err e;
+    int n = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        OK(DO(create, names[i], names[i], strlen(names[i]), &e));
+    OK(DO(list, "", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "B/x=3 a-b=3 a.c=3 a/b/c=5 a/q=3 a/y=3 a/z=3 b=1 ");
+    buf_clear(&out);
+    OK(DO(list, "a/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "a/b/c=5 a/q=3 a/y=3 a/z=3 ");
+    buf_clear(&out);
+    OK(DO(list, "none/", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "");
+    OK(DO(list, "", stop_at_once, &n, &e));
+    assert_int_equal(n, 1);
+    buf_deinit(&out);
+}
+
+static void objects_are_removed_moved_and_linked(void **state)
+{
+    const char *const names[] = {"p/1", "p/2", "never/was"};
+    struct buf out = {0};
+    struct err e;
+    OK(DO(create, "p/1", "x", 1, &e));
+    OK(DO(create, "p/2", "x", 1, &e));
+    OK(DO(remove, names, 3, &e));
+    OK(DO(remove, names, 3, &e));
+    OK(DO(list, "", append_name, &out, &e));
+    assert_string_equal(buf_str(&out), "");
+    OK(DO(create, "one", "x", 1, &e));
+    if (kind() == STORE_KEYS_GOOGLE) {
+        OK(DO(link, "one", "two/deep", &e));
+        FAILS(ERR_CONFLICT, DO(link, "one", "two/deep", &e));
+        FAILS(ERR_NOT_FOUND, DO(link, "none", "three", &e));
+        assert_object(STORE, "two/deep", "x");
+    } else {
+        FAILS(ERR_UNSUPPORTED, DO(link, "one", "two/deep", &e));
+    }
+    OK(DO(rename, "one", "aside/x", &e));
+    FAILS(ERR_NOT_FOUND, DO(rename, "one", "aside/x", &e));
+    OK(DO(create, "one", "new", 3, &e));
+    OK(DO(rename, "one", "aside/x", &e));
+    assert_object(STORE, "aside/x", "new");
+    buf_deinit(&out);
+}
+
+static void a_large_object_comes_back(void **state)
+{
+    char *p = mem_alloc(LARGE_BYTES);
+    struct buf out = {0};
+    struct err e;
+    for (size_t i = 0; i < LARGE_BYTES; i++)
+        p[i] = (char)(i * 2654435761u >> 24);
+    if (!str_eq(control, "-")) {
+        fault(NET, "PUT", "throttle");
+        fault(NET, "PUT", "drop");
+        fault(NET, "GET", "torn");
+    }
+    OK(DO(create, "large", p, LARGE_BYTES, &e));
+    OK(DO(read, "large", LARGE_BYTES, &out, &e));
+    assert_int_equal(out.len, LARGE_BYTES);
+    assert_memory_equal(out.data, p, LARGE_BYTES);
+    FAILS(ERR_CONFLICT, DO(create, "large", p, LARGE_BYTES, &e));
+    buf_deinit(&out);
+    free(p);
+}
+
+static void a_checkpoint_goes_and_comes(void **state)
+{
+    static const char *const methods[] = {"PUT", "GET", "HEAD", "DELETE"};
+    struct scratch s;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = STORE;
+    for (int64_t attempt = 1; attempt <= 2; attempt++) {
+        for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]) && !str_eq(control, "-"); i++) {
+            fault(NET, methods[i], "drop");
+            fault(NET, methods[i], "throttle");
+            fault(NET, methods[i], "torn");
+        }
+        OK(ckpt_fence(&s.job, attempt, &e));
+        for (int64_t sequence = 1; sequence <= 2; sequence++) {
+            make_tree(s.tree, 10 * attempt + sequence);
+            save(&s, attempt, sequence);
+        }
+        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, &e));
+        assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
+        assert_tree_is(s.out, 10 * attempt + 2);
+    }
+    struct ckpt_stats stats;
+    FAILS(ERR_CONFLICT, ckpt_save(&s.job, (struct ckpt_id){1, 3}, s.tree, -1, NULL, &stats, &e));
+    OK(fs_remove_tree(s.dir, &e));
+}
+
+/* ---- What goes wrong ---- */
+
+static void work_all(void **state, const char *tag)
+{
+    char a[40], b[40];
+    const char *const gone[] = {b};
+    struct buf out = {0};
+    struct err e;
+    snprintf(a, sizeof(a), "%s/a", tag);
+    snprintf(b, sizeof(b), "%s/b", tag);
+    OK(DO(create, a, "content of a", 12, &e));
+    OK(DO(rename, a, b, &e));
+    assert_object(STORE, b, "content of a");
+    OK(DO(list, "", append_name, &out, &e));
+    OK(DO(remove, gone, 1, &e));
+    FAILS(ERR_NOT_FOUND, DO(read, b, 100, &out, &e));
+    buf_deinit(&out);
+}
+
+static void what_passes_is_tried_again(void **state)
+{
+    static const char *const methods[] = {"PUT", "GET", "HEAD", "DELETE"};
+    static const char *const hows[] = {"throttle", "error", "done-error", "drop", "torn", "garbage"};
+    for (size_t h = 0; h < sizeof(hows) / sizeof(hows[0]); h++) {
+        for (size_t m = 0; m < sizeof(methods) / sizeof(methods[0]); m++)
+            fault(NET, methods[m], hows[h]);
+        work_all(state, hows[h]);
+    }
+}
+
+static void a_create_whose_reply_was_lost_knows_its_own_object(void **state)
+{
+    struct err e;
+    fault(NET, "PUT", "drop");
+    OK(DO(create, "a", "ours", 4, &e));
+    fault(NET, "PUT", "done-error");
+    FAILS(ERR_CONFLICT, DO(create, "a", "more", 4, &e));
+    fault(NET, "PUT", "drop");
+    FAILS(ERR_CONFLICT, DO(create, "a", "longer", 6, &e));
+    assert_object(STORE, "a", "ours");
+}
+
+static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
+{
+    static const struct {
+        const char *how;
+        enum err_kind kind;
+        const char *says;
+    } cases[] = {
+        {"denied", ERR_DENIED, "docs/clouds/"},
+        {"no-bucket", ERR_CONFIG, "make it, or mend the store's URL"},
+        {"moved", ERR_CONFIG, "endpoint="},
+        {"bad", ERR_IO, "InvalidArgument"},
+        {"full", ERR_NO_SPACE, "507"},
+    };
+    struct err e;
+    int64_t size;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fault(NET, "PUT", cases[i].how);
+        FAILS((int)cases[i].kind, DO(create, "n", "x", 1, &e));
+        if (!strstr(e.text, cases[i].says))
+            fail_msg("%s", e.text);
+    }
+    fault(NET, "HEAD", "denied");
+    fault(NET, "GET", "denied");
+    FAILS(ERR_DENIED, DO(stat, "n", &size, &e));
+}
+
+static void malformed_lists_are_errors(void **state)
+{
+    static const char *const hows[] = {"list-html", "list-other", "list-size", "list-again"};
+    struct buf out = {0};
+    struct err e;
+    OK(DO(create, "n", "x", 1, &e));
+    for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+        fault(NET, "GET", hows[i]);
+        fault(NET, "GET", hows[i]);
+        FAILS(ERR_IO, DO(list, "", append_name, &out, &e));
+        fault(NET, "CLEAR", "-");
+    }
+    buf_deinit(&out);
+}
+
+static void *give_later(void *ctx)
+{
+    struct world *w = ctx;
+    while (atomic_load(&w->n_wanted) == 0)
+        sched_yield();
+    give(w->net, token);
+    return NULL;
+}
+
+static void assert_no_secret(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level;
+    assert_null(strstr(line, "0ldt0ken"));
+    assert_null(strstr(line, token));
+}
+
+static void refused_tokens_are_replaced(void **state)
+{
+    pthread_t thread;
+    struct err e;
+    log_set_sink(assert_no_secret, NULL);
+    give(NET, strchr(token, '=') ? "sv=1&sig=0ldt0ken" : "0ldt0ken");
+    assert_int_equal(pthread_create(&thread, NULL, give_later, *state), 0);
+    OK(DO(create, "n", "x", 1, &e));
+    pthread_join(thread, NULL);
+    log_set_sink(NULL, NULL);
+}
+
+static void credentials_of_another_kind_are_refused_here(void **state)
+{
+    struct store_keys k = {
+        .expires = WALL_NONE, .kind = STORE_KEYS_AWS, .access_key = "A", .secret_key = "S3cret"};
+    struct err e;
+    store_auth_set(store_net_auth(NET, kind()), &k);
+    FAILS(ERR_CONFIG, DO(create, "n", "x", 1, &e));
+    assert_null(strstr(e.text, "S3cret"));
+    give(NET, "two\nlines");
+    FAILS(ERR_INVALID, DO(create, "n", "x", 1, &e));
+    assert_null(strstr(e.text, "lines\n"));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: test_store_clouds URL TOKEN CONTROL\n");
+        return 2;
+    }
+    url = argv[1], token = argv[2], control = argv[3];
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest contract[] = {
+        TEST(an_object_comes_back_as_it_was_made),
+        TEST(a_name_is_created_once),
+        TEST(a_list_goes_on_over_pages),
+        TEST(objects_are_removed_moved_and_linked),
+        TEST(a_large_object_comes_back),
+        TEST(a_checkpoint_goes_and_comes),
+        TEST(credentials_of_another_kind_are_refused_here),
+    };
+    const struct CMUnitTest faults[] = {
+        TEST(refused_tokens_are_replaced),
+        TEST(what_passes_is_tried_again),
+        TEST(a_create_whose_reply_was_lost_knows_its_own_object),
+        TEST(what_does_not_pass_is_an_error_that_says_what_to_do),
+        TEST(malformed_lists_are_errors),
+    };
+    int n_failed = cmocka_run_group_tests(contract, NULL, NULL);
+    if (!str_eq(control, "-"))
+        n_failed += cmocka_run_group_tests(faults, NULL, NULL);
+    return n_failed > 0;
+}
