@@ -56,6 +56,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """One bucket of Google's at /jobs, one container of Azure's at /lab1/jobs."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is two writes
     faults, lock = Faults(), threading.Lock()
     objects, blocks = {}, {}
 
