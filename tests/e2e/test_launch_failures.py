@@ -544,8 +544,9 @@ def run(lab, case):
         problems.append("belay audit: %s" % differences)
     if problems:
         raise AssertionError("; ".join(problems))
-    return "| %s | %s%s | %s | %d | %d | 0 |" % (
-        case.call, case.fault, case.note, conclusion(case, refusals, n_others, told), len(rows), len(machines))
+    return "| %s | %s%s | %s | %s | %d | 0 |" % (
+        case.call, case.fault, case.note, conclusion(case, refusals, n_others, told),
+        "1" if len(rows) == 1 else "2+", len(machines))
 
 
 def misplaced(rows, machines):
