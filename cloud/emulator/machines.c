@@ -50,6 +50,7 @@ struct machines {
     const struct machines_host *host;
     struct list list;
     size_t n;
+    bool is_stopping; /* nothing boots any more */
 };
 
 struct machines *machines_create(uv_loop_t *loop, struct region *region, const struct machines_options *o,
@@ -320,6 +321,8 @@ static int start_metadata(struct machine *m, struct err *e)
 static int op_boot(void *ctx, struct instance *i, struct err *e)
 {
     struct machines *ms = ctx;
+    if (ms->is_stopping)
+        return err_set(e, ERR_CANCELLED, "the emulator is stopping");
     struct machine *m = mem_alloc(sizeof(*m));
     m->machines = ms;
     m->instance = i;
@@ -372,6 +375,7 @@ const struct region_ops machines_ops = {
 
 void machines_kill_all(struct machines *ms)
 {
+    ms->is_stopping = true;
     LIST_FOREACH (&ms->list, l)
         command(LIST_ENTRY(l, struct machine, link), "shutdown 0\n");
 }

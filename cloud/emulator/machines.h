@@ -37,7 +37,8 @@ void machines_destroy(struct machines *ms); /* none may be left */
 
 extern const struct region_ops machines_ops; /* ctx: the struct machines */
 
-void machines_kill_all(struct machines *ms); /* at once; machines_count goes to 0 soon */
+/* At once, and nothing boots any more; machines_count goes to 0 soon. */
+void machines_kill_all(struct machines *ms);
 size_t machines_count(const struct machines *ms);
 void machines_wake(
     struct machines *ms); /* the region is another: what waits at metadata services is asked again */

@@ -116,6 +116,17 @@ void rig_start(struct rig *r, const char *more)
     buf_deinit(&text);
 }
 
+static void tell_log(const struct rig *r)
+{
+    char path[128];
+    struct buf text = {0};
+    struct err e;
+    rig_path(r, "log", path, sizeof(path));
+    if (fs_read(path, 1 << 20, &text, &e) == 0)
+        fwrite(text.data, 1, text.len, stderr);
+    buf_deinit(&text);
+}
+
 int rig_stop(struct rig *r)
 {
     int status = 0;
@@ -124,6 +135,8 @@ int rig_stop(struct rig *r)
         kill(r->pid, SIGTERM);
         assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
     }
+    if (status != 0)
+        tell_log(r);
     assert_int_equal(fs_remove_tree(r->dir, &e), 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
