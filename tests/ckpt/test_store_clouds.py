@@ -10,10 +10,8 @@ import datetime
 import hashlib
 import hmac
 import http.server
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,9 @@ import threading
 import urllib.parse
 import urllib.request
 from xml.sax.saxutils import escape
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import npm
 
 PAGE = 3
 TOKEN, SIGNATURE = "g00d.t0ken", "sv=2021-12-02&sig=g00d"
@@ -230,40 +231,9 @@ def here(program):
 
 # ---- Azurite ----
 
-SKIPPED = 77  # Meson's
-INSTALL_S, START_S = 240, 60
+START_S = 60
 PACKAGE = {"private": True, "dependencies": {"azurite": "3.35.0"}}
-NOT_REACHED = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
 ACCOUNT, KEY = "lab1", base64.b64encode(b"a key of the test's own").decode()
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(SKIPPED)
-
-
-def install(directory):
-    """Whole or not at all: the mark comes last."""
-    mark = os.path.join(directory, "installed")
-    if os.path.exists(mark) and open(mark).read() == json.dumps(PACKAGE):
-        return
-    shutil.rmtree(directory, ignore_errors=True)
-    os.makedirs(directory)
-    with open(os.path.join(directory, "package.json"), "w") as f:
-        json.dump(PACKAGE, f)
-    try:
-        done = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], cwd=directory,
-            timeout=INSTALL_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    except subprocess.TimeoutExpired:
-        skip("npm's registry is too slow")
-    if done.returncode != 0:
-        print(done.stdout)
-        if re.search(NOT_REACHED, done.stdout):
-            skip("npm's registry cannot be reached")
-        sys.exit("npm cannot install Azurite")
-    with open(mark, "w") as f:
-        f.write(json.dumps(PACKAGE))
 
 
 def signature():
@@ -277,9 +247,7 @@ def signature():
 
 
 def azurite(program, directory):
-    if not shutil.which("node") or not shutil.which("npm"):
-        skip("there is no node with npm; scripts/setup installs them")
-    install(directory)
+    npm.install(directory, PACKAGE, "Azurite")
     with tempfile.TemporaryDirectory() as data:
         server = subprocess.Popen(
             [os.path.join(directory, "node_modules", ".bin", "azurite-blob"), "--inMemoryPersistence", "--disableTelemetry",

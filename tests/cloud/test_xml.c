@@ -74,20 +74,21 @@ static void what_is_no_xml_is_refused_with_its_line(void **state)
 
 static void depth_is_bounded(void **state)
 {
-    char text[8 * XML_DEPTH_MAX] = "";
+    struct buf text = {0};
     struct xml x;
     struct err e;
     (void)state;
     for (int depth = XML_DEPTH_MAX; depth <= XML_DEPTH_MAX + 1; depth++) {
-        text[0] = '\0';
+        buf_clear(&text);
         for (int i = 0; i < depth; i++)
-            strcat(text, "<a>");
+            buf_adds(&text, "<a>");
         for (int i = 0; i < depth; i++)
-            strcat(text, "</a>");
-        assert_int_equal(xml_open(&x, text, strlen(text), &e), depth > XML_DEPTH_MAX ? ERR_INVALID : 0);
+            buf_adds(&text, "</a>");
+        assert_int_equal(xml_open(&x, buf_str(&text), text.len, &e), depth > XML_DEPTH_MAX ? ERR_INVALID : 0);
         if (depth <= XML_DEPTH_MAX)
             xml_close(&x);
     }
+    buf_deinit(&text);
 }
 
 int main(void)

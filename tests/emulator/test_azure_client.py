@@ -4,9 +4,7 @@
     test_azure_client.py EMULATOR CLIENT_DIRECTORY
 """
 
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +12,11 @@ import sys
 import rig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import npm
+
 PACKAGE = {"private": True, "type": "module", "dependencies": {"@azure/arm-compute": "22.4.0"}}
-SKIPPED = 77  # Meson's
-INSTALL_S, RUN_S = 240, 120
-NOT_REACHED = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
+RUN_S = 120
 CONFIGURATION = {
     "dir": "instances",
     "providers": {"azure": {
@@ -28,40 +27,9 @@ CONFIGURATION = {
 }
 
 
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(SKIPPED)
-
-
-def install(directory):
-    """Whole or not at all: the mark comes last."""
-    mark = os.path.join(directory, "installed")
-    if os.path.exists(mark) and open(mark).read() == json.dumps(PACKAGE):
-        return
-    shutil.rmtree(directory, ignore_errors=True)
-    os.makedirs(directory)
-    with open(os.path.join(directory, "package.json"), "w") as f:
-        json.dump(PACKAGE, f)
-    try:
-        done = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], cwd=directory,
-            timeout=INSTALL_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    except subprocess.TimeoutExpired:
-        skip("npm's registry is too slow")
-    if done.returncode != 0:
-        print(done.stdout)
-        if re.search(NOT_REACHED, done.stdout):
-            skip("npm's registry cannot be reached")
-        sys.exit("npm cannot install the client")
-    with open(mark, "w") as f:
-        f.write(json.dumps(PACKAGE))
-
-
 def main():
     program, directory = sys.argv[1], os.path.abspath(sys.argv[2])
-    if not shutil.which("node") or not shutil.which("npm"):
-        skip("there is no node with npm; scripts/setup installs them")
-    install(directory)
+    npm.install(directory, PACKAGE, "the client")
     script = os.path.join(directory, "azure_client.mjs")
     shutil.copyfile(os.path.join(HERE, "azure_client.mjs"), script)  # where it finds its packages
     with rig.emulator(program, CONFIGURATION) as ports:

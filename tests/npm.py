@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stock programs that come from npm, for tests in Python. Where there is no npm or no network, the test is skipped."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77  # Meson's
+INSTALL_S = 240
+NOT_REACHED = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(SKIPPED)
+
+
+def install(directory, package, what):
+    """Installs what `package` (of a package.json) depends on below the directory, once; `what` for errors. Whole or not at
+    all: the mark comes last."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        skip("there is no node with npm; scripts/setup installs them")
+    mark = os.path.join(directory, "installed")
+    if os.path.exists(mark) and open(mark).read() == json.dumps(package):
+        return
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    with open(os.path.join(directory, "package.json"), "w") as f:
+        json.dump(package, f)
+    try:
+        done = subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], cwd=directory,
+            timeout=INSTALL_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except subprocess.TimeoutExpired:
+        skip("npm's registry is too slow")
+    if done.returncode != 0:
+        print(done.stdout)
+        if re.search(NOT_REACHED, done.stdout):
+            skip("npm's registry cannot be reached")
+        sys.exit("npm cannot install %s" % what)
+    with open(mark, "w") as f:
+        f.write(json.dumps(package))
