@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/ckpt/store_contract.h"
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
 #include "base/str.h"
@@ -122,22 +123,6 @@ static void of_many_creates_of_one_name_one_wins(void **state)
     }
     pthread_barrier_destroy(&barrier);
     assert_int_equal(won, 20);
-}
-
-static int append_name(void *ctx, const char *name, int64_t size_bytes)
-{
-    struct buf *out = ctx;
-
-    buf_printf(out, "%s=%d ", name, (int)size_bytes);
-    return out->len > 1000;
-}
-
-static int stop_at_once(void *ctx, const char *name, int64_t size_bytes)
-{
-    (void)name;
-    (void)size_bytes;
-    ++*(int *)ctx;
-    return 1;
 }
 
 static void a_list_is_in_byte_order_and_below_its_prefix(void **state)
