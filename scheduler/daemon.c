@@ -34,6 +34,11 @@
 #define CA_LOOK_MS SECONDS_MS(86400)
 #define CA_WARN_MS (180 * CA_LOOK_MS)
 #define URL_MAX 256
+/* Where port 0 is looked for: above what services are given, below what Linux gives to connections going out
+ * (ip_local_port_range). */
+#define PORT_FIRST 10000
+#define PORT_LAST 29999
+#define PORT_TRIES 32
 
 struct daemon {
     uv_loop_t *loop;
@@ -279,6 +284,17 @@ static int remember_port(const struct daemon *d, int port, struct err *e)
     return rc;
 }
 
+/* Not left to the kernel, which gives ports that any connection going out may hold while we are away. */
+static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
+{
+    int rc = -1;
+    for (int i = 0; i < PORT_TRIES && rc != 0; i++) {
+        o->port = (int)prng_range(&d->prng, PORT_FIRST, PORT_LAST);
+        rc = http_server_start(d->loop, o, &d->tls_server, e);
+    }
+    return rc;
+}
+
 static int listen_tls(struct daemon *d, struct err *e)
 {
     char *cert = NULL, *key = NULL, host[256] = "";
@@ -307,7 +323,7 @@ static int listen_tls(struct daemon *d, struct err *e)
         .handler = api_handle,
         .ctx = d->api,
     };
-    rc = http_server_start(d->loop, &o, &d->tls_server, e);
+    rc = o.port ? http_server_start(d->loop, &o, &d->tls_server, e) : listen_anywhere(d, &o, e);
     explicit_bzero(key, strlen(key));
     free(key);
     free(cert);

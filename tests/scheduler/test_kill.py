@@ -90,6 +90,16 @@ def all_jobs(d):
 
 
 class Kill(unittest.TestCase):
+    def test_the_port_is_kept_and_taken_by_no_connection_going_out_meanwhile(self):
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+            lowest = int(f.read().split()[0])
+        with Belayd() as d:
+            port = d.port
+            self.assertLess(port, lowest)
+            d.kill()
+            d.start()
+            self.assertEqual(d.port, port)
+
     def test_what_was_acknowledged_survives(self):
         print("seed %d" % SEED)
         chance = random.Random(SEED)
