@@ -23,6 +23,7 @@ static const struct wire_field state_fields[] = {
     WIRE_BOOL_OPT(task_state, saving),
     WIRE_I64_OPT(task_state, sequence, 0, INT64_MAX),
     WIRE_I64_OR_NONE(task_state, last_saved_at, 0, INT64_MAX),
+    WIRE_BOOL_OPT(task_state, needs_secrets),
     WIRE_TEXT_OPT(task_state, stop),
     WIRE_TEXT_OPT(task_state, stop_text),
     WIRE_END,
@@ -112,6 +113,7 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
     struct wire_desired_attempt one = *spec;
     struct wire_desired d = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
     struct buf text = {0};
+    one.secrets = (struct wire_secrets){0};
     wire_desired_encode(&d, &text);
     int rc = record_put(path, text.data, text.len, 0600, e);
     buf_deinit(&text);

@@ -3,11 +3,13 @@
  * The files of a task's directory that tell what happened to it, so that an agent that comes back knows as
  * much as the one that went:
  *
- *     spec.json        struct wire_desired with this one attempt, as belayd gave it (0600: it may hold
- * secrets) state.json       struct task_state, the agent's supervisor.pid   "PID TICKS": a supervisor took
- * the task (ticks: proc_start_ticks) start.json       struct task_start: the program was started exit.json
- * struct task_exit, synced to disk: the program ended and nothing of it is left script, output.log, control/,
- * checkpoint/, ctl.sock, supervisor.log, supervisor.lock
+ *     spec.json        struct wire_desired with this one attempt, as belayd gave it but for its struct wire_secrets
+ *                      (0600: its environment may hold a user's secrets)
+ *     state.json       struct task_state, the agent's
+ *     supervisor.pid   "PID TICKS": a supervisor took the task (ticks: proc_start_ticks)
+ *     start.json       struct task_start: the program was started
+ *     exit.json        struct task_exit, synced to disk: the program ended and nothing of it is left
+ *     script, output.log, control/, checkpoint/, ctl.sock, supervisor.log, supervisor.lock
  *
  * Files are replaced whole (rename), so a reader sees the old or the new. Only exit.json is synced: the
  * others are of no use after a crash of the machine, which ends the attempt.
@@ -26,6 +28,7 @@ struct task_state {
     bool saving;                     /* a save under `sequence` began and its end is not known */
     int64_t sequence;                /* the last number that a save took */
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
+    bool needs_secrets;              /* it had some, whatever its spec says */
     char stop[16];                   /* the end kind with which it was told to stop; "" */
     char stop_text[256];
 };

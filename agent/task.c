@@ -321,8 +321,23 @@ static void drop_acked(struct task *t, int64_t acked)
     memmove(told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
 }
 
+void task_take_secrets(struct task *t, const struct wire_secrets *s)
+{
+    if (s->version == 0 || s->version == t->secrets.version)
+        return;
+    wire_secrets_wipe(&t->secrets);
+    wire_secrets_copy(s, &t->secrets);
+    if (!t->state.needs_secrets) {
+        t->state.needs_secrets = true;
+        if (t->state.prepared) /* before that the directory may not be there, and the spec says it */
+            task_persist(t);
+    }
+    task_work_secrets(t);
+}
+
 void task_desired(struct task *t, const struct wire_desired_attempt *d)
 {
+    task_take_secrets(t, &d->secrets);
     if (t->state.told.n_checkpoints > 0)
         drop_acked(t, d->acked_sequence);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
@@ -375,6 +390,7 @@ void task_status(const struct task *t, struct wire_attempt_status *s)
         s->end[0] = '\0';
     }
     s->output_bytes = t->output_path ? ship_output_bytes(&t->ship) : 0;
+    s->secrets = t->secrets.version;
 }
 
 /* ---- letting go ---- */
@@ -404,6 +420,7 @@ void task_free(struct task *t)
     if (t->control_fd >= 0)
         close(t->control_fd);
     wire_desired_deinit(&t->own);
+    wire_secrets_wipe(&t->secrets);
     record_deinit_state(&t->state);
     ckpt_seen_destroy(t->seen);
     free(t->dir);

@@ -20,13 +20,16 @@ enum work_kind { WORK_NONE, WORK_PREPARE, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK
 struct task_work {
     enum work_kind kind;
     atomic_int cancel;
-    bool waits;         /* for its turn; else it is with the thread */
+    bool waits;         /* for its turn; else it is with the thread, or */
+    bool lacks;         /* waits for secrets */
     int64_t started_ms; /* monotonic */
     void (*done)(struct task *t);
     /* in */
     int64_t deadline_ms; /* of a save, monotonic; 0: none */
     char store[1024], cluster[64];
-    int64_t sequence, progress; /* -1 unknown */
+    int64_t sequence, progress;  /* -1 unknown */
+    struct wire_secrets secrets; /* wiped when it is done */
+    bool needs_secrets;
     /* out */
     int rc;
     struct err e;
@@ -39,6 +42,8 @@ struct task_work {
 /* Starts work; done runs on the loop. */
 void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t));
 void task_work_cancel(struct task *t); /* of what is under way or waits; done still runs */
+void task_work_init(struct task *t);
+void task_work_secrets(struct task *t); /* there are some: goes on if it waits for them */
 static inline bool task_work_is_busy(const struct task_work *w)
 {
     return w->kind != WORK_NONE;
@@ -74,6 +79,7 @@ struct task {
     char *checkpoint_dir, *output_path, *state_path;
     int phase; /* enum wire_phase */
     struct task_state state;
+    struct wire_secrets secrets; /* in memory only; version 0: not had (yet) */
     struct keeper keeper;
     struct ship ship;
     struct watch *control_watch, *checkpoint_watch;
@@ -87,9 +93,10 @@ struct task {
     struct timer again;    /* nobody handled the signal yet; a save failed */
     struct timer deadline; /* for the program's answer to a stop */
     struct timer retry;    /* of preparing */
-    struct timer leave;    /* for what its removal waits for */
-    struct timer tell;     /* the end, though its output is not with belayd */
-    struct mono hard_at;   /* with a reclaim: when all must be over; MONO_NONE */
+    struct timer secrets_wait;
+    struct timer leave;  /* for what its removal waits for */
+    struct timer tell;   /* the end, though its output is not with belayd */
+    struct mono hard_at; /* with a reclaim: when all must be over; MONO_NONE */
     struct mono prepare_until;
     int tries;
     int final_tries;
@@ -110,6 +117,7 @@ void task_saves_init(struct task *t);
 void task_log(const struct task *t, const char *what, const struct err *e);
 void task_changed(struct task *t); /* belayd should know */
 void task_remove(struct task *t);
+void task_take_secrets(struct task *t, const struct wire_secrets *s);
 void task_move(struct task *t, enum wire_phase to); /* harmless when it is there already */
 void task_persist(struct task *t);
 void task_stop(struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms);

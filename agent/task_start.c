@@ -198,6 +198,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     record_init_state(&t->state, job, attempt);
     timer_init(&t->retry, on_retry, t);
     task_init(t);
+    task_work_init(t);
     task_notice_init(t);
     task_saves_init(t);
     return t;
@@ -213,13 +214,14 @@ static void set_paths(struct task *t)
 }
 
 /* The texts change hands by a round trip over the wire's own format, so that what is kept is what would be
- * read. */
+ * read: without secrets. */
 static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 {
     struct wire_desired_attempt one = *d;
     struct wire_desired whole = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
     struct buf text = {0};
     struct err e;
+    one.secrets = (struct wire_secrets){0};
     wire_desired_encode(&whole, &text);
     wire_desired_deinit(&t->own);
     int rc = wire_desired_decode(text.data, text.len, &t->own, &e);
@@ -249,6 +251,7 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
         return make_ended(room, d, "reclaimed", "its node was being reclaimed before it started");
     struct task *t = make(room, d->job, d->attempt);
     copy_spec(t, d);
+    task_take_secrets(t, &d->secrets);
     set_paths(t);
     t->prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
     log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));

@@ -20,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COMMIT_MS 300 /* of the time a save has: for its manifest, and for its failure to be told */
+#define SECRETS_WAIT_MS 15000 /* for what an agent that was restarted has to be given again */
+#define COMMIT_MS 300         /* of the time a save has: for its manifest, and for its failure to be told */
 
 /* ---- the directory ---- */
 
@@ -99,6 +100,11 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
 {
     const struct store_options o = {.net = t->room->net, .cancel = &t->work.cancel};
     struct store *store;
+    if (t->work.needs_secrets && t->work.secrets.version == 0)
+        return err_set(&t->work.e, ERR_UNAVAILABLE,
+            "the key of this job's checkpoints is not here: this agent was restarted, and belayd, which has "
+            "it, does not "
+            "answer");
     int rc = store_open(t->work.store, &o, &store, &t->work.e);
     if (rc)
         return rc;
@@ -207,11 +213,17 @@ static void on_done(void *ctx)
     struct task *t = ctx;
     bool was_save = t->work.kind == WORK_SAVE;
     const struct task_room *room = t->room;
+    wire_secrets_wipe(&t->work.secrets);
     t->work.kind = WORK_NONE;
     if (!t->released)
         t->work.done(t); /* which may free it */
     if (was_save)
         room->order(room->ctx);
+}
+
+static bool needs_secrets(const struct task *t)
+{
+    return t->spec->needs_secrets || t->state.needs_secrets;
 }
 
 static int64_t now_ms(const struct task *t)
@@ -221,7 +233,10 @@ static int64_t now_ms(const struct task *t)
 
 static void begin(struct task *t)
 {
-    t->work.waits = false;
+    t->work.waits = t->work.lacks = false;
+    timer_stop(t->room->timers, &t->secrets_wait);
+    t->work.needs_secrets = needs_secrets(t);
+    wire_secrets_copy(&t->secrets, &t->work.secrets);
     t->work.started_ms = now_ms(t);
     uv_run_work(t->room->loop, on_thread, on_done, t);
 }
@@ -241,14 +256,50 @@ static void wait_for_turn(struct task *t)
 void task_work_cancel(struct task *t)
 {
     atomic_store(&t->work.cancel, 1);
-    if (task_work_is_busy(&t->work) && t->work.waits)
+    if (task_work_is_busy(&t->work) && (t->work.waits || t->work.lacks))
         begin(t); /* which ends at once */
 }
+
+/* ---- secrets ---- */
+
+static bool lacks_secrets(const struct task *t)
+{
+    enum work_kind kind = t->work.kind;
+    return kind != WORK_REMOVE && task_saves(t) && needs_secrets(t) && t->secrets.version == 0;
+}
+
+static void go_on(struct task *t)
+{
+    t->work.lacks = false;
+    if (t->work.kind == WORK_SAVE && mono_is_set(t->hard_at))
+        wait_for_turn(t);
+    else
+        begin(t);
+}
+
+void task_work_secrets(struct task *t)
+{
+    if (t->work.lacks)
+        go_on(t);
+}
+
+static void on_secrets_wait(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    go_on(ctx); /* and fails */
+}
+
+void task_work_init(struct task *t)
+{
+    timer_init(&t->secrets_wait, on_secrets_wait, t);
+}
+
+/* ---- its turn ---- */
 
 bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms)
 {
     const struct task_work *w = &t->work;
-    if (w->kind != WORK_SAVE)
+    if (w->kind != WORK_SAVE || w->lacks)
         return false;
     *ret = (struct order_save){.estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
     if (w->deadline_ms != 0)
@@ -276,8 +327,9 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     STR_COPY(w->store, node->store);
     STR_COPY(w->cluster, node->cluster);
     w->deadline_ms = 0;
-    if (kind == WORK_SAVE && mono_is_set(t->hard_at))
-        wait_for_turn(t);
+    w->lacks = lacks_secrets(t);
+    if (w->lacks)
+        timer_start(t->room->timers, &t->secrets_wait, SECRETS_WAIT_MS);
     else
-        begin(t);
+        go_on(t);
 }

@@ -272,7 +272,7 @@ static void on_desired(void *ctx, const struct err *e, const struct wire_desired
     }
     wire_desired_encode(d, &out);
     http_reply_bytes(x, 200, "application/json", out.data, out.len);
-    buf_deinit(&out);
+    buf_wipe(&out); /* it may hold secrets */
 }
 
 /* The end of an attempt comes here before the last of its output does. */

@@ -28,6 +28,7 @@ struct seen {
     bool told; /* the agent has it: the script need not be sent again */
     bool sent; /* the agent may have it: to leave it out would be to end it */
     int64_t failed_saves;
+    int64_t secrets;   /* the version that the agent holds */
     int64_t status_no; /* the status in which it was last told */
 };
 
@@ -203,6 +204,11 @@ static size_t json_bytes(const char *s)
     return n;
 }
 
+static size_t secrets_bytes(const struct wire_secrets *x)
+{
+    return (x->checkpoint_key ? json_bytes(x->checkpoint_key) : 0) + 64; /* and the names */
+}
+
 static size_t spec_bytes(const struct spec_change *spec)
 {
     return json_bytes(spec->script) + strlen(spec->args_json) + strlen(spec->env_json) +
@@ -223,8 +229,9 @@ static void give_up(struct sessions *s, const struct attempt *a, const struct er
 /* A message being made. */
 struct message {
     struct wire_desired d;
-    size_t bytes; /* of specifications in it */
+    size_t bytes; /* of specifications and secrets in it */
     bool is_full; /* something was left out */
+    bool owes;    /* secrets of something that is in it were */
 };
 
 /* What the agent needs to start it. The texts were checked when they came in and are read from our own
@@ -252,6 +259,31 @@ static bool add_start(
     return !m->is_full;
 }
 
+/* False: the attempt is left out. One that the agent has or may have never is, with secrets or without. */
+static bool add_secrets(
+    struct sessions *s, const struct seen *k, struct message *m, struct wire_desired_attempt *d)
+{
+    struct wire_secrets x = {0};
+    bool must = k->told || k->sent, ready;
+    if (!s->o.secrets)
+        return true;
+    ready = s->o.secrets(s->o.secrets_ctx, d->job, d->attempt, &x);
+    d->needs_secrets = !ready || x.version != 0;
+    if (!ready || x.version == k->secrets) {
+        wire_secrets_wipe(&x);
+        return ready || must;
+    }
+    size_t bytes = secrets_bytes(&x);
+    if (m->bytes + bytes > SPECS_BYTES_MAX) {
+        *(must ? &m->owes : &m->is_full) = true;
+        wire_secrets_wipe(&x);
+        return must;
+    }
+    m->bytes += bytes;
+    d->secrets = x;
+    return true;
+}
+
 static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
 {
     struct wire_desired_attempt *d = &m->d.attempts[m->d.n_attempts];
@@ -263,7 +295,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
     }
-    if (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d)) {
+    if (!add_secrets(s, k, m, d) || (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
+        wire_secrets_wipe(&d->secrets);
         *d = (struct wire_desired_attempt){0};
         return;
     }
@@ -287,7 +320,7 @@ static void desire_all(struct sessions *s, struct session *x, const struct node 
                 desire(s, a, k, m);
         }
     }
-    x->left_out = m->is_full;
+    x->left_out = m->is_full || m->owes;
 }
 
 static void answer(struct sessions *s, struct session *x, sessions_reply_fn reply, void *ctx)
@@ -448,6 +481,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
     const struct attempt *a = job ? job->attempt : NULL;
     struct seen *k = seen_of(x, st->job, st->attempt);
     k->told = true;
+    k->secrets = st->secrets;
     k->status_no = x->status_no;
     if (!a || a->row.attempt != st->attempt || a->row.node != x->node)
         return; /* stale: it is not desired, so the agent forgets it */

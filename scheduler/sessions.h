@@ -17,15 +17,23 @@
 
 struct sessions;
 
+/* Fills *ret_secrets (zeroed; the caller wipes it) with what the agent of this attempt has to know now; version 0: nothing.
+ * False: they are still to be had. An attempt that its agent does not have yet then waits for them: sessions_touch says
+ * that they are there, or that there are others. */
+typedef bool (*sessions_secrets_fn)(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets);
+
 struct sessions_options {
     struct tick *tick;
     struct timers *timers;
     struct db_reader *reader; /* scripts and environments are read when an attempt is first desired */
     int64_t boots;            /* high part of revisions: they grow over restarts */
     int64_t lease_ms;
-    int64_t sync_ms;      /* how long an agent's poll may wait; below lease_ms / 2 */
-    int64_t kill_wait_ms; /* between SIGTERM and SIGKILL */
-    const char *cluster;  /* its name, for jobs that ask; NULL: none. Borrowed */
+    int64_t sync_ms;             /* how long an agent's poll may wait; below lease_ms / 2 */
+    int64_t kill_wait_ms;        /* between SIGTERM and SIGKILL */
+    const char *cluster;         /* its name, for jobs that ask; NULL: none. Borrowed */
+    sessions_secrets_fn secrets; /* NULL: there are none */
+    void *secrets_ctx;
 };
 
 struct sessions *sessions_create(const struct sessions_options *o);

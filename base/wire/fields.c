@@ -73,6 +73,15 @@ static json_t *encode_structs(const struct wire_field *f, const char *items, siz
     return array;
 }
 
+static json_t *encode_struct(const struct wire_field *f, const void *at)
+{
+    json_t *o = encode_object(f->sub, at);
+    if (f->required || json_object_size(o) > 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
 /* NULL: absent, not sent. */
 static json_t *encode_field(const struct wire_field *f, const char *m)
 {
@@ -94,7 +103,7 @@ static json_t *encode_field(const struct wire_field *f, const char *m)
     case WIRE_FIELD_STRINGS:
         return encode_strings(f, *(char **const *)at, n);
     case WIRE_FIELD_STRUCT:
-        return encode_object(f->sub, at);
+        return encode_struct(f, at);
     case WIRE_FIELD_STRUCTS:
         return encode_structs(f, *(char *const *)at, n);
     case WIRE_FIELD_END:
@@ -116,7 +125,7 @@ static json_t *encode_object(const struct wire_table *t, const void *m)
 
 void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out)
 {
-    json_add(out, encode_object(t, m));
+    json_add_secret(out, encode_object(t, m));
 }
 
 /* ---- decode ---- */
@@ -276,11 +285,18 @@ int wire_table_decode(
     else
         memcpy(ret_m, m, t->size);
     free(m);
-    json_decref(v);
+    json_wipe(v);
     return rc;
 }
 
 /* ---- free ---- */
+
+static void deinit_string(char *s, bool secret)
+{
+    if (s && secret)
+        explicit_bzero(s, strlen(s));
+    free(s);
+}
 
 static void deinit_strings(char **items, size_t n)
 {
@@ -301,7 +317,7 @@ void wire_table_deinit(const struct wire_table *t, void *m)
     for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
         char *at = (char *)m + f->offset;
         if (f->type == WIRE_FIELD_STRING)
-            free(*(char **)at);
+            deinit_string(*(char **)at, f->secret);
         else if (f->type == WIRE_FIELD_STRINGS)
             deinit_strings(*(char ***)at, *count_at(m, f));
         else if (f->type == WIRE_FIELD_STRUCTS)

@@ -3,7 +3,8 @@
  * A message as a table of fields: the one description from which it is encoded, decoded and freed.
  *
  * Optional fields that hold their absent value (0, "", false, NULL, an empty array; WIRE_NONE where the table
- * says so) are not sent, so a round trip is exact and messages stay small. Unknown keys are tolerated.
+ * says so) are not sent, nor are embedded structs of nothing else, so a round trip is exact and messages stay small.
+ * Unknown keys are tolerated. Of a message's texts no copy is left in memory that is given back but the caller's.
  */
 #ifndef BELAY_WIRE_FIELDS_H
 #define BELAY_WIRE_FIELDS_H
@@ -43,6 +44,7 @@ struct wire_field {
     int64_t absent;           /* I64 */
     const char *const *names; /* ENUM */
     enum wire_text_check check;
+    bool secret; /* STRING: overwritten before it is freed */
     const struct wire_table *sub;
 };
 
@@ -98,6 +100,10 @@ struct wire_table {
 #define WIRE_STRING_OPT(s, m, bytes)                                                                         \
     {                                                                                                        \
         WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                                     \
+    }
+#define WIRE_STRING_SECRET(s, m, bytes)                                                                      \
+    {                                                                                                        \
+        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                                     \
     }
 #define WIRE_STRINGS(s, m, items, bytes)                                                                     \
     {                                                                                                        \

@@ -5,6 +5,7 @@
  */
 #include "base/wire/wire.h"
 
+#include "base/mem.h"
 #include "base/wire/fields.h"
 
 #include <assert.h>
@@ -87,6 +88,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_OPT(wire_attempt_status, exit_code, 0, 255),
     WIRE_TEXT_OPT(wire_attempt_status, text),
     WIRE_I64_OPT(wire_attempt_status, output_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(wire_attempt_status, secrets, 0, ID_MAX),
     WIRE_END,
 };
 const struct wire_table wire_attempt_status_table = {
@@ -119,12 +121,21 @@ static const struct wire_field env_fields[] = {
 };
 static const struct wire_table env_table = {sizeof(struct wire_env), env_fields};
 
+static const struct wire_field secrets_fields[] = {
+    WIRE_I64_OPT(wire_secrets, version, 0, ID_MAX),
+    WIRE_STRING_SECRET(wire_secrets, checkpoint_key, WIRE_KEY_HEX),
+    WIRE_BOOL_OPT(wire_secrets, encrypts),
+    WIRE_END,
+};
+static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
+
 static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_REQ(wire_desired_attempt, job, 1, ID_MAX),
     WIRE_I64_REQ(wire_desired_attempt, attempt, 1, ID_MAX),
     WIRE_ENUM_REQ(wire_desired_attempt, want, want_names),
     WIRE_TEXT_OPT(wire_desired_attempt, reason),
     WIRE_I64_OPT(wire_desired_attempt, acked_sequence, 0, ID_MAX),
+    WIRE_STRUCT(wire_desired_attempt, secrets, &secrets_table),
     WIRE_TEXT_OPT(wire_desired_attempt, name),
     WIRE_TEXT_OPT(wire_desired_attempt, user),
     WIRE_STRING_OPT(wire_desired_attempt, script, WIRE_SCRIPT_MAX),
@@ -145,6 +156,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_BOOL_OPT(wire_desired_attempt, slurm_env),
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),
     WIRE_TEXT_OPT(wire_desired_attempt, pool),
+    WIRE_BOOL_OPT(wire_desired_attempt, needs_secrets),
     WIRE_END,
 };
 static const struct wire_table desired_attempt_table = {
@@ -184,4 +196,15 @@ void wire_status_deinit(struct wire_status *m)
 void wire_desired_deinit(struct wire_desired *m)
 {
     wire_table_deinit(&desired_table, m);
+}
+
+void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
+{
+    *ret_m = *m;
+    ret_m->checkpoint_key = mem_strdup(m->checkpoint_key);
+}
+
+void wire_secrets_wipe(struct wire_secrets *m)
+{
+    wire_table_deinit(&secrets_table, m);
 }

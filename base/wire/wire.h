@@ -35,6 +35,7 @@
 #define WIRE_ENV_MAX 1024
 #define WIRE_ENV_NAME_MAX 256
 #define WIRE_ENV_VALUE_MAX (64u << 10)
+#define WIRE_KEY_HEX 64              /* hex digits of a key of 256 bits */
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -87,6 +88,7 @@ struct wire_attempt_status {
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
     int64_t output_bytes; /* written so far */
+    int64_t secrets;      /* the version of its struct wire_secrets that the agent holds; 0: none */
 };
 
 struct wire_notice {
@@ -115,11 +117,22 @@ struct wire_env {
     char *value; /* at most WIRE_ENV_VALUE_MAX bytes */
 };
 
+/* What an attempt's agent needs and nobody else may know. It is in memory only, at both ends: no record, no log, no job's
+ * environment has it. Level-triggered as all is: belayd sends it with an attempt, whatever is wanted of that, as long as
+ * the version that the agent tells is another, so an agent that was restarted gets it again, and one that has it gets
+ * what replaces it. */
+struct wire_secrets {
+    int64_t version;      /* 0: nothing is sent; else another for other content, opaque */
+    char *checkpoint_key; /* of the job's encrypted checkpoints, 64 hex digits; NULL: there is none */
+    bool encrypts;        /* new checkpoints are encrypted with it */
+};
+
 struct wire_desired_attempt {
     int64_t job, attempt;
     enum wire_want want;
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
+    struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
     char user[64];
@@ -140,6 +153,7 @@ struct wire_desired_attempt {
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
     bool slurm_env;             /* the script has #SBATCH lines: give it SLURM_* too */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
+    bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */
 };
 
 struct wire_desired {
@@ -165,5 +179,8 @@ void wire_status_deinit(struct wire_status *m);
 void wire_desired_encode(const struct wire_desired *m, struct buf *out);
 int wire_desired_decode(const char *p, size_t n, struct wire_desired *ret_m, struct err *e);
 void wire_desired_deinit(struct wire_desired *m);
+
+void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m);
+void wire_secrets_wipe(struct wire_secrets *m); /* frees, too; *m is zeroed */
 
 #endif

@@ -84,10 +84,16 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
 
 static void a_spec_is_kept_from_others(void **state)
 {
-    char script[] = "#!/bin/sh\n";
-    struct wire_desired_attempt a = {.job = 1, .attempt = 1, .script = script, .cwd = "/"};
+    char script[] = "#!/bin/sh\n", key[] = "5ec4e7";
+    struct wire_desired_attempt a = {.job = 1,
+        .attempt = 1,
+        .script = script,
+        .cwd = "/",
+        .needs_secrets = true,
+        .secrets = {.version = 7, .checkpoint_key = key, .encrypts = true}};
     struct wire_desired back;
     struct stat st;
+    struct buf text = {0};
     struct err e;
     (void)state;
     assert_int_equal(record_write_spec("spec.json", &a, &e), 0);
@@ -95,6 +101,11 @@ static void a_spec_is_kept_from_others(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(record_read_spec("spec.json", &back, &e), 0);
     assert_string_equal(back.attempts[0].script, script);
+    assert_true(back.attempts[0].needs_secrets);
+    assert_int_equal(back.attempts[0].secrets.version, 0);
+    assert_int_equal(fs_read("spec.json", 1 << 20, &text, &e), 0);
+    assert_null(strstr(buf_str(&text), key));
+    buf_deinit(&text);
     wire_desired_deinit(&back);
 }
 

@@ -52,6 +52,12 @@ static const char commit_once[] = "#!/bin/sh\n"
 static const char resume[] = "#!/bin/sh\n"
                              "echo \"$BELAY_RESTORED $(cat \"$BELAY_CHECKPOINT_DIR/state\")\"\n";
 
+static bool is_saving(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_SAVING;
+}
+
 static struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const char *script)
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
@@ -116,6 +122,59 @@ static void an_acknowledged_checkpoint_is_not_told_again(void **state)
     a->acked_sequence = 1;
     world_go(w);
     world_until(w, has_no_checkpoint, 1, "it is told no more");
+}
+
+/* Waits for the test before it commits. */
+static const char commit_late[] = "#!/bin/sh\n"
+                                  "while [ ! -e \"$BELAY_CHECKPOINT_DIR/go\" ]; do sleep 0.02; done\n"
+                                  "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
+                                  "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+                                  "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+                                  "sleep 1000\n";
+
+static bool has_committed(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "control/commit.1");
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static bool has_secrets(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->secrets == 7;
+}
+
+static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again(void **state)
+{
+    static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    const struct wire_secrets secrets = {.version = 7, .checkpoint_key = key};
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, commit_late);
+    a->needs_secrets = true;
+    a->secrets = secrets;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_true(has_secrets(w, 1));
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    a->secrets = (struct wire_secrets){0};
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task is taken over");
+    assert_int_equal(world_told(w, 1)->secrets, 0);
+    char *go = world_task_path(w, 1, 1, "checkpoint/go");
+    world_write(go, "");
+    free(go);
+    world_until(w, has_committed, 1, "the program has committed");
+    world_go(w);
+    world_until(w, is_saving, 1, "the agent has taken the commit");
+    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    a->secrets = secrets;
+    world_go(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_true(has_secrets(w, 1));
 }
 
 static void a_task_without_checkpoints_is_told_so(void **state)
@@ -529,6 +588,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_commit_is_stored_told_and_restored),
         world_test(an_acknowledged_checkpoint_is_not_told_again),
+        world_test(after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again),
         world_test(a_task_without_checkpoints_is_told_so),
 
         world_test(an_exit_that_asks_to_be_continued_needs_a_method),

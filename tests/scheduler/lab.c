@@ -115,6 +115,14 @@ int lab_teardown(void **state)
     return 0;
 }
 
+static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
+{
+    const struct lab *lab = ctx;
+    assert_true(job > 0 && attempt > 0);
+    wire_secrets_copy(&lab->secrets, ret_secrets);
+    return !lab->secrets_late;
+}
+
 void lab_add_sessions(struct lab *lab)
 {
     lab->sessions = sessions_create(&(struct sessions_options){.tick = lab->tick,
@@ -124,7 +132,9 @@ void lab_add_sessions(struct lab *lab)
         .boots = lab->meta.boots,
         .lease_ms = LAB_LEASE_MS,
         .sync_ms = LAB_SYNC_MS,
-        .kill_wait_ms = 5000});
+        .kill_wait_ms = 5000,
+        .secrets = give_secrets,
+        .secrets_ctx = lab});
 }
 
 void lab_turn(struct lab *lab)

@@ -29,6 +29,8 @@ struct lab {
     struct planner *planner;
     struct tick *tick;
     struct sessions *sessions;   /* NULL until lab_add_sessions */
+    struct wire_secrets secrets; /* of every attempt; borrowed texts */
+    bool secrets_late;           /* they are still to be had */
     struct provision *provision; /* NULL until the test sets it */
     struct commit_port port;
     bool by_hand; /* commits wait for lab_commit; else they succeed at once */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define SHOWN_MAX 2000
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 /* One answer, as far as a test looks at it. */
 struct answer {
@@ -22,7 +23,8 @@ struct answer {
         int64_t job, attempt, acked;
         enum wire_want want;
         char reason[16];
-        bool script;
+        bool script, needs_secrets;
+        int64_t secrets; /* their version; 0: none came */
     } shown[SHOWN_MAX];
 };
 
@@ -41,7 +43,10 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     a->n_scripts = 0;
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
-        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL};
+        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
+            x->needs_secrets, x->secrets.version};
+        if (x->secrets.version)
+            assert_string_equal(x->secrets.checkpoint_key, KEY);
         STR_COPY(a->shown[i].reason, x->reason);
         a->n_scripts += x->script != NULL;
     }
@@ -327,6 +332,78 @@ static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
     lab_restart(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 0);
+}
+
+/* ---- secrets ---- */
+
+static struct wire_secrets secrets_of(int64_t version)
+{
+    static char key[] = KEY;
+    return (struct wire_secrets){.version = version, .checkpoint_key = key, .encrypts = true};
+}
+
+static void secrets_are_sent_until_the_agent_tells_their_version(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets = secrets_of(7);
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    for (int i = 0; i < 2; i++) {
+        send(f->agent, 0, 0, &f->answer);
+        assert_true(f->answer.shown[0].secrets == 7 && f->answer.shown[0].needs_secrets);
+    }
+    struct wire_attempt_status *told = tell(f->agent, 1, 1, WIRE_RUNNING);
+    send(f->agent, 0, 0, &f->answer); /* it has the texts, and lost the secrets */
+    assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].secrets == 7);
+    told->secrets = 7;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 0);
+    f->agent->incarnation++; /* a restarted agent has a record of the attempt, but no secrets */
+    told->secrets = 0;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 7);
+}
+
+static void other_secrets_replace_those_that_the_agent_has(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets = secrets_of(7);
+    run_one_job(f);
+    f->agent->attempts[0].secrets = 7;
+    send(f->agent, 0, 0, &f->answer);
+    send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0);
+    f->lab->secrets.version = 8;
+    sessions_touch(f->lab->sessions, f->agent->node);
+    assert_true(f->answer.n == 1 && f->answer.shown[0].secrets == 8);
+    /* one that is to save and stop needs them no less */
+    lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = f->agent->node}}, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 8);
+}
+
+static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    f->lab->secrets_late = false;
+    f->lab->secrets = secrets_of(7);
+    send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0);
+    sessions_touch(f->lab->sessions, f->agent->node);
+    assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].secrets == 7);
+    f->lab->secrets_late = true; /* the next ones: the answer may not have got there, or it did */
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(
+        f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets && f->answer.shown[0].secrets == 0);
+    tell(f->agent, 1, 1, WIRE_RUNNING);
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].secrets == 0);
 }
 
 static void check_texts(void *ctx, const struct err *e, const struct wire_desired *d)
@@ -726,6 +803,9 @@ int main(void)
         TEST(at_a_stop_all_that_wait_are_answered),
         TEST(revisions_grow_over_a_restart),
         TEST(the_texts_of_a_job_are_sent_until_the_agent_tells_it),
+        TEST(secrets_are_sent_until_the_agent_tells_their_version),
+        TEST(other_secrets_replace_those_that_the_agent_has),
+        TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
         TEST(everything_that_starts_a_job_is_in_the_message),
         TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),
         TEST(an_end_that_is_known_is_not_desired_any_more),

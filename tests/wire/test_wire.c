@@ -37,7 +37,8 @@ static struct wire_status status_of_everything(void)
         .n_checkpoints = 2,
         .failed_saves = 1,
         .save_error = "no space",
-        .output_bytes = 77};
+        .output_bytes = 77,
+        .secrets = 3};
     a[1] = (struct wire_attempt_status){.job = 43,
         .attempt = 1,
         .phase = WIRE_ENDED,
@@ -105,7 +106,9 @@ static struct wire_desired desired_of_everything(void)
         .save_ms = 1234,
         .slurm_env = true,
         .cluster = "lab",
-        .pool = "burst"};
+        .pool = "burst",
+        .needs_secrets = true,
+        .secrets = {.version = 3, .checkpoint_key = mem_strdup("0123456789abcdef"), .encrypts = true}};
     a[0].args = mem_array(2, sizeof(char *));
     a[0].n_args = 2;
     a[0].args[0] = mem_strdup("--lr");
@@ -135,6 +138,11 @@ static void desired_survives_a_round_trip(void **state)
     assert_true(back.attempts[0].slurm_env);
     assert_string_equal(back.attempts[0].cluster, "lab");
     assert_string_equal(back.attempts[0].pool, "burst");
+    assert_true(back.attempts[0].needs_secrets);
+    assert_int_equal(back.attempts[0].secrets.version, 3);
+    assert_string_equal(back.attempts[0].secrets.checkpoint_key, "0123456789abcdef");
+    assert_true(back.attempts[0].secrets.encrypts);
+    assert_null(back.attempts[1].secrets.checkpoint_key);
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
     wire_desired_encode(&back, &again);
