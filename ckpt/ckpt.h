@@ -61,7 +61,7 @@ struct ckpt_stats {
     int64_t files;
     int64_t bytes;        /* of content */
     int64_t stored_bytes; /* newly written to the store, compressed */
-    int64_t reused_bytes; /* content whose chunks the store had */
+    int64_t reused_bytes; /* of a save: content whose chunks the store had; of a restore: what stood here */
     int64_t unread_bytes; /* of it, content that was not even read again (struct ckpt_seen) */
     int64_t took_ms;
 };
@@ -115,9 +115,27 @@ struct ckpt_restored {
 /* Puts the newest checkpoint that verifies into dir (replaced as a whole by a rename; created if missing,
  * mode 0700). Never resumes one of an attempt >= before_attempt. No checkpoint is not an error. Only a failed
  * verification sets a checkpoint aside: any other error (the store cannot be reached, this disk is full, a
- * manifest of a later belay) is returned, and dir is as it was. dir + ".restoring" is used on the way. */
+ * manifest of a later belay) is returned, and dir is as it was.
+ *
+ * dir + ".restoring" and dir + ".restores" are used on the way, and stay when it is interrupted or fails (unless the disk
+ * is full): the next restore to dir verifies what stands there and fetches the rest. They have to be in a directory that
+ * nobody else can write to; two restores to one dir at once are not allowed. */
 int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
     struct ckpt_restored *ret_restored, struct err *e);
+
+#define CKPT_NEARBY_MAX 4
+
+struct ckpt_restore_with {
+    /* Directories of this machine that may hold content of the checkpoint, the nearest first, NULL: no more. What has
+     * the hash that it should have is copied from there and not fetched. They are only read, may be missing, may be any
+     * user's and may change or go meanwhile. */
+    const char *nearby[CKPT_NEARBY_MAX];
+};
+
+/* As ckpt_restore. */
+int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const char *dir,
+    const struct ckpt_restore_with *with, const atomic_int *cancel, struct ckpt_restored *ret_restored,
+    struct err *e);
 
 /* Puts this checkpoint into dir, which must be missing or an empty directory (ERR_CONFLICT): all of it or, on any
  * error, nothing. Nothing is set aside. ERR_NOT_FOUND, ERR_CORRUPT. As ckpt_restore otherwise. */

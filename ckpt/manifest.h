@@ -85,6 +85,7 @@ struct manifest {
     struct ckpt_id id;
     struct wall saved_at;
     int64_t progress;               /* -1: unknown */
+    char sha256[CHUNK_HEX_SIZE];    /* its own, of one that was parsed */
     struct manifest_entry *entries; /* by path, in byte order: so a directory comes before what is in it */
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;

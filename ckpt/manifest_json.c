@@ -497,6 +497,7 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
     if (!rc)
         rc = manifest_lay_out(&m, e);
     if (!rc) {
+        memcpy(m.sha256, text + n - strlen(TAIL_END) - (CHUNK_HEX_SIZE - 1), CHUNK_HEX_SIZE - 1);
         *ret = m;
         return 0;
     }

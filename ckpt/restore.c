@@ -3,6 +3,14 @@
  * Restoring: for the newest checkpoint, then the ones before it: read the manifest, build the tree in a
  * directory beside the target while verifying every chunk, and only then exchange the two by a rename.
  *
+ * Where a chunk comes from, the nearest first: it stands in its place already, from a restore that was interrupted;
+ * another tree of this machine has it (with->nearby); the store. Wherever it comes from, its hash decides.
+ *
+ *     dir              what the program sees
+ *     dir.restoring    the tree that is being built. Nobody else has ever had it, so its files may be gone on with
+ *     dir.restores     of which manifest that is, by its hash. Written once the tree is empty and removed before it is
+ *                      exchanged: where it says another one, or nothing, dir.restoring is not what it should be
+ *
  * Invariant 3 of ckpt.h is kept here: nothing unverified is ever seen at the target, and a checkpoint is set
  * aside for one reason only, that its data is not what was saved (ERR_CORRUPT). What else goes wrong leaves
  * store and target as they were.
@@ -16,6 +24,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "ckpt/layout.h"
+#include "ckpt/nearby.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +41,16 @@
 struct restore {
     const struct ckpt_job *job;
     const char *temp, *dir; /* built here, put in place there */
+    const char *mark;       /* dir.restores; NULL: it is not gone on with */
     bool is_new;            /* dir may be missing or empty, nothing else */
     const atomic_int *cancel;
+    int nearby[CKPT_NEARBY_MAX]; /* directories */
+    size_t n_nearby;
     struct manifest manifest;
     unsigned char *whole; /* of each entry: all its content is in one chunk */
     int root_fd;          /* of the directory being built; -1: verify only */
+    bool goes_on;         /* it holds what an interrupted restore of this manifest has built */
+    atomic_llong reused;  /* bytes of content that did not come from the store */
 };
 
 /* Which files are made at once when their chunk comes: most, where there are many. */
@@ -59,17 +73,20 @@ static unsigned char *find_whole(const struct manifest *m)
 
 /* Directories, and files that are not whole, empty but of their size: chunks are then written into place in any
  * order. */
-static int make_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
+static int make_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
-    int fd, rc = 0;
+    int root_fd = r->root_fd, fd, rc = 0;
 
     if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
+    if (r->goes_on)
+        fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0);
     if (entry->type == MANIFEST_DIR)
-        return mkdirat(root_fd, entry->path, 0700)
+        return mkdirat(root_fd, entry->path, 0700) && !(r->goes_on && errno == EEXIST)
                    ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)
                    : 0;
-    fd = openat(root_fd, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = openat(
+        root_fd, entry->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->goes_on ? 0 : O_EXCL), 0600);
     if (fd < 0 || ftruncate(fd, entry->size))
         rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
     if (fd >= 0)
@@ -123,10 +140,13 @@ static struct times times_of(const struct manifest_entry *entry)
 
 /* Links come after all contents, so no write can go through one; then modes and times, what is inside first. A hard
  * link comes before its file's mode and time, which it has in common with it. */
-static int finish_entry(int root_fd, const struct manifest_entry *entry, struct err *e)
+static int finish_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
     struct times times = times_of(entry);
+    int root_fd = r->root_fd;
 
+    if (r->goes_on && (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD))
+        unlinkat(root_fd, entry->path, 0);
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
                    ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'", entry->path,
@@ -157,9 +177,12 @@ static void stop_writing(struct writing *w)
 
 static int open_file(struct writing *w, const struct manifest_entry *file, bool is_whole, struct err *e)
 {
-    int fd = openat(w->restore->root_fd, file->path,
-        O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
+    int root_fd = w->restore->root_fd, fd;
 
+    if (is_whole && w->restore->goes_on)
+        unlinkat(root_fd, file->path, 0);
+    fd = openat(
+        root_fd, file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
     if (fd < 0)
         return err_errno(e, errno, "open '%.300s' of the checkpoint", file->path);
     w->file = file;
@@ -225,14 +248,59 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
 }
 
+/* What an interrupted restore may not have come to. */
+static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    const struct restore *r = ctx;
+    int fd, rc = 0;
+
+    if (!r->whole[p->file - r->manifest.entries])
+        return 0;
+    fd = openat(r->root_fd, p->file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchmod(fd, 0600))
+        rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", p->file->path);
+    if (!rc)
+        rc = finish_whole(fd, p->file, e);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* True if nothing is to be done for the chunk any more. */
+static bool stands(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w)
+{
+    struct err ignored;
+
+    return r->goes_on && nearby_read(r->root_fd, &r->manifest, c, w) &&
+           manifest_each_piece(&r->manifest, c, finish_piece, r, &ignored) == 0;
+}
+
+/* *ret_p is borrowed until the next call with w. */
+static int find_chunk(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w,
+    const void **ret_p, struct err *e)
+{
+    for (size_t i = 0; i < r->n_nearby; i++)
+        if (nearby_read(r->nearby[i], &r->manifest, c, w)) {
+            atomic_fetch_add(&r->reused, c->size);
+            *ret_p = w->content;
+            return 0;
+        }
+    return layout_read_chunk(r->job, r->manifest.id.attempt, c, w, ret_p, e);
+}
+
 static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct restore *r = ctx;
     const struct manifest_chunk *c = &r->manifest.chunks[i];
     struct writing writing = {.restore = r};
     const void *content;
-    int rc = layout_read_chunk(r->job, r->manifest.id.attempt, c, w, &content, e);
+    int rc;
 
+    if (stands(r, c, w)) {
+        atomic_fetch_add(&r->reused, c->size);
+        return 0;
+    }
+    rc = find_chunk(r, c, w, &content, e);
     if (rc || r->root_fd < 0)
         return rc;
     writing.content = content;
@@ -248,27 +316,60 @@ static int build_tree(struct restore *r, struct err *e)
 
     r->whole = find_whole(m);
     for (size_t i = 0; !rc && i < m->n_entries; i++)
-        rc = r->whole[i] ? 0 : make_entry(r->root_fd, &m->entries[i], e);
+        rc = r->whole[i] ? 0 : make_entry(r, &m->entries[i], e);
     if (!rc)
         rc = chunk_for_each(m->n_chunks, restore_chunk, r, r->cancel, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
-        rc = r->whole[i - 1] ? 0 : finish_entry(r->root_fd, &m->entries[i - 1], e);
+        rc = r->whole[i - 1] ? 0 : finish_entry(r, &m->entries[i - 1], e);
     free(r->whole);
     r->whole = NULL;
     return rc;
 }
 
-/* An empty directory of mode 0700 at path, opened. */
-static int make_root(const char *path, int *ret_fd, struct err *e)
+static bool is_marked(const struct restore *r)
 {
-    int rc = fs_remove_tree(path, e);
+    struct buf text = {0};
+    struct err ignored;
+    bool yes = r->mark && r->manifest.id.attempt && fs_read(r->mark, CHUNK_HEX_SIZE, &text, &ignored) == 0 &&
+               str_eq(buf_str(&text), r->manifest.sha256);
 
+    buf_deinit(&text);
+    return yes;
+}
+
+static int remove_mark(const struct restore *r, struct err *e)
+{
+    return r->mark && unlink(r->mark) && errno != ENOENT ? err_errno(e, errno, "remove %s", r->mark) : 0;
+}
+
+/* An empty directory of mode 0700, with a mark that says for what. */
+static int make_root(const struct restore *r, struct err *e)
+{
+    int rc = remove_mark(r, e);
+
+    if (!rc)
+        rc = fs_remove_tree(r->temp, e);
+    if (!rc && mkdir(r->temp, 0700))
+        rc = err_errno(e, errno, "make directory %s", r->temp);
+    if (!rc && r->mark && r->manifest.id.attempt)
+        rc = fs_write_atomic(r->mark, r->manifest.sha256, strlen(r->manifest.sha256), 0600, e);
+    return rc;
+}
+
+static int open_root(struct restore *r, struct err *e)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int rc;
+
+    r->root_fd = is_marked(r) ? open(r->temp, flags) : -1;
+    r->goes_on = r->root_fd >= 0;
+    if (r->goes_on)
+        return 0;
+    rc = make_root(r, e);
     if (rc)
         return rc;
-    if (mkdir(path, 0700))
-        return err_errno(e, errno, "make directory %s", path);
-    *ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return *ret_fd < 0 ? err_errno(e, errno, "open directory %s", path) : 0;
+    r->root_fd = open(r->temp, flags);
+    return r->root_fd < 0 ? err_errno(e, errno, "open directory %s", r->temp) : 0;
 }
 
 /* What was at dir is at temp afterwards, and the other way round. */
@@ -300,10 +401,13 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
 {
     int rc = id.attempt ? layout_read_manifest(r->job, id, &r->manifest, e) : 0;
 
+    atomic_store(&r->reused, 0);
     if (!rc)
-        rc = make_root(r->temp, &r->root_fd, e);
+        rc = open_root(r, e);
     if (!rc)
         rc = build_tree(r, e);
+    if (!rc)
+        rc = remove_mark(r, e);
     if (!rc)
         rc = exchange(r->temp, r->dir, r->is_new, e);
     if (!rc) {
@@ -311,6 +415,7 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
         res->progress = id.attempt ? r->manifest.progress : -1;
         res->stats.bytes = manifest_bytes(&r->manifest);
         res->stats.files = manifest_files(&r->manifest);
+        res->stats.reused_bytes = atomic_load(&r->reused);
     }
     if (r->root_fd >= 0)
         close(r->root_fd);
@@ -363,28 +468,60 @@ static int make_parent(const char *dir, struct err *e)
     return rc;
 }
 
-int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
-    struct ckpt_restored *ret_restored, struct err *e)
+static void open_nearby(struct restore *r, const struct ckpt_restore_with *with)
+{
+    for (size_t i = 0; i < CKPT_NEARBY_MAX && with->nearby[i]; i++) {
+        int fd = open(with->nearby[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd >= 0)
+            r->nearby[r->n_nearby++] = fd;
+    }
+}
+
+/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a full disk. */
+static void clear(struct restore *r, int rc)
+{
+    struct err ignored;
+
+    if (rc == 0 || rc == ERR_NO_SPACE || !fs_exists(r->mark)) {
+        remove_mark(r, &ignored);
+        fs_remove_tree(r->temp, &ignored);
+    }
+}
+
+int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const char *dir,
+    const struct ckpt_restore_with *with, const atomic_int *cancel, struct ckpt_restored *ret_restored,
+    struct err *e)
 {
     struct mono start = clock_mono(&clock_system);
     struct ckpt_restored res = {0};
-    char *temp = mem_printf("%s.restoring", dir);
-    struct restore r = {.job = j, .temp = temp, .dir = dir, .cancel = cancel, .root_fd = -1};
-    struct err ignored;
+    char *temp = mem_printf("%s.restoring", dir), *mark = mem_printf("%s.restores", dir);
+    struct restore r = {.job = j, .temp = temp, .dir = dir, .mark = mark, .cancel = cancel, .root_fd = -1};
     int rc = layout_check_job(j, e);
 
     if (!rc)
         rc = make_parent(dir, e);
     if (!rc) {
+        open_nearby(&r, with);
         rc = restore_newest(&r, before_attempt, &res, e);
-        fs_remove_tree(temp, &ignored); /* what was in dir before, or an unfinished tree */
+        clear(&r, rc);
     }
+    for (size_t i = 0; i < r.n_nearby; i++)
+        close(r.nearby[i]);
     free(temp);
+    free(mark);
     if (rc)
         return err_wrap(e, "restore job %" PRId64, j->job);
     res.stats.took_ms = clock_mono(&clock_system).ms - start.ms;
     *ret_restored = res;
     return 0;
+}
+
+int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
+    struct ckpt_restored *ret_restored, struct err *e)
+{
+    return ckpt_restore_with(
+        j, before_attempt, dir, &(struct ckpt_restore_with){{0}}, cancel, ret_restored, e);
 }
 
 int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
