@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint lost
                              # (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -28,6 +28,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import agents  # noqa: E402
 import checkpoint  # noqa: E402
 import lab  # noqa: E402
+import lost  # noqa: E402
 
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
 
@@ -273,9 +274,13 @@ def bench_checkpoint():
     checkpoint.bench(lab.BUILD, say)
 
 
+def bench_lost():
+    lost.bench(lab.BUILD, say)
+
+
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
            "queue": bench_queue, "market": bench_market,
-           "agents": bench_agents, "checkpoint": bench_checkpoint}
+           "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost}
 
 
 def main(names):

@@ -133,17 +133,6 @@ void sessions_destroy(struct sessions *s)
 
 /* ---- what is desired ---- */
 
-static int64_t resolved_interval_ms(const struct attempt *a)
-{
-    const struct job_row *j = &a->job->row;
-    if (j->method == CKPT_NONE)
-        return 0;
-    if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
-        return j->ckpt_every_ms;
-    double per_hour = core_reclaims_per_hour(a->node);
-    return core_save_interval_ms(j->save_ms, per_hour);
-}
-
 static void parse_args(const char *json, struct wire_desired_attempt *d)
 {
     json_t *v = json_loads(json, 0, NULL);
@@ -250,7 +239,7 @@ static bool add_start(
         m->is_full = true;
     } else {
         m->bytes += bytes;
-        add_row(&a->job->row, resolved_interval_ms(a), d);
+        add_row(&a->job->row, core_interval_ms(a), d);
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);

@@ -57,6 +57,16 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     }
 }
 
+/* An attempt has ended, and its job goes on: if that was a reclaim, what it cost. */
+static void tell_loss(struct replay *w, const struct history_row *h)
+{
+    struct replay_loss *l = &w->jobs[h->job].loss;
+    if (!w->o->lost || h->attempt != l->attempt || !str_eq(h->kind, "ended"))
+        return;
+    l->counted_ms = h->b;
+    w->o->lost(w->o->ctx, l);
+}
+
 static void count(struct replay *w)
 {
     struct changes c = {0};
@@ -67,6 +77,9 @@ static void count(struct replay *w)
         w->r.spent[r->kind] += r->uusd;
         w->r.on_demand_uusd += r->on_demand_uusd;
     }
+    for (size_t i = 0; i < c.n_history; i++)
+        if (c.history[i].attempt > 0)
+            tell_loss(w, &c.history[i]);
     for (size_t i = 0; i < c.n_instances; i++)
         if (c.instances[i].state == INSTANCE_GONE)
             w->r.uusd[c.instances[i].market] += core_instance_uusd(&c.instances[i], c.instances[i].ended_at);
@@ -182,12 +195,12 @@ static void close_books(struct replay *w)
 static void tear_down(struct replay *w)
 {
     size_t pos = 0;
+    vtimers_deinit(&w->vt); /* what is freed below may be in it */
     for (struct machine *x; (x = map_next(&w->machines, &pos, NULL));)
         free(x);
     map_deinit(&w->machines);
     LIST_FOREACH (&w->runs, l)
         free(LIST_ENTRY(l, struct run, in_all));
-    vtimers_deinit(&w->vt);
     planner_destroy(w->p);
     model_destroy(w->m);
     free(w->launched_at);

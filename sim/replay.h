@@ -34,6 +34,15 @@ struct replay_job {
     int64_t ckpt_bytes;
 };
 
+/* What a reclaim cost a job whose program ran. */
+struct replay_loss {
+    int64_t job, attempt;
+    int64_t save_ms;
+    int64_t interval_ms; /* to the periodic save that was next when its machine went */
+    int64_t work_ms;     /* done, and in no checkpoint: it is done again */
+    int64_t counted_ms;  /* what the core counts as lost: up to the moment at which it knew */
+};
+
 struct replay_options {
     const struct pool_row *pools;
     size_t n_pools;
@@ -49,6 +58,8 @@ struct replay_options {
     int64_t notice_ms;           /* before a machine goes; 0: without notice */
     int64_t until_ms;            /* the end, whatever is left; required */
     uint64_t seed;               /* which machine goes when some have to */
+    void (*lost)(void *ctx, const struct replay_loss *l); /* of each such reclaim; NULL: nobody looks */
+    void *ctx;
 };
 
 struct replay_result {

@@ -25,9 +25,25 @@ static void drop(struct run *r)
     free(r);
 }
 
+/* Its machine is taken. */
+static void note_loss(struct run *r)
+{
+    struct progress *p = &r->w->jobs[r->id];
+    if (r->phase == RESTORE)
+        return;
+    int64_t since = r->phase == RUN ? clock_mono(&r->w->vt.clock).ms - r->since.ms : 0;
+    p->loss = (struct replay_loss){.job = r->id,
+        .attempt = r->attempt,
+        .save_ms = r->job->save_ms,
+        .interval_ms = r->every_ms,
+        .work_ms = r->done_ms + since - p->saved_ms};
+}
+
 static void end(struct run *r, enum end_kind kind)
 {
     struct replay *w = r->w;
+    if (kind == END_RECLAIMED)
+        note_loss(r);
     struct event ev = {.type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->node, kind, 0, ""}};
     drop(r);
     replay_apply(w, ev);
@@ -37,9 +53,8 @@ static void go_on(struct run *r)
 {
     int64_t left = r->job->work_ms - r->done_ms, ms = left;
     if (r->job->save_ms > 0) {
-        double rate = core_reclaims_per_hour(model_node(r->w->m, r->node));
-        int64_t every = core_save_interval_ms(r->job->save_ms, rate);
-        ms = every < left ? every : left;
+        r->every_ms = core_interval_ms(model_job(r->w->m, r->id)->attempt);
+        ms = r->every_ms < left ? r->every_ms : left;
     }
     enter(r, RUN, ms);
 }
@@ -173,7 +188,9 @@ void replay_drop_runs(struct replay *w, int64_t node)
 {
     LIST_FOREACH (&w->runs, l) {
         struct run *r = LIST_ENTRY(l, struct run, in_all);
-        if (r->node == node)
-            drop(r);
+        if (r->node != node)
+            continue;
+        note_loss(r);
+        drop(r);
     }
 }

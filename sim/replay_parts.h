@@ -45,6 +45,7 @@ struct run {
     struct mono since; /* of the phase */
     int64_t done_ms;   /* work, up to `since` */
     int64_t sequence;
+    int64_t every_ms;      /* as it was when it ran on */
     enum end_kind stop_as; /* of SAVE_AND_STOP */
 };
 
@@ -52,6 +53,7 @@ struct progress {
     int64_t saved_ms; /* work in its newest checkpoint */
     int64_t submit_ms;
     bool started;
+    struct replay_loss loss; /* of the attempt that is being reclaimed; attempt 0: it had not started */
 };
 
 struct replay {

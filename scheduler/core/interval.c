@@ -24,6 +24,16 @@ int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
     return (int64_t)best;
 }
 
+int64_t core_interval_ms(const struct attempt *a)
+{
+    const struct job_row *j = &a->job->row;
+    if (j->method == CKPT_NONE)
+        return 0;
+    if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
+        return j->ckpt_every_ms;
+    return core_save_interval_ms(j->save_ms, core_reclaims_per_hour(a->node));
+}
+
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
 {
     assert(ms >= 0 && uusd_h >= 0);

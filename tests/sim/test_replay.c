@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "sim/lost.h"
 #include "sim/replay.h"
 #include <stdlib.h>
 
@@ -127,6 +128,35 @@ static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_inte
     assert_true(r.ms[LEDGER_LOST] > 0 && r.ms[LEDGER_LOST] <= r.reclaims * 31 * MINUTE);
 }
 
+/* A thousand reclaims; scripts/bench lost prints how what they cost is spread. */
+static void no_reclaim_costs_more_than_its_bound(void **state)
+{
+    static const int64_t notices[] = {0, 30 * 1000, 2 * MINUTE}; /* none; Google's and Azure's; Amazon's */
+    static const size_t counts[] = {500, 250, 250};
+    struct lost_reclaim *r = mem_array(500, sizeof *r);
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        size_t fit = 0, late = 0, lost = 0;
+        lost_sample(k, notices[k], counts[k], r);
+        for (size_t i = 0; i < counts[k]; i++) {
+            const struct replay_loss *l = &r[i].loss;
+            fit += lost_fits(&r[i]);
+            late += notices[k] > 0 && !lost_fits(&r[i]);
+            lost += l->work_ms > 0;
+            int64_t bound = lost_bound_ms(&r[i]), until_gone = lost_fits(&r[i]) ? 0 : notices[k];
+            if (l->work_ms < 0 || l->work_ms > bound || l->counted_ms < l->work_ms ||
+                l->counted_ms > bound + until_gone)
+                fail_msg("notice %d ms, save %d ms, interval %d ms: %d ms are lost, %d counted",
+                    (int)notices[k], (int)l->save_ms, (int)l->interval_ms, (int)l->work_ms,
+                    (int)l->counted_ms);
+        }
+        print_message("notice %d ms: %d reclaims, %d fit, %d lose\n", (int)notices[k], (int)counts[k],
+            (int)fit, (int)lost);
+        assert_true(notices[k] == 0 ? fit == 0 && lost > 450 : fit > 100 && late > 20 && lost > 0);
+    }
+    free(r);
+}
+
 /* A steady load fills four machines; one more job comes and goes every few minutes, for a day. */
 static void demand_around_a_boundary_does_not_make_it_flap(void **state)
 {
@@ -215,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_undisturbed_job_costs_its_boot_its_run_and_its_saves),
         cmocka_unit_test(a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval),
+        cmocka_unit_test(no_reclaim_costs_more_than_its_bound),
         cmocka_unit_test(demand_around_a_boundary_does_not_make_it_flap),
         cmocka_unit_test(a_drought_is_bridged_on_demand_and_spot_is_returned_to),
         cmocka_unit_test(without_a_fallback_a_drought_is_waited_out),
