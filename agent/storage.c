@@ -100,12 +100,12 @@ static int get_aws(struct storage *s, struct err *e)
 
 /* ---- Bearer tokens: Google's, Azure's ---- */
 
-static void on_bearer(void *ctx, const struct err *e, const char *token)
+static void on_bearer(void *ctx, const struct err *e, const char *token, int64_t left_ms)
 {
     struct slot *b = ctx;
     struct store_keys k;
     struct err bad;
-    if (!e && store_keys_of_token(b->kind, token, &k, &bad) != 0)
+    if (!e && store_keys_of_token(b->kind, token, left_ms, &k, &bad) != 0)
         e = &bad;
     if (e)
         fail(b->storage, b->kind, e);

@@ -28,10 +28,10 @@ void store_keys_wipe(struct store_keys *k)
     OPENSSL_cleanse(k, sizeof(*k));
 }
 
-int store_keys_of_token(
-    enum store_keys_kind kind, const char *token, struct store_keys *ret_keys, struct err *e)
+int store_keys_of_token(enum store_keys_kind kind, const char *token, int64_t left_ms,
+    struct store_keys *ret_keys, struct err *e)
 {
-    *ret_keys = (struct store_keys){.kind = kind, .expires = WALL_NONE};
+    *ret_keys = (struct store_keys){.kind = kind, .expires = {clock_wall(&clock_system).ms + left_ms}};
     if (!STR_COPY(ret_keys->token, token))
         return err_set(e, ERR_INVALID, "the token is longer than %zu bytes", sizeof(ret_keys->token) - 1);
     return 0;

@@ -31,9 +31,9 @@ struct store_keys {
 };
 
 void store_keys_wipe(struct store_keys *k);
-/* A bearer token, whose end is known to its source only: the store's refusal brings the next one. ERR_INVALID: too long. */
-int store_keys_of_token(
-    enum store_keys_kind kind, const char *token, struct store_keys *ret_keys, struct err *e);
+/* A bearer token that lasts for left_ms from now. ERR_INVALID: too long. */
+int store_keys_of_token(enum store_keys_kind kind, const char *token, int64_t left_ms,
+    struct store_keys *ret_keys, struct err *e);
 
 struct store_auth; /* all of it may be called on any thread */
 

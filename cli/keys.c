@@ -35,13 +35,13 @@ static void on_credentials(void *ctx, const struct err *e, const struct aws_cred
     store_keys_wipe(&k);
 }
 
-static void on_token(void *ctx, const struct err *e, const char *token)
+static void on_token(void *ctx, const struct err *e, const char *token, int64_t left_ms)
 {
     struct asking *a = ctx;
     struct store_keys k;
     struct err bad;
     a->done = true;
-    if (!e && store_keys_of_token(a->kind, token, &k, &bad) != 0)
+    if (!e && store_keys_of_token(a->kind, token, left_ms, &k, &bad) != 0)
         e = &bad;
     if (e) {
         *a->e = *e;

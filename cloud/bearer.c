@@ -10,6 +10,8 @@
 #define AZURE_LOGIN "https://login.microsoftonline.com"
 #define AZURE_AUDIENCE "https://storage.azure.com"
 #define PREFIX "Authorization: Bearer "
+/* Stores ask for the next one from ten minutes before the end: then it has to be another. */
+#define EARLY_MS SECONDS_MS(10 * 60)
 
 struct bearer {
     struct gcp_credential_source *gcp; /* or */
@@ -42,11 +44,13 @@ int bearer_create(const struct bearer_options *o, struct bearer **ret_bearer, st
 {
     struct bearer *b = mem_alloc(sizeof(*b));
     int rc = (o->is_azure ? create_azure : create_gcp)(o, b, e);
-    if (rc != 0)
+    if (rc != 0) {
         free(b);
-    else
-        *ret_bearer = b;
-    return rc;
+        return rc;
+    }
+    oauth_renew_before(bearer_tokens(b), EARLY_MS);
+    *ret_bearer = b;
+    return 0;
 }
 
 void bearer_destroy(struct bearer *b)
@@ -58,7 +62,7 @@ void bearer_destroy(struct bearer *b)
     free(b);
 }
 
-static struct oauth *tokens(const struct bearer *b)
+struct oauth *bearer_tokens(struct bearer *b)
 {
     return b->azure ? azure_credential_tokens(b->azure) : gcp_credential_oauth(b->gcp);
 }
@@ -72,7 +76,7 @@ static void on_header(void *ctx, const struct err *e, const char *header)
         err_set(&bad, ERR_INVALID, "the token is none of the bearer's");
         e = &bad;
     }
-    b->done(b->ctx, e, e ? NULL : header + strlen(PREFIX));
+    b->done(b->ctx, e, e ? NULL : header + strlen(PREFIX), e ? 0 : oauth_left_ms(bearer_tokens(b)));
 }
 
 bool bearer_get(struct bearer *b, bearer_fn done, void *ctx)
@@ -82,12 +86,12 @@ bool bearer_get(struct bearer *b, bearer_fn done, void *ctx)
     b->waiting = true;
     b->done = done;
     b->ctx = ctx;
-    oauth_get(tokens(b), &b->wait, on_header, b);
+    oauth_get(bearer_tokens(b), &b->wait, on_header, b);
     return true;
 }
 
 void bearer_refused(struct bearer *b)
 {
     if (!b->waiting)
-        oauth_refused(tokens(b), &b->wait);
+        oauth_refused(bearer_tokens(b), &b->wait);
 }

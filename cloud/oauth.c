@@ -35,6 +35,7 @@ struct oauth {
     char header[OAUTH_HEADER_MAX]; /* "": none */
     uint64_t generation;
     struct mono asked, until, renew_after;
+    int64_t early_ms; /* 0: the usual */
 };
 
 static void free_oauth(struct oauth *o)
@@ -55,6 +56,11 @@ struct oauth *oauth_create(
     o->timers = timers;
     timer_init(&o->answer_timer, on_answer_timer, o);
     return o;
+}
+
+void oauth_renew_before(struct oauth *o, int64_t early_ms)
+{
+    o->early_ms = early_ms;
 }
 
 void oauth_destroy(struct oauth *o)
@@ -107,6 +113,8 @@ static void accept_token(struct oauth *o, const struct oauth_token *token)
 {
     int64_t life_ms = SECONDS_MS(token->expires_in_s);
     int64_t margin_ms = life_ms / 4 < RENEW_BEFORE_MS ? life_ms / 4 : RENEW_BEFORE_MS;
+    if (o->early_ms > 0)
+        margin_ms = o->early_ms;
     OPENSSL_cleanse(o->header, sizeof(o->header));
     snprintf(o->header, sizeof(o->header), "Authorization: Bearer %s", token->text);
     o->generation++;
@@ -186,6 +194,11 @@ void oauth_cancel(struct oauth_wait *w)
     link_remove(&w->link);
 }
 
+int64_t oauth_left_ms(const struct oauth *o)
+{
+    return is_live(o) ? o->until.ms - clock_mono(o->timers->clock).ms : 0;
+}
+
 void oauth_refused(struct oauth *o, const struct oauth_wait *w)
 {
     if (w->generation == o->generation)
@@ -202,10 +215,13 @@ static bool is_visible(const char *s)
     return true;
 }
 
-static int64_t read_life(struct json_reader *r)
+/* usual_s: when it is not said; 0: it has to be. */
+static int64_t read_life(struct json_reader *r, int64_t usual_s)
 {
     const json_t *v = json_object_get(r->object, "expires_in");
     int64_t life = 0;
+    if (usual_s > 0 && (!v || json_is_null(v)))
+        return usual_s;
     if (!json_is_string(v))
         return json_req_i64(r, "expires_in", 1, LIFE_MAX_S);
     const char *text = json_req_str(r, "expires_in", 16);
@@ -215,7 +231,8 @@ static int64_t read_life(struct json_reader *r)
     return life;
 }
 
-static int parse_token(const char *body, size_t n, struct oauth_token *ret, struct err *e)
+static int parse_token(
+    const char *body, size_t n, int64_t usual_s, struct oauth_token *ret, struct err *e)
 {
     json_t *object = NULL;
     struct json_reader r;
@@ -226,7 +243,7 @@ static int parse_token(const char *body, size_t n, struct oauth_token *ret, stru
     const char *text = json_req_str(&r, "access_token", OAUTH_TOKEN_MAX);
     if (text && (!*text || !is_visible(text)))
         json_reader_fail(&r, "access_token", "empty, or with a character that cannot be in a header");
-    int64_t life = read_life(&r);
+    int64_t life = read_life(&r, usual_s);
     rc = json_reader_finish_lenient(&r);
     if (rc == 0) {
         STR_COPY(ret->text, text);
@@ -260,5 +277,11 @@ static int parse_refusal(int status, const char *body, size_t n, struct err *e)
 
 int oauth_parse_reply(int status, const char *body, size_t n, struct oauth_token *ret_token, struct err *e)
 {
-    return status == 200 ? parse_token(body, n, ret_token, e) : parse_refusal(status, body, n, e);
+    return oauth_parse_exchange(status, body, n, 0, ret_token, e);
+}
+
+int oauth_parse_exchange(
+    int status, const char *body, size_t n, int64_t life_s, struct oauth_token *ret_token, struct err *e)
+{
+    return status == 200 ? parse_token(body, n, life_s, ret_token, e) : parse_refusal(status, body, n, e);
 }

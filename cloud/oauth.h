@@ -42,6 +42,8 @@ struct oauth;
 /* ops is static; ctx, http and timers are borrowed until destroy. */
 struct oauth *oauth_create(
     const struct oauth_ops *ops, void *ctx, struct http_client *http, struct timers *timers);
+/* Asks for a new token from so long before an end on, instead of 4 minutes. */
+void oauth_renew_before(struct oauth *o, int64_t early_ms);
 /* Waits under way are dropped: their done does not run. Not to be called inside a done. NULL is fine. */
 void oauth_destroy(struct oauth *o);
 
@@ -62,6 +64,8 @@ struct oauth_wait {
 void oauth_get(struct oauth *o, struct oauth_wait *w, oauth_fn done, void *ctx);
 /* done will not run. Harmless on a wait that is over or zeroed. */
 void oauth_cancel(struct oauth_wait *w);
+/* How long the token that is there lasts still; 0: there is none. For a done, of the token that it is given. */
+int64_t oauth_left_ms(const struct oauth *o);
 /* The provider refused the token that this wait, now over, was given: it is dropped, unless a newer one has taken its
  * place. */
 void oauth_refused(struct oauth *o, const struct oauth_wait *w);
@@ -70,5 +74,8 @@ void oauth_refused(struct oauth *o, const struct oauth_wait *w);
  * a 200 that is none. Another status: ERR_THROTTLED for 429, ERR_UNAVAILABLE for 5xx, else ERR_DENIED, with `error` and
  * `error_description` where the body has them. */
 int oauth_parse_reply(int status, const char *body, size_t n, struct oauth_token *ret_token, struct err *e);
+/* The same of RFC 8693: a reply without expires_in is good for life_s (1 or more). */
+int oauth_parse_exchange(int status, const char *body, size_t n, int64_t life_s,
+    struct oauth_token *ret_token, struct err *e);
 
 #endif

@@ -136,12 +136,12 @@ static void on_credentials(void *ctx, const struct err *e, const struct aws_cred
     give(w, &k);
 }
 
-static void on_token(void *ctx, const struct err *e, const char *token)
+static void on_token(void *ctx, const struct err *e, const char *token, int64_t left_ms)
 {
     struct sweeper *w = ctx;
     struct store_keys k;
     struct err bad;
-    if (!e && store_keys_of_token(w->kind, token, &k, &bad) != 0)
+    if (!e && store_keys_of_token(w->kind, token, left_ms, &k, &bad) != 0)
         e = &bad;
     if (e)
         lack(w, e);

@@ -122,6 +122,26 @@ static void token_is_renewed_before_its_end(void **state)
     assert_string_equal(w.header, "Authorization: Bearer two");
 }
 
+static void who_needs_fresh_tokens_has_them_renewed_earlier(void **state)
+{
+    struct rig *g = *state;
+    struct waiter w;
+    oauth_renew_before(g->oauth, SECONDS_MS(600));
+    assert_int_equal(oauth_left_ms(g->oauth), 0);
+    fake_http_add(&g->http, 200, ONE);
+    get(g, &w);
+    assert_in_range(oauth_left_ms(g->oauth), SECONDS_MS(3598), SECONDS_MS(3599));
+    vtimers_advance(&g->vt, SECONDS_MS(3599 - 610));
+    get(g, &w);
+    assert_int_equal(g->http.n_requests, 1);
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    fake_http_add(&g->http, 200, TWO);
+    get(g, &w);
+    assert_string_equal(w.header, "Authorization: Bearer two");
+    vtimers_advance(&g->vt, SECONDS_MS(3600));
+    assert_int_equal(oauth_left_ms(g->oauth), 0);
+}
+
 static void failed_renewal_hands_out_the_old_token_until_its_end(void **state)
 {
     struct rig *g = *state;
@@ -230,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG(one_fetch_serves_all_who_wait),
         RIG(token_is_renewed_before_its_end),
+        RIG(who_needs_fresh_tokens_has_them_renewed_earlier),
         RIG(failed_renewal_hands_out_the_old_token_until_its_end),
         RIG(same_token_again_is_not_asked_for_each_time),
         RIG(refused_token_is_dropped_but_never_a_newer_one),
