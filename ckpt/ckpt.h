@@ -98,11 +98,51 @@ struct ckpt_save_with {
      * was stored is found by the next save. */
     int64_t deadline_ms;
     struct ckpt_seen *seen; /* NULL: everything is read */
+    struct ckpt_pace *pace; /* NULL: nobody wants to know */
 };
+
+/* How far a save is, to be looked at by another thread. */
+struct ckpt_pace {
+    atomic_int_least64_t total_bytes; /* to be read and stored; -1: not known yet */
+    atomic_int_least64_t done_bytes;
+    atomic_int_least64_t started_ms; /* CLOCK_MONOTONIC; valid once total_bytes is known */
+};
+
+/* How long it will still take at the speed so far; -1: not known (nothing is done yet). */
+int64_t ckpt_pace_left_ms(const struct ckpt_pace *pace);
 
 /* As ckpt_save. */
 int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
     const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e);
+
+/* A moment of a tree, to be saved while the tree changes again (snapshot.h says how it is kept, and what it costs). */
+struct ckpt_snapshot;
+
+struct ckpt_snapshot_how {
+    const char *scratch; /* a directory on the file system of the tree, for a file without a name */
+    bool in_place;       /* the program writes to its files in place: none is held */
+    int64_t copied_max;  /* bytes; 0: 32 MiB */
+    int held_max;        /* files; 0: an eighth of the descriptors that the process may have, at most 512 */
+};
+
+struct ckpt_snapshot_stats {
+    int64_t copied_bytes, cloned_bytes, held_bytes;
+    int64_t took_ms;
+};
+
+/* Takes one of `dir`, which must not change until this returns (ERR_UNAVAILABLE, naming the file). What cannot be saved is
+ * ERR_UNSUPPORTED, as in ckpt_save. 0 and *ret NULL: it cannot be kept without a copy that would cost too much, and e
+ * says why: ckpt_save it is. cancel as there. */
+int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how, const atomic_int *cancel,
+    struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats, struct err *e);
+
+/* As ckpt_save_with, of a snapshot; once, whatever comes of it. ERR_UNAVAILABLE with ckpt_snapshot_was_disturbed: the
+ * program wrote to a file in place, and nothing was committed. */
+int ckpt_save_snapshot(const struct ckpt_job *j, struct ckpt_id id, struct ckpt_snapshot *snapshot,
+    int64_t progress, const atomic_int *cancel, const struct ckpt_save_with *with,
+    struct ckpt_stats *ret_stats, struct err *e);
+bool ckpt_snapshot_was_disturbed(const struct ckpt_snapshot *snapshot);
+void ckpt_snapshot_destroy(struct ckpt_snapshot *snapshot); /* NULL is fine */
 
 struct ckpt_restored {
     struct ckpt_id id; /* attempt 0: there was none, dir is empty */

@@ -23,6 +23,7 @@
 #include "ckpt/layout.h"
 #include "ckpt/scan.h"
 #include "ckpt/seen.h"
+#include "ckpt/snapshot.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,7 +33,8 @@
 
 struct save {
     const struct ckpt_job *job;
-    const char *dir;
+    const char *dir;                /* what is saved: this, */
+    struct ckpt_snapshot *snapshot; /* or this; else NULL */
     int root_fd;
     struct scan scan;
     struct manifest manifest;    /* what is being made; scan has the stamps of its entries */
@@ -40,9 +42,9 @@ struct save {
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
-    int64_t deadline_ms, started_ms; /* of the storing; deadline 0: none */
-    int64_t total_bytes, read_bytes; /* of content, and of it what has to be read */
-    atomic_int_least64_t done_bytes; /* of read_bytes */
+    int64_t deadline_ms, started_ms;  /* of the storing; deadline 0: none */
+    int64_t total_bytes, read_bytes;  /* of content, and of it what has to be read */
+    struct ckpt_pace own_pace, *pace; /* its done_bytes are of read_bytes */
 };
 
 /* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
@@ -74,7 +76,7 @@ static int load_previous(struct save *s, struct err *e)
     return 0;
 }
 
-static int plan_chunks(struct save *s, struct err *e)
+static int plan_tree(struct save *s, struct err *e)
 {
     int rc = scan_tree(s->root_fd, &s->manifest, &s->scan, e);
 
@@ -82,18 +84,21 @@ static int plan_chunks(struct save *s, struct err *e)
         return rc;
     manifest_cut(&s->manifest);
     rc = manifest_lay_out(&s->manifest, e);
-    if (rc)
-        return rc;
-    seen_plan(&s->seen, &s->manifest, &s->scan);
+    if (!rc)
+        seen_plan(&s->seen, &s->manifest, &s->scan);
+    return rc;
+}
+
+static void plan_chunks(struct save *s)
+{
     s->total_bytes = manifest_bytes(&s->manifest);
     for (size_t i = 0; i < s->manifest.n_chunks; i++)
         s->read_bytes += seen_find(&s->seen, i, &s->manifest.chunks[i]) ? 0 : s->manifest.chunks[i].size;
-    return 0;
 }
 
 static int check_time(struct save *s, struct err *e)
 {
-    int64_t now = clock_mono(&clock_system).ms, done = atomic_load(&s->done_bytes);
+    int64_t now = clock_mono(&clock_system).ms, done = atomic_load(&s->pace->done_bytes);
 
     if (s->deadline_ms == 0)
         return 0;
@@ -143,41 +148,31 @@ static void stop_reading(struct reading *r)
 static int open_file(struct reading *r, const struct manifest_entry *file, struct err *e)
 {
     const struct save *s = r->save;
-    const struct scan_stamp *scanned = &s->scan.stamps[file - s->manifest.entries];
-    int fd = scan_open(s->root_fd, file->path);
-    struct stat st;
-    int rc;
+    int rc =
+        scan_open_entry(s->root_fd, &s->scan, (size_t)(file - s->manifest.entries), file->path, &r->fd, e);
 
-    if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
-        return err_errno(e, errno, "open '%.300s' of the checkpoint directory", file->path);
-    /* The file that was scanned and no other: a link put in the way does not lead outside. */
-    if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
-        rc = err_set(
-            e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", file->path);
-    else
-        rc = scan_check_owner(&s->scan, &st, file->path, e);
-    if (rc) {
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
-    r->file = file;
-    r->fd = fd;
-    return 0;
+    if (!rc)
+        r->file = file;
+    return rc;
 }
 
 static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;
+    struct save *s = r->save;
+    char *to = r->content + p->chunk_offset;
     int rc = 0;
 
+    if (s->snapshot)
+        return snapshot_read(
+            s->snapshot, (size_t)(p->file - s->manifest.entries), p->file, to, p->n, p->file_offset, e);
     if (r->file != p->file) {
         stop_reading(r);
         rc = open_file(r, p->file, e);
         if (!rc)
-            seen_reads(&r->save->seen, r->chunk, r->fd);
+            seen_reads(&s->seen, r->chunk, r->fd);
     }
-    return rc ? rc : read_full(r->fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
+    return rc ? rc : read_full(r->fd, to, p->n, p->file_offset, p->file->path, e);
 }
 
 /* ---- storing ---- */
@@ -300,7 +295,7 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
         return rc;
     chunk_hash(w->content, (size_t)c->size, c->sha256);
     rc = put_chunk(s, w, c, e);
-    atomic_fetch_add(&s->done_bytes, c->size);
+    atomic_fetch_add(&s->pace->done_bytes, c->size);
     return rc;
 }
 
@@ -318,11 +313,14 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
     int rc;
 
     s->started_ms = clock_mono(&clock_system).ms;
+    atomic_store(&s->pace->started_ms, s->started_ms);
+    atomic_store(&s->pace->total_bytes, s->read_bytes);
     rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
     if (rc && rc != ERR_CANCELLED)
         settle_chunks(s, &ignored); /* for the next save to find */
     if (!rc)
-        rc = scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
+        rc = s->snapshot ? snapshot_check(s->snapshot, &s->manifest, e)
+                         : scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
     if (!rc)
         seen_end(&s->seen, &s->manifest);
     return rc ? rc : settle_chunks(s, e);
@@ -356,6 +354,16 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
+static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
+{
+    int rc;
+
+    plan_chunks(s);
+    rc = store_chunks(s, cancel, e);
+    scan_deinit(&s->scan); /* the manifest's text takes its place */
+    return rc ? rc : commit(s, e);
+}
+
 static int save_tree(struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
 {
     int rc;
@@ -366,16 +374,66 @@ static int save_tree(struct save *s, struct ckpt_seen *seen, const atomic_int *c
     rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
     if (!rc)
         rc = load_previous(s, e);
-    seen_begin(&s->seen, seen, s->root_fd);
+    if (seen) {
+        seen_begin(&s->seen, s->root_fd);
+        seen_attach(&s->seen, seen);
+    }
     if (!rc)
-        rc = plan_chunks(s, e);
+        rc = plan_tree(s, e);
     if (!rc)
-        rc = store_chunks(s, cancel, e);
-    scan_deinit(&s->scan); /* the manifest's text takes its place */
-    if (!rc)
-        rc = commit(s, e);
+        rc = save_planned(s, cancel, e);
     close(s->root_fd);
     return rc;
+}
+
+static int save_kept(struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
+{
+    int rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+
+    seen_attach(&s->seen, seen);
+    if (!rc)
+        rc = load_previous(s, e);
+    return rc ? rc : save_planned(s, cancel, e);
+}
+
+static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
+    const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
+{
+    struct mono start = clock_mono(&clock_system);
+    int rc = check_arguments(s->job, id, progress, e);
+
+    if (rc)
+        return rc;
+    s->manifest.job = s->job->job;
+    s->manifest.id = id;
+    s->manifest.progress = progress;
+    STR_COPY(s->manifest.cluster, s->job->cluster);
+    s->deadline_ms = with->deadline_ms;
+    s->pace = with->pace ? with->pace : &s->own_pace;
+    atomic_store(&s->pace->total_bytes, -1);
+    atomic_store(&s->pace->done_bytes, 0);
+    rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
+    if (rc)
+        return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt, id.sequence,
+            s->job->job);
+    *ret_stats = (struct ckpt_stats){
+        .files = manifest_files(&s->manifest),
+        .bytes = manifest_bytes(&s->manifest),
+        .stored_bytes = atomic_load(&s->stored_bytes),
+        .reused_bytes = atomic_load(&s->reused_bytes),
+        .unread_bytes = atomic_load(&s->unread_bytes),
+        .took_ms = clock_mono(&clock_system).ms - start.ms,
+    };
+    return 0;
+}
+
+static void save_deinit(struct save *s)
+{
+    manifest_deinit(&s->manifest);
+    manifest_deinit(&s->previous);
+    smap_deinit(&s->previous_chunks);
+    scan_deinit(&s->scan);
+    seen_save_deinit(&s->seen);
 }
 
 int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
@@ -387,33 +445,33 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
 int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
     const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
 {
-    struct mono start = clock_mono(&clock_system);
-    struct save s = {.job = j,
-        .dir = dir,
-        .manifest = {.job = j->job, .id = id, .progress = progress},
-        .deadline_ms = with->deadline_ms};
-    int rc = check_arguments(j, id, progress, e);
+    struct save s = {.job = j, .dir = dir};
+    int rc = save_any(&s, id, progress, cancel, with, ret_stats, e);
 
-    if (rc)
-        return rc;
-    STR_COPY(s.manifest.cluster, j->cluster);
-    rc = save_tree(&s, with->seen, cancel, e);
-    if (!rc)
-        *ret_stats = (struct ckpt_stats){
-            .files = manifest_files(&s.manifest),
-            .bytes = manifest_bytes(&s.manifest),
-            .stored_bytes = atomic_load(&s.stored_bytes),
-            .reused_bytes = atomic_load(&s.reused_bytes),
-            .unread_bytes = atomic_load(&s.unread_bytes),
-            .took_ms = clock_mono(&clock_system).ms - start.ms,
-        };
-    else
-        err_wrap(
-            e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt, id.sequence, j->job);
-    manifest_deinit(&s.manifest);
-    manifest_deinit(&s.previous);
-    smap_deinit(&s.previous_chunks);
-    scan_deinit(&s.scan);
-    seen_save_deinit(&s.seen);
+    save_deinit(&s);
     return rc;
+}
+
+int ckpt_save_snapshot(const struct ckpt_job *j, struct ckpt_id id, struct ckpt_snapshot *snapshot,
+    int64_t progress, const atomic_int *cancel, const struct ckpt_save_with *with,
+    struct ckpt_stats *ret_stats, struct err *e)
+{
+    struct save s = {.job = j, .snapshot = snapshot, .manifest = snapshot->manifest, .seen = snapshot->seen};
+    int rc;
+
+    snapshot->manifest = (struct manifest){0};
+    snapshot->seen = (struct seen_save){0};
+    rc = save_any(&s, id, progress, cancel, with, ret_stats, e);
+    save_deinit(&s);
+    return rc;
+}
+
+int64_t ckpt_pace_left_ms(const struct ckpt_pace *pace)
+{
+    int64_t total = atomic_load(&pace->total_bytes), done = atomic_load(&pace->done_bytes);
+    int64_t took = clock_mono(&clock_system).ms - atomic_load(&pace->started_ms);
+
+    if (total < 0 || (done == 0 && total > 0))
+        return -1;
+    return total == 0 ? 0 : (int64_t)((double)took * (double)(total - done) / (double)done);
 }

@@ -34,7 +34,7 @@ struct walk {
 
 static int scan_directory(struct walk *w, int fd, const char *path, struct err *e);
 
-static int64_t stamp_ns(const struct timespec *t)
+int64_t scan_stamp_ns(const struct timespec *t)
 {
     int64_t limit = INT64_MAX / 1000000000 - 1;
     int64_t seconds = t->tv_sec > limit ? limit : t->tv_sec < -limit ? -limit : t->tv_sec;
@@ -80,6 +80,27 @@ int scan_open(int root_fd, const char *path)
     if (dir != root_fd)
         close(dir);
     return fd;
+}
+
+int scan_open_entry(int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e)
+{
+    const struct scan_stamp *scanned = &s->stamps[i];
+    int fd = scan_open(root_fd, path);
+    struct stat st;
+    int rc;
+
+    if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
+        return err_errno(e, errno, "open '%.300s' of the checkpoint directory", path);
+    /* A link put in the way does not lead outside. */
+    if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
+        rc = err_set(e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", path);
+    else
+        rc = scan_check_owner(s, &st, path, e);
+    if (!rc)
+        *ret_fd = fd;
+    else if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 /* ---- attributes ---- */
@@ -230,7 +251,7 @@ static int add_holes(struct walk *w, int dir_fd, const char *name, struct manife
 
 static struct scan_stamp stamp_of(const struct stat *st)
 {
-    return (struct scan_stamp){.dev = st->st_dev, .ino = st->st_ino, .ctime_ns = stamp_ns(&st->st_ctim)};
+    return (struct scan_stamp){.dev = st->st_dev, .ino = st->st_ino, .ctime_ns = scan_stamp_ns(&st->st_ctim)};
 }
 
 static bool same_stamp(const struct scan_stamp *a, const struct scan_stamp *b)
@@ -252,8 +273,9 @@ static int compare_now(
     struct scan_stamp now = stamp_of(st);
 
     if (!entry || !same_stamp(&w->scan->stamps[entry - m->entries], &now) ||
-        (entry->type != MANIFEST_HARD && (entry->type != type || entry->mtime_ns != stamp_ns(&st->st_mtim) ||
-                                             (type == MANIFEST_FILE && entry->size != st->st_size))))
+        (entry->type != MANIFEST_HARD &&
+            (entry->type != type || entry->mtime_ns != scan_stamp_ns(&st->st_mtim) ||
+                (type == MANIFEST_FILE && entry->size != st->st_size))))
         return changed(path, e);
     w->n_same++;
     return 0;
@@ -274,7 +296,7 @@ static void add(struct walk *w, enum manifest_type type, const char *path, const
     entry->type = type;
     entry->path = manifest_text(w->m, path, strlen(path));
     entry->mode = type == MANIFEST_LINK ? 0 : (int32_t)(st->st_mode & 01777);
-    entry->mtime_ns = stamp_ns(&st->st_mtim);
+    entry->mtime_ns = scan_stamp_ns(&st->st_mtim);
     entry->size = type == MANIFEST_FILE ? st->st_size : 0;
     *ret = entry;
 }

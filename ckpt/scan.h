@@ -21,6 +21,9 @@ struct scan {
     uid_t owner;
 };
 
+/* Nanoseconds since 1970, as stamps have them. */
+int64_t scan_stamp_ns(const struct timespec *t);
+
 /* Reads the tree below the directory root_fd into m, which has no entries yet, in order; contents are not read,
  * symbolic links not followed. Of the names of one file the first is the file and the others are hard links to it;
  * what a file has of holes of 64 KiB and more, and user attributes, is its extra. ERR_UNSUPPORTED naming what cannot be
@@ -35,6 +38,11 @@ int scan_check_unchanged(int root_fd, const struct manifest *m, const struct sca
 /* Opens a file of the tree for reading, without blocking; no link is followed on the way, so what is in the way
  * of a path cannot lead outside. -1 and errno. */
 int scan_open(int root_fd, const char *path);
+
+/* Opens entry i of s, a file at path, for reading: it is the one that was scanned and no other. ERR_UNAVAILABLE if that was
+ * replaced or removed; ERR_UNSUPPORTED (scan_check_owner). */
+int scan_open_entry(
+    int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e);
 
 /* Where we save another user's tree, as root does, we can read more than that user, who can make a hard link to
  * any file that is in reach: ERR_UNSUPPORTED for a file or directory that does not belong to the root's owner.

@@ -86,26 +86,34 @@ static bool is_trusted(int fd, uint64_t *ret_dev)
     return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
-void seen_begin(struct seen_save *u, struct ckpt_seen *seen, int root_fd)
+void seen_begin(struct seen_save *u, int root_fd)
 {
-    *u = (struct seen_save){.seen = seen};
-    if (!seen)
-        return;
+    *u = (struct seen_save){.distance_ns = clock_distance()};
     u->usable = is_trusted(root_fd, &u->dev);
-    if (llabs(clock_distance() - seen->distance_ns) > CLOCK_SLACK_NS || !u->usable) {
-        free(seen->v);
-        seen->v = NULL;
-        seen->n = 0;
-        seen->distance_ns = clock_distance();
-    }
     u->start_ns = clock_ns(CLOCK_REALTIME_COARSE);
 }
 
-static bool is_settled(const struct seen_save *u, const struct scan_stamp *stamp)
+void seen_attach(struct seen_save *u, struct ckpt_seen *seen)
+{
+    u->seen = seen;
+    if (!seen || (u->usable && llabs(u->distance_ns - seen->distance_ns) <= CLOCK_SLACK_NS))
+        return;
+    free(seen->v);
+    seen->v = NULL;
+    seen->n = 0;
+    seen->distance_ns = u->distance_ns;
+}
+
+static bool is_settled(const struct seen_save *u, const struct scan_stamp *stamp, int64_t now_ns)
 {
     int64_t margin = stamp->ctime_ns % NS_PER_SECOND == 0 ? COARSE_NS : GRANULARITY_NS;
 
-    return stamp->dev == u->dev && stamp->ctime_ns < u->start_ns - margin;
+    return stamp->dev == u->dev && stamp->ctime_ns < now_ns - margin;
+}
+
+bool seen_would_notice(const struct seen_save *u, const struct scan_stamp *stamp)
+{
+    return u->usable && is_settled(u, stamp, clock_ns(CLOCK_REALTIME_COARSE));
 }
 
 struct planning {
@@ -124,7 +132,7 @@ static int plan_piece(void *ctx, const struct manifest_piece *p, struct err *e)
         p->file->size, p->file_offset, (int64_t)p->n};
 
     (void)e;
-    x->fits = x->fits && is_settled(x->use, stamp);
+    x->fits = x->fits && is_settled(x->use, stamp, x->use->start_ns);
     EVP_DigestUpdate(x->hash, what, sizeof(what));
     return !x->fits; /* no need to go on */
 }
@@ -162,7 +170,7 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
     const struct seen_chunk *found;
     struct seen_chunk wanted;
 
-    if (!u->usable || !u->fits[i] || u->seen->n == 0)
+    if (!u->seen || !u->usable || !u->fits[i] || u->seen->n == 0)
         return false;
     wanted.key = u->keys[i];
     found = bsearch(&wanted, u->seen->v, u->seen->n, sizeof(wanted), compare_keys);
@@ -175,7 +183,7 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
 
 /* If somebody opens the file for writing just while we have the lease, he waits for these two calls; the signal that
  * then comes is one that nobody notices. */
-static bool has_no_writer(int fd)
+bool seen_has_no_writer(int fd)
 {
     if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
         return false;
@@ -185,7 +193,13 @@ static bool has_no_writer(int fd)
 
 void seen_reads(struct seen_save *u, size_t i, int fd)
 {
-    if (u->usable && u->fits[i] && !has_no_writer(fd))
+    if (u->usable && u->fits[i] && !seen_has_no_writer(fd))
+        u->fits[i] = false;
+}
+
+void seen_doubt(struct seen_save *u, size_t i)
+{
+    if (u->usable)
         u->fits[i] = false;
 }
 
@@ -202,7 +216,7 @@ void seen_end(struct seen_save *u, const struct manifest *m)
 {
     struct ckpt_seen *seen = u->seen;
 
-    if (!u->usable)
+    if (!seen || !u->usable)
         return;
     free(seen->v);
     seen->v = mem_array(m->n_chunks + 1, sizeof(seen->v[0]));

@@ -31,25 +31,38 @@ struct seen_key {
 
 /* One save's use of it: zeroed is valid and knows nothing. */
 struct seen_save {
-    struct ckpt_seen *seen; /* borrowed, may be NULL */
-    bool usable;            /* 1. and 5. hold */
+    struct ckpt_seen *seen; /* borrowed; NULL: nothing is known of earlier saves */
+    bool usable;            /* 1. holds */
     uint64_t dev;
     int64_t start_ns;      /* of the scan, on the clock of the stamps */
+    int64_t distance_ns;   /* of the clocks, then */
     struct seen_key *keys; /* of the manifest's chunks */
     unsigned char *fits; /* 2. holds of all of the chunk's files, and as long as nothing else is found, 3. */
 };
 
 /* Before the scan. */
-void seen_begin(struct seen_save *u, struct ckpt_seen *seen, int root_fd);
+void seen_begin(struct seen_save *u, int root_fd);
 
 /* After it: m is cut and laid out. */
 void seen_plan(struct seen_save *u, const struct manifest *m, const struct scan *scan);
+
+/* From now on u finds what earlier saves have read, if 5. holds, and seen_end puts there what this one has. seen may
+ * be NULL. */
+void seen_attach(struct seen_save *u, struct ckpt_seen *seen);
 
 /* True if chunk i was read before: its hash and size in the store are then in *c. */
 bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c);
 
 /* fd, opened read-only, is about to be read for chunk i: 3. is seen to. For one chunk, from one thread at a time. */
 void seen_reads(struct seen_save *u, size_t i, int fd);
+
+/* 3. of the file that fd, opened read-only, is open on; and what to do where it does not hold, and seen_reads is not
+ * called. */
+bool seen_has_no_writer(int fd);
+void seen_doubt(struct seen_save *u, size_t i);
+
+/* True if what is written to a file with this stamp from now on shows in its change time: 1. and, as of now, 2. */
+bool seen_would_notice(const struct seen_save *u, const struct scan_stamp *stamp);
 
 /* 4. holds, and m's chunks have their hashes: from now on these are what was read. */
 void seen_end(struct seen_save *u, const struct manifest *m);

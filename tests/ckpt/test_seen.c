@@ -107,7 +107,8 @@ static void what_was_written_just_now_is_read_again(void **state)
     int root = open(s->tree, O_RDONLY | O_DIRECTORY);
 
     make_files(s);
-    seen_begin(&use, seen, root);
+    seen_begin(&use, root);
+    seen_attach(&use, seen);
     OK(scan_tree(root, &m, &scan, &e));
     manifest_cut(&m);
     OK(manifest_lay_out(&m, &e));

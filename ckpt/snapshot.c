@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Taking a snapshot: scan -> per file, copy, clone or hold -> wait until a write would show -> scan again. What the
+ * second scan finds unchanged, the program had left alone while its files were looked at: so all of them are of one
+ * moment. The content is read afterwards, from what was kept.
+ */
+#include "ckpt/snapshot.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COPIED_MAX (INT64_C(32) << 20) /* of all files: tens of milliseconds, and what the page cache takes */
+#define COPIED_FILE_MAX (INT64_C(1) << 20) /* where a larger one can be cloned or held */
+#define COPY_BYTES (256u << 10)
+#define HELD_MAX 512
+#define COPY_ALIGN INT64_C(4096)
+#define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
+#define SETTLE_MS 100                   /* after which a write would still not show: the clock was set */
+#define SETTLE_LOOK_NS 2000000
+#define SPOOL_NAME "snapshot.spool" /* for an instant */
+
+struct taking {
+    struct ckpt_snapshot *s;
+    const struct ckpt_snapshot_how *how;
+    int root_fd;
+    int64_t copied_max;
+    size_t held_max;
+    bool can_clone, can_hold;
+    char *block;
+    char why[160]; /* there is a file that cannot be kept */
+};
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static size_t default_held_max(void)
+{
+    struct rlimit l;
+    rlim_t part = getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur / 8 : 0;
+
+    return part < HELD_MAX ? (size_t)part : HELD_MAX;
+}
+
+/* ---- the spool ---- */
+
+/* With a name for an instant, since not every file system has O_TMPFILE. */
+static int open_spool(struct taking *t, struct err *e)
+{
+    char *path = mem_printf("%s/" SPOOL_NAME, t->how->scratch);
+    int rc = 0;
+
+    unlink(path);
+    t->s->spool = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (t->s->spool < 0)
+        rc = err_errno(e, errno, "create %s", path);
+    else
+        unlink(path);
+    free(path);
+    return rc;
+}
+
+static void put_into_spool(struct taking *t, size_t i, int64_t offset)
+{
+    struct ckpt_snapshot *s = t->s;
+
+    s->files[i].how = SNAPSHOT_SPOOL;
+    s->files[i].offset = offset;
+    s->spool_end = offset + s->manifest.entries[i].size;
+}
+
+static int64_t room(const struct ckpt_snapshot *s, int64_t align)
+{
+    return (s->spool_end + align - 1) / align * align;
+}
+
+static int copy_range(struct taking *t, int fd, int64_t to, const struct manifest_extent *range,
+    const char *path, struct err *e)
+{
+    for (int64_t done = 0; done < range->size;) {
+        size_t n = range->size - done < COPY_BYTES ? (size_t)(range->size - done) : COPY_BYTES;
+        ssize_t got = pread(fd, t->block, n, range->offset + done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(e, errno, "read '%.300s'", path);
+        if (got == 0)
+            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
+        for (ssize_t put = 0; put < got;) {
+            ssize_t n_put =
+                pwrite(t->s->spool, t->block + put, (size_t)(got - put), to + range->offset + done + put);
+
+            if (n_put < 0 && errno != EINTR)
+                return err_errno(e, errno, "write a copy of '%.300s'", path);
+            put += n_put < 0 ? 0 : n_put;
+        }
+        done += got;
+    }
+    return 0;
+}
+
+/* *ret_kept false: there is no room for it. */
+static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *e)
+{
+    const struct manifest_entry *file = &t->s->manifest.entries[i];
+    const struct manifest_extent whole = {0, file->size};
+    bool sparse = file->extra && file->extra->is_sparse;
+    const struct manifest_extent *v = sparse ? file->extra->data : &whole;
+    size_t n = sparse ? file->extra->n_data : 1;
+    int64_t offset = room(t->s, COPY_ALIGN);
+    int rc = 0;
+
+    for (size_t k = 0; !rc && k < n; k++)
+        rc = copy_range(t, fd, offset, &v[k], file->path, e);
+    *ret_kept = rc == 0;
+    if (rc)
+        return rc == ERR_NO_SPACE ? 0 : rc;
+    put_into_spool(t, i, offset);
+    t->s->stats.copied_bytes += manifest_content(file);
+    return 0;
+}
+
+/* False where the file system shares no blocks, or has no room for their list. */
+static bool clone(struct taking *t, size_t i, int fd)
+{
+    struct file_clone_range range = {.src_fd = fd, .dest_offset = (uint64_t)room(t->s, CLONE_ALIGN)};
+
+    if (!t->can_clone || ioctl(t->s->spool, FICLONERANGE, &range)) {
+        t->can_clone = false;
+        return false;
+    }
+    put_into_spool(t, i, (int64_t)range.dest_offset);
+    t->s->stats.cloned_bytes += manifest_content(&t->s->manifest.entries[i]);
+    return true;
+}
+
+/* ---- holding ---- */
+
+static bool hold(struct taking *t, size_t i, int fd)
+{
+    struct ckpt_snapshot *s = t->s;
+    struct snapshot_file *f = &s->files[i];
+    struct stat st;
+
+    if (!t->can_hold || !f->is_quiet || s->n_held == t->held_max || s->scan.stamps[i].dev != s->seen.dev ||
+        fstat(fd, &st))
+        return false;
+    f->how = SNAPSHOT_HELD;
+    f->fd = fd;
+    f->links = st.st_nlink;
+    s->n_held++;
+    s->stats.held_bytes += manifest_content(&s->manifest.entries[i]);
+    return true;
+}
+
+static bool would_notice(const struct ckpt_snapshot *s)
+{
+    for (size_t i = 0; i < s->n_files; i++)
+        if (s->files[i].how == SNAPSHOT_HELD && !seen_would_notice(&s->seen, &s->scan.stamps[i]))
+            return false;
+    return true;
+}
+
+/* What was written just now, and is written again within the same tick of the clock, has the stamps it had. */
+static void settle(struct taking *t)
+{
+    const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};
+    int64_t end = now_ms() + SETTLE_MS;
+
+    while (t->s->n_held && !would_notice(t->s)) {
+        if (now_ms() > end) {
+            snprintf(
+                t->why, sizeof(t->why), "its files are from the future, or their times are whole seconds");
+            return;
+        }
+        nanosleep(&look, NULL);
+    }
+}
+
+/* ---- each file ---- */
+
+static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
+{
+    struct ckpt_snapshot *s = t->s;
+    const struct manifest_entry *file = &s->manifest.entries[i];
+    int64_t size = manifest_content(file), left = t->copied_max - s->stats.copied_bytes;
+    bool is_small = size <= COPIED_FILE_MAX, kept = false;
+    int rc = 0;
+
+    s->files[i].is_quiet = seen_has_no_writer(fd);
+    if (is_small && size <= left)
+        rc = copy(t, i, fd, &kept, e);
+    if (rc || kept || clone(t, i, fd) || hold(t, i, fd))
+        return rc;
+    if (!is_small && size <= left)
+        rc = copy(t, i, fd, &kept, e);
+    if (!rc && !kept)
+        snprintf(t->why, sizeof(t->why), "'%.60s' is %s", file->path,
+            !t->can_hold            ? "too large to be copied, and its file system cannot share its blocks"
+            : !s->files[i].is_quiet ? "too large to be copied, and open for writing or mapped"
+                                    : "one of too many to be copied or held open");
+    return rc;
+}
+
+static int keep_file(struct taking *t, size_t i, struct err *e)
+{
+    struct ckpt_snapshot *s = t->s;
+    int fd, rc = scan_open_entry(t->root_fd, &s->scan, i, s->manifest.entries[i].path, &fd, e);
+
+    if (rc)
+        return rc;
+    rc = keep_open_file(t, i, fd, e);
+    if (s->files[i].how != SNAPSHOT_HELD)
+        close(fd);
+    return rc;
+}
+
+static int doubt_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    const struct taking *t = ctx;
+
+    (void)e;
+    return !t->s->files[p->file - t->s->manifest.entries].is_quiet;
+}
+
+/* The chunks of a file that somebody has open for writing are not known by its stamps. */
+static void doubt_written(struct taking *t)
+{
+    struct ckpt_snapshot *s = t->s;
+
+    for (size_t c = 0; c < s->manifest.n_chunks; c++)
+        if (manifest_each_piece(&s->manifest, &s->manifest.chunks[c], doubt_piece, t, NULL))
+            seen_doubt(&s->seen, c);
+}
+
+static int keep_files(struct taking *t, const atomic_int *cancel, struct err *e)
+{
+    struct ckpt_snapshot *s = t->s;
+    int rc = 0;
+
+    s->n_files = s->manifest.n_entries;
+    s->files = mem_array(s->n_files + 1, sizeof(s->files[0]));
+    for (size_t i = 0; !rc && !*t->why && i < s->n_files; i++) {
+        const struct manifest_entry *file = &s->manifest.entries[i];
+
+        if (cancel && atomic_load(cancel))
+            rc = err_set(e, ERR_CANCELLED, "cancelled");
+        else if (file->type == MANIFEST_FILE && manifest_content(file) > 0)
+            rc = keep_file(t, i, e);
+    }
+    if (!rc && !*t->why)
+        doubt_written(t);
+    return rc;
+}
+
+static int take(struct taking *t, const atomic_int *cancel, struct err *e)
+{
+    struct ckpt_snapshot *s = t->s;
+    int rc;
+
+    seen_begin(&s->seen, t->root_fd);
+    t->can_clone = true;
+    t->can_hold = s->seen.usable && !t->how->in_place;
+    rc = scan_tree(t->root_fd, &s->manifest, &s->scan, e);
+    if (rc)
+        return rc;
+    manifest_cut(&s->manifest);
+    rc = manifest_lay_out(&s->manifest, e);
+    if (!rc)
+        rc = open_spool(t, e);
+    if (rc)
+        return rc;
+    seen_plan(&s->seen, &s->manifest, &s->scan);
+    rc = keep_files(t, cancel, e);
+    if (!rc && !*t->why)
+        settle(t);
+    return rc || *t->why ? rc : scan_check_unchanged(t->root_fd, &s->manifest, &s->scan, e);
+}
+
+int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how, const atomic_int *cancel,
+    struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats, struct err *e)
+{
+    int64_t start = now_ms();
+    struct taking t = {.how = how,
+        .copied_max = how->copied_max ? how->copied_max : COPIED_MAX,
+        .held_max = how->held_max ? (size_t)how->held_max : default_held_max()};
+    int rc;
+
+    *ret = NULL;
+    t.root_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (t.root_fd < 0)
+        return err_errno(e, errno, "open the checkpoint directory %s", dir);
+    t.s = mem_alloc(sizeof(*t.s));
+    t.s->spool = -1;
+    t.block = mem_alloc(COPY_BYTES);
+    rc = take(&t, cancel, e);
+    close(t.root_fd);
+    free(t.block);
+    t.s->stats.took_ms = now_ms() - start;
+    if (!rc && !*t.why) {
+        *ret = t.s;
+        *ret_stats = t.s->stats;
+        return 0;
+    }
+    ckpt_snapshot_destroy(t.s);
+    if (rc == ERR_NO_SPACE) { /* not even for the spool's name */
+        snprintf(t.why, sizeof(t.why), "the disk is full");
+        rc = 0;
+    }
+    if (!rc)
+        err_set(e, ERR_UNSUPPORTED, "%s", t.why);
+    else
+        err_wrap(e, "take a snapshot");
+    return rc;
+}
+
+/* ---- reading ---- */
+
+/* Giving a name away, or getting one, moves the change time as well. */
+static bool is_as_held(const struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file)
+{
+    const struct snapshot_file *f = &s->files[i];
+    struct stat st;
+
+    if (fstat(f->fd, &st) || st.st_size != file->size || scan_stamp_ns(&st.st_mtim) != file->mtime_ns)
+        return false;
+    return st.st_nlink != f->links || scan_stamp_ns(&st.st_ctim) == s->scan.stamps[i].ctime_ns;
+}
+
+static int check_held(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, struct err *e)
+{
+    if (s->files[i].how != SNAPSHOT_HELD || is_as_held(s, i, file))
+        return 0;
+    atomic_store(&s->disturbed, true);
+    return err_set(e, ERR_UNAVAILABLE,
+        "'%.200s' was written to in place while it was being stored: nothing was committed. From now on this "
+        "job's commits return when they are stored; to go on meanwhile, write a new file and rename it",
+        file->path);
+}
+
+int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, char *p, size_t n,
+    int64_t offset, struct err *e)
+{
+    const struct snapshot_file *f = &s->files[i];
+    bool is_held = f->how == SNAPSHOT_HELD;
+    int64_t at = is_held ? offset : f->offset + offset;
+
+    while (n > 0) {
+        ssize_t got = pread(is_held ? f->fd : s->spool, p, n, at);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(e, errno, "read '%.300s'", file->path);
+        if (got == 0)
+            break;
+        p += got;
+        at += got;
+        n -= (size_t)got;
+    }
+    if (n > 0 && !is_held)
+        return err_set(e, ERR_IO, "the snapshot of '%.300s' is too short", file->path);
+    return check_held(s, i, file, e);
+}
+
+int snapshot_check(struct ckpt_snapshot *s, const struct manifest *m, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < s->n_files; i++)
+        rc = check_held(s, i, &m->entries[i], e);
+    return rc;
+}
+
+bool ckpt_snapshot_was_disturbed(const struct ckpt_snapshot *snapshot)
+{
+    return atomic_load(&snapshot->disturbed);
+}
+
+void ckpt_snapshot_destroy(struct ckpt_snapshot *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_files; i++)
+        if (s->files[i].how == SNAPSHOT_HELD)
+            close(s->files[i].fd);
+    if (s->spool >= 0)
+        close(s->spool);
+    free(s->files);
+    manifest_deinit(&s->manifest);
+    scan_deinit(&s->scan);
+    seen_save_deinit(&s->seen);
+    free(s);
+}
