@@ -89,7 +89,7 @@ void s3_md5_base64(const void *p, size_t n, char out[S3_BASE64_MAX]); /* "" wher
 
 struct s3_part {
     char etag[S3_ETAG_MAX];
-    char sha256[S3_BASE64_MAX];
+    char sha256[S3_BASE64_MAX]; /* "": the server keeps none, and may not know the element */
 };
 void s3_write_complete(struct buf *out, const struct s3_part *parts, size_t n);
 /* What ends an upload to Azure: ids are in base64. */

@@ -422,7 +422,10 @@ void s3_write_complete(struct buf *out, const struct s3_part *parts, size_t n)
     for (size_t i = 0; i < n; i++) {
         buf_printf(out, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
         add_escaped(out, parts[i].etag);
-        buf_printf(out, "</ETag><ChecksumSHA256>%s</ChecksumSHA256></Part>", parts[i].sha256);
+        buf_adds(out, "</ETag>");
+        if (parts[i].sha256[0])
+            buf_printf(out, "<ChecksumSHA256>%s</ChecksumSHA256>", parts[i].sha256);
+        buf_adds(out, "</Part>");
     }
     buf_adds(out, "</CompleteMultipartUpload>");
 }

@@ -19,7 +19,7 @@
  * directory rules out.
  *
  * Large objects are sent in parts. Some servers know the condition on a PUT but ignore it when an upload is
- * completed, so the name is looked up before as well.
+ * completed, or of a copy (Ceph), so the name is looked up before as well.
  *
  * Not here: the bodies that are read are not checked against the store's checksum, for every chunk and manifest is
  * checked by its own hash. Uploads whose beginning was answered to nobody stay until the bucket's life-cycle rule for
@@ -82,6 +82,8 @@ static int upload_part(struct upload *u, const void *p, size_t n, struct err *e)
     s3_op_header(&op, "x-amz-checksum-sha256", part->sha256);
     int rc = s3_op_run(&op, e);
     const char *etag = rc == 0 ? http_reply_header(&op.reply, "etag") : NULL;
+    if (rc == 0 && !http_reply_header(&op.reply, "x-amz-checksum-sha256"))
+        part->sha256[0] = '\0';
     if (rc == 0 && op.meaning != S3_DONE)
         rc = s3_op_refused(&op, ERR_UNAVAILABLE, "the upload is gone", e);
     else if (rc == 0 && (!etag || !STR_COPY(part->etag, etag)))
@@ -252,6 +254,10 @@ static int s3_link(struct store *s, const char *from, const char *to, struct err
     int rc = object_check_name(from, e);
     if (rc == 0)
         rc = object_check_name(to, e);
+    if (rc == 0)
+        rc = object_is_there(s, to, &exists, e);
+    if (rc == 0 && exists)
+        return err_set(e, ERR_CONFLICT, "%s exists", to);
     if (rc == 0 && !atomic_load(&c->facts->no_conditional_copy)) {
         rc = copy(s, from, to, true, &op, e);
         if (rc == 0 && op.meaning == S3_EXISTS)
@@ -260,10 +266,6 @@ static int s3_link(struct store *s, const char *from, const char *to, struct err
             return rc;
         object_note_no_conditions(&c->facts->no_conditional_copy, c, "copy");
     }
-    if (rc == 0)
-        rc = object_is_there(s, to, &exists, e);
-    if (rc == 0 && exists)
-        return err_set(e, ERR_CONFLICT, "%s exists", to);
     return rc == 0 ? copy(s, from, to, false, &op, e) : rc;
 }
 

@@ -55,6 +55,8 @@ void s3_upload_part(struct s3_call *c)
         s3_upload_put(&c->account->objects, u, (size_t)number, c->request->body, c->request->body_len);
     STR_COPY(part->sha256, sha256);
     front_reply_header(c->reply, "ETag", "\"%s\"", part->etag);
+    if (sha256[0])
+        front_reply_header(c->reply, "x-amz-checksum-sha256", "%s", sha256);
 }
 
 /* ---- Completing ---- */
