@@ -340,6 +340,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     task_take_secrets(t, &d->secrets);
     if (t->state.told.n_checkpoints > 0)
         drop_acked(t, d->acked_sequence);
+    task_set_every(t, d->ckpt_every_ms);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
         return;
     const char *end = *d->reason ? d->reason : "user";

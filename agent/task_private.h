@@ -86,6 +86,8 @@ struct task {
     int control_fd; /* -1: not open */
     struct task_work work;
     int64_t save_took_ms;   /* the last that was stored; -1: none by this agent */
+    int64_t every_ms;       /* between periodic saves, as belayd last said; 0: it has not, the spec's */
+    bool save_failed;       /* the last one */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */
     struct task_ask ask;
     struct task_save save;
@@ -136,6 +138,7 @@ bool task_saves(const struct task *t); /* takes part in checkpoints */
 void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text);
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
+void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */

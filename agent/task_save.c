@@ -152,7 +152,7 @@ static void ask_over(struct task *t)
 
 static void restart_periodic(struct task *t)
 {
-    int64_t every = t->spec->ckpt_every_ms, since = t->state.last_saved_at;
+    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = t->state.last_saved_at;
     if (every <= 0 || !task_saves(t) || t->exited)
         return;
     if (since == WIRE_NONE)
@@ -160,6 +160,16 @@ static void restart_periodic(struct task *t)
     int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
     left = left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
     timer_start(timers_of(t), &t->periodic, left);
+}
+
+/* The pause after a failed save stands. */
+void task_set_every(struct task *t, int64_t ms)
+{
+    if (ms == 0 || ms == t->every_ms)
+        return;
+    t->every_ms = ms;
+    if (t->control_watch && !t->save_failed)
+        restart_periodic(t);
 }
 
 static void on_periodic(struct timer *timer, void *ctx)
@@ -233,6 +243,7 @@ static void save_good(struct task *t)
 {
     const struct ckpt_stats *stats = &t->work.stats;
     t->save_took_ms = stats->took_ms;
+    t->save_failed = false;
     bool serves = (t->ask.on && t->save.ask_serial == t->ask.serial) || t->save.is_final;
     bool stop = serves && t->ask.on && t->ask.stop;
     const struct wire_checkpoint c = {.sequence = t->work.sequence,
@@ -259,6 +270,7 @@ static void save_bad(struct task *t)
 {
     log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(&t->work.e));
     t->state.told.failed_saves++;
+    t->save_failed = true;
     STR_COPY(t->state.told.save_error, t->work.e.text);
     task_persist(t);
     if (t->ask.on && !t->ask.stop) { /* or the program would try again at its every step */

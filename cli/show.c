@@ -26,17 +26,34 @@ static void print_money(const json_t *job)
     putchar('\n');
 }
 
+/* What auto comes to now, and from what. */
+static void print_interval(const json_t *job, int64_t every_ms)
+{
+    char text[64];
+    int64_t now_ms = cli_int(job, "save_interval_ms", 0), save_ms = cli_int(job, "save_ms", 0);
+    if (every_ms > 0 || now_ms == 0) {
+        fputs(every_ms > 0 ? cli_duration(every_ms, text, sizeof(text)) : "auto", stdout);
+        return;
+    }
+    printf("auto (%s: ", cli_duration(now_ms, text, sizeof(text)));
+    if (save_ms > 0)
+        printf("a save took %s, ", cli_duration(save_ms, text, sizeof(text)));
+    else
+        fputs("no save is measured yet, ", stdout);
+    printf("%.3g reclaims an hour)", json_number_value(json_object_get(job, "reclaims_per_hour")));
+}
+
 static void print_checkpoint(const json_t *job)
 {
     const json_t *last = json_object_get(job, "last_checkpoint");
     const json_t *how = json_object_get(job, "checkpoint");
     char text[64], age[32];
-    int64_t every = cli_int(how, "every_ms", 0);
     if (str_eq(cli_text(how, "method"), "none")) {
         puts("checkpoints   none");
     } else {
-        printf("checkpoints   %s, every %s, keep %lld", cli_text(how, "method"),
-            every ? cli_duration(every, text, sizeof(text)) : "auto", (long long)cli_int(how, "keep", 0));
+        printf("checkpoints   %s, every ", cli_text(how, "method"));
+        print_interval(job, cli_int(how, "every_ms", 0));
+        printf(", keep %lld", (long long)cli_int(how, "keep", 0));
         if (cli_int(how, "keep_every", 0) > 0)
             printf(" and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));
         putchar('\n');

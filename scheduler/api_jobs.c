@@ -79,7 +79,12 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
     core_cost_so_far(a, clock_wall(api->o.timers->clock), &uusd, &on_demand_uusd);
     live.cost_uusd += uusd;
     live.on_demand_uusd += on_demand_uusd;
-    return api_json_job(&live, a->node->row.name);
+    json_t *o = api_json_job(&live, a->node->row.name);
+    if (row->method != CKPT_NONE) {
+        json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
+        json_object_set_new(o, "reclaims_per_hour", json_real(core_reclaims_per_hour(a->node)));
+    }
+    return o;
 }
 
 static int add_job(void *ctx, const struct job_row *row)

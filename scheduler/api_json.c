@@ -87,6 +87,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));
     set(o, "last_checkpoint", last_checkpoint(j));
     set(o, "save_ms", api_json_opt(j->save_ms, 0));
+    set(o, "save_interval_ms", json_null());
+    set(o, "reclaims_per_hour", json_null());
     set_i(o, "lost_ms", j->lost_ms);
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);

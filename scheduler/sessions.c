@@ -168,7 +168,7 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
     d->slurm_env = strstr(d->script, "\n#SBATCH") != NULL;
 }
 
-static void add_row(const struct job_row *j, int64_t every_ms, struct wire_desired_attempt *d)
+static void add_row(const struct job_row *j, struct wire_desired_attempt *d)
 {
     STR_COPY(d->name, j->name);
     STR_COPY(d->user, j->user);
@@ -178,7 +178,6 @@ static void add_row(const struct job_row *j, int64_t every_ms, struct wire_desir
     d->time_limit_ms = j->time_limit_ms;
     STR_COPY(d->method, ckpt_method_names[j->method]);
     d->ckpt_signal = j->ckpt_signal;
-    d->ckpt_every_ms = every_ms;
     d->ckpt_keep = j->ckpt_keep;
     d->ckpt_keep_every = j->ckpt_keep_every;
     d->save_ms = j->save_ms;
@@ -239,7 +238,7 @@ static bool add_start(
         m->is_full = true;
     } else {
         m->bytes += bytes;
-        add_row(&a->job->row, core_interval_ms(a), d);
+        add_row(&a->job->row, d);
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
@@ -280,6 +279,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->attempt = a->row.attempt;
     d->acked_sequence = a->row.sequence;
     d->kill_wait_ms = s->o.kill_wait_ms;
+    d->ckpt_every_ms = core_interval_ms(a);
     if (a->row.state == ATTEMPT_STOPPING) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);

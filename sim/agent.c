@@ -245,6 +245,8 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
             continue;
         }
         acknowledge(x, want->acked_sequence);
+        if (want->ckpt_every_ms > 0)
+            x->every_ms = want->ckpt_every_ms; /* from its next save on */
         if (want->want == WIRE_SAVE_STOP)
             save_and_stop(x, static_reason(want->reason));
         else if (want->want == WIRE_STOP)

@@ -132,6 +132,7 @@ struct wire_desired_attempt {
     enum wire_want want;
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
+    int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
@@ -146,7 +147,6 @@ struct wire_desired_attempt {
     int64_t time_limit_ms; /* 0 none */
     char method[8];        /* "none" "signal" "coop" */
     int64_t ckpt_signal;
-    int64_t ckpt_every_ms; /* resolved: never auto; 0 with method none */
     int64_t ckpt_keep;
     int64_t ckpt_keep_every; /* 0: none */
     int64_t kill_wait_ms;

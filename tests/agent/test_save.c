@@ -255,6 +255,18 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     world_until(w, few_are_stored, 0, "old ones are cleared away");
 }
 
+static void an_interval_that_changes_holds_at_once(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    a->ckpt_every_ms = 3600000;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    a->ckpt_every_ms = 100;
+    world_go(w);
+    world_until(w, has_two_checkpoints, 1, "several saves are told");
+}
+
 static void a_save_that_fails_is_answered_and_told(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -593,6 +605,7 @@ int main(void)
 
         world_test(an_exit_that_asks_to_be_continued_needs_a_method),
         world_test(saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away),
+        world_test(an_interval_that_changes_holds_at_once),
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_malformed_commit_is_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),

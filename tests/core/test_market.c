@@ -345,9 +345,12 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
     lab_plan(&l);
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
+    const struct attempt *a = model_job(l.m, 1)->attempt;
     double before = core_reclaims_per_hour(model_node(l.m, 1));
+    int64_t every = core_interval_ms(a);
     lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
     double after = core_reclaims_per_hour(model_node(l.m, 1));
+    assert_true(core_interval_ms(a) < every / 2);
     assert_true(after > before + 1);                          /* nothing is known yet: as good as even */
     assert_int_equal(model_node(l.m, 1)->row.state, NODE_UP); /* and nobody has to leave */
     lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);

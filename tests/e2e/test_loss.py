@@ -52,9 +52,16 @@ class Loss(unittest.TestCase):
 
     def test_rebalance_that_comes_to_nothing_saves_and_goes_on(self):
         with Lab() as l:
-            job = start(l, every_ms=3600000)
+            job = start(l, every_ms=0)
             l.wait_log(job, "^step 20 ")
+            before = l.job(job)
             l.cloud({"rebalance": {"instance": l.instance_of(job)}})
+            l.wait_event(job, "saved")
+            after = l.job(job)
+            self.assertRegex(l.belay("show", str(job)), r"(?m)^checkpoints   coop, every auto \(15s: a save took .*, 2.05 reclaims an hour\), ")
+            self.assertGreater(before["save_interval_ms"], 300000)
+            self.assertEqual(after["save_interval_ms"], 15000)
+            self.assertGreater(after["reclaims_per_hour"], before["reclaims_per_hour"] + 1)
             l.wait_ended(job)
             shown = self.check_result(l, job)
             self.assertEqual(len(shown["attempts"]), 1)

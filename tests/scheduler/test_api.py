@@ -263,6 +263,7 @@ class Api(unittest.TestCase):
         self.assertEqual((row["cpus"], row["memory_mib"], row["gpus"], row["pool"], row["market"], row["time_limit_ms"]),
                          (2, 5, 1, "spare", "spot", 60000))
         self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "keep": 2, "keep_every": 0, "after": "auto"})
+        self.assertEqual((row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None))
         self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
                                          "labels": {"team": "nlp"}})
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]

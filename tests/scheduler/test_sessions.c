@@ -25,6 +25,7 @@ struct answer {
         char reason[16];
         bool script, needs_secrets;
         int64_t secrets; /* their version; 0: none came */
+        int64_t every_ms;
     } shown[SHOWN_MAX];
 };
 
@@ -44,7 +45,7 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
         a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
-            x->needs_secrets, x->secrets.version};
+            x->needs_secrets, x->secrets.version, x->ckpt_every_ms};
         if (x->secrets.version)
             assert_string_equal(x->secrets.checkpoint_key, KEY);
         STR_COPY(a->shown[i].reason, x->reason);
@@ -632,6 +633,27 @@ static void an_end_never_hides_the_save_that_came_with_it(void **state)
     assert_int_equal(stored_attempt(f, 1, 1).end, END_RECLAIMED);
 }
 
+static void an_automatic_interval_follows_the_last_save(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row = {.name = "job", .user = "ann", .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
+    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms(0, 0.05));
+    struct wire_attempt_status *st = tell(f->agent, 1, 1, WIRE_RUNNING);
+    for (size_t n = 1; n <= 2; n++) {
+        st->checkpoints = c;
+        st->n_checkpoints = n;
+        c[n - 1].took_ms = (int64_t)n * 5000;
+        send(f->agent, 0, 0, &f->answer);
+        assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].acked == (int64_t)n);
+        assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms((int64_t)n * 5000, 0.05));
+    }
+}
+
 static void saves_are_acknowledged_by_their_sequence(void **state)
 {
     struct fixture *f = *state;
@@ -815,6 +837,7 @@ int main(void)
         TEST(what_was_told_before_is_not_told_again),
         TEST(an_older_status_is_answered_and_tells_nothing),
         TEST(an_end_never_hides_the_save_that_came_with_it),
+        TEST(an_automatic_interval_follows_the_last_save),
         TEST(saves_are_acknowledged_by_their_sequence),
         TEST(progress_is_known_at_once_and_stored_later),
         TEST(a_failed_save_is_told_once),
