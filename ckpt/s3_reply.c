@@ -222,6 +222,7 @@ static const struct {
     {"QuotaExceeded", S3_FULL},
     {"InsufficientStorage", S3_FULL},
     {"XMinioStorageFull", S3_FULL},
+    {"AccessDenied", S3_DENIED}, /* of one name among several, too */
     /* Azure's */
     {"BlobAlreadyExists", S3_EXISTS},
     {"ConditionNotMet", S3_EXISTS},

@@ -9,6 +9,7 @@
 #include "cloud/emulator/ec2_metadata.h"
 #include "cloud/emulator/ec2_pricing.h"
 #include "cloud/emulator/front.h"
+#include "cloud/emulator/sts_api.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 struct ec2 {
     struct keyring keyring;
     struct ec2_account account;
+    struct sts_account sts;
     struct ec2_store store;
     int64_t role_ttl_ms;
     struct s3_state s3;
@@ -69,6 +71,8 @@ static void *read_options(struct config_section *s)
     struct ec2_options *o = mem_alloc(sizeof(*o));
     o->images = config_names(s, "images");
     o->profiles = config_names(s, "profiles");
+    o->roles = config_names(s, "roles");
+    o->min_session_s = yaml_opt_i64(&s->r, "min_session_s", 1, 3600, 900);
     o->page = yaml_opt_i64(&s->r, "page", 1, 1000, 0);
     read_keys(s, o);
     read_subnets(s, o);
@@ -83,6 +87,7 @@ static void free_options(void *options)
         return;
     config_names_free(o->images);
     config_names_free(o->profiles);
+    config_names_free(o->roles);
     free(o->subnets);
     config_names_free(o->s3.buckets);
     explicit_bzero(o->keys, sizeof(o->keys));
@@ -115,6 +120,8 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
         .store = &state->store,
         .console = place->console,
         .console_ctx = place->console_ctx};
+    state->sts = (struct sts_account){
+        .roles = o->roles, .min_session_s = o->min_session_s, .keyring = &state->keyring};
     state->role_ttl_ms = place->role_ttl_ms;
     place->region->describe = describe;
     place->region->describe_ctx = state;
@@ -164,9 +171,9 @@ static void give(struct front_reply *reply, const char *content_type, struct ec2
     STR_COPY(reply->request_id, inner->request_id);
 }
 
-/* NULL, or the code of the refusal, with its text in e unless that is the usual one. */
+/* NULL, or the code of the refusal, with its text in e unless that is the usual one. *ret_caller is borrowed. */
 static const char *check_caller(const struct front_site *s, const struct front_request *r, const char *service,
-    const char *region, struct err *e)
+    const char *region, const struct keyring_key **ret_caller, struct err *e)
 {
     const struct ec2 *ec2 = s->state;
     struct sigv4_header headers[SIGV4_HEADERS_MAX];
@@ -180,7 +187,15 @@ static const char *check_caller(const struct front_site *s, const struct front_r
         .body = r->body,
         .body_len = r->body_len,
         .service = service};
-    return keyring_check(&ec2->keyring, &request, region, s->clock, e);
+    const char *code = keyring_check(&ec2->keyring, &request, region, s->clock, e);
+    *ret_caller = keyring_caller(&ec2->keyring, &request);
+    return code;
+}
+
+/* Sessions with a policy: what is played of policies knows no action of EC2's. */
+static bool is_limited(const struct keyring_key *caller)
+{
+    return caller->policy.statements != NULL;
 }
 
 /* The parameters of a POST are in its body, of a GET in its query. */
@@ -214,14 +229,17 @@ static void price_list(const struct front_site *s, const struct front_request *r
         .body = r->body,
         .body_len = r->body_len};
     struct ec2_reply inner = {0};
+    const struct keyring_key *caller;
     struct fault fault;
     struct err e;
     const char *code;
     STR_COPY(reply->action, EC2_PRICING_ACTION);
     if (!str_eq(r->path, "/") || !str_eq(r->method, "POST"))
         ec2_pricing_error(s->region, "UnknownOperationException", "POST on the path / only", &inner);
-    else if ((code = check_caller(s, r, EC2_PRICING_SERVICE, EC2_PRICING_REGION, &e)))
+    else if ((code = check_caller(s, r, EC2_PRICING_SERVICE, EC2_PRICING_REGION, &caller, &e)))
         ec2_pricing_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
+    else if (is_limited(caller))
+        ec2_pricing_error(s->region, "AccessDeniedException", NULL, &inner);
     else if ((code = front_refusal(s->region, EC2_PRICING_ACTION, "ThrottlingException", &fault)))
         ec2_pricing_error(s->region, code, NULL, &inner);
     else
@@ -229,22 +247,55 @@ static void price_list(const struct front_site *s, const struct front_request *r
     give(reply, EC2_PRICING_CONTENT_TYPE, &inner);
 }
 
+/* The Security Token Service, which has one too. */
+static bool is_for_sts(const struct front_request *r)
+{
+    const char *authorization = front_header(r, "Authorization");
+    return authorization && strstr(authorization, "/sts/aws4_request");
+}
+
+static void token_service(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+{
+    const struct ec2 *ec2 = s->state;
+    const struct keyring_key *caller;
+    struct ec2_reply inner = {0};
+    struct form form = {0};
+    struct fault fault;
+    struct err e;
+    const char *code = check_caller(s, r, "sts", s->region->o->name, &caller, &e);
+    STR_COPY(reply->action, STS_ACTION);
+    if (code)
+        sts_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
+    else if (!str_eq(r->path, "/") || !str_eq(r->method, "POST") || read_form(r, &form, &e) < 0)
+        sts_api_error(s->region, "MalformedQueryString", "POST on the path / only, with a form", &inner);
+    else if ((code = front_refusal(s->region, reply->action, "Throttling", &fault)))
+        sts_api_error(s->region, code, NULL, &inner);
+    else
+        sts_api_call(s->region, &ec2->sts, caller, &form, s->clock, &inner);
+    form_deinit(&form);
+    reply->is_noted = true;
+    give(reply, EC2_CONTENT_TYPE, &inner);
+}
+
 static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct ec2 *ec2 = s->state;
+    const struct keyring_key *caller;
     struct ec2_reply inner = {0};
     struct form form = {0};
     struct err e;
     const char *code;
-    if (front_header(r, TARGET_HEADER)) {
-        price_list(s, r, reply);
+    if (front_header(r, TARGET_HEADER) || is_for_sts(r)) {
+        (is_for_sts(r) ? token_service : price_list)(s, r, reply);
         return;
     }
     if (!str_eq(r->path, "/") || (!str_eq(r->method, "POST") && !str_eq(r->method, "GET"))) {
         ec2_api_error(
             s->region, "InvalidAction", "The Query API takes POST and GET on the path / only.", &inner);
-    } else if ((code = check_caller(s, r, "ec2", s->region->o->name, &e))) {
+    } else if ((code = check_caller(s, r, "ec2", s->region->o->name, &caller, &e))) {
         ec2_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
+    } else if (is_limited(caller)) {
+        ec2_api_error(s->region, "UnauthorizedOperation", NULL, &inner);
     } else if (read_form(r, &form, &e) < 0) {
         ec2_api_error(s->region, "MalformedQueryString", e.text, &inner);
     } else {
@@ -261,9 +312,9 @@ static void api(const struct front_site *s, const struct front_request *r, struc
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
 {
     struct ec2_reply inner = {0};
-    bool is_list = str_eq(reply->action, EC2_PRICING_ACTION);
+    bool is_list = str_eq(reply->action, EC2_PRICING_ACTION), is_token = str_eq(reply->action, STS_ACTION);
     STR_COPY(inner.request_id, reply->request_id);
-    (is_list ? ec2_pricing_error : ec2_api_error)(s->region, code, NULL, &inner);
+    (is_list ? ec2_pricing_error : is_token ? sts_api_error : ec2_api_error)(s->region, code, NULL, &inner);
     give(reply, is_list ? EC2_PRICING_CONTENT_TYPE : EC2_CONTENT_TYPE, &inner);
 }
 

@@ -20,6 +20,8 @@ struct ec2_options {
     struct ec2_subnet *subnets;
     size_t n_subnets;
     int64_t page; /* 0: as the caller asks */
+    const char **roles;    /* that may be assumed; NULL-terminated; NULL: any */
+    int64_t min_session_s; /* of one that is */
     struct s3_options s3;
 };
 

@@ -13,8 +13,12 @@
 #include <string.h>
 #include <strings.h>
 
+#define ENDED_KEPT_MS SECONDS_MS(3600) /* so long a session that has ended is still told so */
+
 void keyring_deinit(struct keyring *k)
 {
+    for (size_t i = 0; i < k->n; i++)
+        policy_deinit(&k->keys[i].policy);
     if (k->keys)
         explicit_bzero(k->keys, k->n * sizeof(*k->keys));
     free(k->keys);
@@ -49,14 +53,11 @@ static void make_upper(char *s)
             *s = (char)(*s - 'a' + 'A');
 }
 
-const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
+static const struct keyring_key *make_temporary(
+    struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
 {
-    struct keyring_key *key = NULL;
-    for (size_t i = 0; i < k->n; i++)
-        if (str_eq(k->keys[i].owner, owner) && k->keys[i].expires.ms - now.ms > ttl_ms / 3)
-            return &k->keys[i];
+    struct keyring_key *key = append(k);
     char hex[17];
-    key = append(k);
     random_hex(8, hex);
     make_upper(hex);
     snprintf(key->access, sizeof(key->access), "ASIA%s", hex);
@@ -65,6 +66,41 @@ const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int
     STR_COPY(key->owner, owner);
     key->made = now;
     key->expires = (struct wall){now.ms + ttl_ms};
+    return key;
+}
+
+const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (str_eq(k->keys[i].owner, owner) && !k->keys[i].is_session &&
+            k->keys[i].expires.ms - now.ms > ttl_ms / 3)
+            return &k->keys[i];
+    return make_temporary(k, owner, ttl_ms, now);
+}
+
+static void forget_sessions(struct keyring *k, struct wall now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->keys[i].is_session && now.ms - k->keys[i].expires.ms > ENDED_KEPT_MS)
+            policy_deinit(&k->keys[i].policy);
+        else if (kept++ != i)
+            k->keys[kept - 1] = k->keys[i];
+    }
+    if (kept < k->n)
+        explicit_bzero(&k->keys[kept], (k->n - kept) * sizeof(*k->keys));
+    k->n = kept;
+}
+
+const struct keyring_key *keyring_session(
+    struct keyring *k, const char *name, struct policy *policy, int64_t ttl_ms, struct wall now)
+{
+    forget_sessions(k, now);
+    make_temporary(k, name, ttl_ms, now);
+    struct keyring_key *key = &k->keys[k->n - 1];
+    key->is_session = true;
+    key->policy = *policy;
+    *policy = (struct policy){0};
     return key;
 }
 
@@ -77,13 +113,16 @@ static const struct codes {
     "RequestExpired", "RequestExpired", "SignatureDoesNotMatch"},
   s3_codes = {"s3", "AccessDenied", "AuthorizationHeaderMalformed", "AuthorizationHeaderMalformed",
       "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch"},
+  sts_codes = {"sts", "MissingAuthenticationToken", "IncompleteSignature", "SignatureDoesNotMatch",
+      "InvalidClientTokenId", "InvalidClientTokenId", "ExpiredToken", "SignatureDoesNotMatch",
+      "SignatureDoesNotMatch"},
   pricing_codes = {"pricing", "MissingAuthenticationTokenException", "IncompleteSignatureException",
       "InvalidSignatureException", "UnrecognizedClientException", "UnrecognizedClientException",
       "ExpiredTokenException", "InvalidSignatureException", "InvalidSignatureException"};
 
 static const struct codes *codes_of(const struct keyring_request *r)
 {
-    static const struct codes *const others[] = {&s3_codes, &pricing_codes};
+    static const struct codes *const others[] = {&s3_codes, &sts_codes, &pricing_codes};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (str_eq(r->service, others[i]->service))
             return others[i];
@@ -218,4 +257,13 @@ const char *keyring_check(const struct keyring *k, const struct keyring_request 
     if ((code = check_key(r, key, now)))
         return code;
     return check_signature(r, &claim, date, key, e);
+}
+
+const struct keyring_key *keyring_caller(const struct keyring *k, const struct keyring_request *r)
+{
+    struct sigv4_claim claim;
+    const char *authorization = header(r, "Authorization");
+    if (!authorization || sigv4_parse_authorization(authorization, &claim, NULL) < 0)
+        return NULL;
+    return find(k, claim.access_key);
 }

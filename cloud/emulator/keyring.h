@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Access keys, and the check of a request's Signature V4 against them. Static keys come from the
- * configuration; temporary ones are made for instances with a role. Secrets never leave this file but through
- * keyring_role's reply.
+ * configuration; temporary ones are made for instances with a role, and for sessions of roles that were assumed. Secrets
+ * never leave this file but through the replies of keyring_role and keyring_session.
  */
 #ifndef BELAY_CLOUD_EMULATOR_KEYRING_H
 #define BELAY_CLOUD_EMULATOR_KEYRING_H
@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/time.h"
 #include "cloud/aws/sigv4.h"
+#include "cloud/emulator/policy.h"
 
 #define KEYRING_ACCESS_MAX 129
 #define KEYRING_SECRET_MAX 129
@@ -19,8 +20,10 @@ struct keyring_key {
     char access[KEYRING_ACCESS_MAX];
     char secret[KEYRING_SECRET_MAX];
     char token[KEYRING_SECRET_MAX]; /* "": none is needed */
-    char owner[64];                 /* the instance it was made for; "": static */
-    struct wall made, expires;      /* WALL_NONE: never */
+    char owner[64];            /* the instance or session it was made for; "": static */
+    struct wall made, expires; /* WALL_NONE: never */
+    bool is_session;
+    struct policy policy; /* of a session; no statements: it has none */
 };
 
 struct keyring {
@@ -35,13 +38,17 @@ void keyring_add(struct keyring *k, const char *access, const char *secret);
  * until the next call. */
 const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now);
 
+/* Keys of a session, valid for ttl_ms from now. Takes the policy. Borrowed until the next call. */
+const struct keyring_key *keyring_session(
+    struct keyring *k, const char *name, struct policy *policy, int64_t ttl_ms, struct wall now);
+
 struct keyring_request {
     const char *method, *target; /* as sent */
     const struct sigv4_header *headers;
     size_t n_headers;
     const void *body;
     size_t body_len;
-    const char *service;     /* "s3", "pricing"; NULL: "ec2" */
+    const char *service;     /* "s3", "pricing", "sts"; NULL: "ec2" */
     const char *body_sha256; /* what the signature is of, in hex; NULL: the body's */
 };
 
@@ -49,5 +56,8 @@ struct keyring_request {
  * error code, and *ret_text its message, NULL for the code's usual one. */
 const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
     struct wall now, struct err *ret_text);
+
+/* Whose request it is that keyring_check let pass. Borrowed until the next call that adds one. */
+const struct keyring_key *keyring_caller(const struct keyring *k, const struct keyring_request *r);
 
 #endif

@@ -173,17 +173,23 @@ static void put_object(struct s3_call *c)
 }
 
 /* "/bucket/key" or "bucket/key", encoded. */
-static const struct s3_object *find_source(struct s3_call *c)
+/* NULL: there is none, or (*ret_denied) it may not be read. */
+static const struct s3_object *find_source(struct s3_call *c, bool *ret_denied)
 {
     const char *text = front_header(c->request, "x-amz-copy-source");
     struct buf plain = {0};
     const struct s3_object *found = NULL;
+    *ret_denied = false;
     text += text[0] == '/';
     if (str_url_decode(&plain, text, strlen(text), false, NULL) == 0 && plain.len > 0) {
         const char *slash = strchr(plain.data, '/');
-        const struct s3_bucket *b =
+        struct s3_bucket *b =
             slash ? s3_objects_bucket(&c->account->objects, plain.data, (size_t)(slash - plain.data)) : NULL;
         found = b ? s3_bucket_find(b, slash + 1) : NULL;
+        struct s3_call there = *c;
+        there.bucket = b ? b : c->bucket;
+        *ret_denied = slash && (!s3_may(&there, "s3:GetObject", slash + 1, NULL) ||
+                                   (!found && !s3_may(&there, "s3:ListBucket", "", slash + 1)));
     }
     buf_deinit(&plain);
     return found;
@@ -191,11 +197,12 @@ static const struct s3_object *find_source(struct s3_call *c)
 
 static void copy_object(struct s3_call *c)
 {
-    const struct s3_object *source = find_source(c);
+    bool is_denied;
+    const struct s3_object *source = find_source(c, &is_denied);
     char iso[TIME_ISO_MAX], sha256[S3_CHECKSUM_BYTES];
     struct buf data = {0};
-    if (!source) {
-        s3_fail(c, "NoSuchKey", NULL);
+    if (!source || is_denied) {
+        s3_fail(c, is_denied ? "AccessDenied" : "NoSuchKey", NULL);
         return;
     }
     if (s3_check_condition(c) < 0 || s3_check_room(c, source->data.len) < 0)
@@ -294,6 +301,18 @@ static void not_played(struct s3_call *c)
     s3_fail(c, "NotImplemented", "%s is not played here", c->reply->action);
 }
 
+/* ---- What the caller may ---- */
+
+bool s3_may(const struct s3_call *c, const char *action, const char *key, const char *prefix)
+{
+    if (!c->policy)
+        return true;
+    char *resource = mem_printf("arn:aws:s3:::%s%s%s", c->bucket ? c->bucket->name : "*", key[0] ? "/" : "", key);
+    bool may = policy_allows(c->policy, action, resource, prefix);
+    free(resource);
+    return may;
+}
+
 /* ---- Which call it is ---- */
 
 static const struct {
@@ -301,24 +320,25 @@ static const struct {
     enum { ROOT, BUCKET, KEY } of;
     const char *param, *header; /* NULL: any; the first row that fits */
     const char *name;
+    const char *action; /* as policies name it; NULL: it is asked for each key */
     void (*run)(struct s3_call *c);
 } calls[] = {
-    {"GET", ROOT, NULL, NULL, "ListBuckets", s3_list_buckets},
-    {"GET", BUCKET, "location", NULL, "GetBucketLocation", s3_get_location},
-    {"GET", BUCKET, "uploads", NULL, "ListMultipartUploads", s3_list_uploads},
-    {"GET", BUCKET, "list-type", NULL, "ListObjectsV2", s3_list_objects},
-    {"HEAD", BUCKET, NULL, NULL, "HeadBucket", head_bucket},
-    {"POST", BUCKET, "delete", NULL, "DeleteObjects", s3_delete_objects},
-    {"GET", KEY, NULL, NULL, "GetObject", get_object},
-    {"HEAD", KEY, NULL, NULL, "HeadObject", get_object},
-    {"PUT", KEY, "partNumber", "x-amz-copy-source", "UploadPartCopy", not_played},
-    {"PUT", KEY, "partNumber", NULL, "UploadPart", s3_upload_part},
-    {"PUT", KEY, NULL, "x-amz-copy-source", "CopyObject", copy_object},
-    {"PUT", KEY, NULL, NULL, "PutObject", put_object},
-    {"POST", KEY, "uploads", NULL, "CreateMultipartUpload", s3_create_upload},
-    {"POST", KEY, "uploadId", NULL, "CompleteMultipartUpload", s3_complete_upload},
-    {"DELETE", KEY, "uploadId", NULL, "AbortMultipartUpload", s3_abort_upload},
-    {"DELETE", KEY, NULL, NULL, "DeleteObject", delete_object},
+    {"GET", ROOT, NULL, NULL, "ListBuckets", "s3:ListAllMyBuckets", s3_list_buckets},
+    {"GET", BUCKET, "location", NULL, "GetBucketLocation", "s3:GetBucketLocation", s3_get_location},
+    {"GET", BUCKET, "uploads", NULL, "ListMultipartUploads", "s3:ListBucketMultipartUploads", s3_list_uploads},
+    {"GET", BUCKET, "list-type", NULL, "ListObjectsV2", "s3:ListBucket", s3_list_objects},
+    {"HEAD", BUCKET, NULL, NULL, "HeadBucket", "s3:ListBucket", head_bucket},
+    {"POST", BUCKET, "delete", NULL, "DeleteObjects", NULL, s3_delete_objects},
+    {"GET", KEY, NULL, NULL, "GetObject", "s3:GetObject", get_object},
+    {"HEAD", KEY, NULL, NULL, "HeadObject", "s3:GetObject", get_object},
+    {"PUT", KEY, "partNumber", "x-amz-copy-source", "UploadPartCopy", "s3:PutObject", not_played},
+    {"PUT", KEY, "partNumber", NULL, "UploadPart", "s3:PutObject", s3_upload_part},
+    {"PUT", KEY, NULL, "x-amz-copy-source", "CopyObject", "s3:PutObject", copy_object},
+    {"PUT", KEY, NULL, NULL, "PutObject", "s3:PutObject", put_object},
+    {"POST", KEY, "uploads", NULL, "CreateMultipartUpload", "s3:PutObject", s3_create_upload},
+    {"POST", KEY, "uploadId", NULL, "CompleteMultipartUpload", "s3:PutObject", s3_complete_upload},
+    {"DELETE", KEY, "uploadId", NULL, "AbortMultipartUpload", "s3:AbortMultipartUpload", s3_abort_upload},
+    {"DELETE", KEY, NULL, NULL, "DeleteObject", "s3:DeleteObject", delete_object},
 };
 #define N_CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -366,6 +386,21 @@ bool s3_api_route(struct s3_call *c)
     }
     str_copy(c->reply->action, sizeof(c->reply->action), calls[i].name);
     return true;
+}
+
+bool s3_api_may(struct s3_call *c)
+{
+    const char *action = calls[find_call(c)].action, *prefix = form_get(&c->query, "prefix");
+    bool is_read = str_eq(c->request->method, "GET") || str_eq(c->request->method, "HEAD");
+    if (!action)
+        return true;
+    /* Who may not list does not learn that an object is missing. */
+    bool may = s3_may(c, action, c->key, prefix) &&
+               (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
+                   s3_may(c, "s3:ListBucket", "", c->key));
+    if (!may)
+        s3_fail(c, "AccessDenied", NULL);
+    return may;
 }
 
 void s3_api_run(struct s3_call *c)

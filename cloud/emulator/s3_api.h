@@ -7,6 +7,7 @@
 
 #include "cloud/emulator/form.h"
 #include "cloud/emulator/front.h"
+#include "cloud/emulator/policy.h"
 #include "cloud/emulator/s3_objects.h"
 
 #define S3_CONTENT_TYPE "application/xml"
@@ -26,6 +27,7 @@ struct s3_call {
     const struct front_request *request;
     struct faults *faults;
     struct wall now;
+    const struct policy *policy; /* of the caller's session; NULL: it may everything */
     struct s3_bucket *bucket;   /* NULL: none is named */
     char key[S3_KEY_BYTES + 1]; /* "": the bucket itself */
     struct form query;
@@ -33,8 +35,10 @@ struct s3_call {
 };
 
 /* Finds the call: c->bucket, c->key, c->query and the action's name in the reply. False: refused, the reply says why.
- * The query is to be deinit'ed in either case. c's account, request, faults, now and reply are set. */
+ * The query is to be deinit'ed in either case. c's account, request, faults, now, policy and reply are set. */
 bool s3_api_route(struct s3_call *c);
+/* Whether the caller may do what was found; false: the reply says that it may not. */
+bool s3_api_may(struct s3_call *c);
 void s3_api_run(struct s3_call *c); /* what was found */
 
 /* Makes the reply this error, with the status that the code has and, without text, its usual words. */

@@ -118,8 +118,9 @@ static const char *check_payload(const struct front_request *r, struct err *ret_
     return NULL;
 }
 
-static const char *check_caller(
-    const struct front_site *s, const struct front_request *r, struct err *ret_text)
+/* *ret_policy: of the caller's session, borrowed; NULL: it has none. */
+static const char *check_caller(const struct front_site *s, const struct front_request *r,
+    const struct policy **ret_policy, struct err *ret_text)
 {
     const struct s3_state *state = s->state;
     struct sigv4_header headers[SIGV4_HEADERS_MAX];
@@ -137,7 +138,10 @@ static const char *check_caller(
         .body_len = r->body_len,
         .service = "s3",
         .body_sha256 = front_header(r, "x-amz-content-sha256")};
-    return keyring_check(state->keyring, &request, state->account.region, s->clock, ret_text);
+    code = keyring_check(state->keyring, &request, state->account.region, s->clock, ret_text);
+    const struct keyring_key *caller = code ? NULL : keyring_caller(state->keyring, &request);
+    *ret_policy = caller && caller->policy.statements ? &caller->policy : NULL;
+    return code;
 }
 
 static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
@@ -152,10 +156,10 @@ static void api(const struct front_site *s, const struct front_request *r, struc
     struct err text;
     uint64_t id = prng_u64(&s->region->request_ids);
     snprintf(reply->request_id, sizeof(reply->request_id), "%016llX", (unsigned long long)id);
-    const char *code = check_caller(s, r, &text);
+    const char *code = check_caller(s, r, &c.policy, &text);
     if (code) {
         s3_api_error(code, text.kind != ERR_NONE ? text.text : NULL, state->account.region, reply);
-    } else if (s3_api_route(&c)) {
+    } else if (s3_api_route(&c) && s3_api_may(&c)) {
         code = front_refusal(s->region, reply->action, "SlowDown", &fault);
         if (code)
             s3_api_error(code, NULL, state->account.region, reply);

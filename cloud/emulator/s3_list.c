@@ -178,6 +178,15 @@ void s3_list_objects(struct s3_call *c)
 
 /* ---- DeleteObjects ---- */
 
+static void tell_key_error(struct buf *b, const char *key, const char *code, const char *text)
+{
+    xmlw_open(b, "Error");
+    xmlw_leaf(b, "Key", key);
+    xmlw_leaf(b, "Code", code);
+    xmlw_leaf(b, "Message", text);
+    xmlw_close(b, "Error");
+}
+
 static void delete_keys(struct s3_call *c, const struct xml_node *root)
 {
     char quiet[8] = "", key[S3_KEY_BYTES + 1];
@@ -187,6 +196,10 @@ static void delete_keys(struct s3_call *c, const struct xml_node *root)
     for (const struct xml_node *node = xml_child(root, "Object"); node; node = xml_next(node)) {
         if (xml_text(node, "Key", key, sizeof(key), NULL) < 0 || !key[0])
             continue;
+        if (!s3_may(c, "s3:DeleteObject", key, NULL)) {
+            tell_key_error(b, key, "AccessDenied", "Access Denied");
+            continue;
+        }
         s3_bucket_remove(&c->account->objects, c->bucket, key);
         if (str_eq(quiet, "true"))
             continue;
@@ -212,11 +225,7 @@ static void tell_refused_key(struct s3_call *c, const struct xml_node *root, con
     struct buf *b = &c->reply->body;
     xml_text_cut(xml_child(root, "Object"), "Key", key, sizeof(key));
     s3_open(c, "DeleteResult");
-    xmlw_open(b, "Error");
-    xmlw_leaf(b, "Key", key);
-    xmlw_leaf(b, "Code", code);
-    xmlw_leaf(b, "Message", "a fault");
-    xmlw_close(b, "Error");
+    tell_key_error(b, key, code, "a fault");
     xmlw_close(b, "DeleteResult");
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "cloud/scoped.h"
 #include "tests/ckpt/tools.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,13 +44,14 @@ void s3_server_start(struct s3_server *s, const char *s3)
     memset(s, 0, sizeof(*s));
     char *text = mem_printf("keys: [{access_key: %s, secret_key: %s}]\n"
                             "pools: [{zone: us-east-1a, type: g6.xlarge, spot: {capacity: 1}}]\n"
-                            "s3: {buckets: [jobs]%s%s}\n",
+                            "min_session_s: 1\ns3: {buckets: [jobs]%s%s}\n",
         S3_SERVER_ACCESS, S3_SERVER_SECRET, s3[0] ? ", " : "", s3);
     OK(config_parse("s3.yaml", text, strlen(text), &s->config, &e));
     free(text);
     uv_loop_init(&s->loop);
     OK(emulator_start(&s->emulator, &s->loop, &s->config, &e));
     s->port = port_of(front_server_url(s->emulator.providers[0].side));
+    s->api_port = port_of(front_server_url(s->emulator.providers[0].api));
     s->control_port = http_server_port(s->emulator.control);
     s->net = store_net_create(on_want, s);
     s3_server_keys(s, S3_SERVER_ACCESS, S3_SERVER_SECRET);
@@ -81,6 +83,46 @@ void s3_server_keys(struct s3_server *s, const char *access, const char *secret)
     STR_COPY(k.access_key, access);
     STR_COPY(k.secret_key, secret);
     store_auth_set(store_net_auth(s->net, STORE_KEYS_AWS), &k);
+}
+
+static void on_scoped(void *ctx, const struct err *e, const struct scoped_credentials *c)
+{
+    struct store_keys *k = ctx;
+    if (e)
+        fail_msg("%s", e->text);
+    k->expires.ms = clock_wall(&clock_system).ms + c->left_ms;
+    STR_COPY(k->access_key, c->access_key);
+    STR_COPY(k->secret_key, c->secret_key);
+    STR_COPY(k->token, c->token);
+}
+
+void s3_server_assume(struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys)
+{
+    uv_loop_t loop;
+    struct scoped *scoped;
+    struct err e;
+    char sts[64];
+    uv_loop_init(&loop);
+    snprintf(sts, sizeof(sts), "http://127.0.0.1:%d", s->api_port);
+    setenv("AWS_ACCESS_KEY_ID", S3_SERVER_ACCESS, 1);
+    setenv("AWS_SECRET_ACCESS_KEY", S3_SERVER_SECRET, 1);
+    const struct scoped_options o = {.kind = SCOPED_AWS,
+        .bucket = "jobs",
+        .life_ms = SECONDS_MS(life_s),
+        .sts_url = sts,
+        .region = "us-east-1",
+        .role_arn = "arn:aws:iam::111122223333:role/belay-jobs",
+        .http = uv_http_client_create(&loop),
+        .timers = uv_timers_create(&loop)};
+    OK(scoped_create(&o, &scoped, &e));
+    *ret_keys = (struct store_keys){0};
+    scoped_get(scoped, prefix, "belay-test", on_scoped, ret_keys);
+    while (!ret_keys->token[0])
+        uv_run(&loop, UV_RUN_ONCE);
+    scoped_destroy(scoped);
+    uv_http_client_destroy(o.http);
+    uv_timers_destroy(o.timers);
+    uv_loop_finish(&loop);
 }
 
 static void control(

@@ -19,7 +19,7 @@ struct s3_server {
     uv_async_t stop;
     struct emulator emulator;
     struct emulator_config config;
-    int port, control_port;
+    int port, control_port, api_port;
     struct store_net *net;
     atomic_int n_wanted; /* how often credentials were asked for */
 };
@@ -31,6 +31,10 @@ void s3_server_stop(struct s3_server *s);
 /* "s3://jobs/PREFIX?endpoint=...more"; borrowed until the next call. */
 const char *s3_server_url(const struct s3_server *s, const char *prefix, const char *more);
 void s3_server_keys(struct s3_server *s, const char *access, const char *secret);
+
+/* Credentials of a session that may reach what is below prefix (it ends in '/') for life_s seconds: store_keys of what
+ * belayd would hand out. */
+void s3_server_assume(struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys);
 
 /* POST /events, GET /state: fail the test if they do. */
 void s3_server_event(struct s3_server *s, const char *json);

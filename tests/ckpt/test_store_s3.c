@@ -342,6 +342,68 @@ static void a_holder_gives_nothing_that_has_ended(void **state)
     store_auth_destroy(a);
 }
 
+/* All that a store does, with the credentials of one job's session, and nothing beyond that job's part. */
+static void a_session_reaches_its_jobs_part_only(void **state)
+{
+    struct store_auth *a = store_net_auth(SERVER->net, STORE_KEYS_AWS);
+    const struct store_options o = {.net = SERVER->net};
+    const char *names[] = {"foreign"};
+    struct store_keys k;
+    struct store *other;
+    struct buf bytes = {0};
+    struct err e;
+    int64_t size;
+    OK(store_open(s3_server_url(SERVER, "lab/y", ""), &o, &other, &e));
+    OK(other->ops->create(other, "foreign", "x", 1, &e));
+    s3_server_assume(SERVER, "lab/x/", 900, &k);
+    store_auth_set(a, &k);
+    contract_a_list_is_ordered(STORE);
+    for (int i = 0; i < 2; i++) {
+        struct store *below;
+        OK(store_open(s3_server_url(SERVER, i ? "lab/x/1" : "lab/x/0", ""), &o, &below, &e));
+        if (i)
+            contract_remove_rename_link(below, true);
+        else
+            contract_bytes_come_back(below);
+        store_close(below);
+    }
+    char *large = mem_alloc(LARGE_BYTES);
+    OK(DO(create, "large", large, LARGE_BYTES, &e));
+    FAILS(ERR_DENIED, other->ops->create(other, "n", "x", 1, &e));
+    FAILS(ERR_DENIED, other->ops->create(other, "n", large, LARGE_BYTES, &e));
+    FAILS(ERR_DENIED, other->ops->read(other, "foreign", 10, &bytes, &e));
+    FAILS(ERR_DENIED, other->ops->stat(other, "nothing", &size, &e));
+    FAILS(ERR_DENIED, other->ops->list(other, "", NULL, NULL, &e));
+    FAILS(ERR_DENIED, other->ops->remove(other, names, 1, &e));
+    store_close(other);
+    free(large);
+    buf_deinit(&bytes);
+}
+
+/* The holder has no others: the store's user is told so, and goes on when there are some. */
+static void a_session_that_has_ended_is_refused(void **state)
+{
+    struct store_keys k;
+    struct err e;
+    int64_t size;
+    s3_server_assume(SERVER, "lab/x/", 1, &k);
+    k.expires = WALL_NONE; /* this side does not know: the server does */
+    struct store *s;
+    struct store_net *alone = store_net_create(NULL, NULL);
+    store_auth_set(store_net_auth(alone, STORE_KEYS_AWS), &k);
+    OK(store_open(s3_server_url(SERVER, "lab/x", ""), &(struct store_options){.net = alone}, &s, &e));
+    int rc;
+    do
+        rc = s->ops->stat(s, "n", &size, &e);
+    while (rc == ERR_NOT_FOUND);
+    assert_int_equal(rc, ERR_DENIED);
+    s3_server_assume(SERVER, "lab/x/", 900, &k);
+    store_auth_set(store_net_auth(alone, STORE_KEYS_AWS), &k);
+    FAILS(ERR_NOT_FOUND, s->ops->stat(s, "n", &size, &e));
+    store_close(s);
+    store_net_destroy(alone);
+}
+
 static void cancel_ends_what_waits(void **state)
 {
     atomic_int cancel = 1;
@@ -460,6 +522,8 @@ int main(void)
         TEST(refused_credentials_are_replaced),
         TEST(what_keeps_credentials_away_is_told),
         cmocka_unit_test(a_holder_gives_nothing_that_has_ended),
+        TEST(a_session_reaches_its_jobs_part_only),
+        TEST(a_session_that_has_ended_is_refused),
         TEST(cancel_ends_what_waits),
         TEST(a_checkpoint_goes_and_comes_though_everything_fails_now_and_then),
         cmocka_unit_test(urls_are_read_strictly),

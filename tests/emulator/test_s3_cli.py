@@ -33,7 +33,7 @@ class S3Cli(unittest.TestCase):
             self.assertTrue(process.poll() is None and time.monotonic() < end, "the emulator did not start")
             time.sleep(0.02)
         with open(ports) as f:
-            self.url = json.load(f)["s3"]
+            self.ports = json.load(f)
 
     def write(self, name, data):
         path = os.path.join(self.dir, name)
@@ -41,14 +41,16 @@ class S3Cli(unittest.TestCase):
             f.write(data)
         return path
 
-    def aws(self, *args, secret=CONFIG["keys"][0]["secret_key"]):
+    def aws(self, *args, service="s3", at="s3", **keys):
+        """keys: further AWS_ variables."""
         env = {"PATH": os.environ["PATH"], "HOME": self.dir, "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-               "AWS_SECRET_ACCESS_KEY": secret, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
-        return subprocess.run(["aws", "--endpoint-url", self.url, "s3", *args], env=env, text=True, timeout=WAIT_S,
+               "AWS_SECRET_ACCESS_KEY": CONFIG["keys"][0]["secret_key"], "AWS_DEFAULT_REGION": "us-east-1",
+               "AWS_EC2_METADATA_DISABLED": "true", **keys}
+        return subprocess.run(["aws", "--endpoint-url", self.ports[at], service, *args], env=env, text=True, timeout=WAIT_S,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def ok(self, *args):
-        done = self.aws(*args)
+    def ok(self, *args, **more):
+        done = self.aws(*args, **more)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 
@@ -61,8 +63,23 @@ class S3Cli(unittest.TestCase):
         with open(back, "rb") as f:
             self.assertTrue(f.read() == content)
         self.ok("rm", "--recursive", "s3://jobs/")
-        wrong = self.aws("ls", "s3://jobs/", secret="wrong")
+        wrong = self.aws("ls", "s3://jobs/", AWS_SECRET_ACCESS_KEY="wrong")
         self.assertIn("SignatureDoesNotMatch", wrong.stdout)
+
+    def test_a_session_may_what_its_policy_says(self):
+        policy = {"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::jobs/mine/*"},
+            {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::jobs",
+             "Condition": {"StringLike": {"s3:prefix": "mine/*"}}}]}
+        role = ["assume-role", "--role-arn", "arn:aws:iam::111122223333:role/x", "--role-session-name", "me", "--policy"]
+        self.assertIn("MalformedPolicyDocument", self.aws(*role, "{}", service="sts", at="ec2").stdout)
+        keys = json.loads(self.ok(*role, json.dumps(policy), service="sts", at="ec2"))["Credentials"]
+        mine = {"AWS_ACCESS_KEY_ID": keys["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
+                "AWS_SESSION_TOKEN": keys["SessionToken"]}
+        name = self.write("x", b"x")
+        self.ok("cp", name, "s3://jobs/mine/x", **mine)
+        self.assertIn("AccessDenied", self.aws("cp", name, "s3://jobs/other/x", **mine).stdout)
+        self.assertIn("InvalidToken", self.aws("ls", "s3://jobs/mine/", **{**mine, "AWS_SESSION_TOKEN": "other"}).stdout)
 
 
 if __name__ == "__main__":
