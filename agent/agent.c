@@ -12,6 +12,7 @@
 
 #include "agent/enroll.h"
 #include "agent/incarnation.h"
+#include "agent/kept.h"
 #include "agent/resources.h"
 #include "agent/storage.h"
 #include "agent/task.h"
@@ -32,13 +33,14 @@
 #include <unistd.h>
 
 #define ORPHAN_LOOK_MS 5000
+#define SWEEP_MS 10000
 #define IDENTITY_WAIT_MS 60000
 #define EXIT_UNWANTED 3 /* the cluster does not know this node */
 
 struct agent {
     uv_loop_t *loop;
     struct config *config;
-    char *tasks_dir;
+    char *tasks_dir, *kept_dir;
     int lock_fd;
     struct identity id;
     struct timers *timers;
@@ -53,8 +55,10 @@ struct agent {
     struct storage *storage;
     struct task_room room;
     struct list tasks;
-    struct timer identity_wait, orphan, exit_check;
-    bool joining, ending, orphaned;
+    struct timer identity_wait, orphan, exit_check, sweep;
+    struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
+    size_t n_unneeded;
+    bool joining, ending, orphaned, sweeping;
     int64_t incarnation;
     int exit_code;
 };
@@ -101,6 +105,9 @@ static void on_gone(void *ctx, struct task *t)
     link_remove(task_link(t));
     task_free(t);
     acknowledge_reclaim(a);
+    struct kept one;
+    if (kept_list(a->kept_dir, &one, 1) > 0) /* belayd knows whether it is of use */
+        uplink_changed_later(&a->link);
 }
 
 #define IN_ORDER_MAX WIRE_ATTEMPTS_MAX
@@ -121,6 +128,72 @@ static void on_order(void *ctx)
         saves[next].started_ms = now;
         task_take_turn(tasks[next]);
     }
+}
+
+/* ---- what is kept ---- */
+
+struct sweep {
+    struct agent *a;
+    struct kept *v;
+    size_t n;
+};
+
+static void sweep_on_thread(void *ctx)
+{
+    const struct sweep *s = ctx;
+    kept_sweep(s->a->kept_dir, s->v, s->n, KEPT_FREE_PERCENT);
+}
+
+static void on_swept(void *ctx)
+{
+    struct sweep *s = ctx;
+    s->a->sweeping = false;
+    free(s->v);
+    free(s);
+}
+
+static size_t count_tasks(const struct agent *a)
+{
+    size_t n = 0;
+    LIST_FOREACH (&a->tasks, l)
+        n++;
+    return n;
+}
+
+static void start_sweep(struct agent *a)
+{
+    struct kept one;
+    if (a->sweeping || kept_list(a->kept_dir, &one, 1) == 0)
+        return;
+    struct sweep *s = mem_alloc(sizeof(*s));
+    s->a = a;
+    s->v = mem_array(a->n_unneeded + count_tasks(a), sizeof(*s->v));
+    for (size_t i = 0; i < a->n_unneeded; i++)
+        s->v[s->n++] = a->unneeded[i];
+    a->n_unneeded = 0;
+    LIST_FOREACH (&a->tasks, l) {
+        const struct task *t = task_of_link(l);
+        if (task_is_prepared(t))
+            s->v[s->n++] = (struct kept){.job = task_job(t), .attempt = task_attempt(t)};
+    }
+    a->sweeping = true;
+    uv_run_work(a->loop, sweep_on_thread, on_swept, s);
+}
+
+static void on_sweep(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    timer_start(a->timers, timer, SWEEP_MS);
+    start_sweep(a);
+}
+
+static void fill_kept(const struct agent *a, struct wire_status *s)
+{
+    struct kept v[WIRE_KEPT_MAX];
+    s->n_kept = kept_list(a->kept_dir, v, WIRE_KEPT_MAX);
+    s->kept = mem_array(s->n_kept, sizeof(*s->kept));
+    for (size_t i = 0; i < s->n_kept; i++)
+        s->kept[i].job = v[i].job;
 }
 
 static int adopt_all(struct agent *a, struct err *e)
@@ -153,6 +226,7 @@ static void on_fill(void *ctx, struct wire_status *s)
     struct agent *a = ctx;
     s->load_milli = resources_load_milli();
     fill_notice(a, &s->notice);
+    fill_kept(a, s);
     size_t told = 0;
     LIST_FOREACH (&a->tasks, n)
         told += !task_is_leaving(task_of_link(n));
@@ -192,6 +266,11 @@ static void on_desired(void *ctx, const struct wire_desired *d)
     }
     if (made)
         uplink_changed(&a->link);
+    a->n_unneeded = 0;
+    for (size_t i = 0; i < d->n_unneeded; i++)
+        a->unneeded[a->n_unneeded++] = (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
+    if (a->n_unneeded > 0)
+        start_sweep(a);
 }
 
 /* ---- ending ---- */
@@ -362,6 +441,7 @@ static int open_dirs(struct agent *a, struct err *e)
 {
     mode_t mode = geteuid() == 0 ? 0711 : 0700;
     a->tasks_dir = mem_printf("%s/tasks", a->config->dir);
+    a->kept_dir = mem_printf("%s/kept", a->config->dir);
     int rc = fs_mkdirs(a->tasks_dir, mode, e);
     if (rc)
         return rc;
@@ -400,6 +480,7 @@ static void wire_up(struct agent *a)
         .peer = &a->peer,
         .net = storage_net(a->storage),
         .dir = a->tasks_dir,
+        .kept_dir = a->kept_dir,
         .notice = &a->notice,
         .changed = on_changed,
         .changed_later = on_changed_later,
@@ -416,6 +497,7 @@ static void wire_up(struct agent *a)
     timer_init(&a->identity_wait, on_identity_wait, a);
     timer_init(&a->orphan, on_orphan_look, a);
     timer_init(&a->exit_check, on_exit_check, a);
+    timer_init(&a->sweep, on_sweep, a);
 }
 
 static void measure(struct agent *a)
@@ -454,6 +536,7 @@ static int start(struct agent *a, struct err *e)
     if (rc)
         return rc;
     start_notices(a);
+    timer_start(a->timers, &a->sweep, SWEEP_MS);
     if (config_is_elastic(a->config))
         timer_start(a->timers, &a->orphan, ORPHAN_LOOK_MS);
     if (a->notices && !identity_is_joined(&a->id))
@@ -481,12 +564,13 @@ static void stop(struct agent *a)
     timer_stop(a->timers, &a->identity_wait);
     timer_stop(a->timers, &a->orphan);
     timer_stop(a->timers, &a->exit_check);
+    timer_stop(a->timers, &a->sweep);
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
-    while (!all_idle(a))
+    while (!all_idle(a) || a->sweeping)
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
@@ -511,6 +595,7 @@ int agent_run(uv_loop_t *loop, struct config *config)
     uv_loop_finish(loop);
     identity_deinit(&a.id);
     free(a.tasks_dir);
+    free(a.kept_dir);
     if (a.lock_fd >= 0)
         close(a.lock_fd);
     return a.exit_code;

@@ -261,6 +261,15 @@ static void on_removed(struct task *t)
     gone_if_idle(t);
 }
 
+/* An attempt that is followed by another leaves a copy of most of what that one needs. */
+static void start_removal(struct task *t)
+{
+    const struct wire_attempt_status *told = &t->state.told;
+    bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
+    t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
+    task_work_start(t, WORK_REMOVE, on_removed);
+}
+
 void task_remove(struct task *t)
 {
     t->leaving = true;
@@ -269,7 +278,7 @@ void task_remove(struct task *t)
     if (task_work_is_busy(&t->work)) /* a clean; it looks again */
         leave_later(t, BUSY_RETRY_MS);
     else
-        task_work_start(t, WORK_REMOVE, on_removed);
+        start_removal(t);
 }
 
 static void on_leave(struct timer *timer, void *ctx)
@@ -365,6 +374,11 @@ int64_t task_attempt(const struct task *t)
 bool task_has_ended(const struct task *t)
 {
     return t->phase == WIRE_ENDED;
+}
+
+bool task_is_prepared(const struct task *t)
+{
+    return t->state.prepared;
 }
 
 bool task_is_leaving(const struct task *t)

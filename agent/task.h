@@ -37,6 +37,7 @@ struct task_room {
     struct peer *peer;
     struct store_net *net;                   /* for stores over a network */
     const char *dir;                         /* where tasks' directories are */
+    const char *kept_dir;                    /* kept.h */
     const struct notice *notice;             /* kind NOTICE_NONE: none */
     void (*changed)(void *ctx);              /* belayd should know at once */
     void (*changed_later)(void *ctx);        /* soon */
@@ -56,6 +57,7 @@ struct task *task_adopt(const struct task_room *room, const char *name);
 int64_t task_job(const struct task *t);
 int64_t task_attempt(const struct task *t);
 bool task_has_ended(const struct task *t);
+bool task_is_prepared(const struct task *t); /* what it needs of earlier attempts it has */
 bool task_is_leaving(const struct task *t); /* not to be told any more */
 struct link *task_link(struct task *t);     /* for the agent's list */
 struct task *task_of_link(struct link *n);

@@ -28,6 +28,7 @@ struct task_work {
     int64_t deadline_ms; /* of a save, monotonic; 0: none */
     char store[1024], cluster[64];
     int64_t sequence, progress;  /* -1 unknown */
+    bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
     struct wire_secrets secrets; /* wiped when it is done */
     bool needs_secrets;
     /* out */

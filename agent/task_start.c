@@ -145,6 +145,8 @@ static void note_restored(struct task *t)
     told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
     told->restore_ms = r->stats.took_ms;
     told->damaged = r->damaged;
+    told->restored_bytes = r->stats.bytes;
+    told->reused_bytes = r->stats.reused_bytes;
     if (r->damaged)
         log_warn("damaged checkpoints were set aside", log_i("job", t->job), log_i("number", r->damaged),
             log_s("why", r->damage));

@@ -5,6 +5,7 @@
  */
 #include "agent/task_private.h"
 
+#include "agent/kept.h"
 #include "agent/user.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -114,13 +115,33 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     return rc;
 }
 
+/* What a try before this one has put in place comes first. */
+static int restore_near(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct task_room *r = t->room;
+    char *left[CKPT_NEARBY_MAX - 1];
+    size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}};
+    for (size_t i = 0; i < n; i++)
+        with.nearby[1 + i] = left[i];
+    int rc = ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
+    for (size_t i = 0; i < n; i++)
+        free(left[i]);
+    return rc;
+}
+
 static int restore(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
     int rc = ckpt_fence(j, t->attempt, &w->e);
     w->fenced = rc == ERR_CONFLICT;
     if (!rc)
-        rc = ckpt_restore(j, t->attempt, t->checkpoint_dir, &w->cancel, &w->restored, &w->e);
+        rc = restore_near(t, j);
+    if (rc == ERR_NO_SPACE) { /* a checkpoint of which all is fetched, rather than none */
+        kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
+        rc = restore_near(t, j);
+    }
     return rc;
 }
 
@@ -183,6 +204,13 @@ static int prepare(struct task *t)
     return rc;
 }
 
+static int remove_all(struct task *t)
+{
+    if (t->work.keeps)
+        kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
+    return fs_remove_tree(t->dir, &t->work.e);
+}
+
 static void on_thread(void *ctx)
 {
     struct task *t = ctx;
@@ -201,7 +229,7 @@ static void on_thread(void *ctx)
         w->rc = with_store(t, find);
         break;
     case WORK_REMOVE:
-        w->rc = fs_remove_tree(t->dir, &w->e);
+        w->rc = remove_all(t);
         break;
     case WORK_NONE:
         break;

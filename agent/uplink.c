@@ -35,6 +35,7 @@ static void send_status(struct uplink *u, struct uplink_slot *slot)
     u->fill(u->ctx, &status);
     wire_status_encode(&status, &body);
     free(status.attempts);
+    free(status.kept);
     u->dirty = false;
     timer_stop(u->timers, &u->coalesce);
     slot->call =

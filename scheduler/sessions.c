@@ -38,6 +38,8 @@ struct session {
     int64_t rev;
     int64_t status_no; /* counts accepted statuses */
     struct list seen;
+    int64_t kept[WIRE_KEPT_MAX]; /* jobs, as the last status told */
+    size_t n_kept;
     bool left_out; /* the last answer had no room for some: they follow when the agent tells what it got */
     /* the status that waits */
     sessions_reply_fn reply;
@@ -312,6 +314,17 @@ static void desire_all(struct sessions *s, struct session *x, const struct node 
     x->left_out = m->is_full || m->owes;
 }
 
+/* Of what the node keeps, that of jobs which will never run again. */
+static void add_unneeded(struct sessions *s, const struct session *x, struct wire_desired *d)
+{
+    d->unneeded = mem_array(x->n_kept, sizeof(*d->unneeded));
+    for (size_t i = 0; i < x->n_kept; i++) {
+        const struct job *job = model_job(tick_model(s->o.tick), x->kept[i]);
+        if (!job || job->row.state == JOB_ENDED)
+            d->unneeded[d->n_unneeded++].job = x->kept[i];
+    }
+}
+
 static void answer(struct sessions *s, struct session *x, sessions_reply_fn reply, void *ctx)
 {
     const struct node *node = model_node(tick_model(s->o.tick), x->node);
@@ -326,6 +339,7 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
         return;
     }
     desire_all(s, x, node, &m);
+    add_unneeded(s, x, &m.d);
     reply(ctx, NULL, &m.d);
     wire_desired_deinit(&m.d);
 }
@@ -483,6 +497,8 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
                 .restored_progress =
                     st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
                 .restore_ms = st->restore_ms,
+                .bytes = st->restored_bytes,
+                .reused_bytes = st->reused_bytes,
                 .damaged = (int32_t)st->damaged}};
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
@@ -576,6 +592,9 @@ void sessions_status(
         x->incarnation = st->incarnation;
         x->seq = st->seq;
         x->status_no++;
+        x->n_kept = st->n_kept;
+        for (size_t i = 0; i < st->n_kept; i++)
+            x->kept[i] = st->kept[i].job;
         post_notice(s, node, &st->notice);
         for (size_t i = 0; i < st->n_attempts; i++)
             post_attempt(s, x, &st->attempts[i]);

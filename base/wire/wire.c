@@ -79,6 +79,8 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_OR_NONE(wire_attempt_status, restored_progress, 0, ID_MAX),
     WIRE_I64_OPT(wire_attempt_status, restore_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_attempt_status, damaged, 0, COUNT_MAX),
+    WIRE_I64_OPT(wire_attempt_status, restored_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(wire_attempt_status, reused_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OR_NONE(wire_attempt_status, done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, total, 0, ID_MAX),
     WIRE_STRUCTS(wire_attempt_status, checkpoints, &checkpoint_table, WIRE_CHECKPOINTS_MAX),
@@ -102,6 +104,12 @@ static const struct wire_field notice_fields[] = {
 };
 static const struct wire_table notice_table = {sizeof(struct wire_notice), notice_fields};
 
+static const struct wire_field kept_fields[] = {
+    WIRE_I64_REQ(wire_kept, job, 1, ID_MAX),
+    WIRE_END,
+};
+static const struct wire_table kept_table = {sizeof(struct wire_kept), kept_fields};
+
 static const struct wire_field status_fields[] = {
     WIRE_I64_REQ(wire_status, incarnation, 1, TIME_MAX),
     WIRE_I64_REQ(wire_status, seq, 1, ID_MAX),
@@ -110,6 +118,7 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, load_milli, 0, COUNT_MAX),
     WIRE_STRUCT(wire_status, notice, &notice_table),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
+    WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
     WIRE_END,
 };
 static const struct wire_table status_table = {sizeof(struct wire_status), status_fields};
@@ -167,6 +176,7 @@ static const struct wire_field desired_fields[] = {
     WIRE_I64_REQ(wire_desired, sync_ms, 0, WAIT_MS_MAX),
     WIRE_I64_REQ(wire_desired, lease_ms, 1, TIME_MAX),
     WIRE_STRUCTS(wire_desired, attempts, &desired_attempt_table, WIRE_ATTEMPTS_MAX),
+    WIRE_STRUCTS(wire_desired, unneeded, &kept_table, WIRE_KEPT_MAX),
     WIRE_END,
 };
 static const struct wire_table desired_table = {sizeof(struct wire_desired), desired_fields};

@@ -28,6 +28,7 @@
 
 #define WIRE_MESSAGE_MAX (8u << 20) /* bytes of any message */
 #define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
+#define WIRE_KEPT_MAX 64
 #define WIRE_CHECKPOINTS_MAX 16     /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_ARGS_MAX 4096
@@ -78,6 +79,7 @@ struct wire_attempt_status {
     int64_t restored_attempt, restored_sequence; /* 0, 0: from the beginning */
     int64_t restored_progress;                   /* WIRE_NONE */
     int64_t restore_ms, damaged;
+    int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
     int64_t done, total;                 /* progress; WIRE_NONE */
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
@@ -97,6 +99,11 @@ struct wire_notice {
     int64_t seen;
 };
 
+/* A job of which something that an earlier attempt left is kept on the node, for its next attempt there. */
+struct wire_kept {
+    int64_t job;
+};
+
 struct wire_status {
     int64_t incarnation; /* wall ms of the agent's start, greater than that of its run before */
     int64_t seq;         /* grows with every status of one incarnation */
@@ -106,6 +113,8 @@ struct wire_status {
     struct wire_notice notice;
     struct wire_attempt_status *attempts;
     size_t n_attempts;
+    struct wire_kept *kept;
+    size_t n_kept;
 };
 
 /* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be told as `reason`;
@@ -162,6 +171,8 @@ struct wire_desired {
     int64_t lease_ms; /* unheard of for longer, the node counts as lost; much later it ends itself */
     struct wire_desired_attempt *attempts;
     size_t n_attempts;
+    struct wire_kept *unneeded; /* of the jobs that the last status told as kept: those that have ended */
+    size_t n_unneeded;
 };
 
 /* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is not UTF-8 or too long

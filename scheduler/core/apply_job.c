@@ -238,6 +238,20 @@ static void adopt_restored(struct job_row *j, const struct attempt_row *a, struc
         j->progress = a->restored_progress;
 }
 
+static void describe_restore(struct model *m, const struct event *ev, const struct attempt *a)
+{
+    int64_t all = ev->started.bytes, here = ev->started.reused_bytes;
+    char bytes[32], took[32], fetched[32], how[64] = "";
+    here = here < all ? here : all;
+    str_format_bytes((uint64_t)all, bytes, sizeof bytes);
+    time_format_duration(ev->started.restore_ms, took, sizeof took);
+    str_format_bytes((uint64_t)(all - here), fetched, sizeof fetched);
+    if (here > 0)
+        text_format(how, sizeof how, "; %s were fetched, the node had the rest", fetched);
+    history(m, ev->now, "restored", (struct history_of){.attempt = a, .a = all, .b = here},
+        "restored %s in %s%s", bytes, took, how);
+}
+
 int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct ckpt_ref restored = ev->started.restored;
@@ -261,6 +275,8 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
         history(m, ev->now, "damaged", (struct history_of){.attempt = a, .a = ev->started.damaged},
             "%" PRId32 " newer checkpoint%s did not verify and %s set aside", ev->started.damaged,
             ev->started.damaged > 1 ? "s" : "", ev->started.damaged > 1 ? "were" : "was");
+    if (restored.attempt > 0 && ev->started.bytes > 0)
+        describe_restore(m, ev, a);
     if (!wall_is_set(j->row.started_at))
         j->row.started_at = ev->now.wall;
     adopt_restored(&j->row, &a->row, ev->now);

@@ -100,6 +100,7 @@ const char *const history_kinds[] = {
     "placed",
     "started",
     "damaged",
+    "restored",
     "saved",
     "save-failed",
     "cancel",

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -106,6 +107,58 @@ static void a_commit_is_stored_told_and_restored(void **state)
     assert_int_equal(world_told(w, 1)->restored_attempt, 1);
     assert_int_equal(world_told(w, 1)->restored_sequence, 1);
     assert_int_equal(world_told(w, 1)->restored_progress, 5);
+}
+
+static bool is_kept(struct world *w, int64_t job)
+{
+    return w->status.n_kept == 1 && w->status.kept[0].job == job;
+}
+
+static bool is_not_kept(struct world *w, int64_t job)
+{
+    char *path = mem_printf("%s/node/kept/%lld-1", w->dir, (long long)job);
+    bool there = fs_exists(path);
+    free(path);
+    return !there;
+}
+
+static void save_once_and_end(struct world *w)
+{
+    want_coop(w, 1, commit_once);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is cleared away");
+    world_until(w, is_kept, 1, "what it left is told");
+}
+
+static void the_next_attempt_on_the_same_node_fetches_nothing(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct err e;
+    save_once_and_end(w);
+    char *chunks = mem_printf("%s/store/lab/jobs/1/chunks", w->dir);
+    assert_true(fs_exists(chunks));
+    assert_int_equal(fs_remove_tree(chunks, &e), 0);
+    free(chunks);
+    want_coop(w, 2, resume);
+    world_go(w);
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_end(w, "succeeded");
+    assert_string_equal(world_output(w, 1), "1 state\n");
+    assert_int_equal(world_told(w, 1)->restored_bytes, 6);
+    assert_int_equal(world_told(w, 1)->reused_bytes, 6);
+    assert_int_equal(world_told(w, 1)->damaged, 0);
+}
+
+static void what_is_kept_goes_when_its_job_has_ended(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    save_once_and_end(w);
+    w->ended = 1;
+    world_go(w);
+    world_until(w, is_not_kept, 1, "it is removed");
 }
 
 static bool has_no_checkpoint(struct world *w, int64_t job)
@@ -599,6 +652,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_commit_is_stored_told_and_restored),
+        world_test(the_next_attempt_on_the_same_node_fetches_nothing),
+        world_test(what_is_kept_goes_when_its_job_has_ended),
         world_test(an_acknowledged_checkpoint_is_not_told_again),
         world_test(after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again),
         world_test(a_task_without_checkpoints_is_told_so),

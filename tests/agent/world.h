@@ -45,6 +45,7 @@ struct world {
     struct wire_status status;    /* the newest; seq 0: none yet */
     int n_status, n_joins, n_renews, n_refused;
     int64_t cert_life_ms, lease_ms;
+    int64_t ended; /* a job of which nothing needs to be kept; 0: none */
     bool refuse_join, deaf, deaf_to_output, disown;
     struct wire_join join; /* the last */
     /* metadata service */

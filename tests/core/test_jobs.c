@@ -292,6 +292,9 @@ static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
                             .node = r.node,
                             .restored = {1, 1},
                             .restored_progress = 100,
+                            .restore_ms = 12000,
+                            .bytes = 4 << 20,
+                            .reused_bytes = 3 << 20,
                             .damaged = 1}});
     assert_int_equal(row(&r)->lost_steps, 50);
     assert_int_equal(row(&r)->last_good.sequence, 2); /* it never goes back; the next save is 2.1 */
@@ -299,6 +302,9 @@ static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
     assert_string_equal(
         lab_history(&r.l, "damaged")->text, "1 newer checkpoint did not verify and was set aside");
     assert_int_equal(lab_history(&r.l, "damaged")->a, 1);
+    assert_string_equal(lab_history(&r.l, "restored")->text,
+        "restored 4.0 MiB in 12s; 1.0 MiB were fetched, the node had the rest");
+    assert_int_equal(lab_history(&r.l, "restored")->b, 3 << 20);
     lab_deinit(&r.l);
 }
 

@@ -76,7 +76,7 @@ class Reclaim(unittest.TestCase):
     def check_history(self, l, job):
         kinds = [k for k in l.kinds(job) if k not in ("submitted",)]
         self.assertEqual(kinds, ["placed", "started", "notice", "saved", "ended", "requeued",
-                                 "placed", "started", "ended"])
+                                 "placed", "restored", "started", "ended"])
 
     def check_money(self, l, shown, job):
         j = shown["job"]

@@ -15,6 +15,8 @@
 
 /* One answer, as far as a test looks at it. */
 struct answer {
+    size_t n_unneeded;
+    int64_t unneeded; /* the first */
     int n, rc;
     struct err e;
     int64_t rev;
@@ -41,6 +43,8 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     }
     a->rev = d->rev;
     a->n_attempts = d->n_attempts;
+    a->n_unneeded = d->n_unneeded;
+    a->unneeded = d->n_unneeded ? d->unneeded[0].job : 0;
     a->n_scripts = 0;
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
@@ -63,6 +67,8 @@ struct agent {
     struct wire_notice notice;
     struct wire_attempt_status attempts[WIRE_ATTEMPTS_MAX];
     size_t n_attempts;
+    struct wire_kept kept[2];
+    size_t n_kept;
 };
 
 static struct agent *agent_of(struct lab *lab, int64_t node)
@@ -97,7 +103,9 @@ static void send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answ
         .wait_ms = wait_ms,
         .notice = a->notice,
         .attempts = a->attempts,
-        .n_attempts = a->n_attempts};
+        .n_attempts = a->n_attempts,
+        .kept = a->kept,
+        .n_kept = a->n_kept};
     memset(ret_answer, 0, sizeof(*ret_answer));
     sessions_status(a->lab->sessions, a->node, &st, on_answer, ret_answer);
     lab_turn(a->lab);
@@ -800,6 +808,27 @@ static void a_notice_is_taken_and_a_lesser_one_after_it_is_not(void **state)
     assert_int_equal(f->lab->n_commits, commits);
 }
 
+static void what_is_kept_for_a_job_is_unneeded_once_it_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    f->agent->kept[0].job = 1;
+    f->agent->kept[1].job = 77; /* there is no such job */
+    f->agent->n_kept = 2;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_unneeded, 1);
+    assert_int_equal(f->answer.unneeded, 77);
+    f->agent->n_kept = 1;
+    f->agent->attempts[0].phase = WIRE_ENDED;
+    STR_COPY(f->agent->attempts[0].end, "succeeded");
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_unneeded, 1);
+    assert_int_equal(f->answer.unneeded, 1);
+    f->agent->n_kept = 0;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_unneeded, 0);
+}
+
 static void a_status_is_a_sign_of_life(void **state)
 {
     struct fixture *f = *state;
@@ -848,6 +877,7 @@ int main(void)
         TEST(one_that_was_running_before_a_restart_too),
         TEST(one_that_the_agent_has_not_told_yet_has_not_vanished),
         TEST(a_notice_is_taken_and_a_lesser_one_after_it_is_not),
+        TEST(what_is_kept_for_a_job_is_unneeded_once_it_has_ended),
         TEST(a_status_is_a_sign_of_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

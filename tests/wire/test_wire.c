@@ -10,6 +10,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+static struct wire_kept *kept_of(int64_t job)
+{
+    struct wire_kept *k = mem_array(1, sizeof(*k));
+    k->job = job;
+    return k;
+}
+
 static struct wire_status status_of_everything(void)
 {
     struct wire_checkpoint *c = mem_array(2, sizeof(*c));
@@ -31,6 +38,8 @@ static struct wire_status status_of_everything(void)
         .restored_progress = 100,
         .restore_ms = 5,
         .damaged = 1,
+        .restored_bytes = 1000,
+        .reused_bytes = 400,
         .done = 101,
         .total = 1000,
         .checkpoints = c,
@@ -56,7 +65,9 @@ static struct wire_status status_of_everything(void)
         .load_milli = 1500,
         .notice = {.kind = "reclaim", .deadline = 1760000120000, .seen = 1760000000000},
         .attempts = a,
-        .n_attempts = 2};
+        .n_attempts = 2,
+        .kept = kept_of(7),
+        .n_kept = 1};
 }
 
 static void status_survives_a_round_trip(void **state)
@@ -75,6 +86,9 @@ static void status_survives_a_round_trip(void **state)
     assert_true(back.attempts[1].started_at == WIRE_NONE);
     assert_int_equal(back.attempts[1].exit_code, 255);
     assert_string_equal(back.notice.kind, "reclaim");
+    assert_int_equal(back.attempts[0].reused_bytes, 400);
+    assert_int_equal(back.n_kept, 1);
+    assert_int_equal(back.kept[0].job, 7);
     wire_status_encode(&back, &again);
     assert_string_equal(text.data, again.data);
     wire_status_deinit(&m);
@@ -118,8 +132,13 @@ static struct wire_desired desired_of_everything(void)
     a[0].env[0] = (struct wire_env){.name = mem_strdup("SEED"), .value = mem_strdup("1 2\n3")};
     a[1] = (struct wire_desired_attempt){
         .job = 43, .attempt = 1, .want = WIRE_SAVE_STOP, .reason = "drained", .acked_sequence = 4};
-    return (struct wire_desired){
-        .rev = 7, .sync_ms = 10000, .lease_ms = 30000, .attempts = a, .n_attempts = 2};
+    return (struct wire_desired){.rev = 7,
+        .sync_ms = 10000,
+        .lease_ms = 30000,
+        .attempts = a,
+        .n_attempts = 2,
+        .unneeded = kept_of(9),
+        .n_unneeded = 1};
 }
 
 static void desired_survives_a_round_trip(void **state)
@@ -131,6 +150,8 @@ static void desired_survives_a_round_trip(void **state)
     wire_desired_encode(&m, &text);
     assert_int_equal(wire_desired_decode(text.data, text.len, &back, &e), 0);
     assert_int_equal(back.n_attempts, 2);
+    assert_int_equal(back.n_unneeded, 1);
+    assert_int_equal(back.unneeded[0].job, 9);
     assert_string_equal(back.attempts[0].script, m.attempts[0].script);
     assert_int_equal(back.attempts[0].n_args, 2);
     assert_string_equal(back.attempts[0].args[1], "");
