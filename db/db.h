@@ -58,7 +58,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers and tokens replace their row; specs, checkpoints and
+/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills and tokens replace their row; specs, checkpoints and
  * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 
@@ -117,6 +117,14 @@ int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, vo
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
+
+/* The drills of a job, by number. */
+typedef int (*db_drill_fn)(void *ctx, const struct drill_row *row);
+int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *ctx, struct err *e);
+/* Of one user or all (NULL), the newest first, at most limit (1 .. 1000, else ERR_INVALID). */
+int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_drill_fn fn, void *ctx, struct err *e);
+/* The newest drill of these scripts that passed or failed: a certificate if it passed. ERR_NOT_FOUND: none. */
+int db_read_certificate(struct db_reader *r, const char *script_key, struct drill_row *ret_row, struct err *e);
 
 /* What an ended job left in the store; ERR_NOT_FOUND: nothing, or it lives. */
 int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e);

@@ -89,6 +89,33 @@ static int load_leftovers(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+/* A drill that passed, and that no drill of the same script came after that passed or failed. */
+static int load_certificates(const struct loading *l, struct err *e)
+{
+    struct drill_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_DRILLS,
+        "WHERE state = 'passed' AND script_key <> '' AND NOT EXISTS (SELECT 1 FROM drills AS d"
+        " WHERE d.state IN ('passed', 'failed') AND d.script_key = drills.script_key"
+        " AND (d.ended_at, d.job, d.number) > (drills.ended_at, drills.job, drills.number))"
+        " ORDER BY job, number", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_certificate(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_drills(const struct loading *l, struct err *e)
+{
+    struct drill_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_DRILLS, "WHERE state IN ('stopping', 'queued', 'resumed') ORDER BY job", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_drill(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_counters(const struct loading *l, struct err *e)
 {
     struct db_meta meta = {0};
@@ -105,8 +132,8 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_jobs, load_attempts, load_leftovers,
-        load_counters};
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_jobs, load_attempts,
+        load_drills, load_leftovers, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -152,6 +152,58 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
     return 0;
 }
 
+int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *ctx, struct err *e)
+{
+    struct drill_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_DRILLS, "WHERE job = ?1 ORDER BY number", e);
+    query_i64(&q, 1, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_drill_fn fn, void *ctx, struct err *e)
+{
+    struct drill_row row = {0};
+    struct query q;
+    int rc;
+
+    if ((rc = check_limit(limit, e)) != 0)
+        return rc;
+    query_init(&q, r->sql, TABLE_DRILLS,
+        user ? "WHERE user = ?2 ORDER BY asked_at DESC, job DESC, number DESC LIMIT ?1"
+             : "ORDER BY asked_at DESC, job DESC, number DESC LIMIT ?1",
+        e);
+    query_i64(&q, 1, limit);
+    if (user)
+        query_text(&q, 2, user);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_certificate(struct db_reader *r, const char *script_key, struct drill_row *ret_row, struct err *e)
+{
+    struct drill_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_DRILLS,
+        "WHERE state IN ('passed', 'failed') AND script_key = ?1 AND script_key <> ''"
+        " ORDER BY ended_at DESC, job DESC, number DESC LIMIT 1",
+        e);
+    query_text(&q, 1, script_key);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "no job of this script was drilled");
+    *ret_row = row;
+    return 0;
+}
+
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e)
 {
     struct ledger_row row = {0};

@@ -73,6 +73,8 @@ static const struct column pool_columns[] = {
     COL(pool_row, egress_uusd_gib),
     COL(pool_row, by_price),
     COL(pool_row, fleet),
+    COL(pool_row, require_drill),
+    COL(pool_row, drill_valid_ms),
 };
 
 static const struct column offer_columns[] = {
@@ -188,6 +190,9 @@ static const struct column job_columns[] = {
     COL(job_row, on_demand_uusd),
     COL(job_row, ckpt_keep_every),
     COL_KIND(job_row, "ckpt_after", ckpt_after, ckpt_after_names),
+    COL(job_row, script_key),
+    COL(job_row, drills),
+    COL(job_row, drill_tries),
 };
 
 static const struct column spec_columns[] = {
@@ -273,6 +278,41 @@ static const struct column leftover_columns[] = {
     COL(leftover_row, tries),
 };
 
+static const struct column drill_columns[] = {
+    COL(drill_row, job),
+    COL(drill_row, number),
+    COL(drill_row, script_key),
+    COL(drill_row, user),
+    COL(drill_row, name),
+    COL_KIND(drill_row, "method", method, ckpt_method_names),
+    COL_STATE(drill_row, state, drill_sm),
+    COL(drill_row, without_notice),
+    COL(drill_row, avoids),
+    COL_AS(drill_row, "asked_by", by),
+    COL(drill_row, version),
+    COL(drill_row, method_version),
+    COL(drill_row, attempt),
+    COL(drill_row, node),
+    COL(drill_row, before_sequence),
+    COL(drill_row, asked_at),
+    COL(drill_row, killed_at),
+    COL(drill_row, resumed_at),
+    COL(drill_row, ended_at),
+    COL_AS(drill_row, "saved_attempt", saved.attempt),
+    COL_AS(drill_row, "saved_sequence", saved.sequence),
+    COL_TYPED(drill_row, saved_progress, COLUMN_OPTIONAL),
+    COL(drill_row, bytes),
+    COL(drill_row, save_ms),
+    COL(drill_row, lost_ms),
+    COL_TYPED(drill_row, lost_steps, COLUMN_OPTIONAL),
+    COL(drill_row, resumed_attempt),
+    COL(drill_row, resumed_node),
+    COL(drill_row, restore_ms),
+    COL_TYPED(drill_row, progress, COLUMN_OPTIONAL),
+    COL(drill_row, resume_ms),
+    COL(drill_row, text),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -301,6 +341,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
+    [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

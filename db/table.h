@@ -54,6 +54,7 @@ enum table_id {
     TABLE_HISTORY,
     TABLE_LEDGER,
     TABLE_LEFTOVERS,
+    TABLE_DRILLS,
     TABLE_TOKENS,
     TABLE_COUNT
 };

@@ -23,6 +23,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
 {
     job_move(m, j, JOB_ENDED);
     j->row.ended_at = now.wall;
+    drill_job_ends(m, j, now);
     leftover_add(m, &j->row, now);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
@@ -65,9 +66,11 @@ static int check_submit(const struct job_row *r, struct err *e)
         return err_set(
             e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
     if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
-        r->retries_failed < 0)
+        r->retries_failed < 0 || r->drill_tries < 0)
         return err_set(e, ERR_INVALID,
             "job '%s': a time, a count to keep or a number of retries is below its range", r->name);
+    if (r->drill_tries > 0 && r->method == CKPT_NONE)
+        return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
     return 0;
 }
 
@@ -91,6 +94,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .ckpt_keep_every = r->ckpt_keep_every,
         .ckpt_after = r->ckpt_after,
         .retries_failed = r->retries_failed,
+        .drill_tries = r->drill_tries,
         .submitted_at = ev->now.wall,
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
@@ -103,6 +107,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.name, r->name);
     STR_COPY(j->row.user, r->user);
     STR_COPY(j->row.pool, r->pool);
+    STR_COPY(j->row.script_key, r->script_key);
+    j->certified_at = certificate_date(m, j->row.script_key);
     map_put(&m->jobs, j->row.id, j);
     queue_adopt(m, j);
     queue_add(m, j);
@@ -166,6 +172,10 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
             ev->place.job, ev->place.node);
     queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
+    if (j->avoid != CORE_ID_NONE) {
+        j->avoid = CORE_ID_NONE;
+        queue_reshape(m, j);
+    }
     struct attempt *a = mem_alloc(sizeof *a);
     a->job = j;
     a->row = (struct attempt_row){
@@ -285,12 +295,13 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     describe_start(&a->row, what, sizeof what);
     history(m, ev->now, "started",
         (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms}, "%s", what);
+    drill_attempt_started(m, a, ev->now);
     return 0;
 }
 
 int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    if (ev->ended.end <= END_NONE || ev->ended.end > END_CHECKPOINTED)
+    if (ev->ended.end <= END_NONE || ev->ended.end > END_DRILLED)
         return err_set(e, ERR_INVALID, "job %" PRId64 ": an attempt cannot end as %d", ev->ended.job,
             (int)ev->ended.end);
     struct attempt *a = live_attempt(m, ev->ended.job, ev->ended.attempt, ev->ended.node);
@@ -365,6 +376,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     history(m, ev->now, "saved",
         (struct history_of){.attempt = a, .a = ev->checkpoint.bytes, .b = ev->checkpoint.took_ms}, "%s",
         what);
+    drill_saved(m, a, ev->now);
     return 0;
 }
 
@@ -389,5 +401,6 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
+    drill_progressed(m, j->attempt, ev->now);
     return 0;
 }

@@ -28,6 +28,7 @@ void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool
         return; /* it is on its way already; only a cancel is stronger */
     if (a->row.state != ATTEMPT_STOPPING)
         attempt_move(m, a, ATTEMPT_STOPPING);
+    drill_attempt_stops(a);
     a->row.stop_reason = reason;
     a->row.save_first = save_first;
     touch_attempt(m, a);
@@ -56,6 +57,7 @@ static const char *const end_words[] = {
     [END_WINDOW] = "its window closed",
     [END_DRAINED] = "its node was drained",
     [END_CHECKPOINTED] = "saved and asked to be continued",
+    [END_DRILLED] = "stopped for a drill",
 };
 
 static void describe_end(const struct attempt_row *a, char *out, size_t size)
@@ -123,6 +125,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     j->row.exit_code = exit_code;
     j->row.reclaims += v.end == END_RECLAIMED || v.end == END_NODE_LOST;
     node_detach(m, a, now);
+    drill_attempt_ended(m, a, now, lost_ms, v.again);
     j->attempt = NULL;
     retire_attempt(m, a);
     if (v.again) {

@@ -128,7 +128,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
-               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers ==
+               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills ==
            0;
 }
 
@@ -153,5 +153,6 @@ void changes_deinit(struct changes *c)
     free(c->ledger);
     free(c->specs);
     free(c->leftovers);
+    free(c->drills);
     *c = (struct changes){0};
 }

@@ -185,6 +185,35 @@ static int check_leftovers(const struct model *m, struct err *e)
     return 0;
 }
 
+static int check_drills(const struct model *m, struct err *e)
+{
+    size_t live = 0, of_jobs = 0;
+    const struct job *j;
+    LIST_FOREACH (&m->live_drills, l) {
+        const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
+        const struct attempt *a = d->job->attempt;
+        bool stops = d->row.state == DRILL_STOPPING;
+        live++;
+        if (d->job->drill != d || d->row.job != d->job->row.id || d->row.state >= DRILL_PASSED)
+            return BROKEN("a drill of job %" PRId64 " is over, or not its job's", d->row.job);
+        if (stops != (a && a->row.attempt == d->row.attempt) ||
+            (stops && (a->row.state != ATTEMPT_STOPPING)) || (d->row.state == DRILL_RESUMED && !a))
+            return BROKEN("job %" PRId64 "'s drill is %s, and its attempt is not", d->row.job,
+                sm_name(&drill_sm, (int)d->row.state));
+    }
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        of_jobs += j->drill != NULL;
+        if (j->avoid != CORE_ID_NONE && (!j->drill || !j->drill->row.avoids || j->row.state != JOB_PENDING))
+            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, j->avoid);
+        if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
+            j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != j->avoid)
+            return BROKEN("job %" PRId64 " is queued with other certificates or nodes than it has", j->row.id);
+    }
+    if (live != of_jobs || live > DRILLS_LIVE_MAX)
+        return BROKEN("%zu drills are under way, %zu jobs have one", live, of_jobs);
+    return 0;
+}
+
 int model_check(const struct model *m, struct err *e)
 {
     int rc = check_jobs(m, e);
@@ -194,5 +223,7 @@ int model_check(const struct model *m, struct err *e)
         rc = check_instances(m, e);
     if (rc == 0)
         rc = check_leftovers(m, e);
+    if (rc == 0)
+        rc = check_drills(m, e);
     return rc ? rc : check_pools(m, e);
 }

@@ -35,13 +35,15 @@ enum event_type {
     EV_OFFER_REFUSED,    /* one of the other offers of a launch gave nothing, whatever became of the launch */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
     EV_CLEANED,          /* the cleaning of what an ended job left is over, or has failed */
+    EV_DRILL,            /* a user's, or a decision for a job that was submitted so: the attempt is stopped and has to resume */
     /* decisions */
     EV_PLACE,
     EV_LAUNCH,
     EV_END_INSTANCE,
     EV_NODE_LOST,
     EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
-    EV_CLEAN             /* what an ended job left in the store is cleaned by core_leftover_keep */
+    EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
+    EV_DRILL_DUE         /* a drill has waited for as long as it may for what comes next */
 };
 
 extern const char *const event_type_names[];
@@ -143,7 +145,12 @@ struct event {
         } move;
         struct {
             int64_t job;
-        } clean;
+        } clean, drill_due;
+        struct {
+            int64_t job;
+            char by[CORE_NAME_MAX]; /* "": the decision */
+            bool without_notice;
+        } drill;
         struct {
             int64_t job;
             bool failed;

@@ -76,7 +76,7 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
         v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
-        v->ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free);
+        v->ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free) && n->row.id != s->avoid;
     }
 }
 
@@ -228,6 +228,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j->shape, &v, a))
         return;
+    if (j->avoid != CORE_ID_NONE)
+        say(a, "drill", "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
     if (v.ready)
         say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");

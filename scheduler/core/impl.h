@@ -16,6 +16,8 @@ struct shape {
     struct resources need;
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
+    int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
+    struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
     int64_t n_jobs;            /* pending and running */
     struct tree pending;       /* struct job by id: the oldest first, requeued ones in their old place */
     int64_t head;              /* id of the first pending */
@@ -36,6 +38,9 @@ struct model {
     struct list noticed;   /* nodes; elastic ones without attempts first */
     struct list lost;      /* elastic nodes, longest first */
     struct list costly;    /* attempts on on-demand machines, longest first */
+    struct smap certificates; /* struct certificate by script_key */
+    struct list live_drills;  /* at most DRILLS_LIVE_MAX */
+    struct list undrilled;    /* attempts */
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers;
     struct changes out; /* what cannot change any more: history, rows that left the model */
@@ -124,6 +129,7 @@ void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape 
 void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */
 void queue_remove(struct model *m, struct job *j); /* harmless when it is not in */
 void queue_disown(struct model *m, struct job *j); /* the job leaves the model */
+void queue_reshape(struct model *m, struct job *j); /* what it avoids, or its certificate, has changed */
 struct shape *queue_first(const struct model *m);
 struct shape *queue_at_least(const struct model *m, int64_t head); /* the first whose head is not older */
 struct shape *queue_next(const struct shape *s);
@@ -164,6 +170,27 @@ struct verdict {
 };
 /* Counts the end in the row's budgets. saved: the attempt committed a checkpoint. */
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
+
+/* ---- drills (drill.c) ---- */
+#define DRILLS_LIVE_MAX 16
+void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now);
+void drill_attempt_loaded(struct model *m, struct attempt *a);
+void drill_attempt_stops(struct attempt *a); /* for whatever reason */
+/* After its ledger rows; lost_ms: of work that is to be done again. goes_on: the job is. */
+void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, int64_t lost_ms, bool goes_on);
+void drill_saved(struct model *m, struct attempt *a, struct stamp now);
+void drill_progressed(struct model *m, struct attempt *a, struct stamp now);
+void drill_job_ends(struct model *m, struct job *j, struct stamp now);
+/* When the next drill is to be begun, or has waited for too long, and the event; MONO_NONE: none. */
+struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event);
+void drills_destroy_all(struct model *m);
+
+/* ---- certificates (certificates.c) ---- */
+/* Of the newest drill of these scripts that passed, WALL_NONE: none, or one failed since. */
+struct wall certificate_date(const struct model *m, const char *script_key);
+/* A drill has passed or failed: every job of its key has, or loses, its certificate. */
+void certificate_note(struct model *m, const struct drill_row *d);
+void certificates_destroy_all(struct model *m);
 
 /* ---- ledger (ledger.c) ---- */
 /* Writes the attempt's rows, adds to the sums of its job and instance. Returns the work lost, in ms. */
@@ -206,6 +233,8 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

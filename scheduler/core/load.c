@@ -117,6 +117,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     struct job *j = mem_alloc(sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
+    j->certified_at = certificate_date(m, r->script_key);
     map_put(&m->jobs, r->id, j);
     queue_adopt(m, j);
     if (r->state == JOB_PENDING)
@@ -143,6 +144,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     a->job = j;
     j->attempt = a;
     node_attach(m, n, a);
+    drill_attempt_loaded(m, a);
     return 0;
 }
 

@@ -41,6 +41,8 @@ void model_destroy(struct model *m)
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
         free(j->attempt);
+    drills_destroy_all(m);
+    certificates_destroy_all(m);
     free_all(&m->jobs);
     free_all(&m->nodes);
     free_all(&m->instances);
@@ -87,6 +89,8 @@ static const apply_fn appliers[] = {
     [EV_END_INSTANCE] = apply_end_instance,
     [EV_NODE_LOST] = apply_node_lost,
     [EV_CLEAN] = apply_clean,
+    [EV_DRILL] = apply_drill,
+    [EV_DRILL_DUE] = apply_drill_due,
 };
 
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

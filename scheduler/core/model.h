@@ -22,8 +22,18 @@
 
 struct shape; /* the jobs of one kind of demand; its pending ones oldest first */
 
+/* One that is under way. */
+struct drill {
+    struct drill_row row;
+    struct job *job;
+    struct link in_live;
+};
+
 struct job {
     struct job_row row;
+    struct drill *drill;   /* or NULL */
+    int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
+    struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
     struct attempt *attempt; /* live one, or NULL */
     struct shape *shape;
     struct tree_link in_shape; /* while PENDING */
@@ -35,6 +45,8 @@ struct attempt {
     struct job *job;
     struct node *node;
     bool save_failed; /* its last save; not stored */
+    bool drill_due;   /* has got somewhere since it started */
+    struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link on_node;
     struct link costly; /* on an on-demand machine */
     struct link dirty;
@@ -130,6 +142,7 @@ struct changes {
     struct ledger_row *ledger;          size_t n_ledger;
     struct spec_change *specs;          size_t n_specs;
     struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
+    struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
 };
 
@@ -149,7 +162,7 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * jobs, live attempts, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, jobs, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -157,6 +170,8 @@ int model_load_instance(struct model *m, const struct instance_row *r, struct st
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
+int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e); /* one that passed; the newest of its key */
+int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
 struct model_counters {
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* >= 1 */

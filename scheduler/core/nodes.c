@@ -150,17 +150,21 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
 /* The node with the least left that has room: the keys between two candidates that cannot fit are skipped in
  * one step, so the work grows with the number of different (gpus, cpus) left, not with the number of nodes.
  */
-static struct node *tightest(const struct tree *t, const struct resources *need)
+static struct node *tightest(const struct tree *t, const struct shape *s)
 {
+    const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
     for (;;) {
         struct tree_link *l = tree_at_least(t, &at, compare_free);
         if (!l)
             return NULL;
         struct node *n = TREE_ENTRY(l, struct node, by_free);
-        if (resources_fit(need, &n->free))
+        bool fits = resources_fit(need, &n->free);
+        if (fits && n->row.id != s->avoid)
             return n;
-        at.free = n->free;
+        at = (struct free_key){.free = n->free, .id = fits ? n->row.id + 1 : 0};
+        if (fits)
+            continue; /* the one that these jobs avoid */
         if (n->free.cpus < need->cpus)
             at.free.cpus = need->cpus;
         at.free.memory_mib = need->memory_mib;
@@ -182,11 +186,11 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         if (!wish_allows(s->wish, (enum market)market))
             continue;
-        struct node *best = only ? tightest(&only->by_free[market], &s->need) : NULL;
+        struct node *best = only ? tightest(&only->by_free[market], s) : NULL;
         LIST_FOREACH (&m->all_pools, l) {
             if (only)
                 break;
-            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], &s->need));
+            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], s));
         }
         if (best)
             return best;

@@ -187,7 +187,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (resources_fit(&s->need, &n->free))
+        if (resources_fit(&s->need, &n->free) && n->row.id != s->avoid)
             return true;
     }
     return false;
@@ -219,6 +219,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
     struct event ev = {0};
     int64_t offer;
     bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, &ev), now);
+    found = found || is_due(drill_next(m, now, &ev), now);
     found = found || moves_next(p, m, now, &ev);
     if (!found && launches_next(p, m, now, &offer)) {
         ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
@@ -237,7 +238,8 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct event unused;
     struct mono wake = MONO_NONE;
     const struct mono all[] = {
-        next_loss(m, &unused), next_end(m, &unused), next_clean(m, now, &unused), p->valid_until};
+        next_loss(m, &unused), next_end(m, &unused), next_clean(m, now, &unused), drill_next(m, now, &unused),
+        p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

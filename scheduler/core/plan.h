@@ -11,14 +11,16 @@
  *     market limits what is paid for by the hour: owned nodes serve every wish;
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
  *     just paid to boot is given a chance), noticed and empty, or LOST for two leases; boot overdue;
- *  4. attempts that have been on-demand for the pool's return_ms and have saved move to a node with room where they pay
+ *  4. drills of jobs that were submitted so, when they have saved or got somewhere, and drills that have waited for too
+ *     long (drill.c);
+ *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with room where they pay
  *     a fifth less;
- *  5. launches for demand that no node up or on its way will serve: for the oldest of it an offer of the lowest market
+ *  6. launches for demand that no node up or on its way will serve: for the oldest of it an offer of the lowest market
  *     rank, and of those one big machine shared by jobs of several shapes or several small ones, by what they cost for
  *     the jobs that wait (choice.c, market.c), then id, within the limits of the pool and of all pools; refused ones
  *     avoided; one launch in flight counts as its capacity; a job on a noticed node counts as demand already, and so
- *     does one that could move (4) if there were a node for it;
- *  6. what a job that ended left in the store, when it is due and nothing else is being cleaned.
+ *     does one that could move (5) if there were a node for it;
+ *  7. what a job that ended left in the store, when it is due and nothing else is being cleaned.
  */
 #ifndef BELAY_CORE_PLAN_H
 #define BELAY_CORE_PLAN_H

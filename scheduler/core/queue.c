@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHAPE_KEY_MAX 128
+#define SHAPE_KEY_MAX 192
 
-static void shape_key(const struct resources *need, enum market_wish wish, const char *pool, char *out)
+static void shape_key(const struct shape *s, char *out)
 {
-    snprintf(out, SHAPE_KEY_MAX, "%" PRId32 " %" PRId32 " %" PRId64 " %d %s", need->cpus, need->gpus,
-        need->memory_mib, (int)wish, pool);
+    snprintf(out, SHAPE_KEY_MAX, "%" PRId32 " %" PRId32 " %" PRId64 " %d %" PRId64 " %" PRId64 " %s", s->need.cpus,
+        s->need.gpus, s->need.memory_mib, (int)s->wish, s->avoid, s->certified_at.ms, s->pool);
 }
 
 static int order(int64_t a, int64_t b)
@@ -42,14 +42,14 @@ static struct shape *as_shape(struct tree_link *l)
 void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
-    shape_key(&j->row.need, j->row.market, j->row.pool, key);
+    struct shape want = {
+        .need = j->row.need, .wish = j->row.market, .avoid = j->avoid, .certified_at = j->certified_at};
+    STR_COPY(want.pool, j->row.pool);
+    shape_key(&want, key);
     struct shape *s = smap_get(&m->shapes, key);
     if (!s) {
-        s = mem_alloc(sizeof *s);
+        s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
-        s->need = j->row.need;
-        s->wish = j->row.market;
-        STR_COPY(s->pool, j->row.pool);
         smap_put(&m->shapes, key, s);
     }
     s->n_jobs++;
@@ -95,9 +95,20 @@ void queue_disown(struct model *m, struct job *j)
     if (--s->n_jobs > 0)
         return;
     char key[SHAPE_KEY_MAX];
-    shape_key(&s->need, s->wish, s->pool, key);
+    shape_key(s, key);
     smap_remove(&m->shapes, key);
     free(s);
+}
+
+void queue_reshape(struct model *m, struct job *j)
+{
+    bool pending = tree_has(&j->in_shape);
+    queue_disown(m, j);
+    queue_adopt(m, j);
+    if (!pending)
+        return;
+    queue_add(m, j);
+    m->rewind++; /* it may fit now where it did not */
 }
 
 struct shape *queue_first(const struct model *m)

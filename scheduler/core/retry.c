@@ -21,6 +21,7 @@ static const enum rule rules[] = {
     [END_WINDOW] = ALWAYS,
     [END_DRAINED] = ALWAYS,
     [END_CHECKPOINTED] = CHECKPOINTED_BOUND,
+    [END_DRILLED] = ALWAYS,
 };
 
 static bool use(int32_t *used, int32_t max)

@@ -71,6 +71,21 @@ static const struct sm_transition leftover_moves[] = {
 };
 const struct sm leftover_sm = {"leftover", leftover_states, leftover_moves, N(leftover_moves)};
 
+static const char *const drill_states[] = {
+    "stopping", "queued", "resumed", "passed", "failed", "interrupted", NULL};
+static const struct sm_transition drill_moves[] = {
+    {DRILL_STOPPING, DRILL_QUEUED},
+    {DRILL_STOPPING, DRILL_FAILED},
+    {DRILL_STOPPING, DRILL_INTERRUPTED},
+    {DRILL_QUEUED, DRILL_RESUMED},
+    {DRILL_QUEUED, DRILL_FAILED},
+    {DRILL_QUEUED, DRILL_INTERRUPTED},
+    {DRILL_RESUMED, DRILL_PASSED},
+    {DRILL_RESUMED, DRILL_FAILED},
+    {DRILL_RESUMED, DRILL_INTERRUPTED},
+};
+const struct sm drill_sm = {"drill", drill_states, drill_moves, N(drill_moves)};
+
 const char *const end_kind_names[] = {
     "none",
     "succeeded",
@@ -85,6 +100,7 @@ const char *const end_kind_names[] = {
     "window",
     "drained",
     "checkpointed",
+    "drilled",
     NULL,
 };
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
@@ -122,6 +138,10 @@ const char *const history_kinds[] = {
     "ending",
     "cleaned",
     "clean-failed",
+    "drill",
+    "drill-passed",
+    "drill-failed",
+    "drill-interrupted",
     NULL,
 };
 
@@ -150,11 +170,13 @@ const char *const event_type_names[] = {
     "offer-refused",
     "instance-gone",
     "cleaned",
+    "drill",
     "place",
     "launch",
     "end-instance",
     "node-lost",
     "move",
     "clean",
+    "drill-due",
     NULL,
 };

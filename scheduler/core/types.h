@@ -83,7 +83,8 @@ enum end_kind {
     END_BUDGET,
     END_WINDOW,
     END_DRAINED,
-    END_CHECKPOINTED  /* exit code 85 outside a notice: "checkpointed, continue me" */
+    END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
+    END_DRILLED       /* stopped for a drill (drill.c) */
 };
 extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-terminated */
 
@@ -145,6 +146,9 @@ struct job_row {
     int64_t lost_ms;       /* work recomputed after ends without a save, summed */
     int64_t lost_steps;    /* the same in the program's own steps where it reports them */
     int64_t cost_uusd, on_demand_uusd; /* what it cost; what the same seconds cost on-demand without reclaims */
+    char script_key[65];       /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
+    int64_t drills;            /* begun so far */
+    int32_t drill_tries;       /* drilled of itself, at most so many times until one is not interrupted */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
@@ -231,6 +235,8 @@ struct pool_row {
     int64_t egress_uusd_gib;    /* to read a GiB of the checkpoint store from there */
     bool by_price;              /* offers of a market are ranked by their price alone, whatever they were seen to do */
     bool fleet;                 /* the provider may choose among offers that serve as well as the one decided on */
+    bool require_drill;         /* its spot machines are for jobs with a certificate ... */
+    int64_t drill_valid_ms;     /* ... that is not older */
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -311,6 +317,43 @@ struct leftover_row {
     struct wall due_at;  /* of the next cleaning */
     struct wall last_at; /* of the last one, with AUTO; else WALL_NONE */
     int32_t tries;       /* failed ones in a row */
+};
+
+/*
+ *  asked for --> STOPPING --- the attempt has ended ---> QUEUED --- the next has started ---> RESUMED --> PASSED
+ *                  |   |                                 |   |                              |   |
+ *                  |   +------- it did not save ---------|---+------------------------------|---+----> FAILED
+ *                  +------- something else came ---------+----------------------------------+--------> INTERRUPTED
+ */
+enum drill_state { DRILL_STOPPING, DRILL_QUEUED, DRILL_RESUMED, DRILL_PASSED, DRILL_FAILED, DRILL_INTERRUPTED };
+extern const struct sm drill_sm;
+#define DRILL_METHOD_VERSION 1 /* of what is done and looked at; certificates name it */
+#define DRILL_TRIES_DEFAULT 3
+
+/* An attempt that was saved and killed on purpose, and what came of it. One that PASSED is a certificate for every job of
+ * the same script_key, until a newer one FAILED. */
+struct drill_row {
+    int64_t job, number;       /* number: of the job, from 1 */
+    char script_key[65], user[CORE_NAME_MAX], name[CORE_NAME_MAX]; /* the job's */
+    enum ckpt_method method;
+    enum drill_state state;
+    bool without_notice;       /* killed without a save: it resumes from the checkpoint before */
+    bool avoids;               /* while QUEUED: the node it was on is not for it */
+    char by[CORE_NAME_MAX];    /* who asked; "": submitted so */
+    char version[32];          /* of belay */
+    int32_t method_version;
+    int64_t attempt, node;     /* that is killed, and where it was */
+    int64_t before_sequence;   /* of the attempt's newest checkpoint when it was asked for */
+    struct wall asked_at, killed_at, resumed_at, ended_at;
+    struct ckpt_ref saved;     /* what it has to resume from */
+    int64_t saved_progress;    /* PROGRESS_NONE: not told */
+    int64_t bytes, save_ms;    /* of that checkpoint */
+    int64_t lost_ms, lost_steps; /* from that checkpoint to the kill; lost_steps PROGRESS_NONE: not told */
+    int64_t resumed_attempt, resumed_node; /* 0: not yet */
+    int64_t restore_ms;
+    int64_t progress;          /* first told after the resume; PROGRESS_NONE */
+    int64_t resume_ms;         /* from the kill to that, or to the start of a program that tells none; 0: not yet */
+    char text[CORE_TEXT_MAX];  /* what came of it */
 };
 
 enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };

@@ -29,6 +29,7 @@ void shelf_deinit(struct shelf *s)
     free(s->by_job);
     free(s->by_instance);
     free(s->newest);
+    free(s->drills);
     *s = (struct shelf){0};
 }
 
@@ -55,6 +56,40 @@ static void put_attempt(struct shelf *s, const struct attempt_row *r)
     if (!slot)
         slot = APPEND(s->attempts, s->n_attempts);
     *slot = *r;
+}
+
+/* It goes forward, to one end. */
+static void put_drill(struct shelf *s, const struct drill_row *r)
+{
+    struct drill_row *slot = NULL;
+    for (size_t k = s->n_drills; k-- > 0 && !slot;)
+        if (s->drills[k].job == r->job && s->drills[k].number == r->number)
+            slot = &s->drills[k];
+    if (slot && (slot->state >= DRILL_PASSED || r->state < slot->state))
+        fail_msg("drill %" PRId64 " of job %" PRId64 " goes on after its end, or back", r->number, r->job);
+    if (r->state == DRILL_PASSED &&
+        (!r->saved.attempt || r->resumed_attempt <= r->attempt || r->resume_ms <= 0 ||
+            (r->saved_progress != PROGRESS_NONE && r->progress < r->saved_progress)))
+        fail_msg("drill %" PRId64 " of job %" PRId64 " passed and shows nothing", r->number, r->job);
+    if (!slot)
+        slot = APPEND(s->drills, s->n_drills);
+    *slot = *r;
+}
+
+/* The newest drill of these scripts that says something, or NULL. They were put in the order in which they began: of two that
+ * ended at once the model may hold either. */
+static bool is_certificate(const struct shelf *s, const struct drill_row *d)
+{
+    if (d->state != DRILL_PASSED || !d->script_key[0])
+        return false;
+    for (size_t k = 0; k < s->n_drills; k++) {
+        const struct drill_row *o = &s->drills[k];
+        if (o != d && strcmp(o->script_key, d->script_key) == 0 &&
+            (o->state == DRILL_PASSED || o->state == DRILL_FAILED) &&
+            (o->ended_at.ms > d->ended_at.ms || (o->ended_at.ms == d->ended_at.ms && o > d)))
+            return false;
+    }
+    return true;
 }
 
 static void put_checkpoint(struct shelf *s, const struct checkpoint_row *r)
@@ -119,6 +154,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
         struct pool_row *p = at < s->n_pools ? &s->pools[at] : APPEND(s->pools, s->n_pools);
         *p = c->pools[k];
     }
+    for (size_t k = 0; k < c->n_drills; k++)
+        put_drill(s, &c->drills[k]);
     s->counters =
         (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
 }
@@ -156,6 +193,13 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
         compare_job(s, m, id);
     compare_attempts(s, m);
+    for (size_t k = 0; k < s->n_drills; k++) {
+        const struct job *j = model_job(m, s->drills[k].job);
+        bool live = j && j->drill && j->drill->row.number == s->drills[k].number;
+        if (live != (s->drills[k].state < DRILL_PASSED) ||
+            (live && memcmp(&j->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
+            fail_msg("a drill of job %" PRId64 " changed without being told", s->drills[k].job);
+    }
     for (int64_t id = 1; id < (int64_t)s->n_nodes; id++) {
         const struct node *n = model_node(m, id);
         bool live = s->nodes[id].id && s->nodes[id].state != NODE_GONE;
@@ -199,12 +243,18 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 1; k < s->n_nodes; k++)
         if (s->nodes[k].id && s->nodes[k].state != NODE_GONE)
             must(model_load_node(m, &s->nodes[k], now, &e), &e);
+    for (size_t k = 0; k < s->n_drills; k++)
+        if (is_certificate(s, &s->drills[k]))
+            must(model_load_certificate(m, &s->drills[k], &e), &e);
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);
     for (size_t k = 0; k < s->n_attempts; k++)
         if (s->attempts[k].state != ATTEMPT_ENDED)
             must(model_load_attempt(m, &s->attempts[k], &e), &e);
+    for (size_t k = 0; k < s->n_drills; k++)
+        if (s->drills[k].state < DRILL_PASSED)
+            must(model_load_drill(m, &s->drills[k], &e), &e);
     must(model_load_end(m, &s->counters, &e), &e);
     must(model_check(m, &e), &e);
     struct changes c = {0};

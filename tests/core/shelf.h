@@ -24,6 +24,8 @@ struct shelf {
     size_t n_by_job, n_by_instance;
     struct ckpt_ref *newest; /* checkpoint of each job, by id */
     size_t n_newest;
+    struct drill_row *drills; /* of each the last */
+    size_t n_drills;
     int64_t last_history;
     struct model_counters counters;
 };

@@ -350,7 +350,7 @@ static void an_absurd_end_is_refused(void **state)
     start(&r);
     struct event none = ended(&r, 1, r.node), beyond = ended(&r, 1, r.node);
     none.ended.end = END_NONE;
-    beyond.ended.end = (enum end_kind)(END_CHECKPOINTED + 1);
+    beyond.ended.end = (enum end_kind)(END_DRILLED + 1);
     assert_int_equal(lab_try(&r.l, &none, NULL), ERR_INVALID);
     assert_int_equal(lab_try(&r.l, &beyond, NULL), ERR_INVALID);
     struct event negative = {
@@ -436,6 +436,7 @@ static void every_end_has_its_retry(void **state)
         {END_WINDOW, true},
         {END_DRAINED, true},
         {END_CHECKPOINTED, true},
+        {END_DRILLED, true},
     };
     for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
         struct running r;

@@ -57,6 +57,8 @@ static void submit(struct storm *st)
     r.retries_failed = (int32_t)below(st, 3);
     static const char *const pools[] = {"", "", "base", "burst", "absent"};
     STR_COPY(r.pool, pools[below(st, 5)]);
+    r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
+    snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
     struct job_spec spec = {
         .script = "#!", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
     attempt_event(st, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}});
@@ -112,7 +114,7 @@ static void agent(struct storm *st)
                               .ended = {.job = job,
                                   .attempt = attempt,
                                   .node = node,
-                                  .end = (enum end_kind)below(st, END_CHECKPOINTED + 2),
+                                  .end = (enum end_kind)below(st, END_DRILLED + 2),
                                   .exit_code = below(st, 2) ? 85 : 1,
                                   .text = "because"}});
         break;
@@ -129,7 +131,11 @@ static void agent(struct storm *st)
 static void user(struct storm *st)
 {
     int64_t job = any_id(st, (int64_t)st->s.n_jobs + 2), node = any_id(st, (int64_t)st->s.n_nodes + 2);
-    switch (below(st, 6)) {
+    switch (below(st, 8)) {
+    case 6:
+    case 7:
+        attempt_event(st, (struct event){.type = EV_DRILL, .drill = {job, "ann", below(st, 3) == 0}});
+        break;
     case 0:
         attempt_event(st, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
         break;

@@ -66,7 +66,7 @@ static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 {
     static const enum table_id replaced[] = {
         TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES, TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_LEFTOVERS,
-        TABLE_TOKENS};
+        TABLE_DRILLS, TABLE_TOKENS};
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 2);
@@ -193,6 +193,7 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_HISTORY, history_row, 0, 0);
     CHECK_STORED(TABLE_LEFTOVERS, leftover_row, 0, 0);
     CHECK_STORED(TABLE_LEDGER, ledger_row, 0, 0);
+    CHECK_STORED(TABLE_DRILLS, drill_row, 0, 0);
     CHECK_STORED(TABLE_TOKENS, token_row, 0, 0);
     return;
 #endif

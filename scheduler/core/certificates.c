@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which scripts were seen to resume. A certificate is a drill that passed, and holds for every job of the same user,
+ * method and script (types.h, script_key) until a newer drill of one of them fails. How old it may be is the pool's to say
+ * (shape_may_use), so it carries its date.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+
+struct certificate {
+    struct wall at;
+};
+
+struct wall certificate_date(const struct model *m, const char *script_key)
+{
+    const struct certificate *c = script_key[0] ? smap_get(&m->certificates, script_key) : NULL;
+    return c ? c->at : WALL_NONE;
+}
+
+static void put(struct model *m, const char *script_key, struct wall at)
+{
+    struct certificate *c = smap_get(&m->certificates, script_key);
+    if (!c) {
+        c = mem_alloc(sizeof *c);
+        smap_put(&m->certificates, script_key, c);
+    }
+    c->at = at;
+}
+
+static void drop(struct model *m, const char *script_key)
+{
+    free(smap_get(&m->certificates, script_key));
+    smap_remove(&m->certificates, script_key);
+}
+
+/* Looks at every job, which is as rare as drills are. */
+void certificate_note(struct model *m, const struct drill_row *d)
+{
+    struct job *j;
+    if (!d->script_key[0])
+        return;
+    if (d->state == DRILL_PASSED)
+        put(m, d->script_key, d->ended_at);
+    else
+        drop(m, d->script_key);
+    struct wall at = certificate_date(m, d->script_key);
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        if (strcmp(j->row.script_key, d->script_key) != 0 || j->certified_at.ms == at.ms)
+            continue;
+        j->certified_at = at;
+        queue_reshape(m, j);
+    }
+    m->change++;
+}
+
+int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e)
+{
+    if (r->state != DRILL_PASSED || !r->script_key[0] || !wall_is_set(r->ended_at) ||
+        smap_get(&m->certificates, r->script_key))
+        return err_set(e, ERR_CORRUPT, "stored drill %lld of job %lld is no certificate, or one of two for its script",
+            (long long)r->number, (long long)r->job);
+    put(m, r->script_key, r->ended_at);
+    return 0;
+}
+
+void certificates_destroy_all(struct model *m)
+{
+    const char *key;
+    void *c;
+    for (size_t pos = 0; (c = smap_next(&m->certificates, &pos, &key)) != NULL;)
+        free(c);
+    smap_deinit(&m->certificates);
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drills: a running attempt is stopped as a reclaim would stop it, its job queued again, and what comes back is held against
+ * what was there (types.h has the states). Nothing else is done to the job than what happens to it anyway, so a drill that is
+ * interrupted, by whatever, leaves a job that goes on.
+ *
+ *  with notice       save, then stop: the checkpoint of that save has to be resumed from
+ *  without notice    stop at once: the newest checkpoint before has to be
+ *
+ * It PASSED when the next attempt has resumed from that checkpoint (the agent has verified every byte of it) and
+ *  - tells progress, or saves at one, that is not behind the checkpoint's; or
+ *  - if the checkpoint has none: has saved again, succeeded, or run for SETTLE_MS.
+ * It FAILED when it did not save, resumed from something else, told a step before the checkpoint's, ended with a failure, or
+ * told nothing for PROGRESS_MS. Whatever else ends an attempt in the middle INTERRUPTED it: that says nothing of the program.
+ *
+ * Invariants: a drill under way is its job's only one, and its job has not ended; DRILL_STOPPING exactly while the attempt
+ * it names lives; at most DRILLS_LIVE_MAX are under way, so that looking at all of them costs nothing.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define AUTO_PROGRESS_MS SECONDS_MS(60) /* of itself: after a save, or so long after the start with progress, ... */
+#define AUTO_START_MS SECONDS_MS(600)   /* ... or so long after the start */
+#define ELSEWHERE_MS SECONDS_MS(600)    /* then the node it was on is good enough */
+#define PLACE_MS SECONDS_MS(3600)       /* then the time it takes says nothing any more */
+#define SETTLE_MS SECONDS_MS(30)
+#define PROGRESS_MS SECONDS_MS(1800)
+
+/* ---- moves ---- */
+
+static void drill_note(struct model *m, const struct drill *d)
+{
+    *GROW(m->out.drills, m->out.n_drills) = d->row;
+}
+
+static void drill_move(struct drill *d, enum drill_state to)
+{
+    int state = (int)d->row.state;
+    sm_move(&drill_sm, d->row.job, &state, (int)to);
+    d->row.state = (enum drill_state)state;
+}
+
+static void stop_avoiding(struct model *m, struct drill *d)
+{
+    d->row.avoids = false;
+    if (d->job->avoid == CORE_ID_NONE)
+        return;
+    d->job->avoid = CORE_ID_NONE;
+    queue_reshape(m, d->job);
+}
+
+static void drill_link(struct model *m, struct drill *d, struct job *j)
+{
+    d->job = j;
+    j->drill = d;
+    list_push_back(&m->live_drills, &d->in_live);
+}
+
+static void drill_free(struct drill *d)
+{
+    d->job->drill = NULL;
+    link_remove(&d->in_live);
+    free(d);
+}
+
+/* By start; when they are loaded nobody knows it better than by number. */
+static void wait_to_be_drilled(struct model *m, struct attempt *a)
+{
+    if (a->job->row.drill_tries > 0 && !a->job->drill && a->row.state == ATTEMPT_RUNNING &&
+        wall_is_set(a->row.started_at) && !link_is_in(&a->undrilled))
+        list_push_back(&m->undrilled, &a->undrilled);
+}
+
+static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Frees it. */
+static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
+{
+    static const char *const kinds[] = {
+        [DRILL_PASSED] = "drill-passed", [DRILL_FAILED] = "drill-failed", [DRILL_INTERRUPTED] = "drill-interrupted"};
+    struct job *j = d->job;
+    va_list ap;
+    va_start(ap, fmt);
+    text_vformat(d->row.text, sizeof d->row.text, fmt, ap);
+    va_end(ap);
+    stop_avoiding(m, d);
+    drill_move(d, how);
+    d->row.ended_at = now.wall;
+    drill_note(m, d);
+    history(m, now, kinds[how], (struct history_of){.job = j, .a = d->row.number, .b = d->row.resume_ms}, "%s",
+        d->row.text);
+    if (how != DRILL_INTERRUPTED)
+        certificate_note(m, &d->row);
+    if (j->row.drill_tries > 0)
+        j->row.drill_tries = how == DRILL_INTERRUPTED ? j->row.drill_tries - 1 : 0;
+    touch_job(m, j);
+    drill_free(d);
+    if (j->attempt)
+        wait_to_be_drilled(m, j->attempt);
+}
+
+static int64_t since_kill_ms(const struct drill *d, struct stamp now)
+{
+    int64_t ms = now.wall.ms - d->row.killed_at.ms;
+    return ms > 0 ? ms : 1; /* the wall clock may be set back; 0 is "not yet" */
+}
+
+static void pass(struct model *m, struct drill *d, struct stamp now)
+{
+    const struct drill_row *r = &d->row;
+    char took[32], saved[32], bytes[32], at[48] = "", lost[64];
+    time_format_duration(r->resume_ms, took, sizeof took);
+    time_format_duration(r->save_ms, saved, sizeof saved);
+    str_format_bytes((uint64_t)r->bytes, bytes, sizeof bytes);
+    if (r->progress != PROGRESS_NONE)
+        text_format(at, sizeof at, " at step %" PRId64, r->progress);
+    if (r->lost_steps != PROGRESS_NONE) {
+        text_format(lost, sizeof lost, "%" PRId64 " step%s", r->lost_steps, r->lost_steps == 1 ? "" : "s");
+    } else {
+        char ms[32];
+        time_format_duration(r->lost_ms, ms, sizeof ms);
+        text_format(lost, sizeof lost, "%s of work", ms);
+    }
+    conclude(m, d, now, DRILL_PASSED, "resumes in %s%s, loses %s: %s, saved in %s, were restored on %s", took, at, lost,
+        bytes, saved, r->resumed_node == r->node ? "the same node, as there was no other" : "another node");
+}
+
+/* What the program has told since it resumed. */
+static void judge(struct model *m, struct drill *d, int64_t progress, struct stamp now)
+{
+    d->row.progress = progress;
+    d->row.resume_ms = since_kill_ms(d, now);
+    int64_t saved = d->row.saved_progress;
+    if (saved != PROGRESS_NONE && progress < saved)
+        conclude(m, d, now, DRILL_FAILED,
+            "it was at step %" PRId64 " after the resume, and its checkpoint %" PRId64 ".%" PRId64 " at step %" PRId64
+            ": it does not go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is 1",
+            progress, d->row.saved.attempt, d->row.saved.sequence, saved);
+    else if (saved != PROGRESS_NONE && saved <= 0)
+        conclude(m, d, now, DRILL_INTERRUPTED,
+            "its checkpoint was at step %" PRId64 ", so whether it goes on from there cannot be seen: drill it later",
+            saved);
+    else
+        pass(m, d, now);
+}
+
+/* ---- where it resumes ---- */
+
+static bool serves(const struct pool *p, const struct shape *s, enum market market)
+{
+    return (!s->pool[0] || strcmp(s->pool, p->row.name) == 0) && wish_allows(s->wish, market);
+}
+
+static bool is_open(const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
+{
+    struct resources total = offer_total(o);
+    struct room room = pool_room(o->pool), all = model_room(m);
+    struct mono until = o->row.avoid_until;
+    return o->row.rank != OFFER_WITHDRAWN && serves(o->pool, s, o->row.market) && resources_fit(&s->need, &total) &&
+           !room_lacks(&room, o) && !room_lacks(&all, o) && (!mono_is_set(until) || until.ms <= now.mono.ms);
+}
+
+/* Another node has room, is on its way, or may be launched. */
+static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
+{
+    if (nodes_best(m, s))
+        return true;
+    LIST_FOREACH (&m->all_instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
+        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) && resources_fit(&s->need, &total))
+            return true;
+    }
+    LIST_FOREACH (&m->all_pools, lp) {
+        LIST_FOREACH (&LIST_ENTRY(lp, struct pool, in_all)->offers, lo)
+            if (is_open(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
+                return true;
+    }
+    return false;
+}
+
+static void start_avoiding(struct model *m, struct drill *d, struct stamp now)
+{
+    d->row.avoids = true;
+    d->job->avoid = d->row.node;
+    queue_reshape(m, d->job);
+    if (!is_elsewhere(m, d->job->shape, now))
+        stop_avoiding(m, d);
+}
+
+/* ---- what happens to its attempts ---- */
+
+static void killed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
+{
+    const struct job_row *j = &d->job->row;
+    bool saved = a->row.sequence > d->row.before_sequence;
+    d->row.killed_at = now.wall;
+    if (!d->row.without_notice && !saved) {
+        conclude(m, d, now, DRILL_FAILED,
+            "asked to save, it did not: %s. A reclaim would cost everything since its checkpoint before, if it has one "
+            "(docs/checkpoints.md)",
+            a->save_failed ? "what it committed could not be stored" : "it committed nothing in the time it had");
+        return;
+    }
+    d->row.saved = j->last_good;
+    d->row.saved_progress = j->last_good_progress;
+    d->row.bytes = j->ckpt_bytes;
+    d->row.save_ms = j->save_ms;
+    d->row.lost_ms = lost_ms;
+    if (j->progress != PROGRESS_NONE && j->last_good_progress != PROGRESS_NONE)
+        d->row.lost_steps = j->progress > j->last_good_progress ? j->progress - j->last_good_progress : 0;
+    drill_move(d, DRILL_QUEUED);
+    start_avoiding(m, d, now);
+    drill_note(m, d);
+}
+
+/* The attempt that was to show it has ended before it did. */
+static void ended_unproven(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
+{
+    if (a->row.end == END_FAILED) {
+        conclude(m, d, now, DRILL_FAILED, "the attempt that resumed has failed with exit code %" PRId32 "%s%.120s",
+            a->row.exit_code, a->row.text[0] ? ": " : "", a->row.text);
+    } else if (a->row.end == END_SUCCEEDED && d->row.state == DRILL_RESUMED && d->row.saved_progress == PROGRESS_NONE) {
+        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms ? d->row.resumed_at.ms - d->row.killed_at.ms : 1;
+        pass(m, d, now);
+    } else {
+        conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it showed that it goes on",
+            a->row.attempt, end_kind_names[a->row.end]);
+    }
+}
+
+void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, int64_t lost_ms, bool goes_on)
+{
+    struct drill *d = a->job->drill;
+    link_remove(&a->undrilled);
+    if (!d)
+        return;
+    if (d->row.state != DRILL_STOPPING)
+        ended_unproven(m, d, a, now);
+    else if (a->row.end != END_DRILLED || !goes_on)
+        conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it was stopped", a->row.attempt,
+            end_kind_names[a->row.end]);
+    else
+        killed(m, d, a, now, lost_ms);
+}
+
+static bool is_ref_before(struct ckpt_ref a, struct ckpt_ref b)
+{
+    return a.attempt != b.attempt ? a.attempt < b.attempt : a.sequence < b.sequence;
+}
+
+static void resumed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
+{
+    drill_move(d, DRILL_RESUMED);
+    d->row.avoids = false;
+    d->row.resumed_at = now.wall;
+    d->row.resumed_attempt = a->row.attempt;
+    d->row.resumed_node = a->row.node;
+    d->row.restore_ms = a->row.restore_ms;
+    if (is_ref_before(a->row.restored, d->row.saved))
+        conclude(m, d, now, DRILL_FAILED,
+            "it resumed from checkpoint %" PRId64 ".%" PRId64 " and not from %" PRId64 ".%" PRId64
+            ", which did not come back from the store as it was: look for `damaged` in the job's events and verify the store",
+            a->row.restored.attempt, a->row.restored.sequence, d->row.saved.attempt, d->row.saved.sequence);
+    else
+        drill_note(m, d);
+}
+
+static void is_due_now(struct model *m, struct attempt *a)
+{
+    if (!link_is_in(&a->undrilled) || a->drill_due || a->job->row.progress == 0)
+        return;
+    a->drill_due = true;
+    link_remove(&a->undrilled);
+    list_push_front(&m->undrilled, &a->undrilled);
+}
+
+void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now)
+{
+    struct drill *d = a->job->drill;
+    if (d && d->row.state == DRILL_QUEUED)
+        resumed(m, d, a, now);
+    wait_to_be_drilled(m, a);
+}
+
+void drill_attempt_loaded(struct model *m, struct attempt *a)
+{
+    wait_to_be_drilled(m, a);
+    if (a->row.sequence > 0)
+        is_due_now(m, a);
+}
+
+void drill_attempt_stops(struct attempt *a)
+{
+    link_remove(&a->undrilled);
+}
+
+void drill_saved(struct model *m, struct attempt *a, struct stamp now)
+{
+    struct drill *d = a->job->drill;
+    int64_t progress = a->job->row.last_good_progress;
+    is_due_now(m, a);
+    if (d && d->row.state == DRILL_RESUMED && (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
+        judge(m, d, progress, now);
+}
+
+void drill_progressed(struct model *m, struct attempt *a, struct stamp now)
+{
+    struct drill *d = a->job->drill;
+    if (wall_is_set(a->row.started_at) && now.wall.ms - a->row.started_at.ms >= AUTO_PROGRESS_MS)
+        is_due_now(m, a);
+    if (d && d->row.state == DRILL_RESUMED)
+        judge(m, d, a->job->row.progress, now);
+}
+
+void drill_job_ends(struct model *m, struct job *j, struct stamp now)
+{
+    if (j->drill)
+        conclude(m, j->drill, now, DRILL_INTERRUPTED, "the job ended (%s) before it showed that it resumes",
+            end_kind_names[j->row.end]);
+}
+
+/* ---- begun ---- */
+
+static size_t count_live(const struct model *m)
+{
+    size_t n = 0;
+    LIST_FOREACH (&m->live_drills, l)
+        n++;
+    return n;
+}
+
+static int check_drill(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
+{
+    int64_t id = ev->drill.job;
+    if (!j)
+        return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
+    const struct attempt *a = j->attempt;
+    if (j->row.method == CKPT_NONE)
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop", id);
+    if (j->drill)
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being drilled already", id);
+    if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING || !wall_is_set(a->row.started_at))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run (%s): drill it when it does, or submit it with --drill",
+            id, a && j->row.state == JOB_RUNNING ? sm_name(&attempt_sm, (int)a->row.state)
+                                                 : sm_name(&job_sm, (int)j->row.state));
+    if (a->node->row.state != NODE_UP)
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is on a node that is %s: drill it on the next one", id,
+            sm_name(&node_sm, (int)a->node->row.state));
+    if (ev->drill.without_notice ? j->row.last_good.attempt == 0 || j->row.last_good_progress == 0 : j->row.progress == 0)
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s yet: drill it later", id,
+            ev->drill.without_notice ? "has no checkpoint to resume from" : "is at step 0");
+    if (count_live(m) >= DRILLS_LIVE_MAX)
+        return err_set(e, ERR_CONFLICT, "%d drills are under way: try again when one of them is over", DRILLS_LIVE_MAX);
+    return 0;
+}
+
+int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->drill.job);
+    int rc = check_drill(m, ev, j, e);
+    if (rc)
+        return rc;
+    struct attempt *a = j->attempt;
+    struct drill *d = mem_alloc(sizeof *d);
+    d->row = (struct drill_row){
+        .job = j->row.id,
+        .number = ++j->row.drills,
+        .method = j->row.method,
+        .state = DRILL_STOPPING,
+        .without_notice = ev->drill.without_notice,
+        .method_version = DRILL_METHOD_VERSION,
+        .attempt = a->row.attempt,
+        .node = a->row.node,
+        .before_sequence = a->row.sequence,
+        .asked_at = ev->now.wall,
+        .killed_at = WALL_NONE,
+        .resumed_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .saved_progress = PROGRESS_NONE,
+        .lost_steps = PROGRESS_NONE,
+        .progress = PROGRESS_NONE,
+    };
+    STR_COPY(d->row.script_key, j->row.script_key);
+    STR_COPY(d->row.user, j->row.user);
+    STR_COPY(d->row.name, j->row.name);
+    STR_COPY(d->row.by, ev->drill.by);
+    STR_COPY(d->row.version, BELAY_VERSION);
+    drill_link(m, d, j);
+    drill_note(m, d);
+    touch_job(m, j);
+    history(m, ev->now, "drill", (struct history_of){.attempt = a, .a = d->row.number}, "drill %" PRId64 " for %s: it is %s",
+        d->row.number, d->row.by[0] ? d->row.by : "submit --drill",
+        d->row.without_notice ? "killed without a save and has to resume" : "saved, stopped and has to resume");
+    attempt_stop(m, a, END_DRILLED, !ev->drill.without_notice);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+/* ---- time ---- */
+
+static struct wall waits_until(const struct drill *d)
+{
+    switch (d->row.state) {
+    case DRILL_QUEUED:
+        if (d->job->attempt)
+            return WALL_NONE; /* a restore takes as long as it takes */
+        return (struct wall){d->row.killed_at.ms + (d->row.avoids ? ELSEWHERE_MS : PLACE_MS)};
+    case DRILL_RESUMED:
+        return (struct wall){d->row.resumed_at.ms + (d->row.saved_progress == PROGRESS_NONE ? SETTLE_MS : PROGRESS_MS)};
+    default:
+        return WALL_NONE;
+    }
+}
+
+int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->drill_due.job);
+    struct drill *d = j ? j->drill : NULL;
+    struct wall until = d ? waits_until(d) : WALL_NONE;
+    if (!wall_is_set(until) || until.ms > ev->now.wall.ms)
+        return err_set(e, ERR_CONFLICT, "the drill of job %" PRId64 " waits for nothing (any more)", ev->drill_due.job);
+    ret_outcome->id = j->row.id;
+    if (d->row.state == DRILL_QUEUED && d->row.avoids) {
+        stop_avoiding(m, d);
+        drill_note(m, d);
+    } else if (d->row.state == DRILL_QUEUED) {
+        conclude(m, d, ev->now, DRILL_INTERRUPTED, "no node had room for it within an hour of the kill");
+    } else if (d->row.saved_progress == PROGRESS_NONE) {
+        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms ? d->row.resumed_at.ms - d->row.killed_at.ms : 1;
+        pass(m, d, ev->now);
+    } else {
+        conclude(m, d, ev->now, DRILL_FAILED,
+            "it has told no progress for 30 minutes after the resume; before, it had got to step %" PRId64,
+            d->row.saved_progress);
+    }
+    return 0;
+}
+
+static struct mono when(struct wall due, struct stamp now)
+{
+    int64_t left = due.ms - now.wall.ms;
+    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+}
+
+static void sooner(struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
+{
+    if (mono_is_set(*best) && best->ms <= due.ms)
+        return;
+    *best = due;
+    *ret_event = *ev;
+}
+
+struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    struct mono best = MONO_NONE;
+    LIST_FOREACH (&m->live_drills, l) {
+        const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
+        const struct event ev = {.type = EV_DRILL_DUE, .drill_due.job = d->row.job};
+        struct wall until = waits_until(d);
+        if (wall_is_set(until))
+            sooner(when(until, now), &ev, &best, ret_event);
+    }
+    LIST_FOREACH (&m->undrilled, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, undrilled);
+        const struct event ev = {.type = EV_DRILL, .drill.job = a->row.job};
+        if (check_drill(m, &ev, a->job, NULL) != 0)
+            continue; /* at step 0, on a node that is going, or there are too many */
+        sooner(a->drill_due ? now.mono : when((struct wall){a->row.started_at.ms + AUTO_START_MS}, now), &ev, &best,
+            ret_event);
+        break; /* those behind it are due later */
+    }
+    return best;
+}
+
+/* ---- recovery ---- */
+
+int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
+{
+    struct job *j = model_job(m, r->job);
+    const struct attempt *a = j ? j->attempt : NULL;
+    bool stops = r->state == DRILL_STOPPING;
+    if (!j || j->drill || r->state >= DRILL_PASSED || r->number < 1 || r->number > j->row.drills ||
+        (r->state == DRILL_RESUMED && !a) ||
+        (stops && (!a || a->row.attempt != r->attempt)) || (!stops && r->attempt >= j->row.attempts + !a))
+        return err_set(e, ERR_CORRUPT, "stored drill %" PRId64 " of job %" PRId64 " contradicts other rows", r->number, r->job);
+    struct drill *d = mem_alloc(sizeof *d);
+    d->row = *r;
+    drill_link(m, d, j);
+    if (a)
+        link_remove(&j->attempt->undrilled);
+    if (r->avoids && !a) {
+        j->avoid = r->node;
+        queue_reshape(m, j);
+    }
+    return 0;
+}
+
+void drills_destroy_all(struct model *m)
+{
+    LIST_FOREACH (&m->live_drills, l)
+        drill_free(LIST_ENTRY(l, struct drill, in_live));
+}
