@@ -123,6 +123,10 @@ const char *cli_usd(int64_t uusd, char *mem, size_t size);
 /* Waits for the job's end; prints its output as it comes when follow. *ret_exit is the job's exit code. */
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e);
 
+/* The job's events after *after, an array of the caller's, when there are any or some time has passed; *after is moved on.
+ * Outlives a restart of belayd. */
+int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
+
 /* Prints the job's log from offset; follow: until it has ended. */
 int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e);
 

@@ -216,6 +216,13 @@ static int apply_every(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
+static int apply_drill(const struct context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    json_object_set_new(c->spec, "drill", json_true());
+    return 0;
+}
+
 static int apply_keep(const struct context *c, const char *value, struct err *e)
 {
     int64_t n;
@@ -414,6 +421,8 @@ static const struct flag flags[] = {
     {{"checkpoints-after", 0, "auto|delete|last|all",
          "what of them stays when the job has ended (default auto: all for some days)"},
         apply_after},
+    {{"drill", 0, NULL, "once it has saved or got somewhere, save, kill and resume it, and certify that it comes back"},
+        apply_drill},
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},

@@ -54,25 +54,42 @@ int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, st
     }
 }
 
+static int next_page(struct client *c, int64_t id, int64_t *after, json_t **ret_page, struct err *e)
+{
+    struct client_reply reply = {0};
+    bool met = true; /* it took the job */
+    char *path =
+        mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)*after, WAIT_MS);
+    int rc = patient_call(c, path, &met, &reply, e);
+    free(path);
+    if (rc == 0)
+        rc = json_parse(buf_str(&reply.body), reply.body.len, 64u << 20, ret_page, e);
+    client_reply_deinit(&reply);
+    if (rc == 0)
+        *after = cli_int(*ret_page, "last", *after);
+    return rc;
+}
+
+int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e)
+{
+    json_t *page = NULL;
+    int rc = next_page(c, id, after, &page, e);
+    if (rc == 0)
+        *ret_events = json_incref(json_object_get(page, "events"));
+    json_decref(page);
+    return rc;
+}
+
 static int wait_for_end(struct client *c, int64_t id, struct err *e)
 {
     int64_t after = 0;
-    bool met = true; /* it took the job */
     for (;;) {
-        struct client_reply reply = {0};
         json_t *v = NULL;
-        char *path = mem_printf(
-            "/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)after, WAIT_MS);
-        int rc = patient_call(c, path, &met, &reply, e);
-        free(path);
-        if (rc == 0)
-            rc = json_parse(buf_str(&reply.body), reply.body.len, 64u << 20, &v, e);
-        client_reply_deinit(&reply);
+        int rc = next_page(c, id, &after, &v, e);
         if (rc != 0)
             return rc;
         bool ended =
             strcmp(cli_text(v, "state"), "ended") == 0 && json_array_size(json_object_get(v, "events")) == 0;
-        after = cli_int(v, "last", after);
         json_decref(v);
         if (ended)
             return 0;

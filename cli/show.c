@@ -2,6 +2,7 @@
  *
  * belay show JOB: everything about one job, its attempts and what they cost.
  */
+#include "cli/drill.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -135,6 +136,17 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_print(t);
 }
 
+/* The certificate that covers it, and its own last drill when that is another. */
+static void print_drills(const json_t *v)
+{
+    const json_t *drills = json_object_get(v, "drills"), *certificate = json_object_get(v, "certificate");
+    const json_t *last = json_array_get(drills, json_array_size(drills) - 1);
+    if (json_is_object(certificate))
+        drill_print(certificate);
+    if (last && !json_equal(last, certificate))
+        drill_print(last);
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -159,6 +171,7 @@ static void print_job(const json_t *v)
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
     print_money(job);
+    print_drills(v);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
         putchar('\n');
         print_attempts(json_object_get(v, "attempts"), job);

@@ -31,6 +31,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
+    {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},
+    {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
     {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
     {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},

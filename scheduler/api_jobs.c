@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/advice.h"
+#include "scheduler/ca.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/jobspec.h"
 #include <stdlib.h>
@@ -26,6 +27,15 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         http_reply_err(x, e);
     else
         api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+/* What a certificate of one job is worth for another: the same user runs the same script with the same method. Arguments may
+ * differ, since they are what changes from run to run; so may what the script calls, which is not looked at. */
+static void set_script_key(struct jobspec *s)
+{
+    char *text = mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
+    ca_sha256_hex(text, s->row.script_key);
+    free(text);
 }
 
 void api_jobs_submit(struct request *q)
@@ -47,6 +57,7 @@ void api_jobs_submit(struct request *q)
         return;
     }
     STR_COPY(s.row.user, q->caller.user);
+    set_script_key(&s);
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &s.row, .spec = &s.spec}};
     tick_post(q->api->o.tick, &ev, on_submitted, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
     jobspec_deinit(&s);
@@ -152,6 +163,24 @@ static bool may_see_spec(const struct request *q, const struct job_row *row)
     return q->caller.admin || str_eq(q->caller.user, row->user);
 }
 
+static int add_drill(void *ctx, const struct drill_row *d)
+{
+    json_array_append_new(ctx, api_json_drill(d));
+    return 0;
+}
+
+/* ERR_NOT_FOUND is an answer here. */
+static int add_certificate(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
+{
+    struct drill_row d;
+    int rc = db_read_certificate(r, row->script_key, &d, e);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        return rc;
+    bool is_certified = rc == 0 && d.state == DRILL_PASSED;
+    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d) : json_null());
+    return 0;
+}
+
 void api_jobs_show(struct request *q)
 {
     struct db_reader *r = q->api->o.reader;
@@ -161,6 +190,7 @@ void api_jobs_show(struct request *q)
     bool left = false;
     struct err e;
     json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
+    json_t *drills = json_array();
     int rc = db_read_job(r, q->id, &row, &e);
     if (rc == 0)
         rc = db_read_spec(r, q->id, &spec, &e);
@@ -170,6 +200,10 @@ void api_jobs_show(struct request *q)
         rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
+    if (rc == 0)
+        rc = db_read_job_drills(r, q->id, add_drill, drills, &e);
+    if (rc == 0)
+        rc = add_certificate(r, &row, o, &e);
     if (rc == 0) {
         rc = db_read_leftover(r, q->id, &leftover, &e);
         left = rc == 0;
@@ -184,6 +218,7 @@ void api_jobs_show(struct request *q)
     json_object_set_new(o, "attempts", attempts);
     json_object_set_new(o, "checkpoints", checkpoints);
     json_object_set_new(o, "ledger", ledger);
+    json_object_set_new(o, "drills", drills);
     if (rc == 0) {
         api_reply_json(q->x, 200, o);
     } else {
@@ -312,4 +347,48 @@ void api_jobs_requeue(struct request *q)
     STR_COPY(ev.requeue.by, q->caller.user);
     if (may_change(q, "requeue"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+/* ---- drills ---- */
+
+/* {"without_notice": false}, or no body at all. False after an error reply. */
+static bool read_drill(struct request *q, struct event *ret_event)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    ret_event->drill.without_notice = json_opt_bool(&r, "without_notice", false);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+void api_jobs_drill(struct request *q)
+{
+    struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
+    STR_COPY(ev.drill.by, q->caller.user);
+    if (may_change(q, "drill") && read_drill(q, &ev))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_drills_list(struct request *q)
+{
+    json_t *list = json_array();
+    int64_t limit;
+    struct err e;
+    if (!api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit)) {
+        json_decref(list);
+        return;
+    }
+    if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit, add_drill, list, &e) == 0) {
+        api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
+    } else {
+        json_decref(list);
+        http_reply_err(q->x, &e);
+    }
 }

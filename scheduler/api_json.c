@@ -99,6 +99,41 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     return o;
 }
 
+json_t *api_json_drill(const struct drill_row *d)
+{
+    json_t *o = json_object();
+    set_i(o, "job", d->job);
+    set_i(o, "number", d->number);
+    set(o, "state", json_string(sm_name(&drill_sm, d->state)));
+    set(o, "text", opt_text(d->text));
+    set(o, "script_key", opt_text(d->script_key));
+    set(o, "user", json_text(d->user));
+    set(o, "name", json_text(d->name));
+    set(o, "method", json_string(ckpt_method_names[d->method]));
+    set(o, "without_notice", json_boolean(d->without_notice));
+    set(o, "by", opt_text(d->by));
+    set(o, "version", json_text(d->version));
+    set_i(o, "method_version", d->method_version);
+    set(o, "asked_at", json_time(d->asked_at));
+    set(o, "killed_at", json_time(d->killed_at));
+    set(o, "resumed_at", json_time(d->resumed_at));
+    set(o, "ended_at", json_time(d->ended_at));
+    set_i(o, "attempt", d->attempt);
+    set_i(o, "node", d->node);
+    set(o, "saved", json_ref(d->saved));
+    set(o, "saved_progress", api_json_opt(d->saved_progress, PROGRESS_NONE));
+    set_i(o, "bytes", d->bytes);
+    set(o, "save_ms", api_json_opt(d->save_ms, 0));
+    set_i(o, "lost_ms", d->lost_ms);
+    set(o, "lost_steps", api_json_opt(d->lost_steps, PROGRESS_NONE));
+    set(o, "resumed_attempt", api_json_opt(d->resumed_attempt, 0));
+    set(o, "resumed_node", api_json_opt(d->resumed_node, 0));
+    set(o, "restore_ms", api_json_opt(d->resumed_attempt ? d->restore_ms : INT64_MIN, INT64_MIN));
+    set(o, "progress", api_json_opt(d->progress, PROGRESS_NONE));
+    set(o, "resume_ms", api_json_opt(d->resume_ms, 0));
+    return o;
+}
+
 json_t *api_json_leftover(const struct leftover_row *l)
 {
     json_t *o = json_object();

@@ -83,6 +83,7 @@ bool api_need_admin(struct request *q);
 
 /* api_json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
+json_t *api_json_drill(const struct drill_row *d);
 json_t *api_json_leftover(const struct leftover_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
@@ -116,6 +117,8 @@ void api_jobs_events(struct request *q);
 void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
 void api_jobs_requeue(struct request *q);
+void api_jobs_drill(struct request *q);
+void api_drills_list(struct request *q);
 void api_nodes_list(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);

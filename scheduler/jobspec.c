@@ -106,7 +106,10 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->time_limit_ms = json_opt_i64(r, "time_limit_ms", 0, 10 * YEAR_MS, 0);
     row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
     row->retries_failed = (int32_t)json_opt_i64(r, "retries", 0, 1000, JOB_RETRIES_FAILED_DEFAULT);
+    row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
     read_checkpoint(r, row);
+    if (r->rc == 0 && row->drill_tries > 0 && row->method == CKPT_NONE)
+        json_reader_fail(r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
     if (r->rc == 0 && row->name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
     for (const char *p = row->name; r->rc == 0 && *p; p++)

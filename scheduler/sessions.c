@@ -285,6 +285,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     if (a->row.state == ATTEMPT_STOPPING) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
+        if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
+            d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
     }
     if (!add_secrets(s, k, m, d) || (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
         wire_secrets_wipe(&d->secrets);

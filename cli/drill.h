@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drills for people (docs/api.md, DRILL).
+ */
+#ifndef BELAY_CLI_DRILL_H
+#define BELAY_CLI_DRILL_H
+
+#include "cli/cli.h"
+
+/* What it came to, and its figures, a line each. */
+void drill_print(const json_t *drill);
+
+#endif

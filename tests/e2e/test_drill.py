@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drills on real machines: what resumes is certified, what does not is not, and the job goes on either way."""
+
+import json
+import re
+import subprocess
+import unittest
+
+import lab
+from lab import BUILD, Lab, undisturbed
+
+STEPS = 400  # of 20 ms
+
+
+class Drill(unittest.TestCase):
+    def begin(self, l, job, *options):
+        return subprocess.Popen([BUILD + "/cli/belay", "drill", "--json", *options, str(job)], cwd=l.dir, env=l.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+    def finish(self, process):
+        """(exit code, the drill, what was said on stderr)"""
+        out, said = process.communicate(timeout=2 * lab.WAIT_S)
+        return process.returncode, json.loads(out or "{}"), said
+
+    def drill(self, l, job, *options):
+        return self.finish(self.begin(l, job, *options))
+
+    def test_what_resumes_is_certified_and_what_begins_again_is_not(self):
+        """coop, signal and one that forgets, beside each other; then coop without notice."""
+        with Lab() as l:
+            coop = l.submit("chain.py", STEPS, method="coop", every_ms=3600000)
+            signal = l.submit("digits.py", 500, "done", method="signal", every_ms=1000)
+            forgets = l.submit("forgets.py", 100000, method="coop", every_ms=3600000)
+            for job in (coop, signal, forgets):
+                l.wait_log(job, "^step 40( |$)")
+            running = [(job, job != forgets, self.begin(l, job)) for job in (coop, signal, forgets)]
+            for job, good, process in running:
+                code, drill, said = self.finish(process)
+                self.assertEqual((code, drill.get("state")), (0, "passed") if good else (1, "failed"), (drill, said))
+                self.assertEqual(drill["saved"], {"attempt": 1, "sequence": drill["saved"]["sequence"]})
+                self.assertNotEqual(drill["resumed_node"], drill["node"])
+                self.assertGreater(drill["resume_ms"], 0)
+                self.assertEqual(l.kinds(job).count("drill"), 1)
+                self.assertEqual(l.kinds(job).count("drill-passed" if good else "drill-failed"), 1)
+                if not good:
+                    self.assertRegex(drill["text"], r"was at step \d+ after the resume, and its checkpoint 1\.1 at step \d+")
+                    self.assertIn("docs/checkpoints.md", said)
+            self.check_figures(l, coop)
+            code, drill, said = self.drill(l, signal, "--without-notice")
+            self.assertEqual((code, drill.get("state")), (0, "passed"), (drill, said))
+            self.assertEqual(self.drill(l, 99)[0], 1)
+            self.check_lists(l, coop, forgets)
+            l.post("/jobs/%d/cancel" % forgets)
+            shown = l.wait_ended(coop)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
+            self.assertEqual((shown["job"]["reclaims"], shown["job"]["lost_steps"]), (0, 0))
+            steps = re.sub("^---- belay: .* ----\n", "", l.log(coop), flags=re.M)
+            self.assertEqual(steps, undisturbed("chain.py", STEPS, 0))
+            self.assertEqual(l.log(signal).splitlines()[-1] if l.wait_ended(signal) else "",
+                             undisturbed("digits.py", 500, "done").splitlines()[-1])
+
+    def check_figures(self, l, job):
+        drill = l.show(job)["drills"][0]
+        self.assertGreaterEqual(drill["saved_progress"], 40)
+        self.assertGreaterEqual(drill["progress"], drill["saved_progress"])
+        self.assertEqual((drill["lost_steps"], drill["method"], drill["by"]), (0, "coop", drill["user"]))
+        self.assertGreater(drill["bytes"], 0)
+        self.assertRegex(drill["script_key"], "^[0-9a-f]{64}$")
+
+    def check_lists(self, l, coop, forgets):
+        drills = json.loads(l.belay("drill", "--list", "--json"))["drills"]
+        self.assertEqual(sorted((d["job"], d["state"]) for d in drills)[0], (coop, "passed"))
+        self.assertIn("certified", l.belay("drill", "--list"))
+        self.assertIn("resumes in ", l.belay("show", str(coop)))
+        self.assertEqual(l.show(coop)["certificate"]["job"], coop)
+        self.assertIsNone(l.show(forgets)["certificate"])
+        twin = l.submit("chain.py", 1, method="coop")  # the same script with another argument
+        self.assertEqual(l.show(twin)["certificate"]["job"], coop)
+
+    def test_submitted_so_and_belayd_killed_in_the_middle(self):
+        with Lab() as l:
+            script = l.write("train.sh", "#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s --drill\nexec %s %s/chain.py \"$@\"\n" % (
+                lab.PYTHON, lab.JOBS), 0o755)
+            job = int(l.belay("submit", "--parsable", script, str(STEPS)))
+            l.wait_event(job, "drill")
+            l.kill_belayd()
+            l.up()
+            l.wait_event(job, "drill-passed")
+            shown = l.wait_ended(job)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
+            self.assertEqual([d["state"] for d in shown["drills"]], ["passed"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
