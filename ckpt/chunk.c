@@ -53,7 +53,7 @@ static bool sample_gains(struct chunk_work *w, size_t n)
     return try_pack(w, sample, sizeof(sample)) != 0;
 }
 
-void chunk_pack(struct chunk_work *w, size_t n, const void **ret_p, size_t *ret_stored)
+void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored)
 {
     size_t packed = sample_gains(w, n) ? try_pack(w, w->content, n) : 0;
 
@@ -88,8 +88,8 @@ int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void 
 static void work_init(struct chunk_work *w)
 {
     *w = (struct chunk_work){
-        .content = mem_alloc(CKPT_CHUNK_BYTES),
-        .packed = mem_alloc(PACKED_MAX),
+        .content = mem_alloc(CKPT_CHUNK_BYTES + CRYPT_MORE),
+        .packed = mem_alloc(PACKED_MAX + CRYPT_MORE),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
     };

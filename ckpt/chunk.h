@@ -17,16 +17,16 @@ void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
 
 /* One thread's working memory. */
 struct chunk_work {
-    void *content; /* CKPT_CHUNK_BYTES */
-    void *packed;  /* room for a frame of the worst case */
+    void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
+    void *packed;  /* room for a frame of the worst case, and CRYPT_MORE */
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
     struct buf object; /* what was read from the store */
 };
 
-/* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is borrowed until the next call
- * with w. zstd level 1, and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
-void chunk_pack(struct chunk_work *w, size_t n, const void **ret_p, size_t *ret_stored);
+/* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or w->packed, so there is room
+ * for CRYPT_MORE after it, until the next call with w. zstd level 1, and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
+void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
 
 /* The inverse of w->object into w->content, checked: exactly n bytes with this hash, or ERR_CORRUPT. *ret_p
  * is borrowed until the next call with w. */

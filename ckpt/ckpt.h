@@ -3,8 +3,10 @@
  * Checkpoints of one job in a store: save a directory, restore the newest that verifies, keep N.
  *
  * Layout under the job's prefix "<cluster>/jobs/<job>/":
- *     chunks/<attempt, 10 digits>/<sha-256 of the content>        raw or zstd, told apart by the manifest
- *     manifests/<attempt, 10 digits>-<sequence, 10 digits>.json   written last, by conditional create
+ *     chunks/<attempt, 10 digits>/<sha-256 of the content>        raw or zstd, told apart by the manifest; encrypted
+ *                                                                 with crypt_seal, and named with crypt_name
+ *     manifests/<attempt, 10 digits>-<sequence, 10 digits>.json   written last, by conditional create; encrypted as
+ *                                                                 sealed.h says
  *     fences/<attempt, 10 digits>                                 an attempt's claim: written when it starts
  *     pins/<attempt, 10 digits>-<sequence, 10 digits>             this checkpoint is not cleaned away
  *     removing/<as in manifests/>                                 condemned by a cleaning that is under way
@@ -26,6 +28,10 @@
  *  6. A checkpoint whose pin was acknowledged is not removed: who pins writes the pin and then looks for the
  * manifest, who cleans moves the manifest away and then looks for the pin, so one of the two sees the other.
  * What a killed cleaning had condemned, the next one puts back if it is pinned.
+ *  7. A checkpoint is encrypted as a whole with one key, or not at all. Which, its manifest says: so encrypted ones and
+ * others, and those of several keys, may stand side by side, and content is found again among those of one key. To
+ * read a manifest, to clean and to save needs the key; ERR_UNSUPPORTED: it is not there. To fence, to
+ * list names, to pin what is not encrypted and to remove one checkpoint does not.
  *
  * All calls block; they are made from worker threads. `cancel` is polled between chunks. For one attempt,
  * save and clean are called one at a time. e is not NULL.
@@ -34,6 +40,7 @@
 #define BELAY_CKPT_CKPT_H
 
 #include "base/time.h"
+#include "ckpt/crypt.h"
 #include "ckpt/store.h"
 #include <limits.h>
 #include <stdatomic.h>
@@ -55,6 +62,8 @@ struct ckpt_job {
     struct store *store;
     const char *cluster; /* a name (str_is_name), at most 64 bytes */
     int64_t job;
+    const struct ckpt_crypt *
+        crypt; /* the job's keys; NULL: none. Not encrypted ones are read in any case, unless it refuses them */
 };
 
 struct ckpt_stats {

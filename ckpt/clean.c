@@ -96,7 +96,7 @@ static void keep_name(struct clean *c, const struct layout_name *name)
 static void keep_chunks(struct clean *c, const struct manifest *m)
 {
     for (size_t i = 0; i < m->n_chunks; i++) {
-        struct layout_name name = layout_chunk(c->job, m->id.attempt, m->chunks[i].sha256);
+        struct layout_name name = layout_chunk(c->job, m->key, m->id.attempt, m->chunks[i].sha256);
 
         keep_name(c, &name);
     }

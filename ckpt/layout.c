@@ -3,6 +3,7 @@
  * Names in the store, and the fence.
  */
 #include "ckpt/layout.h"
+#include "ckpt/sealed.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -61,12 +62,30 @@ struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt)
     return layout_prefix(j, what);
 }
 
-struct layout_name layout_chunk(const struct ckpt_job *j, int64_t attempt, const char *sha256)
+struct layout_name layout_chunk(
+    const struct ckpt_job *j, const struct crypt_key *key, int64_t attempt, const char *sha256)
+{
+    char what[128], name[CRYPT_NAME_HEX + 1];
+
+    if (key && *sha256) {
+        crypt_name(key, sha256, name);
+        sha256 = name;
+    }
+    snprintf(what, sizeof(what), "chunks/%010" PRId64 "/%s", attempt, sha256);
+    return layout_prefix(j, what);
+}
+
+struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk)
 {
     char what[128];
 
-    snprintf(what, sizeof(what), "chunks/%010" PRId64 "/%s", attempt, sha256);
+    snprintf(what, sizeof(what), "chunk/%s", strrchr(chunk->s, '/') + 1);
     return layout_prefix(j, what);
+}
+
+struct layout_name layout_manifest_seal(const struct ckpt_job *j, struct ckpt_id id)
+{
+    return name_of(j, "manifest", id, "");
 }
 
 static bool parse_number(const char *s, int64_t *ret)
@@ -247,17 +266,35 @@ int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e)
     return 0;
 }
 
+/* The manifest's text, and with which key it was encrypted. */
+static int open_manifest(const struct ckpt_job *j, struct ckpt_id id, struct buf *text,
+    const struct crypt_key **ret_key, struct err *e)
+{
+    struct layout_name what = layout_manifest_seal(j, id);
+
+    *ret_key = NULL;
+    if (sealed_is(text))
+        return sealed_open(j->crypt, what.s, text, ret_key, e);
+    if (j->crypt && j->crypt->refuses_plain)
+        return err_set(e, ERR_CORRUPT, "it is not encrypted, and this cluster takes no such ones");
+    return 0;
+}
+
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
     struct layout_name name = layout_manifest(j, id);
     struct buf text = {0};
     struct manifest m = {0};
-    int rc = j->store->ops->read(j->store, name.s, CKPT_MANIFEST_BYTES_MAX, &text, e);
+    const struct crypt_key *key;
+    int rc = j->store->ops->read(j->store, name.s, CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX, &text, e);
 
     if (rc == ERR_INVALID)
         rc = err_set(e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
     if (!rc)
+        rc = open_manifest(j, id, &text, &key, e);
+    if (!rc)
         rc = manifest_parse(buf_str(&text), text.len, &m, e);
+    m.key = rc ? NULL : key;
     if (!rc && (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, id)))
         rc = err_set(e, ERR_CORRUPT,
             "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " of cluster %.64s",
@@ -271,18 +308,40 @@ int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct man
     return 0;
 }
 
-int layout_read_chunk(const struct ckpt_job *j, int64_t attempt, const struct manifest_chunk *c,
+static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, const struct layout_name *name,
+    struct buf *object, struct err *e)
+{
+    struct layout_name what = layout_chunk_seal(j, name);
+    size_t n;
+    int rc = crypt_open(key, what.s, object->data, object->len, &n, e);
+
+    if (rc)
+        return rc;
+    buf_truncate(object, n);
+    return 0;
+}
+
+int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
     struct chunk_work *w, const void **ret_p, struct err *e)
 {
-    struct layout_name name = layout_chunk(j, attempt, c->sha256);
-    int rc = j->store->ops->read(j->store, name.s, (size_t)c->stored, &w->object, e);
+    struct layout_name name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
+    const char *id =
+        strrchr(name.s, '/') + 1; /* for errors: the hash of what is encrypted is nobody's business */
+    size_t n = (size_t)layout_chunk_bytes(m->key, c->stored);
+    int rc = j->store->ops->read(j->store, name.s, n, &w->object, e);
 
     if (rc == ERR_NOT_FOUND)
-        return err_set(e, ERR_CORRUPT, "chunk %s is missing", c->sha256);
-    if (rc == ERR_INVALID || (!rc && w->object.len != (size_t)c->stored))
-        return err_set(e, ERR_CORRUPT, "chunk %s does not have the %" PRId64 " bytes it was stored with",
-            c->sha256, c->stored);
-    return rc ? rc : chunk_unpack(w, (size_t)c->size, c->sha256, ret_p, e);
+        return err_set(e, ERR_CORRUPT, "chunk %s is missing", id);
+    if (rc == ERR_INVALID || (!rc && w->object.len != n))
+        return err_set(e, ERR_CORRUPT, "chunk %s does not have the %zu bytes it was stored with", id, n);
+    if (!rc && m->key && open_chunk(j, m->key, &name, &w->object, e))
+        return err_wrap(e, "chunk %s", id);
+    if (rc)
+        return rc;
+    rc = chunk_unpack(w, (size_t)c->size, c->sha256, ret_p, e);
+    if (rc && m->key)
+        rc = err_set(e, ERR_CORRUPT, "chunk %s: its content is not what its manifest says", id);
+    return rc;
 }
 
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why)

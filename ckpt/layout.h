@@ -22,7 +22,14 @@ struct layout_name layout_removing(
     const struct ckpt_job *j, struct ckpt_id id); /* where a condemned one waits */
 struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt);
-struct layout_name layout_chunk(const struct ckpt_job *j, int64_t attempt, const char *sha256);
+/* key NULL: not encrypted. With sha256 "" the "directory" of the attempt's. */
+struct layout_name layout_chunk(
+    const struct ckpt_job *j, const struct crypt_key *key, int64_t attempt, const char *sha256);
+/* Bytes of the object of a chunk whose stored form has so many. */
+static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t stored)
+{
+    return stored + (key ? CRYPT_MORE : 0);
+}
 
 /* The part of a full name after prefix: an id "<10 digits>-<10 digits>" before `end` (".json", or "" of a pin), or
  * an attempt of 10 digits that ends where `end` says. False if it is not exactly that. */
@@ -47,13 +54,18 @@ void layout_ids_deinit(struct layout_ids *ids);
 /* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 
-/* Reads and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
- */
+/* What a chunk of this object name, and a manifest, are sealed with: where it is, but for the attempt of a chunk, which
+ * is linked from one to the next, and the "directory" of a manifest, which is moved. */
+struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
+struct layout_name layout_manifest_seal(const struct ckpt_job *j, struct ckpt_id id);
+
+/* Reads, decrypts and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
+ * ERR_UNSUPPORTED: by a later belay, or encrypted with a key that is not here. ret->key is one of j->crypt's. */
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
 
-/* Reads one chunk of attempt's into w and verifies it; *ret_p as chunk_unpack. A missing one is ERR_CORRUPT
+/* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is ERR_CORRUPT
  * too. */
-int layout_read_chunk(const struct ckpt_job *j, int64_t attempt, const struct manifest_chunk *c,
+int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
     struct chunk_work *w, const void **ret_p, struct err *e);
 
 /* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only logged. */

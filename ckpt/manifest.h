@@ -19,7 +19,7 @@
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
  * "hard" is a further name of the inode of a file that comes before it; "data" says where in a sparse file its
  * content is (in order, apart, the rest are holes); "xattrs" are in the order of their names, their values in hex.
- * Version 1, still read, has neither of the three, and is one line.
+ * Version 1, still read, has neither of the three, and is one line. Version 3 is this one, encrypted: sealed.h.
  * Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
@@ -29,8 +29,10 @@
 #include "base/time.h"
 #include "ckpt/chunk.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/crypt.h"
 
 #define MANIFEST_VERSION 2
+#define MANIFEST_VERSION_SEALED 3    /* of an encrypted one: sealed.h */
 #define MANIFEST_DEPTH_MAX 64        /* parts of a path */
 #define MANIFEST_CUT_BYTES (1 << 20) /* a file of at least this size starts and ends a chunk */
 #define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
@@ -86,6 +88,7 @@ struct manifest {
     struct wall saved_at;
     int64_t progress;               /* -1: unknown */
     char sha256[CHUNK_HEX_SIZE];    /* its own, of one that was parsed */
+    const struct crypt_key *key;    /* of it and its chunks in the store, borrowed; NULL: not encrypted */
     struct manifest_entry *entries; /* by path, in byte order: so a directory comes before what is in it */
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;
@@ -148,6 +151,11 @@ int manifest_each_piece(
 /* The text of m (laid out) into out (cleared first). ERR_INVALID if it would be over CKPT_MANIFEST_BYTES_MAX.
  */
 int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
+
+/* The last member, the hash of all text before it. */
+#define MANIFEST_TAIL_BYTES 77
+void manifest_add_tail(struct buf *text);
+bool manifest_tail_fits(const char *text, size_t n); /* false, too, if n is not more than that */
 
 /* Reads and lays out a manifest. ERR_CORRUPT if it is not exactly what was written, by hash or by form;
  * ERR_UNSUPPORTED if it is intact and of a later version. *ret is untouched on failure. */

@@ -22,7 +22,8 @@
     (1u << 20) /* the longest path, 64 KiB of attributes in hex, 4096 extents: half of it */
 #define TAIL_START ",\"sha256\":\""
 #define TAIL_END "\"}"
-#define TAIL_LEN (sizeof(TAIL_START TAIL_END) - 1 + CHUNK_HEX_SIZE - 1)
+#define TAIL_LEN MANIFEST_TAIL_BYTES
+static_assert(TAIL_LEN == sizeof(TAIL_START TAIL_END) - 1 + CHUNK_HEX_SIZE - 1, "the parts add up");
 #define VERSION_1_BYTES_MAX (64u << 20)
 #define CHUNKS_MAX (CKPT_MANIFEST_BYTES_MAX / 100) /* no chunk's text is shorter */
 
@@ -122,9 +123,16 @@ static int check_size(const struct manifest *m, const struct buf *out, struct er
         m->n_entries, m->n_chunks, CKPT_MANIFEST_BYTES_MAX >> 20);
 }
 
-int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
+void manifest_add_tail(struct buf *text)
 {
     char hash[CHUNK_HEX_SIZE];
+
+    chunk_hash(text->data, text->len, hash);
+    buf_printf(text, "%s%s%s", TAIL_START, hash, TAIL_END);
+}
+
+int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
+{
     int rc = 0;
 
     buf_clear(out);
@@ -142,16 +150,17 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
     buf_adds(out, CHUNKS_CLOSE);
     if (rc)
         return rc;
-    chunk_hash(out->data, out->len, hash);
-    buf_printf(out, "%s%s%s", TAIL_START, hash, TAIL_END);
+    manifest_add_tail(out);
     return 0;
 }
 
-static bool hash_matches(const char *text, size_t n)
+bool manifest_tail_fits(const char *text, size_t n)
 {
     char tail[TAIL_LEN + 1], hash[CHUNK_HEX_SIZE];
     size_t head = n - TAIL_LEN;
 
+    if (n <= TAIL_LEN)
+        return false;
     chunk_hash(text, head, hash);
     snprintf(tail, sizeof(tail), "%s%s%s", TAIL_START, hash, TAIL_END);
     return memcmp(text + head, tail, TAIL_LEN) == 0;
@@ -473,7 +482,7 @@ static int parse_text(const char *text, size_t n, struct manifest *m, struct err
         return err_set(e, ERR_UNSUPPORTED,
             "it was written by a later belay (format version %" PRId64
             ", this one reads %d): upgrade this machine",
-            version, MANIFEST_VERSION);
+            version, MANIFEST_VERSION_SEALED);
     if (version == 2)
         return parse_version_2(text, n - TAIL_LEN, m, e);
     rc = json_parse(text, n, VERSION_1_BYTES_MAX, &o, e);
@@ -489,9 +498,9 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
     int rc;
 
     if (n <= TAIL_LEN || n > CKPT_MANIFEST_BYTES_MAX)
-        return err_set(e, ERR_CORRUPT, "the manifest has %zu bytes: expected %zu .. %u", n, TAIL_LEN + 1,
+        return err_set(e, ERR_CORRUPT, "the manifest has %zu bytes: expected %d .. %u", n, TAIL_LEN + 1,
             CKPT_MANIFEST_BYTES_MAX);
-    if (!hash_matches(text, n))
+    if (!manifest_tail_fits(text, n))
         return err_set(e, ERR_CORRUPT, "the manifest does not match its own hash");
     rc = parse_text(text, n, &m, e);
     if (!rc)

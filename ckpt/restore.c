@@ -285,7 +285,7 @@ static int find_chunk(struct restore *r, const struct manifest_chunk *c, struct 
             *ret_p = w->content;
             return 0;
         }
-    return layout_read_chunk(r->job, r->manifest.id.attempt, c, w, ret_p, e);
+    return layout_read_chunk(r->job, &r->manifest, c, w, ret_p, e);
 }
 
 static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)

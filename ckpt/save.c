@@ -22,6 +22,7 @@
 #include "ckpt/late.h"
 #include "ckpt/layout.h"
 #include "ckpt/scan.h"
+#include "ckpt/sealed.h"
 #include "ckpt/seen.h"
 #include "ckpt/snapshot.h"
 #include <errno.h>
@@ -71,7 +72,8 @@ static int load_previous(struct save *s, struct err *e)
         log_warn("the checkpoint before cannot be read: everything is saved anew", log_i("job", s->job->job),
             log_err(&why));
     manifest_drop_entries(&s->previous);
-    for (size_t i = 0; i < s->previous.n_chunks; i++)
+    /* What another key encrypted, or none, has other bytes. */
+    for (size_t i = 0; s->previous.key == s->manifest.key && i < s->previous.n_chunks; i++)
         smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
     return 0;
 }
@@ -190,10 +192,12 @@ static int find_own(struct save *s, const struct layout_name *name, const struct
     *ret_stored = 0;
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc;
+    size -= layout_chunk_bytes(s->manifest.key, 0);
     if (size >= 1 && size <= c->size && (!expected || size == expected)) {
         *ret_stored = size;
         return 0;
     }
+    size += layout_chunk_bytes(s->manifest.key, 0);
     err_set(&why, ERR_CORRUPT, "it has %" PRId64 " bytes", size);
     layout_set_aside(s->job, name->s, &why);
     return 0;
@@ -203,13 +207,13 @@ static int find_own(struct save *s, const struct layout_name *name, const struct
 static int link_previous(
     struct save *s, const struct layout_name *name, const struct manifest_chunk *known, struct err *e)
 {
-    struct layout_name from = layout_chunk(s->job, s->previous.id.attempt, known->sha256);
+    struct layout_name from = layout_chunk(s->job, s->previous.key, s->previous.id.attempt, known->sha256);
     int64_t size;
     int rc = s->job->store->ops->stat(s->job->store, from.s, &size, e);
 
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc;
-    if (size != known->stored)
+    if (size != layout_chunk_bytes(s->previous.key, known->stored))
         return 0;
     rc = s->job->store->ops->link(s->job->store, from.s, name->s, e);
     return rc == ERR_CONFLICT || rc == ERR_NOT_FOUND || rc == ERR_UNSUPPORTED ? 0 : rc;
@@ -218,29 +222,36 @@ static int link_previous(
 static int write_chunk(struct save *s, struct chunk_work *w, const struct layout_name *name,
     struct manifest_chunk *c, struct err *e)
 {
-    const void *p;
-    size_t stored;
+    const struct crypt_key *key = s->manifest.key;
+    size_t stored, n;
+    void *p;
     int rc;
 
     chunk_pack(w, (size_t)c->size, &p, &stored);
-    rc = store_put(s->job->store, name->s, p, stored, e);
+    n = (size_t)layout_chunk_bytes(key, (int64_t)stored);
+    if (key) {
+        struct layout_name what = layout_chunk_seal(s->job, name);
+
+        crypt_seal(key, what.s, p, stored);
+    }
+    rc = store_put(s->job->store, name->s, p, n, e);
     if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
         rc = find_own(s, name, c, 0, &c->stored, e);
         if (!rc && !c->stored)
-            rc = err_set(e, ERR_UNAVAILABLE, "chunk %s was there and is not", c->sha256);
+            rc = err_set(e, ERR_UNAVAILABLE, "chunk %s was there and is not", name->s);
         return rc;
     }
     if (rc)
         return rc;
     c->stored = (int64_t)stored;
-    atomic_fetch_add(&s->stored_bytes, c->stored);
+    atomic_fetch_add(&s->stored_bytes, (int64_t)n);
     return 0;
 }
 
 /* Afterwards the content in w is below this attempt, durable once settled, and c says how. */
 static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
 {
-    struct layout_name name = layout_chunk(s->job, s->manifest.id.attempt, c->sha256);
+    struct layout_name name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
     const struct manifest_chunk *known = smap_get(&s->previous_chunks, c->sha256);
     bool known_own = known && s->previous.id.attempt == s->manifest.id.attempt;
     int rc = find_own(s, &name, c, known_own ? known->stored : 0, &c->stored, e);
@@ -266,7 +277,7 @@ static int find_unread(struct save *s, size_t i, bool *ret_found, struct err *e)
     *ret_found = false;
     if (!seen_find(&s->seen, i, c))
         return 0;
-    name = layout_chunk(s->job, s->manifest.id.attempt, c->sha256);
+    name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
     rc = find_own(s, &name, c, c->stored, &c->stored, e);
     *ret_found = c->stored != 0;
     return rc;
@@ -302,7 +313,7 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 /* What an unfinished save put and nobody settled may be among what was found. */
 static int settle_chunks(struct save *s, struct err *e)
 {
-    struct layout_name prefix = layout_chunk(s->job, s->manifest.id.attempt, "");
+    struct layout_name prefix = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, "");
 
     return s->manifest.n_chunks ? store_settle(s->job->store, prefix.s, e) : 0;
 }
@@ -334,6 +345,11 @@ static int commit(struct save *s, struct err *e)
 
     s->manifest.saved_at = clock_wall(&clock_system);
     rc = manifest_encode(&s->manifest, &text, e);
+    if (!rc && s->manifest.key) {
+        struct layout_name what = layout_manifest_seal(s->job, s->manifest.id);
+
+        sealed_close(s->manifest.key, what.s, &text);
+    }
     if (!rc)
         rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
     if (!rc)
@@ -408,6 +424,8 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     s->manifest.id = id;
     s->manifest.progress = progress;
     STR_COPY(s->manifest.cluster, s->job->cluster);
+    if (s->job->crypt && s->job->crypt->encrypts && s->job->crypt->n)
+        s->manifest.key = &s->job->crypt->keys[0];
     s->deadline_ms = with->deadline_ms;
     s->pace = with->pace ? with->pace : &s->own_pace;
     atomic_store(&s->pace->total_bytes, -1);

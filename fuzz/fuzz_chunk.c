@@ -36,7 +36,8 @@ static void unpack_foreign(struct chunk_work *w, const uint8_t *p, size_t n, siz
 
 static void round_trip(struct chunk_work *w, const uint8_t *p, size_t n)
 {
-    const void *stored, *content;
+    const void *content;
+    void *stored;
     size_t n_stored;
     char hash[CHUNK_HEX_SIZE];
     struct err e;

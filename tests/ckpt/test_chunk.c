@@ -36,7 +36,8 @@ static int round_trip(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     struct trip *t = &((struct trip *)ctx)[i];
     char hash[CHUNK_HEX_SIZE];
     void *original = mem_alloc(t->n);
-    const void *p;
+    const void *content;
+    void *p;
     int rc;
 
     if (t->random)
@@ -47,9 +48,9 @@ static int round_trip(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     buf_clear(&w->object);
     buf_add(&w->object, p, t->stored);
     memset(w->content, 0xAA, CKPT_CHUNK_BYTES);
-    rc = chunk_unpack(w, t->n, hash, &p, e);
+    rc = chunk_unpack(w, t->n, hash, &content, e);
     if (!rc)
-        assert_memory_equal(p, original, t->n);
+        assert_memory_equal(content, original, t->n);
     free(original);
     return rc;
 }
@@ -74,7 +75,7 @@ static int pack_with_noisy_samples(void *ctx, struct chunk_work *w, size_t i, st
 {
     unsigned char *p = w->content;
     size_t middle = CKPT_CHUNK_BYTES / 2 - (8u << 10);
-    const void *packed;
+    void *packed;
 
     (void)i;
     (void)e;
@@ -105,6 +106,7 @@ static int unpack_damaged(void *ctx, struct chunk_work *w, size_t i, struct err 
     char hash[CHUNK_HEX_SIZE], text[3000];
     struct err why;
     const void *p;
+    void *packed;
     size_t n;
 
     (void)ctx;
@@ -113,10 +115,10 @@ static int unpack_damaged(void *ctx, struct chunk_work *w, size_t i, struct err 
     memset(text, 'x', sizeof(text));
     chunk_hash(text, sizeof(text), hash);
     memcpy(w->content, text, sizeof(text));
-    chunk_pack(w, sizeof(text), &p, &n);
+    chunk_pack(w, sizeof(text), &packed, &n);
     assert_true(n < sizeof(text));
     buf_clear(&w->object);
-    buf_add(&w->object, p, n);
+    buf_add(&w->object, packed, n);
     assert_int_equal(chunk_unpack(w, sizeof(text) - 1, hash, &p, &why), ERR_CORRUPT);
     assert_int_equal(chunk_unpack(w, sizeof(text) + 1, hash, &p, &why), ERR_CORRUPT);
     w->object.len = n - 1;

@@ -47,6 +47,11 @@ void scratch_init(struct scratch *s)
     snprintf(url, sizeof(url), "file://%s", s->store);
     assert_int_equal(mkdir(s->tree, 0700), 0);
     s->job = (struct ckpt_job){.cluster = "lab", .job = 7};
+    if (getenv("BELAY_TEST_ENCRYPT")) {
+        s->crypt.encrypts = true;
+        OK(crypt_add(&s->crypt, SCRATCH_KEY, &e));
+        s->job.crypt = &s->crypt;
+    }
     OK(store_open(url, NULL, &s->job.store, &e));
 }
 

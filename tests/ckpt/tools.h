@@ -25,7 +25,10 @@ struct scratch {
     char out[300];   /* dir/out: where it is restored to */
     char store[300]; /* dir/store: the store's root */
     struct ckpt_job job;
+    struct ckpt_crypt crypt; /* job.crypt, if BELAY_TEST_ENCRYPT is in the environment: all is encrypted then */
 };
+
+#define SCRATCH_KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 /* An empty tree and an open store; job 7 of cluster "lab". */
 void scratch_init(struct scratch *s);
