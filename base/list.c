@@ -58,6 +58,11 @@ struct link *list_first(const struct list *l)
     return list_is_empty(l) ? NULL : l->head.next;
 }
 
+struct link *list_last(const struct list *l)
+{
+    return list_is_empty(l) ? NULL : l->head.prev;
+}
+
 struct link *list_next(const struct list *l, const struct link *n)
 {
     assert(link_is_in(n));

@@ -26,6 +26,7 @@ void list_push_front(struct list *l, struct link *n);
 void list_insert_before(struct link *at, struct link *n);           /* at is in a list, n in none */
 void link_remove(struct link *n);                                   /* harmless when in no list */
 struct link *list_first(const struct list *l);                      /* NULL when empty */
+struct link *list_last(const struct list *l);                       /* NULL when empty */
 struct link *list_next(const struct list *l, const struct link *n); /* NULL at the end */
 struct link *list_pop(struct list *l); /* removes and returns the first; NULL when empty */
 

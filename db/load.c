@@ -72,7 +72,7 @@ static int load_attempts(const struct loading *l, struct err *e)
     struct attempt_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt", e);
+    query_init(&q, l->sql, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt, rank", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_attempt(l->model, &row, e)))
         ;
     return query_finish(&q);

@@ -96,7 +96,7 @@ int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *c
     struct attempt_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_ATTEMPTS, "WHERE job = ?1 ORDER BY attempt", e);
+    query_init(&q, r->sql, TABLE_ATTEMPTS, "WHERE job = ?1 ORDER BY attempt, rank", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;

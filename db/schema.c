@@ -325,9 +325,46 @@ static const char schema_2[] =
     "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
     "UPDATE instances SET priced_at = launched_at,"
     " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";
+
+/* Jobs of several nodes: an attempt has a row for each. */
+static const char schema_3[] =
+    "ALTER TABLE jobs ADD COLUMN nodes INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE jobs ADD COLUMN gang_end TEXT NOT NULL DEFAULT 'none';"
+    "ALTER TABLE jobs ADD COLUMN gang_code INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE attempts RENAME TO attempts_2;"
+    "CREATE TABLE attempts ("
+    " job INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " rank INTEGER NOT NULL,"
+    " node INTEGER NOT NULL,"
+    " state TEXT NOT NULL,"
+    " end_kind TEXT NOT NULL,"
+    " stop_reason TEXT NOT NULL,"
+    " save_first INTEGER NOT NULL,"
+    " exit_code INTEGER NOT NULL,"
+    " assigned_at INTEGER,"
+    " started_at INTEGER,"
+    " ended_at INTEGER,"
+    " restored_attempt INTEGER NOT NULL,"
+    " restored_sequence INTEGER NOT NULL,"
+    " restored_progress INTEGER,"
+    " restore_ms INTEGER NOT NULL,"
+    " save_ms INTEGER NOT NULL,"
+    " sequence INTEGER NOT NULL,"
+    " price_uusd_h INTEGER NOT NULL,"
+    " on_demand_uusd_h INTEGER NOT NULL,"
+    " text TEXT NOT NULL,"
+    " base_uusd INTEGER NOT NULL,"
+    " PRIMARY KEY (job, attempt, rank)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO attempts SELECT job, attempt, 0, node, state, end_kind, stop_reason, save_first, exit_code, assigned_at,"
+    " started_at, ended_at, restored_attempt, restored_sequence, restored_progress, restore_ms, save_ms, sequence,"
+    " price_uusd_h, on_demand_uusd_h, text, base_uusd FROM attempts_2;"
+    "DROP TABLE attempts_2;"
+    "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';";
 /* clang-format on */
 
-static const char *const migrations[] = {schema_1, schema_2};
+static const char *const migrations[] = {schema_1, schema_2, schema_3};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */

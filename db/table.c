@@ -193,6 +193,9 @@ static const struct column job_columns[] = {
     COL(job_row, script_key),
     COL(job_row, drills),
     COL(job_row, drill_tries),
+    COL(job_row, nodes),
+    COL_KIND(job_row, "gang_end", gang_end, end_kind_names),
+    COL(job_row, gang_code),
 };
 
 static const struct column spec_columns[] = {
@@ -207,6 +210,7 @@ static const struct column spec_columns[] = {
 static const struct column attempt_columns[] = {
     COL(attempt_row, job),
     COL(attempt_row, attempt),
+    COL(attempt_row, rank),
     COL(attempt_row, node),
     COL_STATE(attempt_row, state, attempt_sm),
     COL_KIND(attempt_row, "end_kind", end, end_kind_names),
@@ -336,7 +340,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_NODES] = TABLE("nodes", node_columns, 1, true),
     [TABLE_JOBS] = TABLE("jobs", job_columns, 1, true),
     [TABLE_SPECS] = TABLE("job_specs", spec_columns, 1, false),
-    [TABLE_ATTEMPTS] = TABLE("attempts", attempt_columns, 2, true),
+    [TABLE_ATTEMPTS] = TABLE("attempts", attempt_columns, 3, true),
     [TABLE_CHECKPOINTS] = TABLE("checkpoints", checkpoint_columns, 3, false),
     [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),

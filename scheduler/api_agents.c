@@ -281,8 +281,8 @@ static void await_output(struct api *a, int64_t node, const struct wire_status *
     for (size_t i = 0; i < st->n_attempts; i++) {
         const struct wire_attempt_status *s = &st->attempts[i];
         const struct job *job = model_job(tick_model(a->o.tick), s->job);
-        const struct attempt *live = job ? job->attempt : NULL;
-        if (s->phase == WIRE_ENDED && live && live->row.attempt == s->attempt && live->row.node == node)
+        const struct attempt *live = job_attempt_on(job, s->attempt, node);
+        if (s->phase == WIRE_ENDED && live)
             logs_await(a->o.logs, s->job, s->attempt, s->output_bytes);
     }
 }

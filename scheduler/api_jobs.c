@@ -78,7 +78,7 @@ struct job_list {
 static json_t *live_job_json(const struct api *api, const struct job_row *row)
 {
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
-    const struct attempt *a = j ? j->attempt : NULL;
+    const struct attempt *a = j ? job_attempt(j) : NULL;
     struct job_row live = *row;
     if (j) {
         live.progress = j->row.progress;
@@ -86,10 +86,13 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
     }
     if (!a || a->row.attempt != row->attempts)
         return api_json_job(&live, NULL);
-    int64_t uusd, on_demand_uusd;
-    core_cost_so_far(a, clock_wall(api->o.timers->clock), &uusd, &on_demand_uusd);
-    live.cost_uusd += uusd;
-    live.on_demand_uusd += on_demand_uusd;
+    LIST_FOREACH (&j->ranks, l) {
+        int64_t uusd, on_demand_uusd;
+        core_cost_so_far(
+            LIST_ENTRY(l, struct attempt, in_job), clock_wall(api->o.timers->clock), &uusd, &on_demand_uusd);
+        live.cost_uusd += uusd;
+        live.on_demand_uusd += on_demand_uusd;
+    }
     json_t *o = api_json_job(&live, a->node->row.name);
     if (row->method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));

@@ -73,6 +73,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "state", json_string(sm_name(&job_sm, j->state)));
     set(o, "end", opt_end(j->end));
     set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
+    set_i(o, "nodes", j->nodes);
     set_need(o, &j->need);
     set(o, "market", json_string(market_wish_names[j->market]));
     set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));
@@ -148,6 +149,7 @@ json_t *api_json_attempt(const struct attempt_row *a)
 {
     json_t *o = json_object();
     set_i(o, "attempt", a->attempt);
+    set_i(o, "rank", a->rank);
     set_i(o, "node", a->node);
     set(o, "state", json_string(sm_name(&attempt_sm, a->state)));
     set(o, "end", opt_end(a->end));

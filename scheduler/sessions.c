@@ -107,7 +107,7 @@ static void prune_seen(struct session *x, const struct model *m)
     LIST_FOREACH (&x->seen, n) {
         struct seen *k = LIST_ENTRY(n, struct seen, in_session);
         struct job *job = model_job(m, k->job);
-        bool live = job && job->attempt && job->attempt->row.attempt == k->attempt;
+        bool live = job_attempt_on(job, k->attempt, x->node) != NULL;
         if (!live && k->status_no != x->status_no) {
             link_remove(&k->in_session);
             free(k);
@@ -483,12 +483,12 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
 static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
-    const struct attempt *a = job ? job->attempt : NULL;
+    const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
     struct seen *k = seen_of(x, st->job, st->attempt);
     k->told = true;
     k->secrets = st->secrets;
     k->status_no = x->status_no;
-    if (!a || a->row.attempt != st->attempt || a->row.node != x->node)
+    if (!a)
         return; /* stale: it is not desired, so the agent forgets it */
     if (st->started_at != WIRE_NONE && !wall_is_set(a->row.started_at)) {
         struct event ev = {.type = EV_ATTEMPT_STARTED,
@@ -504,7 +504,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
                 .damaged = (int32_t)st->damaged}};
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
-    if (st->done != WIRE_NONE) {
+    if (st->done != WIRE_NONE && a->row.rank == 0) {
         struct event ev = {.type = EV_PROGRESS,
             .progress = {.job = st->job,
                 .attempt = st->attempt,

@@ -111,6 +111,7 @@ static void submit(struct replay *w, const struct replay_job *j)
 {
     struct job_row row = {.name = "job",
         .user = "user",
+        .nodes = 1,
         .need = j->need,
         .market = j->wish,
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,

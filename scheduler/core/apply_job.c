@@ -43,8 +43,7 @@ static struct job *named_job(const struct model *m, int64_t id, struct err *e)
 static struct attempt *live_attempt(const struct model *m, int64_t job, int64_t attempt, int64_t node)
 {
     struct job *j = model_job(m, job);
-    struct attempt *a = j ? j->attempt : NULL;
-    return a && a->row.attempt == attempt && a->row.node == node ? a : NULL;
+    return job_attempt_on(j, attempt, node);
 }
 
 static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
@@ -65,6 +64,8 @@ static int check_submit(const struct job_row *r, struct err *e)
     if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
         return err_set(
             e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
+    if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
+        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->name, JOB_NODES_MAX);
     if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
         r->retries_failed < 0 || r->drill_tries < 0)
         return err_set(e, ERR_INVALID,
@@ -85,6 +86,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .id = m->next.next_job++,
         .state = JOB_PENDING,
         .need = r->need,
+        .nodes = r->nodes,
         .time_limit_ms = r->time_limit_ms,
         .market = r->market,
         .method = r->method,
@@ -129,11 +131,11 @@ int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_ou
     ret_outcome->id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
         return 0;
-    history(m, ev->now, "cancel", (struct history_of){.job = j, .attempt = j->attempt}, "cancelled by %s",
+    history(m, ev->now, "cancel", (struct history_of){.job = j, .attempt = job_attempt(j)}, "cancelled by %s",
         ev->cancel.by);
-    if (j->attempt) {
+    if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
-        attempt_stop(m, j->attempt, END_USER, false);
+        job_stop(m, j, END_USER, false);
         m->change++; /* it is no demand any more */
     } else {
         j->row.end = END_USER;
@@ -153,49 +155,83 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
     ret_outcome->id = j->row.id;
-    if (!j->attempt || j->attempt->row.state == ATTEMPT_STOPPING)
+    const struct attempt *a = job_attempt(j);
+    if (!a || a->row.state == ATTEMPT_STOPPING)
         return 0; /* it is, or is about to be, in the queue */
-    history(m, ev->now, "requeue", (struct history_of){.attempt = j->attempt},
-        "%s asked for it to be queued again", ev->requeue.by);
-    attempt_stop(m, j->attempt, END_USER, true);
+    history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again",
+        ev->requeue.by);
+    job_stop(m, j, END_USER, true);
     return 0;
+}
+
+/* The node of a rank, or NULL: it cannot be there (any more). */
+static struct node *node_of_rank(
+    const struct model *m, const struct event *ev, const struct job *j, size_t rank)
+{
+    int64_t id = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
+    struct node *n = model_node(m, id);
+    bool twice = rank > 0 && id == ev->place.node;
+    for (size_t k = 0; k + 1 < rank; k++)
+        twice |= ev->place.more[k] == id;
+    return n && !twice && node_takes_work(n) && resources_fit(&j->row.need, &n->free) ? n : NULL;
+}
+
+static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
+{
+    bool may = j->row.state == JOB_PENDING && ev->place.n_more + 1 == (size_t)j->row.nodes;
+    for (size_t rank = 0; may && rank <= ev->place.n_more; rank++)
+        may = node_of_rank(m, ev, j, rank) != NULL;
+    if (may)
+        return 0;
+    return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 "%s (any more)",
+        ev->place.job, ev->place.node, ev->place.n_more ? " and others" : "");
+}
+
+static void place_rank(struct model *m, struct job *j, int32_t rank, struct node *n, struct stamp now)
+{
+    struct attempt *a = mem_alloc(sizeof *a);
+    a->job = j;
+    a->row = (struct attempt_row){
+        .job = j->row.id,
+        .attempt = j->row.attempts,
+        .rank = rank,
+        .node = n->row.id,
+        .state = ATTEMPT_ASSIGNED,
+        .assigned_at = now.wall,
+        .started_at = WALL_NONE,
+        .ended_at = WALL_NONE,
+        .restored_progress = PROGRESS_NONE,
+        .price_uusd_h = n->row.price_uusd_h,
+        .on_demand_uusd_h = n->row.on_demand_uusd_h,
+        .base_uusd = n->instance ? core_instance_uusd(&n->instance->row, now.wall) : 0,
+    };
+    list_push_back(&j->ranks, &a->in_job);
+    node_attach(m, n, a);
+    touch_attempt(m, a);
 }
 
 int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = named_job(m, ev->place.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    struct node *n = model_node(m, ev->place.node);
-    if (j->row.state != JOB_PENDING || !n || !node_takes_work(n) || !resources_fit(&j->row.need, &n->free))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 " (any more)",
-            ev->place.job, ev->place.node);
+    int rc = j ? check_place(m, ev, j, e) : ERR_NOT_FOUND;
+    if (rc)
+        return rc;
     queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
     if (j->avoid != CORE_ID_NONE) {
         j->avoid = CORE_ID_NONE;
         queue_reshape(m, j);
     }
-    struct attempt *a = mem_alloc(sizeof *a);
-    a->job = j;
-    a->row = (struct attempt_row){
-        .job = j->row.id,
-        .attempt = ++j->row.attempts,
-        .node = n->row.id,
-        .state = ATTEMPT_ASSIGNED,
-        .assigned_at = ev->now.wall,
-        .started_at = WALL_NONE,
-        .ended_at = WALL_NONE,
-        .restored_progress = PROGRESS_NONE,
-        .price_uusd_h = n->row.price_uusd_h,
-        .on_demand_uusd_h = n->row.on_demand_uusd_h,
-        .base_uusd = n->instance ? core_instance_uusd(&n->instance->row, ev->now.wall) : 0,
-    };
-    j->attempt = a;
-    node_attach(m, n, a);
-    touch_attempt(m, a);
-    history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = n},
-        "attempt %" PRId64 " on %s (%s)", a->row.attempt, n->row.name, market_names[n->row.market]);
+    j->row.attempts++;
+    for (int32_t rank = 0; rank < j->row.nodes; rank++)
+        place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
+    const struct attempt *a = job_attempt(j);
+    char others[48] = "";
+    if (j->row.nodes > 1)
+        text_format(others, sizeof others, " and %" PRId32 " more", j->row.nodes - 1);
+    history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = a->node},
+        "attempt %" PRId64 " on %s (%s)%s", a->row.attempt, a->node->row.name,
+        market_names[a->node->row.market], others);
     ret_outcome->id = j->row.id;
     return 0;
 }
@@ -203,11 +239,11 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->move.job);
-    struct attempt *a = j ? j->attempt : NULL;
+    struct attempt *a = j ? job_attempt(j) : NULL;
     if (!a || a->row.attempt != ev->move.attempt || a->row.state != ATTEMPT_RUNNING)
         return err_set(e, ERR_CONFLICT, "attempt %" PRId64 " of job %" PRId64 " does not run (any more)",
             ev->move.attempt, ev->move.job);
-    attempt_stop(m, a, END_EVICTED, true);
+    job_stop(m, j, END_EVICTED, true);
     m->change++;
     history(m, ev->now, "move", (struct history_of){.attempt = a}, "%s", ev->move.text);
     ret_outcome->id = j->row.id;
@@ -281,16 +317,18 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.restored_progress = ev->started.restored_progress;
     a->row.restore_ms += ev->started.restore_ms;
     touch_attempt(m, a);
+    if (!wall_is_set(j->row.started_at))
+        j->row.started_at = ev->now.wall;
+    touch_job(m, j);
+    if (a->row.rank > 0)
+        return 0; /* the gang's history is told once */
     if (ev->started.damaged > 0)
         history(m, ev->now, "damaged", (struct history_of){.attempt = a, .a = ev->started.damaged},
             "%" PRId32 " newer checkpoint%s did not verify and %s set aside", ev->started.damaged,
             ev->started.damaged > 1 ? "s" : "", ev->started.damaged > 1 ? "were" : "was");
     if (restored.attempt > 0 && ev->started.bytes > 0)
         describe_restore(m, ev, a);
-    if (!wall_is_set(j->row.started_at))
-        j->row.started_at = ev->now.wall;
     adopt_restored(&j->row, &a->row, ev->now);
-    touch_job(m, j);
     char what[CORE_TEXT_MAX];
     describe_start(&a->row, what, sizeof what);
     history(m, ev->now, "started",
@@ -360,6 +398,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     a->row.sequence = ref.sequence;
     a->row.save_ms += ev->checkpoint.took_ms;
     touch_attempt(m, a);
+    if (!ref_newer(ref, j->last_good))
+        return 0; /* another rank of its gang has told it */
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
     /* the agent's clock must not put a save into the future */
@@ -397,7 +437,7 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
     (void)e;
     struct job *j = model_job(m, ev->progress.job);
     ret_outcome->id = ev->progress.job;
-    if (!j || !j->attempt || j->attempt->row.attempt != ev->progress.attempt)
+    if (!j || !job_attempt(j) || j->row.attempts != ev->progress.attempt)
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;

@@ -263,6 +263,8 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
     node_move(m, n, NODE_NOTICED, ev->now);
     if (n->instance)
         instance_reclaimed(m, n->instance);
+    LIST_FOREACH (&n->attempts, l)
+        gang_follow(m, LIST_ENTRY(l, struct attempt, on_node));
     return 0;
 }
 
@@ -280,7 +282,7 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, ev->now);
     LIST_FOREACH (&n->attempts, l)
-        attempt_stop(m, LIST_ENTRY(l, struct attempt, on_node), END_DRAINED, true);
+        job_stop(m, LIST_ENTRY(l, struct attempt, on_node)->job, END_DRAINED, true);
     return 0;
 }
 

@@ -34,6 +34,27 @@ void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool
     touch_attempt(m, a);
 }
 
+void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first)
+{
+    LIST_FOREACH (&j->ranks, l)
+        attempt_stop(m, LIST_ENTRY(l, struct attempt, in_job), reason, save_first);
+}
+
+/* One that is being stopped at once keeps what it is stopped for. */
+static void gang_stop(struct model *m, struct job *j, const struct attempt *but, bool save_first)
+{
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a != but && (a->row.state != ATTEMPT_STOPPING || a->row.save_first))
+            attempt_stop(m, a, END_GANG, save_first);
+    }
+}
+
+void gang_follow(struct model *m, struct attempt *a)
+{
+    gang_stop(m, a->job, a, true);
+}
+
 /* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine went
  * first. */
 static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
@@ -56,6 +77,7 @@ static const char *const end_words[] = {
     [END_BUDGET] = "stopped by a budget",
     [END_WINDOW] = "its window closed",
     [END_DRAINED] = "its node was drained",
+    [END_GANG] = "stopped with its gang",
     [END_CHECKPOINTED] = "saved and asked to be continued",
     [END_DRILLED] = "stopped for a drill",
 };
@@ -106,34 +128,79 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
 }
 
-void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
-    int32_t exit_code, const char *text)
+/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. */
+static void gang_note(struct model *m, struct job *j, enum end_kind end, int32_t exit_code)
 {
-    struct job *j = a->job;
-    struct verdict v = retry_judge(&j->row, counts_as(a, reported), a->row.sequence > 0);
+    bool decides = j->row.gang_end == END_NONE || j->row.gang_end == END_SUCCEEDED ||
+                   (j->row.gang_end == END_GANG && end != END_SUCCEEDED);
+    if (!decides)
+        return;
+    j->row.gang_end = end;
+    j->row.gang_code = exit_code;
+    touch_job(m, j);
+}
+
+/* Writes the end down; again: the work that is lost is computed again. Returns how much that is, in ms. */
+static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind end,
+    int32_t exit_code, const char *text, bool again)
+{
     attempt_move(m, a, ATTEMPT_ENDED);
-    a->row.end = v.end;
+    a->row.end = end;
     a->row.exit_code = exit_code;
     a->row.ended_at = now.wall;
-    STR_COPY(a->row.text, v.text ? v.text : text);
+    STR_COPY(a->row.text, text);
     int64_t lost_ms = ledger_attempt(m, a);
-    char what[CORE_TEXT_MAX];
+    touch_job(m, a->job);
+    char what[CORE_TEXT_MAX], which[32] = "";
     describe_end(&a->row, what, sizeof what);
-    history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = v.again ? lost_ms : 0},
-        "%s", what);
-    j->row.end = v.end;
-    j->row.exit_code = exit_code;
-    j->row.reclaims += v.end == END_RECLAIMED || v.end == END_NODE_LOST;
+    if (a->job->row.nodes > 1)
+        text_format(which, sizeof which, "rank %" PRId32 ": ", a->row.rank);
+    history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0},
+        "%s%s", which, what);
     node_detach(m, a, now);
-    drill_attempt_ended(m, a, now, lost_ms, v.again);
-    j->attempt = NULL;
-    retire_attempt(m, a);
-    if (v.again) {
+    drill_attempt_stops(a);
+    link_remove(&a->in_job);
+    return lost_ms;
+}
+
+/* The last rank has ended, and so has the attempt. What is lost is what the rank lost that ended last: all of them did the
+ * same work at once. */
+static void gang_ended(
+    struct model *m, struct stamp now, struct job *j, const struct verdict *v, int64_t lost_ms)
+{
+    j->row.end = v->end;
+    j->row.exit_code = j->row.gang_code;
+    j->row.reclaims += v->end == END_RECLAIMED || v->end == END_NODE_LOST;
+    j->row.gang_end = END_NONE;
+    j->row.gang_code = 0;
+    if (v->again) {
         count_lost(&j->row, lost_ms);
         job_requeue(m, j, now);
     } else {
         job_finish(m, j, now);
     }
+}
+
+void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
+    int32_t exit_code, const char *text)
+{
+    struct job *j = a->job;
+    enum end_kind own = counts_as(a, reported);
+    bool is_gang = j->row.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
+    gang_note(m, j, own, exit_code);
+    if (!is_last) {
+        rank_end(m, now, a, own, exit_code, text, false);
+        retire_attempt(m, a);
+        if (own != END_SUCCEEDED)
+            gang_stop(m, j, NULL, false);
+        return;
+    }
+    struct verdict v = retry_judge(&j->row, j->row.gang_end, a->row.sequence > 0);
+    int64_t lost_ms =
+        rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text && !is_gang ? v.text : text, v.again);
+    drill_attempt_ended(m, a, now, lost_ms, v.again);
+    retire_attempt(m, a);
+    gang_ended(m, now, j, &v, lost_ms);
 }
 
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)

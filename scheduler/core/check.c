@@ -9,9 +9,29 @@
 
 #define BROKEN(...) err_set(e, ERR_INTERNAL, __VA_ARGS__)
 
+static int check_ranks(const struct model *m, const struct job *j, struct err *e)
+{
+    int32_t last = -1;
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.state == ATTEMPT_ENDED || a->row.attempt != j->row.attempts || a->row.job != j->row.id)
+            return BROKEN("job %" PRId64 "'s live attempt %" PRId64 " is not its newest, %" PRId64, j->row.id,
+                a->row.attempt, j->row.attempts);
+        if (!a->node || model_node(m, a->row.node) != a->node)
+            return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id,
+                a->row.node);
+        if (a->row.rank <= last || a->row.rank >= j->row.nodes ||
+            job_attempt_on(j, a->row.attempt, a->row.node) != a)
+            return BROKEN("job %" PRId64 "'s rank %" PRId32 " is there twice, or on the node of another",
+                j->row.id, a->row.rank);
+        last = a->row.rank;
+    }
+    return 0;
+}
+
 static int check_job(const struct model *m, const struct job *j, struct err *e)
 {
-    const struct attempt *a = j->attempt;
+    const struct attempt *a = job_attempt(j);
     bool pending = j->row.state == JOB_PENDING;
     if (j->row.state == JOB_ENDED || j->row.id >= m->next.next_job)
         return BROKEN("job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
@@ -21,15 +41,9 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     if (pending != tree_has(&j->in_shape) || !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
-    if (a && (a->row.state == ATTEMPT_ENDED || a->row.attempt != j->row.attempts || a->row.job != j->row.id))
-        return BROKEN("job %" PRId64 "'s live attempt %" PRId64 " is not its newest, %" PRId64, j->row.id,
-            a->row.attempt, j->row.attempts);
-    if (a && (!a->node || model_node(m, a->row.node) != a->node))
-        return BROKEN(
-            "job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id, a->row.node);
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
-    return 0;
+    return check_ranks(m, j, e);
 }
 
 static int check_jobs(const struct model *m, struct err *e)
@@ -81,7 +95,8 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         resources_give(&used, &a->job->row.need);
-        if (a->node != n || a->job->attempt != a || n->row.state == NODE_LOST)
+        if (a->node != n || job_attempt_on(a->job, a->row.attempt, n->row.id) != a ||
+            n->row.state == NODE_LOST)
             return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64 " that is not live there",
                 n->row.id, a->row.job);
     }
@@ -175,7 +190,8 @@ static int check_leftovers(const struct model *m, struct err *e)
         bool cleaning = l->row.state == LEFTOVER_CLEANING;
         if (model_job(m, l->row.job) || l->row.job >= m->next.next_job)
             return BROKEN("job %" PRId64 " lives, and what it left is to be cleaned", l->row.job);
-        if (l->row.state == LEFTOVER_DONE || cleaning != (m->cleaning == l) || cleaning == tree_has(&l->by_due))
+        if (l->row.state == LEFTOVER_DONE || cleaning != (m->cleaning == l) ||
+            cleaning == tree_has(&l->by_due))
             return BROKEN("what job %" PRId64 " left is %s, but elsewhere", l->row.job,
                 sm_name(&leftover_sm, (int)l->row.state));
         waiting += !cleaning;

@@ -64,14 +64,15 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     int64_t times = resources_times(&total, &d->shape->need);
     if (times == 0 || !wish_allows(d->shape->wish, o->row.market) || !offer_is_open(w, o))
         return false;
+    int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     *ret_choice =
-        (struct choice){.offer = o, .serves = times < d->n ? times : d->n, .uusd_h = cost_of(w, o, d->job)};
+        (struct choice){.offer = o, .serves = times < most ? times : most, .uusd_h = cost_of(w, o, d->job)};
     return true;
 }
 
-static bool pool_is_open(const struct work *w, const struct pool *p, const struct shape *s)
+static bool pool_is_open(const struct work *w, const struct pool *p, const struct demand *d)
 {
-    return pool_serves(p, s) && w->p->room[p->index].nodes > 0;
+    return (!d->pool || d->pool == p) && pool_serves(p, d->shape) && w->p->room[p->index].nodes > 0;
 }
 
 /* True if a is the better one. The order of the list decides between equals. */
@@ -87,7 +88,7 @@ static struct choice best_alone(struct work *w, const struct demand *d, int64_t 
     struct choice best = {0}, c;
     LIST_FOREACH (&w->m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!pool_is_open(w, p, d->shape))
+        if (!pool_is_open(w, p, d))
             continue;
         LIST_FOREACH (&p->offers, lo) {
             if (consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) &&
@@ -183,7 +184,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
     uusd_sum best_sum = sum_uusd_h(&best, lots, n_lots);
     LIST_FOREACH (&w->m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!pool_is_open(w, p, d->shape))
+        if (!pool_is_open(w, p, d))
             continue;
         LIST_FOREACH (&p->offers, lo) {
             if (!consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||

@@ -100,8 +100,8 @@ static void conclude(struct model *m, struct drill *d, struct stamp now, enum dr
         j->row.drill_tries = how == DRILL_INTERRUPTED ? j->row.drill_tries - 1 : 0;
     touch_job(m, j);
     drill_free(d);
-    if (j->attempt)
-        wait_to_be_drilled(m, j->attempt);
+    if (job_attempt(j))
+        wait_to_be_drilled(m, job_attempt(j));
 }
 
 static int64_t since_kill_ms(const struct drill *d, struct stamp now)
@@ -340,7 +340,7 @@ static int check_drill(const struct model *m, const struct event *ev, const stru
     int64_t id = ev->drill.job;
     if (!j)
         return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
-    const struct attempt *a = j->attempt;
+    const struct attempt *a = job_attempt(j);
     if (j->row.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop", id);
@@ -367,7 +367,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     int rc = check_drill(m, ev, j, e);
     if (rc)
         return rc;
-    struct attempt *a = j->attempt;
+    struct attempt *a = job_attempt(j);
     struct drill *d = mem_alloc(sizeof *d);
     d->row = (struct drill_row){
         .job = j->row.id,
@@ -398,7 +398,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     history(m, ev->now, "drill", (struct history_of){.attempt = a, .a = d->row.number}, "drill %" PRId64 " for %s: it is %s",
         d->row.number, d->row.by[0] ? d->row.by : "submit --drill",
         d->row.without_notice ? "killed without a save and has to resume" : "saved, stopped and has to resume");
-    attempt_stop(m, a, END_DRILLED, !ev->drill.without_notice);
+    job_stop(m, j, END_DRILLED, !ev->drill.without_notice);
     ret_outcome->id = j->row.id;
     return 0;
 }
@@ -409,7 +409,7 @@ static struct wall waits_until(const struct drill *d)
 {
     switch (d->row.state) {
     case DRILL_QUEUED:
-        if (d->job->attempt)
+        if (job_attempt(d->job))
             return WALL_NONE; /* a restore takes as long as it takes */
         return (struct wall){d->row.killed_at.ms + (d->row.avoids ? ELSEWHERE_MS : PLACE_MS)};
     case DRILL_RESUMED:
@@ -484,7 +484,7 @@ struct mono drill_next(const struct model *m, struct stamp now, struct event *re
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
 {
     struct job *j = model_job(m, r->job);
-    const struct attempt *a = j ? j->attempt : NULL;
+    const struct attempt *a = j ? job_attempt(j) : NULL;
     bool stops = r->state == DRILL_STOPPING;
     if (!j || j->drill || r->state >= DRILL_PASSED || r->number < 1 || r->number > j->row.drills ||
         (r->state == DRILL_RESUMED && !a) ||
@@ -494,7 +494,7 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
     d->row = *r;
     drill_link(m, d, j);
     if (a)
-        link_remove(&j->attempt->undrilled);
+        link_remove(&job_attempt(j)->undrilled);
     if (r->avoids && !a) {
         j->avoid = r->node;
         queue_reshape(m, j);

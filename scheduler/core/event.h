@@ -7,6 +7,7 @@
 #define BELAY_CORE_EVENT_H
 
 #include "scheduler/core/types.h"
+#include <stddef.h>
 
 enum event_type {
     /* facts */
@@ -138,6 +139,8 @@ struct event {
         } gone;
         struct {
             int64_t job, node;
+            const int64_t *more; /* of a gang: the nodes of ranks 1 and up. Borrowed */
+            size_t n_more;
         } place;
         struct {
             int64_t job, attempt;

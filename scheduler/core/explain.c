@@ -239,18 +239,30 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_queue(m, j, a);
 }
 
+static void explain_running(const struct job *j, struct answer *out)
+{
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        char rank[32] = "";
+        if (j->row.nodes > 1)
+            text_format(rank, sizeof rank, ", rank %" PRId32 ",", a->row.rank);
+        if (j->row.state == JOB_RUNNING)
+            say(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt, rank,
+                sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
+        else
+            say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped", a->row.attempt, rank,
+                a->node->row.name);
+    }
+}
+
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
 {
     struct answer a = {.out = out, .max = max};
     const struct job *j = model_job(m, job);
     if (!j)
         return 0;
-    if (j->row.state == JOB_RUNNING)
-        say(&a, "running", "attempt %" PRId64 " is %s on %s", j->attempt->row.attempt,
-            sm_name(&attempt_sm, (int)j->attempt->row.state), j->attempt->node->row.name);
-    else if (j->row.state == JOB_CANCELLING)
-        say(&a, "cancelling", "attempt %" PRId64 " on %s is being stopped", j->attempt->row.attempt,
-            j->attempt->node->row.name);
+    if (job_attempt(j))
+        explain_running(j, &a);
     else
         explain_pending(m, now, j, &a);
     return a.n;

@@ -13,7 +13,8 @@
 /* The jobs that ask for the same: they fit together or not at all. */
 struct shape {
     int64_t id; /* never given twice */
-    struct resources need;
+    struct resources need; /* of one node */
+    int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all */
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
@@ -47,6 +48,7 @@ struct model {
     struct model_counters next;
     int64_t next_shape;
     int64_t n_pending, n_nodes_up, n_nodes_lost;
+    int64_t n_gangs; /* jobs of several nodes, pending and running */
     /* For the planner's memory. growth: some node has more room than before. rewind: that, or a job came back
      * into its place in the queue. change: something else that launches depend on. launches: only a launch.
      */
@@ -145,8 +147,11 @@ void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes t
 void node_detach(struct model *m, struct attempt *a, struct stamp now);
 void node_gone(
     struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
-/* The node for a job of this shape (plan.h, 2.), or NULL. */
+/* The node for a job of this shape that needs one (plan.h, 2.), or NULL. */
 struct node *nodes_best(const struct model *m, const struct shape *s);
+/* Those for a gang's ranks, into ids[s->nodes]; false: there are not enough. All in one pool: the one of which the dearest
+ * market that has to be used is the lowest. */
+bool nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids);
 
 /* ---- jobs (apply_job.c) ---- */
 void job_move(struct model *m, struct job *j, enum job_state to);
@@ -157,7 +162,11 @@ void attempt_start(struct model *m, struct attempt *a);
 /* save_first: save, then stop, unless it is being stopped already; else at once, whatever it was stopped for.
  */
 void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first);
-/* The end as reported; what it counts as, and what becomes of the job, is decided here. */
+/* All live ranks of the job's attempt. */
+void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first);
+/* The other ranks: they save with this one, and stop. */
+void gang_follow(struct model *m, struct attempt *a);
+/* The end as reported; what it counts as, and what becomes of the job when no rank is left, is decided here. */
 void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
     int32_t exit_code, const char *text);
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text);

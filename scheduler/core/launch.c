@@ -49,7 +49,7 @@ static void add_node(struct work *w, const struct node *n)
         .pool = n->pool,
         .market = n->row.market,
         .uusd_h = n->row.price_uusd_h,
-        .is_up = true};
+        .node = n};
 }
 
 struct bin bin_of(const struct offer *o)
@@ -66,7 +66,7 @@ struct bin bin_of(const struct offer *o)
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
-    if (!list_is_empty(&w->m->noticed) || !list_is_empty(&w->m->costly)) {
+    if (!list_is_empty(&w->m->noticed) || !list_is_empty(&w->m->costly) || w->m->n_gangs > 0) {
         LIST_FOREACH (&w->m->by_growth, l)
             add_node(w, LIST_ENTRY(l, struct node, by_growth));
     }
@@ -140,7 +140,7 @@ static void add_mover(struct planner *p, struct map *places, const struct job *j
 
 static bool is_moving(const struct attempt *a)
 {
-    return a->row.state == ATTEMPT_STOPPING && a->row.stop_reason == END_EVICTED &&
+    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_STOPPING && a->row.stop_reason == END_EVICTED &&
            a->job->row.state == JOB_RUNNING;
 }
 
@@ -152,7 +152,7 @@ static void gather_movers(struct work *w)
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
-            if (j->row.state == JOB_RUNNING)
+            if (j->row.state == JOB_RUNNING && j->row.nodes == 1)
                 add_mover(w->p, &places, j);
         }
     }
@@ -171,13 +171,14 @@ static void gather_demands(struct work *w)
     gather_movers(w);
     w->n_movers = p->n_demands;
     for (const struct shape *s = queue_first(w->m); s; s = queue_next(s))
-        *GROW(p->demands, p->n_demands) =
-            (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = (int64_t)s->pending.n};
+        if (s->nodes == 1)
+            *GROW(p->demands, p->n_demands) =
+                (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = (int64_t)s->pending.n};
 }
 
 /* ---- covering it ---- */
 
-static struct bin *plan_launch(struct work *w, const struct offer *o)
+struct bin *plan_launch(struct work *w, const struct offer *o)
 {
     struct planner *p = w->p;
     *GROW(p->launches, p->n_launches) = o->row.id;
@@ -218,8 +219,8 @@ static void cover_by_launches(struct work *w)
 /* It can be stopped without losing anything: it has saved here, and the last save worked. */
 static bool can_move(const struct attempt *a)
 {
-    return a->row.state == ATTEMPT_RUNNING && a->job->row.state == JOB_RUNNING && a->row.sequence > 0 &&
-           !a->save_failed && a->node->row.state == NODE_UP;
+    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING && a->job->row.state == JOB_RUNNING &&
+           a->row.sequence > 0 && !a->save_failed && a->node->row.state == NODE_UP;
 }
 
 static bool is_due(struct work *w, const struct attempt *a)
@@ -246,7 +247,7 @@ static void cover_return(struct work *w, const struct attempt *a)
             !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
             continue;
         bin_fill(b, s, 1);
-        if (b->is_up)
+        if (b->node)
             *GROW(p->moves, p->n_moves) = a->job->row.id;
         return;
     }
@@ -281,6 +282,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (p->n_bins == 0 && !may_grow(p))
         return;
     gather_demands(&w);
+    cover_gangs(&w);
     cover_from_bins(&w);
     cover_by_launches(&w);
     cover_returns(&w);
@@ -298,7 +300,7 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
     recompute(p, m, now);
     if (p->n_moves == 0)
         return false;
-    const struct attempt *a = model_job(m, p->moves[0])->attempt;
+    const struct attempt *a = job_attempt(model_job(m, p->moves[0]));
     *ret_event = (struct event){.type = EV_MOVE, .move = {.job = a->row.job, .attempt = a->row.attempt}};
     text_format(ret_event->move.text, sizeof ret_event->move.text,
         "there is room for it where it costs less than on-demand on %s", a->node->row.name);

@@ -109,6 +109,8 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
 
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e)
 {
+    if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
+        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is for %" PRId32 " nodes", r->id, r->nodes);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
     int rc = check_id(r->id, &m->next.next_job, "job", e);
@@ -129,7 +131,10 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
 {
     struct job *j = model_job(m, r->job);
     struct node *n = model_node(m, r->node);
-    if (!j || j->attempt || j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
+    const struct link *last = j ? list_last(&j->ranks) : NULL;
+    bool in_order = last ? LIST_ENTRY(last, struct attempt, in_job)->row.rank < r->rank : r->rank >= 0;
+    if (!j || !in_order || r->rank >= j->row.nodes || job_attempt_on(j, r->attempt, r->node) ||
+        j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt, r->job);
     if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free))
@@ -142,7 +147,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     struct attempt *a = mem_alloc(sizeof *a);
     a->row = *r;
     a->job = j;
-    j->attempt = a;
+    list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     drill_attempt_loaded(m, a);
     return 0;
@@ -157,7 +162,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
 {
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
-        if (j->row.state != JOB_PENDING && !j->attempt)
+        if (j->row.state != JOB_PENDING && !job_attempt(j))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
                 sm_name(&job_sm, (int)j->row.state));
     LIST_FOREACH (&m->all_instances, l) {

@@ -38,9 +38,10 @@ void model_destroy(struct model *m)
 {
     if (!m)
         return;
-    const struct job *j;
+    struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
-        free(j->attempt);
+        for (struct link *l; (l = list_pop(&j->ranks));)
+            free(LIST_ENTRY(l, struct attempt, in_job));
     drills_destroy_all(m);
     certificates_destroy_all(m);
     free_all(&m->jobs);
@@ -103,6 +104,24 @@ int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outc
 struct job *model_job(const struct model *m, int64_t id)
 {
     return map_get(&m->jobs, id);
+}
+
+struct attempt *job_attempt(const struct job *j)
+{
+    struct link *l = list_first(&j->ranks);
+    return l ? LIST_ENTRY(l, struct attempt, in_job) : NULL;
+}
+
+struct attempt *job_attempt_on(const struct job *j, int64_t attempt, int64_t node)
+{
+    if (!j || j->row.attempts != attempt)
+        return NULL;
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.node == node)
+            return a;
+    }
+    return NULL;
 }
 
 struct node *model_node(const struct model *m, int64_t id)

@@ -4,8 +4,8 @@
  * PURE: no I/O, no clock, no libuv, no SQLite, no mutable globals. Jobs that ended leave the model; db/ has them.
  *
  * Invariants (checked by model_check, which the simulator calls after every event):
- *  1. A job has at most one attempt that is not ENDED, and it has the job's greatest number. A job is RUNNING or
- *     CANCELLING exactly while it has one.
+ *  1. A job has at most one attempt of which a rank is not ENDED, and it has the job's greatest number. A job is RUNNING
+ *     or CANCELLING exactly while it has one. The ranks of an attempt are on different nodes.
  *  2. A live attempt is on a node that exists; the resources of a node's live attempts never exceed its total.
  *  3. last_good of a job never goes down in (attempt, sequence) order.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
@@ -31,10 +31,10 @@ struct drill {
 
 struct job {
     struct job_row row;
+    struct list ranks; /* of its live attempt: those that have not ended, lowest first */
     struct drill *drill;   /* or NULL */
     int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
-    struct attempt *attempt; /* live one, or NULL */
     struct shape *shape;
     struct tree_link in_shape; /* while PENDING */
     struct link dirty;
@@ -47,6 +47,7 @@ struct attempt {
     bool save_failed; /* its last save; not stored */
     bool drill_due;   /* has got somewhere since it started */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
+    struct link in_job;
     struct link on_node;
     struct link costly; /* on an on-demand machine */
     struct link dirty;
@@ -198,6 +199,10 @@ void model_take_changes(struct model *m, struct changes *ret_changes);
 
 /* Look-ups; borrowed until the next core_apply. NULL: none (any more). */
 struct job *model_job(const struct model *m, int64_t id);
+/* Of the job's live attempt: the lowest rank that has not ended, or NULL: it does not run. */
+struct attempt *job_attempt(const struct job *j);
+/* The rank of attempt number `attempt` on that node, or NULL: it has ended, or never was there. j may be NULL. */
+struct attempt *job_attempt_on(const struct job *j, int64_t attempt, int64_t node);
 struct node *model_node(const struct model *m, int64_t id);
 struct instance *model_instance(const struct model *m, int64_t id);
 struct instance *model_instance_by_token(const struct model *m, const char *token);

@@ -147,28 +147,30 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     node_refresh(m, n, true);
 }
 
-/* The node with the least left that has room: the keys between two candidates that cannot fit are skipped in
- * one step, so the work grows with the number of different (gpus, cpus) left, not with the number of nodes.
- */
-static struct node *tightest(const struct tree *t, const struct shape *s)
+/* The node with the least left that has room, of those behind `after` (NULL: of all). The keys between two candidates that
+ * cannot fit are skipped in one step, so the work grows with the number of different (gpus, cpus) left, not with the number
+ * of nodes. */
+static struct node *tightest(const struct tree *t, const struct shape *s, const struct node *after)
 {
     const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
-    for (;;) {
-        struct tree_link *l = tree_at_least(t, &at, compare_free);
-        if (!l)
-            return NULL;
+    struct tree_link *l = after ? tree_next(&after->by_free) : tree_at_least(t, &at, compare_free);
+    while (l) {
         struct node *n = TREE_ENTRY(l, struct node, by_free);
         bool fits = resources_fit(need, &n->free);
         if (fits && n->row.id != s->avoid)
             return n;
-        at = (struct free_key){.free = n->free, .id = fits ? n->row.id + 1 : 0};
-        if (fits)
-            continue; /* the one that these jobs avoid */
+        if (fits) {
+            l = tree_next(l); /* the one that these jobs avoid */
+            continue;
+        }
+        at = (struct free_key){.free = n->free};
         if (n->free.cpus < need->cpus)
             at.free.cpus = need->cpus;
         at.free.memory_mib = need->memory_mib;
+        l = tree_at_least(t, &at, compare_free);
     }
+    return NULL;
 }
 
 static struct node *tighter(struct node *a, struct node *b)
@@ -186,14 +188,45 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         if (!wish_allows(s->wish, (enum market)market))
             continue;
-        struct node *best = only ? tightest(&only->by_free[market], s) : NULL;
+        struct node *best = only ? tightest(&only->by_free[market], s, NULL) : NULL;
         LIST_FOREACH (&m->all_pools, l) {
             if (only)
                 break;
-            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], s));
+            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], s, NULL));
         }
         if (best)
             return best;
     }
     return NULL;
+}
+
+/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market among them. */
+static int32_t gang_in(const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
+{
+    int32_t n = 0;
+    for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND && n < s->nodes; market++) {
+        if (!wish_allows(s->wish, (enum market)market))
+            continue;
+        struct node *at = NULL;
+        while (n < s->nodes && (at = tightest(&p->by_free[market], s, at))) {
+            ids[n++] = at->row.id;
+            *ret_dearest = (enum market)market;
+        }
+    }
+    return n;
+}
+
+bool nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids)
+{
+    const struct pool *best = NULL;
+    enum market dearest, least = MARKET_ON_DEMAND;
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        bool serves = !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
+        if (serves && gang_in(p, s, ids, &dearest) == s->nodes && (!best || dearest < least)) {
+            best = p;
+            least = dearest;
+        }
+    }
+    return best && gang_in(best, s, ids, &dearest) == s->nodes;
 }

@@ -193,6 +193,21 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
     return false;
 }
 
+static bool find_place(
+    struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_PLACE, .place.job = s->head};
+    if (s->nodes > 1) {
+        ret_event->place.node = nodes_for_gang(m, s, p->gang) ? p->gang[0] : CORE_ID_NONE;
+        ret_event->place.more = &p->gang[1];
+        ret_event->place.n_more = (size_t)s->nodes - 1;
+    } else {
+        const struct node *n = nodes_best(m, s);
+        ret_event->place.node = n ? n->row.id : CORE_ID_NONE;
+    }
+    return ret_event->place.node != CORE_ID_NONE;
+}
+
 static bool next_place(struct planner *p, const struct model *m, struct event *ret_event)
 {
     if (p->rewind != m->rewind) {
@@ -200,12 +215,9 @@ static bool next_place(struct planner *p, const struct model *m, struct event *r
         p->cursor = CORE_ID_NONE;
     }
     for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
-        struct node *n = may_fit(p, m, s) ? nodes_best(m, s) : NULL;
         p->cursor = s->head;
-        if (n) {
-            *ret_event = (struct event){.type = EV_PLACE, .place = {.job = s->head, .node = n->row.id}};
+        if (may_fit(p, m, s) && find_place(p, m, s, ret_event))
             return true;
-        }
         remember_unfit(p, m, s);
     }
     p->cursor = m->next.next_job;

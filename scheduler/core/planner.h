@@ -15,7 +15,7 @@ struct bin {
     const struct pool *pool;
     enum market market;
     int64_t uusd_h; /* of the whole machine */
-    bool is_up;
+    const struct node *node; /* NULL: not up yet */
 };
 
 /* Jobs of one shape that need a place. */
@@ -23,12 +23,14 @@ struct demand {
     const struct shape *shape;
     const struct job *job; /* one of them */
     int64_t n;             /* those that nothing covers yet */
+    const struct pool *pool; /* only there; NULL: anywhere */
 };
 
 struct planner {
     struct map unfit; /* shape id -> growth count at which it fitted nowhere */
     int64_t rewind;   /* of the model, when the cursor was set back */
     int64_t cursor;   /* no shape with an older head fits */
+    int64_t gang[JOB_NODES_MAX]; /* of the last event that places one */
 
     /* The launches called for when the model's change count was `change` and `base` launches had been made;
      * true until valid_until (when an avoided offer may be tried again; MONO_NONE: until something changes).
@@ -76,6 +78,15 @@ bool pool_serves(const struct pool *p, const struct shape *s);
 struct bin bin_of(const struct offer *o); /* an empty machine of it */
 /* Puts up to n jobs of this shape into one bin; returns how many found room. 0 where they may not go. */
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
+
+/* The machine is launched: the bin that it will be. */
+struct bin *plan_launch(struct work *w, const struct offer *o);
+
+/* ---- gangs (gang.c) ---- */
+
+/* Covers the gangs that wait, oldest first, and those that lose a node, each in one pool or not at all: with room there is,
+ * which is then taken, and launches for what is missing. */
+void cover_gangs(struct work *w);
 
 /* ---- which offer (choice.c) ---- */
 

@@ -20,6 +20,7 @@ static const enum rule rules[] = {
     [END_BUDGET] = ALWAYS,
     [END_WINDOW] = ALWAYS,
     [END_DRAINED] = ALWAYS,
+    [END_GANG] = ALWAYS,
     [END_CHECKPOINTED] = CHECKPOINTED_BOUND,
     [END_DRILLED] = ALWAYS,
 };

@@ -99,6 +99,7 @@ const char *const end_kind_names[] = {
     "budget",
     "window",
     "drained",
+    "gang",
     "checkpointed",
     "drilled",
     NULL,

@@ -83,6 +83,7 @@ enum end_kind {
     END_BUDGET,
     END_WINDOW,
     END_DRAINED,
+    END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
     END_DRILLED       /* stopped for a drill (drill.c) */
 };
@@ -110,6 +111,7 @@ struct ckpt_ref {
     int64_t sequence;
 };
 
+#define JOB_NODES_MAX 256
 #define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
 #define JOB_RETRIES_FAILED_DEFAULT 0
 #define JOB_RETRIES_NODE_LOST_DEFAULT 100
@@ -123,7 +125,8 @@ struct job_row {
     enum job_state state;
     enum end_kind end; /* of the last attempt that ended; END_NONE before */
     int32_t exit_code; /* of that attempt; 128 + signal when killed */
-    struct resources need;
+    struct resources need; /* of each of its nodes */
+    int32_t nodes;         /* that an attempt runs on, all at once: 1 .. JOB_NODES_MAX; over 1 it is a gang */
     int64_t time_limit_ms; /* 0: none */
     enum market_wish market;
     enum ckpt_method method;
@@ -135,6 +138,8 @@ struct job_row {
     int32_t retries_failed;    /* how many times END_FAILED is tried again */
     int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
+    enum end_kind gang_end; /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
+    int32_t gang_code;      /* the exit code of the rank that decided it */
     int64_t reclaims;      /* attempts that ended RECLAIMED or NODE_LOST */
     struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
     struct ckpt_ref last_good;
@@ -152,8 +157,11 @@ struct job_row {
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
+/* An attempt has a row for each of its nodes: its ranks. They start together, each ends by itself, and the attempt is over
+ * when all of them have ended. */
 struct attempt_row {
     int64_t job, attempt;
+    int32_t rank; /* 0 .. nodes of the job - 1 */
     int64_t node;
     enum attempt_state state;
     enum end_kind end;

@@ -100,6 +100,7 @@ struct job_row lab_job(int32_t cpus)
 {
     return (struct job_row){.name = "train",
         .user = "ann",
+        .nodes = 1,
         .need = {.cpus = cpus, .memory_mib = 100},
         .method = CKPT_COOP,
         .ckpt_keep = 3,
@@ -153,7 +154,7 @@ void lab_started(struct lab *l, int64_t job)
     lab_apply(l, (struct event){.type = EV_ATTEMPT_STARTED,
                      .started = {.job = job,
                          .attempt = j->row.attempts,
-                         .node = j->attempt->row.node,
+                         .node = job_attempt(j)->row.node,
                          .restored = j->row.last_good,
                          .restored_progress = j->row.last_good_progress,
                          .restore_ms = j->row.last_good.attempt ? 500 : 0}});
@@ -164,7 +165,7 @@ void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress)
     const struct job *j = model_job(l->m, job);
     lab_apply(l, (struct event){.type = EV_CHECKPOINT,
                      .checkpoint = {.job = job,
-                         .node = j->attempt->row.node,
+                         .node = job_attempt(j)->row.node,
                          .ref = {j->row.attempts, sequence},
                          .bytes = 1000,
                          .stored_bytes = 500,
@@ -180,7 +181,7 @@ void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code)
     lab_apply(l, (struct event){.type = EV_ATTEMPT_ENDED,
                      .ended = {.job = job,
                          .attempt = j->row.attempts,
-                         .node = j->attempt->row.node,
+                         .node = job_attempt(j)->row.node,
                          .end = end,
                          .exit_code = exit_code}});
 }
@@ -341,5 +342,5 @@ const struct instance_row *lab_instance_row(const struct lab *l, int64_t instanc
 int64_t lab_node_of(const struct lab *l, int64_t job)
 {
     const struct job *j = model_job(l->m, job);
-    return j && j->attempt ? j->attempt->row.node : CORE_ID_NONE;
+    return j && job_attempt(j) ? job_attempt(j)->row.node : CORE_ID_NONE;
 }

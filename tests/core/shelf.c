@@ -49,7 +49,8 @@ static void put_attempt(struct shelf *s, const struct attempt_row *r)
 {
     struct attempt_row *slot = NULL;
     for (size_t k = s->n_attempts; k-- > 0 && !slot;)
-        if (s->attempts[k].job == r->job && s->attempts[k].attempt == r->attempt)
+        if (s->attempts[k].job == r->job && s->attempts[k].attempt == r->attempt &&
+            s->attempts[k].rank == r->rank)
             slot = &s->attempts[k];
     if (slot && slot->state == ATTEMPT_ENDED)
         fail_msg("attempt %" PRId64 " of job %" PRId64 " ended twice", r->attempt, r->job);
@@ -180,9 +181,8 @@ static void compare_attempts(const struct shelf *s, const struct model *m)
 {
     for (size_t k = 0; k < s->n_attempts; k++) {
         const struct attempt_row *r = &s->attempts[k];
-        const struct job *j = model_job(m, r->job);
-        bool live = j && j->attempt && j->attempt->row.attempt == r->attempt;
-        if (live != (r->state != ATTEMPT_ENDED) || (live && memcmp(&j->attempt->row, r, sizeof *r) != 0))
+        const struct attempt *a = job_attempt_on(model_job(m, r->job), r->attempt, r->node);
+        if ((a != NULL) != (r->state != ATTEMPT_ENDED) || (a && memcmp(&a->row, r, sizeof *r) != 0))
             fail_msg(
                 "attempt %" PRId64 " of job %" PRId64 " changed without being marked", r->attempt, r->job);
     }

@@ -104,7 +104,7 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     start(&r);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
     assert_int_equal(row(&r)->state, JOB_CANCELLING);
-    const struct attempt_row *a = &model_job(r.l.m, r.job)->attempt->row;
+    const struct attempt_row *a = &job_attempt(model_job(r.l.m, r.job))->row;
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_false(a->save_first);
@@ -137,10 +137,10 @@ static void a_cancel_overrides_a_drain(void **state)
     struct running r;
     start(&r);
     lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
-    assert_int_equal(model_job(r.l.m, r.job)->attempt->row.stop_reason, END_DRAINED);
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.stop_reason, END_DRAINED);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
-    assert_int_equal(model_job(r.l.m, r.job)->attempt->row.stop_reason, END_USER);
-    assert_false(model_job(r.l.m, r.job)->attempt->row.save_first);
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.stop_reason, END_USER);
+    assert_false(job_attempt(model_job(r.l.m, r.job))->row.save_first);
     lab_ended(&r.l, r.job, END_DRAINED, 0);
     assert_null(row(&r));
     lab_deinit(&r.l);
@@ -152,7 +152,7 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     struct running r;
     start(&r);
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
-    const struct attempt_row *a = &model_job(r.l.m, r.job)->attempt->row;
+    const struct attempt_row *a = &job_attempt(model_job(r.l.m, r.job))->row;
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_true(a->save_first);
@@ -189,7 +189,7 @@ static void placing_makes_a_numbered_attempt_and_takes_the_room(void **state)
     lab_init(&l);
     int64_t node = lab_join(&l, "n1", 4), job = lab_submit_cpus(&l, 3);
     lab_apply(&l, (struct event){.type = EV_PLACE, .place = {job, node}});
-    const struct attempt_row *a = &model_job(l.m, job)->attempt->row;
+    const struct attempt_row *a = &job_attempt(model_job(l.m, job))->row;
     assert_int_equal(a->attempt, 1);
     assert_int_equal(a->state, ATTEMPT_ASSIGNED);
     assert_int_equal(a->assigned_at.ms, l.now.wall.ms);
@@ -229,7 +229,7 @@ static void the_first_start_dates_the_job(void **state)
     lab_wait(&r.l, 500);
     lab_started(&r.l, r.job);
     assert_int_equal(row(&r)->started_at.ms, first.ms);
-    assert_true(model_job(r.l.m, r.job)->attempt->row.started_at.ms > first.ms);
+    assert_true(job_attempt(model_job(r.l.m, r.job))->row.started_at.ms > first.ms);
     lab_deinit(&r.l);
 }
 
@@ -243,8 +243,8 @@ static void a_start_while_stopping_is_dated_but_does_not_run(void **state)
     lab_plan(&l);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
     lab_started(&l, job);
-    assert_int_equal(model_job(l.m, job)->attempt->row.state, ATTEMPT_STOPPING);
-    assert_true(wall_is_set(model_job(l.m, job)->attempt->row.started_at));
+    assert_int_equal(job_attempt(model_job(l.m, job))->row.state, ATTEMPT_STOPPING);
+    assert_true(wall_is_set(job_attempt(model_job(l.m, job))->row.started_at));
     lab_deinit(&l);
 }
 

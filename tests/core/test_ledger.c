@@ -87,7 +87,7 @@ static void a_running_attempt_is_told_what_it_will_be_charged(void **state)
     start(&l, 2, 2);
     lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
                       .started = {.job = 1, .attempt = 1, .node = 1, .restore_ms = 36000}});
-    const struct attempt *a = model_job(l.m, 1)->attempt;
+    const struct attempt *a = job_attempt(model_job(l.m, 1));
     core_cost_so_far(a, a->row.assigned_at, &uusd, &on_demand);
     assert_int_equal(uusd, 0);
     assert_int_equal(on_demand, 0);

@@ -402,10 +402,10 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
     assert_int_equal(
-        model_job(l.m, 1)->attempt->row.state, ATTEMPT_RUNNING); /* it goes on until there is a place */
+        job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING); /* it goes on until there is a place */
     lab_bring_up(&l, 3, 4);
     assert_int_equal(lab_plan(&l), 1);
-    const struct attempt *a = model_job(l.m, 1)->attempt;
+    const struct attempt *a = job_attempt(model_job(l.m, 1));
     assert_int_equal(a->row.state, ATTEMPT_STOPPING);
     assert_true(a->row.save_first);
     assert_int_equal(a->row.stop_reason, END_EVICTED);
@@ -439,7 +439,7 @@ static void who_has_not_saved_stays(void **state)
     (void)state;
     struct lab l;
     in_a_drought(&l, 600000);
-    model_job(l.m, 1)->attempt->save_failed = true;
+    job_attempt(model_job(l.m, 1))->save_failed = true;
     wait_with_heartbeats(&l, 1200000);
     assert_int_equal(lab_plan(&l), 0);
     lab_deinit(&l);

@@ -283,7 +283,7 @@ static void a_drain_saves_and_stops_and_outlives_a_reboot(void **state)
     lab_plan(&l);
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = id});
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = id});
-    const struct attempt_row *a = &model_job(l.m, job)->attempt->row;
+    const struct attempt_row *a = &job_attempt(model_job(l.m, job))->row;
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_DRAINED);
     assert_true(a->save_first);

@@ -62,7 +62,7 @@ static void end_one(struct lab *l, int64_t job)
 {
     const struct job *j = model_job(l->m, job);
     struct event ev = {.type = EV_ATTEMPT_ENDED,
-        .ended = {.job = job, .attempt = 1, .node = j->attempt->row.node, .end = END_SUCCEEDED}};
+        .ended = {.job = job, .attempt = 1, .node = job_attempt(j)->row.node, .end = END_SUCCEEDED}};
     apply(l, &ev);
 }
 
@@ -73,7 +73,7 @@ static double turnover(struct lab *l, int64_t ends)
     int64_t job = 1;
     for (int64_t k = 0; k < ends; job++) {
         const struct job *j = model_job(l->m, job);
-        if (!j || !j->attempt)
+        if (!j || !job_attempt(j))
             continue;
         end_one(l, job);
         decide_all(l);

@@ -43,7 +43,7 @@ static struct job *any_running(struct storm *st)
     int64_t max = (int64_t)st->s.n_jobs + 8;
     for (int k = 0; k < 20; k++) {
         struct job *j = model_job(st->l.m, any_id(st, max));
-        if (j && j->attempt)
+        if (j && job_attempt(j))
             return j;
     }
     return NULL;
@@ -54,6 +54,7 @@ static void submit(struct storm *st)
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
     r.market = (enum market_wish)below(st, 3);
     r.need.gpus = below(st, 5) == 0;
+    r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
     r.retries_failed = (int32_t)below(st, 3);
     static const char *const pools[] = {"", "", "base", "burst", "absent"};
     STR_COPY(r.pool, pools[below(st, 5)]);
@@ -77,14 +78,26 @@ static void join(struct storm *st)
     attempt_event(st, (struct event){.type = EV_JOIN, .join = {.node = &r, .instance = instance}});
 }
 
+static const struct attempt *any_rank(struct storm *st, const struct job *j)
+{
+    int64_t skip = below(st, j->row.nodes);
+    const struct attempt *a = NULL;
+    LIST_FOREACH (&j->ranks, l) {
+        a = LIST_ENTRY(l, struct attempt, in_job);
+        if (skip-- == 0)
+            break;
+    }
+    return a;
+}
+
 static void agent(struct storm *st)
 {
     struct job *j = any_running(st);
     if (!j)
         return;
+    const struct attempt *a = any_rank(st, j);
     int64_t stale = below(st, 8) == 0;
-    int64_t job = j->row.id, attempt = j->row.attempts - stale,
-            node = j->attempt->row.node + (below(st, 30) == 0);
+    int64_t job = j->row.id, attempt = j->row.attempts - stale, node = a->row.node + (below(st, 30) == 0);
     struct ckpt_ref good = j->row.last_good;
     switch (below(st, 6)) {
     case 0:
@@ -102,7 +115,7 @@ static void agent(struct storm *st)
         attempt_event(st, (struct event){.type = EV_CHECKPOINT,
                               .checkpoint = {.job = job,
                                   .node = node,
-                                  .ref = {attempt, j->attempt->row.sequence + below(st, 3)},
+                                  .ref = {attempt, a->row.sequence + below(st, 3)},
                                   .bytes = below(st, 1 << 20),
                                   .took_ms = below(st, 5000),
                                   .progress = below(st, 1000),
@@ -176,8 +189,7 @@ static void provider(struct storm *st)
         break;
     default:
         if (below(st, 4) == 0) /* 11 is refused */
-            ev = (struct event){.type = EV_SCORE,
-                .score = {"burst", "z1", "m5", (int32_t)below(st, 12)}};
+            ev = (struct event){.type = EV_SCORE, .score = {"burst", "z1", "m5", (int32_t)below(st, 12)}};
         else
             ev = (struct event){
                 .type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 1000 + below(st, 3000000)}};

@@ -95,7 +95,7 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     assert_int_equal(rc, 0);
     assert_null(model_job(m, 1));
     assert_non_null(model_job(m, 2));
-    assert_non_null(model_job(m, 2)->attempt);
+    assert_non_null(job_attempt(model_job(m, 2)));
     assert_non_null(model_job(m, 3));
     assert_non_null(model_node(m, 1));
     assert_null(model_node(m, 2));

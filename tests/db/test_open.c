@@ -193,7 +193,7 @@ static void the_newest_version_is_what_was_released(void **state)
     struct err e;
     struct db *d = util_open(*state);
 
-    assert_int_equal(fs_read(TEST_DIR "/schema_v2.sql", 1 << 20, &want, &e), 0);
+    assert_int_equal(fs_read(TEST_DIR "/schema_v3.sql", 1 << 20, &want, &e), 0);
     schema_text(d->sql, &got);
     assert_string_equal(buf_str(&got), buf_str(&want));
     db_close(d);
@@ -211,6 +211,8 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     buf_printf(&old,
         "INSERT INTO meta (one, belay_version, cluster_uid, secret, next_job) VALUES (1, '0.1.0', 'abc', "
         "'def', 42);"
+        "INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, 1, 2, 3, 1, 4, NULL, 0, 0, "
+        "0, 9, 9, 'x');"
         "PRAGMA application_id = %d; PRAGMA user_version = 1",
         DB_APPLICATION_ID);
     util_exec(*state, buf_str(&old));
@@ -220,6 +222,15 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_int_equal(db_boot(d, &meta, &e), 0);
     assert_string_equal(meta.cluster_uid, "abc");
     assert_int_equal(meta.counters.next_job, 42);
+    sqlite3_stmt *q = NULL;
+    sqlite3_prepare_v2(d->sql,
+        "SELECT rank, node, exit_code, text FROM attempts WHERE job = 7 AND attempt = 2", -1, &q, NULL);
+    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(q, 0), 0);
+    assert_int_equal(sqlite3_column_int64(q, 1), 3);
+    assert_int_equal(sqlite3_column_int64(q, 2), 5);
+    assert_string_equal((const char *)sqlite3_column_text(q, 3), "x");
+    sqlite3_finalize(q);
     db_close(d);
 }
 

@@ -196,6 +196,7 @@ static void submit(struct lab *lab, int32_t cpus, const char *script, struct lab
 {
     struct job_row job = {.name = "job",
         .user = "ann",
+        .nodes = 1,
         .need = {.cpus = cpus},
         .method = CKPT_SIGNAL,
         .ckpt_signal = SIGUSR1,

@@ -156,7 +156,7 @@ static void run_one_job(struct fixture *f)
     assert_int_equal(f->answer.n_scripts, 1);
     tell(f->agent, 1, 1, WIRE_RUNNING);
     send(f->agent, 0, 0, &f->answer);
-    assert_int_equal(job(f, 1)->attempt->row.state, ATTEMPT_RUNNING);
+    assert_int_equal(job_attempt(job(f, 1))->row.state, ATTEMPT_RUNNING);
 }
 
 struct find {
@@ -229,7 +229,7 @@ static void nothing_that_is_not_on_disk_is_desired(void **state)
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
     lab_turn(f->lab); /* placed in the model; its commit is under way */
-    assert_non_null(job(f, 1)->attempt);
+    assert_non_null(job_attempt(job(f, 1)));
     send(f->agent, 0, 0, &f->other); /* releases nothing, gets nothing */
     lab_advance(f->lab, 60000);      /* the wait is over meanwhile */
     assert_int_equal(f->answer.n + f->other.n, 0);
@@ -720,7 +720,7 @@ static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
     lab_turn(f->lab);
     tell(f->agent, 1, 1, WIRE_RUNNING);
     send(f->agent, 0, 0, &f->answer);
-    assert_true(wall_is_set(job(f, 1)->attempt->row.started_at));
+    assert_true(wall_is_set(job_attempt(job(f, 1))->row.started_at));
 }
 
 static void an_unknown_end_counts_as_failed(void **state)

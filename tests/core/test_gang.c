@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs of several nodes: all of them start or none, they save and stop together, and they are one attempt.
+ */
+#include "base/str.h"
+#include "tests/core/lab.h"
+
+#include <inttypes.h>
+
+static int64_t submit_gang(struct lab *l, int32_t nodes, int32_t cpus)
+{
+    struct job_row r = lab_job(cpus);
+    r.nodes = nodes;
+    return lab_submit(l, &r);
+}
+
+static const struct attempt *rank(const struct lab *l, int64_t job, int32_t n)
+{
+    const struct job *j = model_job(l->m, job);
+    LIST_FOREACH (&j->ranks, k) {
+        const struct attempt *a = LIST_ENTRY(k, struct attempt, in_job);
+        if (a->row.rank == n)
+            return a;
+    }
+    return NULL;
+}
+
+static int64_t node_of(const struct lab *l, int64_t job, int32_t n)
+{
+    return rank(l, job, n)->row.node;
+}
+
+static void rank_started(struct lab *l, int64_t job, int32_t n)
+{
+    const struct job *j = model_job(l->m, job);
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_STARTED,
+                     .started = {.job = job,
+                         .attempt = j->row.attempts,
+                         .node = node_of(l, job, n),
+                         .restored = j->row.last_good,
+                         .restored_progress = j->row.last_good_progress}});
+}
+
+static void rank_ended(struct lab *l, int64_t job, int32_t n, enum end_kind end, int32_t code)
+{
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_ENDED,
+                     .ended = {.job = job,
+                         .attempt = model_job(l->m, job)->row.attempts,
+                         .node = node_of(l, job, n),
+                         .end = end,
+                         .exit_code = code}});
+}
+
+static void rank_saved(struct lab *l, int64_t job, int32_t n, int64_t sequence, int64_t progress)
+{
+    lab_apply(l, (struct event){.type = EV_CHECKPOINT,
+                     .checkpoint = {.job = job,
+                         .node = node_of(l, job, n),
+                         .ref = {model_job(l->m, job)->row.attempts, sequence},
+                         .bytes = 1000,
+                         .took_ms = 100,
+                         .progress = progress,
+                         .saved_at = l->now.wall,
+                         .cause = "periodic"}});
+}
+
+/* Three nodes of four cpus, and a gang of three that has started on them. */
+struct trio {
+    struct lab l;
+    int64_t job;
+};
+
+static void start(struct trio *t)
+{
+    lab_init(&t->l);
+    lab_join(&t->l, "a", 4);
+    lab_join(&t->l, "b", 4);
+    lab_join(&t->l, "c", 4);
+    t->job = submit_gang(&t->l, 3, 2);
+    lab_plan(&t->l);
+    for (int32_t n = 0; n < 3; n++)
+        rank_started(&t->l, t->job, n);
+}
+
+static const struct job_row *row(const struct trio *t)
+{
+    return &model_job(t->l.m, t->job)->row;
+}
+
+static void all_start_or_none(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t a = lab_join(&l, "a", 8);
+    int64_t job = submit_gang(&l, 3, 2), small = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_null(job_attempt(model_job(l.m, job))); /* though node a has room for all of it */
+    assert_int_equal(lab_node_of(&l, small), a);
+    int64_t b = lab_join(&l, "b", 2);
+    lab_plan(&l);
+    assert_null(job_attempt(model_job(l.m, job)));
+    int64_t c = lab_join(&l, "c", 2);
+    lab_plan(&l);
+    assert_int_equal(node_of(&l, job, 0), b); /* the tightest first */
+    assert_int_equal(node_of(&l, job, 1), c);
+    assert_int_equal(node_of(&l, job, 2), a);
+    assert_int_equal(model_node(l.m, a)->free.cpus, 4);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "placed")->text, "attempt 1 on b (owned) and 2 more");
+    lab_deinit(&l);
+}
+
+static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t a = lab_join(&l, "a", 8), b = lab_join(&l, "b", 8), job = submit_gang(&l, 2, 1);
+    struct event bad[] = {
+        {.type = EV_PLACE, .place = {.job = job, .node = a}},
+        {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){a}, .n_more = 1}},
+        {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){b, 99}, .n_more = 2}},
+        {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){99}, .n_more = 1}},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        assert_int_equal(lab_try(&l, &bad[k], NULL), ERR_CONFLICT);
+    assert_int_equal(model_job(l.m, job)->row.attempts, 0);
+    lab_deinit(&l);
+}
+
+static void a_gang_stays_in_one_pool(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1});
+    lab_bring_up(&l, 1, 4);
+    lab_join(&l, "a", 4);
+    int64_t job = submit_gang(&l, 2, 2);
+    lab_plan(&l);
+    assert_null(job_attempt(model_job(l.m, job)));
+    lab_join(&l, "b", 4);
+    lab_plan(&l);
+    assert_string_equal(rank(&l, job, 0)->node->row.pool, "base");
+    assert_string_equal(rank(&l, job, 1)->node->row.pool, "base");
+    lab_deinit(&l);
+}
+
+static void succeeds_when_all_ranks_have(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    rank_ended(&t.l, t.job, 1, END_SUCCEEDED, 0);
+    assert_int_equal(row(&t)->state, JOB_RUNNING);
+    assert_int_equal(rank(&t.l, t.job, 0)->row.state, ATTEMPT_RUNNING);
+    rank_ended(&t.l, t.job, 0, END_SUCCEEDED, 0);
+    rank_ended(&t.l, t.job, 2, END_SUCCEEDED, 0);
+    lab_take(&t.l);
+    assert_null(model_job(t.l.m, t.job));
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_SUCCEEDED);
+    assert_string_equal(lab_history(&t.l, "ended")->text, "rank 2: succeeded after 0ms");
+    lab_deinit(&t.l);
+}
+
+static void one_that_fails_stops_the_others_and_decides(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    rank_ended(&t.l, t.job, 1, END_FAILED, 7);
+    for (int32_t n = 0; n < 3; n += 2) {
+        assert_int_equal(rank(&t.l, t.job, n)->row.state, ATTEMPT_STOPPING);
+        assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
+        assert_false(rank(&t.l, t.job, n)->row.save_first);
+    }
+    rank_ended(&t.l, t.job, 0, END_FAILED, 143); /* of the stop */
+    assert_int_equal(row(&t)->used_failed, 0);
+    rank_ended(&t.l, t.job, 2, END_FAILED, 143);
+    assert_int_equal(row(&t)->state, JOB_PENDING); /* it may be tried again once */
+    assert_int_equal(row(&t)->end, END_FAILED);
+    assert_int_equal(row(&t)->exit_code, 7);
+    assert_int_equal(row(&t)->used_failed, 1);
+    assert_int_equal(row(&t)->gang_end, END_NONE);
+    lab_plan(&t.l);
+    assert_int_equal(row(&t)->attempts, 2);
+    rank_ended(&t.l, t.job, 2, END_FAILED, 8);
+    rank_ended(&t.l, t.job, 1, END_NODE_LOST, 0); /* what came first decides */
+    rank_ended(&t.l, t.job, 0, END_FAILED, 143);
+    lab_take(&t.l);
+    assert_int_equal(lab_row(&t.l, t.job)->state, JOB_ENDED);
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_FAILED);
+    assert_int_equal(lab_row(&t.l, t.job)->exit_code, 8);
+    lab_deinit(&t.l);
+}
+
+static void a_notice_makes_all_ranks_save_and_stop(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    int64_t doomed = node_of(&t.l, t.job, 2);
+    lab_notice(&t.l, doomed, NOTICE_TYPE_RECLAIM, 30000);
+    assert_int_equal(rank(&t.l, t.job, 2)->row.state, ATTEMPT_RUNNING); /* its agent knows what to do */
+    for (int32_t n = 0; n < 2; n++) {
+        assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
+        assert_true(rank(&t.l, t.job, n)->row.save_first);
+    }
+    for (int32_t n = 0; n < 3; n++)
+        rank_saved(&t.l, t.job, n, 1, 500);
+    rank_ended(&t.l, t.job, 0, END_GANG, 85);
+    rank_ended(&t.l, t.job, 2, END_RECLAIMED, 85);
+    rank_ended(&t.l, t.job, 1, END_GANG, 85);
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    assert_int_equal(row(&t)->end, END_RECLAIMED);
+    assert_int_equal(row(&t)->reclaims, 1);
+    assert_int_equal(row(&t)->lost_steps, 0);
+    assert_int_equal(row(&t)->last_good_progress, 500);
+    lab_take(&t.l);
+    assert_int_equal(t.l.c.n_checkpoints, 1); /* of the gang, not of each rank */
+    lab_deinit(&t.l);
+}
+
+static void a_lost_node_stops_the_others_at_once(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    rank_saved(&t.l, t.job, 0, 1, 100);
+    int64_t lost = node_of(&t.l, t.job, 0);
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
+    assert_int_equal(rank(&t.l, t.job, 1)->row.stop_reason, END_GANG);
+    assert_false(rank(&t.l, t.job, 1)->row.save_first);
+    assert_int_equal(row(&t)->gang_end, END_NODE_LOST);
+    rank_ended(&t.l, t.job, 1, END_GANG, 143);
+    rank_ended(&t.l, t.job, 2, END_GANG, 143);
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    assert_int_equal(row(&t)->end, END_NODE_LOST);
+    assert_int_equal(row(&t)->used_node_lost, 1);
+    lab_deinit(&t.l);
+}
+
+static void a_cancel_stops_all_and_keeps_its_reason(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    lab_apply(&t.l, (struct event){.type = EV_CANCEL, .cancel = {t.job, "ann"}});
+    rank_ended(&t.l, t.job, 0, END_FAILED, 143);
+    assert_int_equal(rank(&t.l, t.job, 1)->row.stop_reason, END_USER);
+    rank_ended(&t.l, t.job, 1, END_FAILED, 143);
+    rank_ended(&t.l, t.job, 2, END_FAILED, 143);
+    lab_take(&t.l);
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_USER);
+    lab_deinit(&t.l);
+}
+
+static void requeues_and_drains_stop_all(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    lab_apply(&t.l, (struct event){.type = EV_DRAIN, .drain.node = node_of(&t.l, t.job, 1)});
+    for (int32_t n = 0; n < 3; n++) {
+        assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_DRAINED);
+        assert_true(rank(&t.l, t.job, n)->row.save_first);
+    }
+    lab_deinit(&t.l);
+}
+
+static void machines_are_launched_for_all_ranks_or_none(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 3, "m5", 8);
+    int64_t job = submit_gang(&l, 4, 2);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 0); /* three of four are of no use */
+    struct pool_row p = lab_pool(&l, "burst");
+    p.max_nodes = 4;
+    lab_set_pool(&l, p);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 4); /* one rank a machine, however large */
+    for (int64_t i = 1; i <= 4; i++) {
+        assert_null(job_attempt(model_job(l.m, job)));
+        lab_bring_up(&l, i, 8);
+        lab_plan(&l);
+    }
+    assert_int_equal(lab_launches(&l, 1), 4);
+    assert_int_equal(node_of(&l, job, 3), 4);
+    lab_deinit(&l);
+}
+
+static void room_that_is_there_counts(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    int64_t first = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_ended(&l, first, END_SUCCEEDED, 0); /* leaves an idle machine */
+    submit_gang(&l, 3, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 3); /* one more for the first job, two for the gang */
+    lab_deinit(&l);
+}
+
+static void a_gang_that_loses_a_node_gets_one_ahead_of_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    int64_t job = submit_gang(&l, 3, 4);
+    lab_plan(&l);
+    for (int64_t i = 1; i <= 3; i++)
+        lab_bring_up(&l, i, 4);
+    lab_plan(&l);
+    for (int32_t n = 0; n < 3; n++)
+        rank_started(&l, job, n);
+    lab_notice(&l, node_of(&l, job, 1), NOTICE_TYPE_RECLAIM, 120000);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 4);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_start_or_none),
+        cmocka_unit_test(a_place_must_be_for_all_ranks_on_different_nodes),
+        cmocka_unit_test(a_gang_stays_in_one_pool),
+        cmocka_unit_test(succeeds_when_all_ranks_have),
+        cmocka_unit_test(one_that_fails_stops_the_others_and_decides),
+        cmocka_unit_test(a_notice_makes_all_ranks_save_and_stop),
+        cmocka_unit_test(a_lost_node_stops_the_others_at_once),
+        cmocka_unit_test(a_cancel_stops_all_and_keeps_its_reason),
+        cmocka_unit_test(requeues_and_drains_stop_all),
+        cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
+        cmocka_unit_test(room_that_is_there_counts),
+        cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
