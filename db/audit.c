@@ -34,7 +34,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
     query_init_text(&q, r->sql,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
-        " FROM ledger WHERE job <> 0 GROUP BY job, attempt"
+        " FROM ledger WHERE job <> 0 GROUP BY job, attempt, node"
         " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
         e);
     while (query_step(&q)) {
