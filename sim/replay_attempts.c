@@ -53,7 +53,7 @@ static void go_on(struct run *r)
 {
     int64_t left = r->job->work_ms - r->done_ms, ms = left;
     if (r->job->save_ms > 0) {
-        r->every_ms = core_interval_ms(model_job(r->w->m, r->id)->attempt);
+        r->every_ms = core_interval_ms(job_attempt(model_job(r->w->m, r->id)));
         ms = r->every_ms < left ? r->every_ms : left;
     }
     enter(r, RUN, ms);
