@@ -345,7 +345,7 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
     lab_plan(&l);
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
-    const struct attempt *a = model_job(l.m, 1)->attempt;
+    const struct attempt *a = job_attempt(model_job(l.m, 1));
     double before = core_reclaims_per_hour(model_node(l.m, 1));
     int64_t every = core_interval_ms(a);
     lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
