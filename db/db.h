@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "scheduler/core/model.h"
 
-#define DB_SCHEMA_VERSION 3
+#define DB_SCHEMA_VERSION 2
 
 struct db;
 

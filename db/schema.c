@@ -246,7 +246,8 @@ static const char schema_1[] =
     ") STRICT;";
 
 /* What an instance has cost is kept stretch by stretch, since prices change while it runs; limits of pools, and what was
- * learned of offers; what jobs that ended have left in the store. */
+ * learned of offers; what jobs that ended have left in the store; drills; jobs of several nodes, of which an attempt has a
+ * row for each. */
 static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN max_gpus INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE pools ADD COLUMN max_uusd_h INTEGER NOT NULL DEFAULT 0;"
@@ -322,16 +323,10 @@ static const char schema_2[] =
     "CREATE INDEX drills_live ON drills (job) WHERE state IN ('stopping', 'queued', 'resumed');"
     "CREATE INDEX drills_key ON drills (script_key, ended_at) WHERE state IN ('passed', 'failed');"
     "CREATE INDEX drills_asked ON drills (asked_at);"
-    "ALTER TABLE attempts ADD COLUMN base_uusd INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE instances SET priced_at = launched_at,"
-    " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";
-
-/* Jobs of several nodes: an attempt has a row for each. */
-static const char schema_3[] =
     "ALTER TABLE jobs ADD COLUMN nodes INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE jobs ADD COLUMN gang_end TEXT NOT NULL DEFAULT 'none';"
     "ALTER TABLE jobs ADD COLUMN gang_code INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE attempts RENAME TO attempts_2;"
+    "ALTER TABLE attempts RENAME TO attempts_1;"
     "CREATE TABLE attempts ("
     " job INTEGER NOT NULL,"
     " attempt INTEGER NOT NULL,"
@@ -359,12 +354,14 @@ static const char schema_3[] =
     ") STRICT, WITHOUT ROWID;"
     "INSERT INTO attempts SELECT job, attempt, 0, node, state, end_kind, stop_reason, save_first, exit_code, assigned_at,"
     " started_at, ended_at, restored_attempt, restored_sequence, restored_progress, restore_ms, save_ms, sequence,"
-    " price_uusd_h, on_demand_uusd_h, text, base_uusd FROM attempts_2;"
-    "DROP TABLE attempts_2;"
-    "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';";
+    " price_uusd_h, on_demand_uusd_h, text, 0 FROM attempts_1;"
+    "DROP TABLE attempts_1;"
+    "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';"
+    "UPDATE instances SET priced_at = launched_at,"
+    " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";
 /* clang-format on */
 
-static const char *const migrations[] = {schema_1, schema_2, schema_3};
+static const char *const migrations[] = {schema_1, schema_2};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */

@@ -441,6 +441,6 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
-    drill_progressed(m, j->attempt, ev->now);
+    drill_progressed(m, job_attempt(j), ev->now);
     return 0;
 }

@@ -207,7 +207,7 @@ static int check_drills(const struct model *m, struct err *e)
     const struct job *j;
     LIST_FOREACH (&m->live_drills, l) {
         const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
-        const struct attempt *a = d->job->attempt;
+        const struct attempt *a = job_attempt(d->job);
         bool stops = d->row.state == DRILL_STOPPING;
         live++;
         if (d->job->drill != d || d->row.job != d->job->row.id || d->row.state >= DRILL_PASSED)

@@ -51,7 +51,7 @@ static int try_drill(struct drilled *d, bool without_notice)
 static void drill(struct drilled *d)
 {
     assert_int_equal(try_drill(d, false), 0);
-    const struct attempt_row *a = &model_job(d->l.m, d->job)->attempt->row;
+    const struct attempt_row *a = &job_attempt(model_job(d->l.m, d->job))->row;
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_DRILLED);
     assert_true(a->save_first);
@@ -196,7 +196,7 @@ static void without_notice_the_checkpoint_before_is_what_counts(void **state)
     assert_int_equal(try_drill(&d, true), ERR_CONFLICT); /* there is none yet */
     lab_saved(&d.l, d.job, 1, 50);
     assert_int_equal(try_drill(&d, true), 0);
-    assert_false(model_job(d.l.m, d.job)->attempt->row.save_first);
+    assert_false(job_attempt(model_job(d.l.m, d.job))->row.save_first);
     lab_ended(&d.l, d.job, END_DRILLED, 137);
     resume(&d);
     tell(&d, 51);
