@@ -412,7 +412,7 @@ static void what_cannot_be_drilled_is_refused(void **state)
 
     start_with(&d, (struct job_row){.name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1}, true);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* it saves nothing */
-    struct job_row r = {.name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1, .drill_tries = 1};
+    struct job_row r = {.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1, .drill_tries = 1};
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
     assert_int_equal(lab_try(&d.l, &ev, NULL), ERR_INVALID);
     end(&d);

@@ -644,7 +644,7 @@ static void an_end_never_hides_the_save_that_came_with_it(void **state)
 static void an_automatic_interval_follows_the_last_save(void **state)
 {
     struct fixture *f = *state;
-    struct job_row row = {.name = "job", .user = "ann", .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
+    struct job_row row = {.name = "job", .user = "ann", .nodes = 1, .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
