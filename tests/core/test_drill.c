@@ -159,7 +159,7 @@ static void a_job_that_fails_after_the_resume_is_not(void **state)
 {
     (void)state;
     struct drilled d;
-    start_with(&d, (struct job_row){.name = "x", .user = "u", .need = {4, 0, 100}, .method = CKPT_COOP, .ckpt_keep = 1}, true);
+    start_with(&d, (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .method = CKPT_COOP, .ckpt_keep = 1}, true);
     drill(&d);
     save_and_die(&d);
     resume(&d);
@@ -410,7 +410,7 @@ static void what_cannot_be_drilled_is_refused(void **state)
     assert_int_equal(try_drill(&d, false), ERR_NOT_FOUND);
     end(&d);
 
-    start_with(&d, (struct job_row){.name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1}, true);
+    start_with(&d, (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1}, true);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* it saves nothing */
     struct job_row r = {.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1, .drill_tries = 1};
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
