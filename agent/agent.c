@@ -10,6 +10,7 @@
  */
 #include "agent/agent.h"
 
+#include "agent/criu.h"
 #include "agent/enroll.h"
 #include "agent/incarnation.h"
 #include "agent/kept.h"
@@ -43,6 +44,7 @@ struct agent {
     char *tasks_dir, *kept_dir;
     int lock_fd;
     struct identity id;
+    struct criu criu;
     struct timers *timers;
     struct http_client *http;
     struct uv_signals *signals;
@@ -225,6 +227,8 @@ static void on_fill(void *ctx, struct wire_status *s)
 {
     struct agent *a = ctx;
     s->load_milli = resources_load_milli();
+    STR_COPY(s->criu, a->criu.can);
+    STR_COPY(s->criu_text, a->criu.text);
     fill_notice(a, &s->notice);
     fill_kept(a, s);
     size_t told = 0;
@@ -490,6 +494,7 @@ static void wire_up(struct agent *a)
     a->enroll = (struct enroll){.peer = &a->peer,
         .config = a->config,
         .id = &a->id,
+        .criu = &a->criu,
         .timers = a->timers,
         .prng = &a->prng,
         .on_joined = on_joined,
@@ -508,6 +513,12 @@ static void measure(struct agent *a)
     if (a->config->memory_mib > 0)
         r.memory_mib = a->config->memory_mib;
     a->enroll.resources = r;
+    criu_probe(a->config->criu, &a->criu);
+    if (!str_eq(a->criu.can, "no")) { /* asked for what it can do, not used for anything */
+        STR_COPY(a->criu.can, "no");
+        STR_COPY(a->criu.text, "this version of the agent does not use it");
+    }
+    log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
 }
 
 static void start_notices(struct agent *a)

@@ -64,7 +64,7 @@ static void read_memory(struct yaml_reader *r, struct config *c)
 
 static void read_node(struct yaml_reader *r, struct config *c)
 {
-    char host[64] = "node";
+    char host[64] = "node", shown[STR_SHOW_MAX];
     gethostname(host, sizeof(host) - 1);
     STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
     if (!r->rc && !c->name[0])
@@ -74,6 +74,9 @@ static void read_node(struct yaml_reader *r, struct config *c)
     read_memory(r, c);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
+    STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
+    if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))
+        yaml_reader_fail(r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s", str_show(c->criu, shown));
 }
 
 static void read_secrets(struct yaml_reader *r, struct config *c)

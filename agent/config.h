@@ -14,6 +14,7 @@
  *     memory: 16G
  *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
  *     power_off: /sbin/poweroff  # default: the agent just exits
+ *     criu: /usr/sbin/criu       # default: looked for; no: not used
  */
 #ifndef BELAY_AGENT_CONFIG_H
 #define BELAY_AGENT_CONFIG_H
@@ -35,6 +36,7 @@ struct config {
     int64_t cpus, memory_mib; /* 0: measured */
     int64_t orphan_timeout_ms;
     char *power_off; /* NULL: none */
+    char criu[256];  /* absolute, "no", or "": to be looked for */
 };
 
 /* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and

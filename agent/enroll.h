@@ -7,6 +7,7 @@
 #ifndef BELAY_AGENT_ENROLL_H
 #define BELAY_AGENT_ENROLL_H
 
+#include "agent/criu.h"
 #include "agent/peer.h"
 #include "agent/resources.h"
 #include "base/prng.h"
@@ -18,6 +19,7 @@ struct enroll {
     struct config *config;
     struct identity *id;
     struct node_resources resources;
+    const struct criu *criu; /* borrowed */
     struct timers *timers;
     struct prng *prng;
     void (*on_joined)(void *ctx); /* there is a new certificate: after a join, not after a renewal */

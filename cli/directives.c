@@ -198,7 +198,7 @@ static int apply_market(const struct context *c, const char *value, struct err *
 
 static int apply_checkpoint(const struct context *c, const char *value, struct err *e)
 {
-    static const char *const names[] = {"none", "signal", "coop", NULL};
+    static const char *const names[] = {"none", "signal", "coop", "criu", NULL};
     int rc = one_of(value, names, e);
     if (rc == 0)
         json_object_set_new(sub_object(c->spec, "checkpoint"), "method", json_string(value));
@@ -413,7 +413,7 @@ static const struct flag flags[] = {
     {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"}, apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
-    {{"checkpoint", 0, "none|signal|coop", "how the program takes part in checkpoints (default none)"},
+    {{"checkpoint", 0, "none|signal|coop|criu", "how the program takes part in checkpoints (default none)"},
         apply_checkpoint},
     {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
     {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},

@@ -22,6 +22,7 @@ const struct list_column node_columns[] = {
     {"GPUS", "gpus", COLUMN_INT},
     {"MARKET", "market", COLUMN_TEXT},
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
+    {"CRIU", "criu", COLUMN_TEXT},
     {"NOTICE", "notice", COLUMN_TEXT},
     {"UP SINCE", "joined_at", COLUMN_AGO},
     {NULL, NULL, COLUMN_TEXT},

@@ -75,6 +75,9 @@ static const struct column pool_columns[] = {
     COL(pool_row, fleet),
     COL(pool_row, require_drill),
     COL(pool_row, drill_valid_ms),
+    COL_KIND(pool_row, "criu", criu, criu_ability_names),
+    COL_KIND(pool_row, "criu_seen", criu_seen, criu_ability_names),
+    COL(pool_row, criu_text),
 };
 
 static const struct column offer_columns[] = {
@@ -148,6 +151,8 @@ static const struct column node_columns[] = {
     COL(node_row, key_hash),
     COL(node_row, version),
     COL(node_row, drain),
+    COL_KIND(node_row, "criu", criu, criu_ability_names),
+    COL(node_row, criu_text),
 };
 
 static const struct column job_columns[] = {

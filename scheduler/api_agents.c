@@ -128,6 +128,8 @@ static int apply_join(
     STR_COPY(node.address, j->address);
     STR_COPY(node.key_hash, j->key_hash);
     STR_COPY(node.version, j->join.version);
+    node.criu = sessions_criu_ability(j->join.criu);
+    STR_COPY(node.criu_text, j->join.criu_text);
     struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
     return tick_apply(t, &ev, ret_id, e);
 }

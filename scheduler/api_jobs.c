@@ -269,6 +269,19 @@ static size_t explain(const struct api *a, const struct model *model, const stru
     return core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
 }
 
+static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)
+{
+    const char *pool = model && row->state != JOB_ENDED ? core_criu_untried(model, row) : NULL;
+    char text[512];
+    if (!pool)
+        return;
+    snprintf(text, sizeof(text),
+        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs criu %s, "
+        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says so)",
+        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint" : "3.17 or later");
+    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
+}
+
 static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -283,9 +296,11 @@ static void tell_why(const struct api *a, struct http_exchange *x, const struct 
     for (size_t i = 0; i < n; i++)
         json_array_append_new(
             list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
+    json_t *warnings = advice_on_job(a->o.pools, a->o.reader, &row);
+    warn_of_criu(warnings, model, &row);
     api_reply_json(x, 200,
         json_pack("{s:I,s:s,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
-            list, "warnings", advice_on_job(a->o.pools, a->o.reader, &row)));
+            list, "warnings", warnings));
 }
 
 void api_jobs_why(struct request *q)

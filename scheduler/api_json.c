@@ -237,6 +237,8 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "gone_at", json_time(n->gone_at));
     set(o, "address", opt_text(n->address));
     set(o, "version", opt_text(n->version));
+    set(o, "criu", json_string(criu_ability_names[n->criu]));
+    set(o, "criu_text", opt_text(n->criu_text));
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;

@@ -20,6 +20,7 @@
 static const char *const kind_names[] = {"reserved", "elastic", NULL};
 static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const allocation_words[] = {"single", "fleet", NULL};
+static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL}; /* enum criu_ability */
 static const char *const market_words[] = {"spot", "on-demand", NULL};
 
 /* ---- small readers ---- */
@@ -358,6 +359,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.by_price = yaml_opt_enum(r, "rank_by", rank_words, 0) == 1;
     if (p->provider->has_fleets)
         p->row.fleet = yaml_opt_enum(r, "allocation", allocation_words, 0) == 1;
+    p->row.criu = (enum criu_ability)yaml_opt_enum(r, "criu", criu_words, CRIU_UNKNOWN);
     p->row.egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib", 0);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));

@@ -103,6 +103,7 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "spread", json_integer(p->row.spread_pct));
     if (p->provider->has_fleets)
         set(o, "allocation", json_string(p->row.fleet ? "fleet" : "single"));
+    set(o, "criu", json_string(criu_ability_names[p->row.criu]));
     set(o, "egress_usd_per_gib", usd(p->row.egress_uusd_gib));
     set(o, "boot_timeout", duration(p->row.boot_timeout_ms));
     set(o, "refusal_backoff", duration(p->row.refusal_backoff_ms));

@@ -424,6 +424,15 @@ void sessions_release_all(struct sessions *s)
 
 /* ---- what is told ---- */
 
+enum criu_ability sessions_criu_ability(const char *name)
+{
+    int found = CRIU_UNKNOWN;
+    for (int i = CRIU_NO; criu_ability_names[i]; i++)
+        if (str_eq(criu_ability_names[i], name))
+            found = i;
+    return (enum criu_ability)found;
+}
+
 static void post_checkpoints(
     struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
@@ -550,6 +559,15 @@ static void post_notice(struct sessions *s, const struct node *node, const struc
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+static void post_facts(struct sessions *s, const struct node *node, const struct wire_status *st)
+{
+    struct event ev = {.type = EV_FACTS,
+        .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
+    STR_COPY(ev.facts.criu_text, st->criu_text);
+    if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text))
+        tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 /* After the commit of what a status told: answer it or let it wait. */
 static void on_told(void *ctx, const struct err *e, int64_t id)
 {
@@ -598,6 +616,7 @@ void sessions_status(
         for (size_t i = 0; i < st->n_kept; i++)
             x->kept[i] = st->kept[i].job;
         post_notice(s, node, &st->notice);
+        post_facts(s, node, st);
         for (size_t i = 0; i < st->n_attempts; i++)
             post_attempt(s, x, &st->attempts[i]);
         post_vanished(s, x, node);

@@ -42,6 +42,9 @@ void sessions_destroy(struct sessions *s); /* what waits is forgotten. NULL is f
 /* Exactly one of e and d is NULL; both borrowed for the call. */
 typedef void (*sessions_reply_fn)(void *ctx, const struct err *e, const struct wire_desired *d);
 
+/* By the name that agents tell; CRIU_UNKNOWN for any other. */
+enum criu_ability sessions_criu_ability(const char *name);
+
 /* ERR_NOT_FOUND: no such node (deleted, or its instance is gone): the agent has to end. */
 void sessions_status(
     struct sessions *s, int64_t node, const struct wire_status *st, sessions_reply_fn reply, void *ctx);

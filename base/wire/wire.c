@@ -36,6 +36,8 @@ static const struct wire_field join_fields[] = {
     WIRE_I64_REQ(wire_join, cpus, 1, CPUS_MAX),
     WIRE_I64_REQ(wire_join, memory_mib, 1, MEMORY_MIB_MAX),
     WIRE_I64_OPT(wire_join, gpus, 0, GPUS_MAX),
+    WIRE_TEXT_OPT(wire_join, criu),
+    WIRE_TEXT_OPT(wire_join, criu_text),
     WIRE_END,
 };
 static const struct wire_table join_table = {sizeof(struct wire_join), join_fields};
@@ -117,6 +119,8 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, wait_ms, 0, WAIT_MS_MAX),
     WIRE_I64_OPT(wire_status, load_milli, 0, COUNT_MAX),
     WIRE_STRUCT(wire_status, notice, &notice_table),
+    WIRE_TEXT_OPT(wire_status, criu),
+    WIRE_TEXT_OPT(wire_status, criu_text),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
     WIRE_END,

@@ -48,6 +48,8 @@ struct wire_join {
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
+    char criu[8];        /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
+    char criu_text[256]; /* its version, or why it cannot */
 };
 
 struct wire_joined {
@@ -111,6 +113,7 @@ struct wire_status {
     int64_t wait_ms;     /* 0 .. 25000 */
     int64_t load_milli;  /* 1-minute load average x 1000 */
     struct wire_notice notice;
+    char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;
@@ -154,7 +157,7 @@ struct wire_desired_attempt {
     char cwd[4096];
     int64_t cpus, gpus, memory_mib;
     int64_t time_limit_ms; /* 0 none */
-    char method[8];        /* "none" "signal" "coop" */
+    char method[8];        /* "none" "signal" "coop" "criu" */
     int64_t ckpt_signal;
     int64_t ckpt_keep;
     int64_t ckpt_keep_every; /* 0: none */

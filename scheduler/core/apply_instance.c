@@ -49,7 +49,12 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         return rc;
     if (!p)
         p = pool_add(m, ev->pool);
+    struct pool_row before = p->row;
     p->row = *ev->pool;
+    if (before.criu == p->row.criu) { /* else what was seen was of other machines */
+        p->row.criu_seen = before.criu_seen;
+        STR_COPY(p->row.criu_text, before.criu_text);
+    }
     if (!p->row.elastic)
         reprice_owned(m, p);
     touch_pool(m, p);

@@ -79,6 +79,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
 {
     const struct job_row *r = ev->submit.job;
     int rc = check_submit(r, e);
+    if (!rc)
+        rc = criu_check_submit(m, r, e);
     if (rc)
         return rc;
     struct job *j = mem_alloc(sizeof *j);
@@ -173,7 +175,9 @@ static struct node *node_of_rank(
     bool twice = rank > 0 && id == ev->place.node;
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
-    return n && !twice && node_takes_work(n) && resources_fit(&j->row.need, &n->free) ? n : NULL;
+    return n && !twice && node_takes_work(n) && resources_fit(&j->row.need, &n->free) &&
+                   node_can_criu(n, j->shape->criu)
+               ? n : NULL;
 }
 
 static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)

@@ -86,6 +86,7 @@ static int rejoin(
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
+    node_set_criu(m, n, r->criu, r->criu_text);
     node_refresh(m, n, true);
     touch_node(m, n);
     ret_outcome->id = n->row.id;
@@ -186,12 +187,27 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
     n->last_seen = n->since = n->idle_since = ev->now.mono;
     if (i)
         instance_joined(m, i, n, ev->now);
+    n->row.criu = r->criu;
+    STR_COPY(n->row.criu_text, r->criu_text);
     node_index(m, n);
+    node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
     touch_node(m, n);
     char what[CORE_TEXT_MAX];
     describe_node(&n->row, what, sizeof what);
     history(m, ev->now, "joined", (struct history_of){.node = n}, "%s", what);
     ret_outcome->id = n->row.id;
+    return 0;
+}
+
+int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->facts.node);
+    ret_outcome->id = ev->facts.node;
+    if (ev->facts.criu < CRIU_UNKNOWN || ev->facts.criu > CRIU_GPU)
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d", ev->facts.node,
+            (int)ev->facts.criu);
+    if (n)
+        node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
     return 0;
 }
 

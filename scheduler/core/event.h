@@ -16,6 +16,7 @@ enum event_type {
     EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
     EV_JOIN,             /* an agent proved its token */
     EV_HEARTBEAT,        /* memory only: never stored */
+    EV_FACTS,            /* an agent found anew what its machine can do */
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
@@ -62,9 +63,14 @@ struct event {
             char by[CORE_NAME_MAX];
         } cancel, requeue;
         struct {
-            const struct node_row *node; /* name, address, key_hash, version, total; pool for a reserved node */
+            const struct node_row *node; /* name, address, key_hash, version, total, criu; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */
         } join;
+        struct {
+            int64_t node;
+            enum criu_ability criu;
+            char criu_text[CORE_TEXT_MAX];
+        } facts;
         struct {
             int64_t node;
         } heartbeat, drain, undrain, node_delete, lost;

@@ -34,6 +34,8 @@ static void say(struct answer *a, const char *code, const char *fmt, ...)
 /* What there is for a job of this kind of demand. */
 struct survey {
     int64_t nodes, other_market, too_small;       /* nodes and offers that are large enough, but ... */
+    int64_t no_criu;
+    const char *no_criu_who, *no_criu_why; /* the first of those */
     int64_t busy, draining, noticed, lost, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* of the right pool, node or offer */
@@ -65,11 +67,23 @@ static bool suits(struct survey *v, const struct shape *s, const struct resource
     return true;
 }
 
+/* ... and would CRIU do on it what the job needs? */
+static bool can(struct survey *v, bool may, const char *who, const char *why)
+{
+    v->no_criu += !may;
+    if (!may && !v->no_criu_who) {
+        v->no_criu_who = who;
+        v->no_criu_why = why[0] ? why : "its agent does not say what CRIU can do there";
+    }
+    return may;
+}
+
 static void survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!serves(n->pool, s) || !suits(v, s, &n->row.total, n->row.market))
+        if (!serves(n->pool, s) || !suits(v, s, &n->row.total, n->row.market) ||
+            !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
         v->draining += n->row.state == NODE_DRAINING;
@@ -89,7 +103,8 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, &total, o->row.market);
+            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, &total, o->row.market) &&
+                         can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p));
         }
     }
 }
@@ -108,6 +123,12 @@ static void size_text(const struct resources *r, char *out, size_t size)
     snprintf(out, size, "%" PRId32 " cpu%s%s%s", r->cpus, plural(r->cpus), gpus, memory);
 }
 
+static void say_criu(const struct survey *v, struct answer *a)
+{
+    say(a, "criu", "%" PRId64 " machine%s large enough cannot checkpoint it by CRIU; %s: %.180s", v->no_criu,
+        plural(v->no_criu), v->no_criu_who, v->no_criu_why);
+}
+
 static bool explain_impossible(
     const struct model *m, const struct shape *s, const struct survey *v, struct answer *a)
 {
@@ -117,7 +138,9 @@ static bool explain_impossible(
     }
     if (v->nodes + v->offers > 0)
         return false;
-    if (v->other_market > 0)
+    if (v->no_criu > 0)
+        say_criu(v, a);
+    else if (v->other_market > 0)
         say(a, "market",
             "only machines of another market than %s are large enough; --market any would use them",
             market_wish_names[s->wish]);
@@ -137,7 +160,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
-        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !wish_allows(s->wish, i->row.market))
+        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) || !wish_allows(s->wish, i->row.market))
             continue;
         struct resources total = offer_total(o);
         if (!resources_fit(&s->need, &total))
@@ -156,7 +179,7 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     const struct room all = model_room(m);
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
+        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
             continue;
         struct room room = pool_room(p);
         if (room.nodes == 0)
@@ -236,6 +259,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
     explain_nodes(&v, a);
+    if (v.no_criu > 0)
+        say_criu(&v, a);
     explain_queue(m, j, a);
 }
 

@@ -30,7 +30,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
 {
     if (b->node && job_attempt_on(g->job, g->job->row.attempts, b->node->row.id))
         return false;
-    return b->pool == p && wish_allows(g->shape->wish, b->market) && resources_fit(&g->shape->need, &b->free);
+    return b->pool == p && bin_admits(b, g->shape) && resources_fit(&g->shape->need, &b->free);
 }
 
 /* Its nodes that stay are its own again when it has stopped. */

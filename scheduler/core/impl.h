@@ -19,6 +19,7 @@ struct shape {
     enum market_wish wish;
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
+    enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
     int64_t n_jobs;            /* pending and running */
     struct tree pending;       /* struct job by id: the oldest first, requeued ones in their old place */
     int64_t head;              /* id of the first pending */
@@ -70,6 +71,18 @@ int64_t resources_share(const struct resources *need, const struct resources *to
 bool wish_allows(enum market_wish wish, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
+
+/* ---- who can checkpoint by CRIU (criu.c) ---- */
+enum criu_ability criu_needed(const struct job_row *j);
+bool node_can_criu(const struct node *n, enum criu_ability need);
+bool node_suits(const struct node *n, const struct shape *s); /* and it is not the one that they avoid; whatever is free */
+/* A machine of the pool, to be launched or on its way: false once it is known that it cannot. */
+bool pool_may_criu(const struct pool *p, enum criu_ability need);
+const char *pool_criu_why(const struct pool *p); /* not; "": nobody said */
+/* The node's agent told: the row, and what is known of its pool. */
+void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const char *text);
+/* ERR_UNSUPPORTED, with the reason: none of the machines that this job may use will ever do it. */
+int criu_check_submit(const struct model *m, const struct job_row *j, struct err *e);
 
 /* ---- what machines cost, and how many there may be (market.c) ---- */
 int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
@@ -247,6 +260,7 @@ int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

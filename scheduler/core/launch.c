@@ -34,9 +34,20 @@ void launches_deinit(struct planner *p)
     free(p->demands);
 }
 
-bool pool_serves(const struct pool *p, const struct shape *s)
+static bool is_pool_of(const struct pool *p, const struct shape *s)
 {
     return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
+}
+
+bool pool_serves(const struct pool *p, const struct shape *s)
+{
+    return is_pool_of(p, s) && pool_may_criu(p, s->criu);
+}
+
+bool bin_admits(const struct bin *b, const struct shape *s)
+{
+    bool can = b->node ? node_can_criu(b->node, s->criu) : pool_may_criu(b->pool, s->criu);
+    return can && is_pool_of(b->pool, s) && wish_allows(s->wish, b->market);
 }
 
 /* ---- what there is ---- */
@@ -80,7 +91,7 @@ static void gather_bins(struct work *w)
 
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
 {
-    if (!pool_serves(b->pool, s) || !wish_allows(s->wish, b->market))
+    if (!bin_admits(b, s))
         return 0;
     int64_t k = resources_times(&b->free, &s->need);
     k = k < n ? k : n;
@@ -242,8 +253,8 @@ static void cover_return(struct work *w, const struct attempt *a)
     int64_t pays = resources_share(&s->need, &a->node->row.total, a->node->row.price_uusd_h);
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
-        if (!pool_serves(b->pool, s) || b->market >= a->node->row.market ||
-            !wish_allows(s->wish, b->market) || !resources_fit(&s->need, &b->free) ||
+        if (!bin_admits(b, s) || b->market >= a->node->row.market ||
+            !resources_fit(&s->need, &b->free) ||
             !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
             continue;
         bin_fill(b, s, 1);

@@ -65,6 +65,7 @@ static const apply_fn appliers[] = {
     [EV_REQUEUE] = apply_requeue,
     [EV_JOIN] = apply_join,
     [EV_HEARTBEAT] = apply_heartbeat,
+    [EV_FACTS] = apply_facts,
     [EV_NOTICE] = apply_notice,
     [EV_ATTEMPT_STARTED] = apply_started,
     [EV_ATTEMPT_ENDED] = apply_ended,

@@ -242,6 +242,10 @@ size_t core_alternatives(
 struct offer *core_other_offer(
     const struct model *m, const struct instance *i, const char *zone, const char *type);
 
+/* A pool of machines to be launched for this job of the method criu, of which nobody knows whether they can do that, while no
+ * node or other pool is known to; NULL: there is none. Borrowed. */
+const char *core_criu_untried(const struct model *m, const struct job_row *j);
+
 /* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for tests. */
 int model_check(const struct model *m, struct err *e);
 

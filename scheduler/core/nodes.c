@@ -158,10 +158,10 @@ static struct node *tightest(const struct tree *t, const struct shape *s, const 
     while (l) {
         struct node *n = TREE_ENTRY(l, struct node, by_free);
         bool fits = resources_fit(need, &n->free);
-        if (fits && n->row.id != s->avoid)
+        if (fits && node_suits(n, s))
             return n;
         if (fits) {
-            l = tree_next(l); /* the one that these jobs avoid */
+            l = tree_next(l); /* but these jobs avoid it, or need what it cannot */
             continue;
         }
         at = (struct free_key){.free = n->free};

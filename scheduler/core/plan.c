@@ -187,7 +187,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (resources_fit(&s->need, &n->free) && n->row.id != s->avoid)
+        if (resources_fit(&s->need, &n->free) && node_suits(n, s))
             return true;
     }
     return false;

@@ -74,7 +74,8 @@ struct work {
 /* Until then what is computed stays true. */
 void valid_until(struct work *w, int64_t mono_ms);
 
-bool pool_serves(const struct pool *p, const struct shape *s);
+bool pool_serves(const struct pool *p, const struct shape *s); /* that a machine of it can, may be found out yet */
+bool bin_admits(const struct bin *b, const struct shape *s);
 struct bin bin_of(const struct offer *o); /* an empty machine of it */
 /* Puts up to n jobs of this shape into one bin; returns how many found room. 0 where they may not go. */
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);

@@ -15,8 +15,8 @@
 
 static void shape_key(const struct shape *s, char *out)
 {
-    snprintf(out, SHAPE_KEY_MAX, "%" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 " %d %" PRId64 " %" PRId64 " %s",
-        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, (int)s->wish, s->avoid, s->certified_at.ms, s->pool);
+    snprintf(out, SHAPE_KEY_MAX, "%" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 " %d %d %" PRId64 " %" PRId64 " %s",
+        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, (int)s->wish, (int)s->criu, s->avoid, s->certified_at.ms, s->pool);
 }
 
 static int order(int64_t a, int64_t b)
@@ -43,7 +43,7 @@ void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
     struct shape want = {
-        .need = j->row.need, .nodes = j->row.nodes, .wish = j->row.market, .avoid = j->avoid, .certified_at = j->certified_at};
+        .need = j->row.need, .nodes = j->row.nodes, .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at};
     STR_COPY(want.pool, j->row.pool);
     shape_key(&want, key);
     struct shape *s = smap_get(&m->shapes, key);

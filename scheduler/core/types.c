@@ -106,7 +106,8 @@ const char *const end_kind_names[] = {
 };
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
-const char *const ckpt_method_names[] = {"none", "signal", "coop", NULL};
+const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};
+const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
 const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
@@ -152,6 +153,7 @@ const char *const event_type_names[] = {
     "requeue",
     "join",
     "heartbeat",
+    "facts",
     "notice",
     "attempt-started",
     "attempt-ended",

@@ -93,8 +93,11 @@ enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
 extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
 enum market_wish { WISH_ANY, WISH_SPOT, WISH_ON_DEMAND };
 extern const char *const market_wish_names[]; /* "any" "spot" "on-demand" */
-enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP };
-extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" */
+enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP, CKPT_CRIU };
+extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" "criu" */
+/* What CRIU can do on a machine, each more than the one before: nothing that is known, nothing, programs without GPUs, all. */
+enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
+extern const char *const criu_ability_names[]; /* "unknown" "no" "cpu" "gpu" */
 enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
 extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
@@ -194,6 +197,8 @@ struct node_row {
     char key_hash[65];         /* SHA-256 of its public key, hex: a repeated join with the same key is the same node */
     char version[32];          /* of its agent */
     bool drain;                /* an operator wants it empty: outlives LOST */
+    enum criu_ability criu;    /* as its agent found; UNKNOWN: it does not say */
+    char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it cannot */
 };
 
 #define INSTANCE_ALTERNATIVES_MAX 20
@@ -245,6 +250,9 @@ struct pool_row {
     bool fleet;                 /* the provider may choose among offers that serve as well as the one decided on */
     bool require_drill;         /* its spot machines are for jobs with a certificate ... */
     int64_t drill_valid_ms;     /* ... that is not older */
+    enum criu_ability criu;     /* as the configuration says of its machines; UNKNOWN: it does not */
+    enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
+    char criu_text[CORE_TEXT_MAX];
 };
 
 #define OFFER_WITHDRAWN (-1)

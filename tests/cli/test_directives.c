@@ -265,7 +265,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --cpus-per-task=\n", "--cpus-per-task");
     check_refused("#BELAY --mem lots\n", "--mem");
     check_refused("#BELAY --market cheap\n", "--market: expected one of any, spot, on-demand");
-    check_refused("#BELAY --checkpoint criu\n", "--checkpoint: expected one of none, signal, coop");
+    check_refused("#BELAY --checkpoint dmtcp\n", "--checkpoint: expected one of none, signal, coop, criu");
     check_refused("#BELAY --checkpoint-every 10ms\n", "--checkpoint-every");
     check_refused("#BELAY --keep 0\n", "--keep");
     check_refused("#BELAY --checkpoints-after never\n", "--checkpoints-after");

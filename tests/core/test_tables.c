@@ -54,7 +54,7 @@ static void every_number_has_a_name(void **state)
     assert_int_equal(count(market_names), MARKET_ON_DEMAND + 1);
     assert_int_equal(count(market_wish_names), WISH_ON_DEMAND + 1);
     assert_string_equal(event_type_names[EV_CLEANED], "cleaned");
-    assert_int_equal(count(ckpt_method_names), CKPT_COOP + 1);
+    assert_int_equal(count(ckpt_method_names), CKPT_CRIU + 1);
     assert_int_equal(count(ckpt_after_names), AFTER_ALL + 1);
     assert_int_equal(count(leftover_keep_names), LEFTOVER_KEEP_NONE + 1);
     assert_int_equal(count(notice_type_names), NOTICE_TYPE_RECLAIM + 1);

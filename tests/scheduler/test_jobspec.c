@@ -143,7 +143,7 @@ static const struct refused {
     {WITH("\"labels\": {\"a b\": \"1\"}"), "spec.labels: \"a b\" is not a label's name"},
     {WITH("\"labels\": {\"a\": null}"), "spec.labels"},
     {WITH("\"checkpoint\": \"coop\""), "spec.checkpoint"},
-    {WITH("\"checkpoint\": {\"method\": \"criu\"}"), "spec.checkpoint.method"},
+    {WITH("\"checkpoint\": {\"method\": \"dmtcp\"}"), "spec.checkpoint.method"},
     {WITH("\"checkpoint\": {\"methd\": \"coop\"}"), "did you mean \"method\"?"},
     {WITH("\"checkpoint\": {\"every_ms\": 999}"), "expected 0 (auto) or at least 1000, found 999"},
     {WITH("\"checkpoint\": {\"every_ms\": -1}"), "spec.checkpoint.every_ms"},

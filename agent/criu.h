@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CRIU, which checkpoints processes without their help: what it can do on this node, how it is called.
+ *
+ * A task with the method criu lives in a room of its own: a pid namespace, so that its pids are free on every node, and
+ * a mount namespace in which its directory is at CRIU_ROOM, so that its paths are the same on every node. criu is called
+ * inside of that and dumps processes, not namespaces. Below CRIU_ROOM:
+ *
+ *     script, output.log, control/   as in every task's directory
+ *     scratch/                       BELAY_CHECKPOINT_DIR and TMPDIR: saved whole with each dump
+ *     checkpoint/                    root's alone; what goes to the store:
+ *         images/pre, images/dump    criu's; pre: of memory, before the freeze, if that was worth it
+ *         files.json, files/N        the job's own open files (criu_files.h)
+ *         scratch/                   the copy
+ *     dump.log, restore.log          criu's last words
+ */
+#ifndef BELAY_AGENT_CRIU_H
+#define BELAY_AGENT_CRIU_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CRIU_ROOM "/run/belay-task"
+#define CRIU_IMAGES CRIU_ROOM "/checkpoint/images"
+#define CRIU_ROOT_PID 1000 /* of the script in its room: above what a restore needs before, and never given again */
+#define CRIU_GHOST_LIMIT "67108864" /* bytes of an open file without a name that go into the images */
+
+/* What can be done here; as a zeroed struct nothing. */
+struct criu {
+    char path[256];
+    bool tracks;    /* memory that changes: a dump before the freeze pays */
+    char can[8];    /* "no" "cpu" "gpu" (wire_join.criu) */
+    char text[256]; /* its version, or why not */
+};
+
+/* Asks the program itself, once: `--version`, `check`, each with a deadline of CRIU_PROBE_MS. Blocks. path: an absolute one,
+ * "no" (not to be used), or "": looked for in PATH and the system's usual places. */
+#define CRIU_PROBE_MS 10000
+void criu_probe(const char *path, struct criu *ret_criu);
+
+/* "Version: 3.17.1\n..." False: it is none. Pure, as all that follow up to criu_call. */
+bool criu_parse_version(const char *text, int *ret_major, int *ret_minor, char *ret_text, size_t size);
+
+/* What a log or an output of criu's says at the end about why it failed: its last line with an error, without time and
+ * place in criu's source; else its last line at all. ret_text is sanitized and cut; "" when there is nothing. */
+void criu_last_error(const char *log, size_t n, char *ret_text, size_t size);
+
+/* Command lines, NULL-terminated; the words are constant or borrowed from c. Free the array with free(). */
+enum criu_step {
+    CRIU_PRE_DUMP,      /* memory, while the programs go on */
+    CRIU_DUMP_RUNNING,  /* all; they go on after it */
+    CRIU_DUMP_STOPPED,  /* all; they stay stopped (SIGSTOP) */
+    CRIU_RESTORE
+};
+/* parent: CRIU_PRE_DUMP came before. */
+const char **criu_argv(const struct criu *c, enum criu_step step, bool parent);
+
+/* Runs a program to its end, with a short environment, no standard input, and its output read and bounded. Blocks; any
+ * thread. log: the file that has its errors; NULL: its output has. ret_output (may be NULL, size > 0): the
+ * beginning of its output. ERR_TIMEOUT: it and its process group were killed; ERR_IO: it failed, with criu_last_error. */
+int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms, char *ret_output,
+    size_t size, struct err *e);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs with the method criu go only to machines that can checkpoint them. Nodes tell; of an elastic pool's machines to
+ * come the configuration tells, else the one of them that told last, else nobody knows: then one is launched to see.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <string.h>
+
+enum criu_ability criu_needed(const struct job_row *j)
+{
+    if (j->method != CKPT_CRIU)
+        return CRIU_UNKNOWN;
+    return j->need.gpus > 0 ? CRIU_GPU : CRIU_CPU;
+}
+
+bool node_can_criu(const struct node *n, enum criu_ability need)
+{
+    return n->row.criu >= need;
+}
+
+bool node_suits(const struct node *n, const struct shape *s)
+{
+    return n->row.id != s->avoid && node_can_criu(n, s->criu);
+}
+
+static enum criu_ability expected(const struct pool *p)
+{
+    return p->row.criu != CRIU_UNKNOWN ? p->row.criu : p->row.criu_seen;
+}
+
+bool pool_may_criu(const struct pool *p, enum criu_ability need)
+{
+    return expected(p) == CRIU_UNKNOWN || expected(p) >= need;
+}
+
+const char *pool_criu_why(const struct pool *p)
+{
+    if (p->row.criu == CRIU_UNKNOWN)
+        return p->row.criu_text;
+    return p->row.criu == CRIU_NO ? "its configuration says criu: no" : "its configuration says criu: cpu";
+}
+
+static void pool_saw(struct model *m, struct pool *p, const struct node_row *n)
+{
+    enum criu_ability can = n->criu == CRIU_UNKNOWN ? CRIU_NO : n->criu;
+    if (!p->row.elastic || (p->row.criu_seen == can && strcmp(p->row.criu_text, n->criu_text) == 0))
+        return;
+    p->row.criu_seen = can;
+    STR_COPY(p->row.criu_text, n->criu_text);
+    touch_pool(m, p);
+    m->change++;
+}
+
+void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const char *text)
+{
+    bool other = n->row.criu != can || strcmp(n->row.criu_text, text) != 0, more = can > n->row.criu;
+    n->row.criu = can;
+    STR_COPY(n->row.criu_text, text);
+    pool_saw(m, n->pool, &n->row);
+    if (!other)
+        return;
+    touch_node(m, n);
+    node_refresh(m, n, more);
+}
+
+/* ---- what nobody knows yet ---- */
+
+const char *core_criu_untried(const struct model *m, const struct job_row *j)
+{
+    const char *untried = NULL;
+    enum criu_ability need = criu_needed(j);
+    if (need == CRIU_UNKNOWN)
+        return NULL;
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        bool mine = !j->pool[0] || strcmp(j->pool, p->row.name) == 0;
+        if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN && !untried)
+            untried = p->row.name;
+        else if (mine && p->row.elastic && expected(p) >= need)
+            return NULL;
+    }
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if ((!j->pool[0] || n->pool == model_pool(m, j->pool)) && node_can_criu(n, need))
+            return NULL;
+    }
+    return untried;
+}
+
+/* ---- at submit ---- */
+
+struct refusal {
+    int64_t can, cannot; /* machines and pools that the job may use */
+    const char *who, *why;
+};
+
+static void weigh(struct refusal *r, bool may, const char *who, const char *why)
+{
+    r->can += may;
+    r->cannot += !may;
+    if (!may && !r->who) {
+        r->who = who;
+        r->why = why[0] ? why : "its agent does not say what CRIU can do there";
+    }
+}
+
+static void weigh_nodes(
+    const struct model *m, const struct pool *p, const struct job_row *j, struct refusal *r)
+{
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool == p && resources_fit(&j->need, &n->row.total))
+            weigh(r, node_can_criu(n, criu_needed(j)), n->row.name, n->row.criu_text);
+    }
+}
+
+static void weigh_offers(const struct pool *p, const struct job_row *j, struct refusal *r)
+{
+    LIST_FOREACH (&p->offers, l) {
+        const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        struct resources total = offer_total(o);
+        if (o->row.rank != OFFER_WITHDRAWN && resources_fit(&j->need, &total) &&
+            wish_allows(j->market, o->row.market))
+            weigh(r, pool_may_criu(p, criu_needed(j)), p->row.name, pool_criu_why(p));
+    }
+}
+
+int criu_check_submit(const struct model *m, const struct job_row *j, struct err *e)
+{
+    struct refusal r = {0};
+    if (criu_needed(j) == CRIU_UNKNOWN)
+        return 0;
+    if (j->nodes > 1)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--checkpoint criu is for jobs of one node: the connections between several cannot be saved");
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (j->pool[0] && strcmp(j->pool, p->row.name) != 0)
+            continue;
+        if (p->row.elastic)
+            weigh_offers(p, j, &r);
+        else
+            weigh_nodes(m, p, j, &r);
+    }
+    if (r.can > 0 || r.cannot == 0)
+        return 0;
+    return err_set(e, ERR_UNSUPPORTED, "--checkpoint criu%s: no machine that the job may use can do that; %s: %.180s",
+        j->need.gpus > 0 ? " with GPUs" : "", r.who, r.why);
+}

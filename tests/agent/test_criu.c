@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What criu says, how it is called, and what comes of one that fails in every way: a script of the test's own plays it.
+ */
+#include "agent/criu.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* after the three above */
+#include <cmocka.h>
+
+static void versions_are_read(void **state)
+{
+    static const char *const bad[] = {"", "Version", "Version: ", "Version: x.1", "GitID: v3.17", "version: 3.17"};
+    char text[8];
+    int major, minor;
+    (void)state;
+    assert_true(criu_parse_version("Version: 3.17.1\nGitID: v3.17\n", &major, &minor, text, sizeof(text)));
+    assert_int_equal(major, 3);
+    assert_int_equal(minor, 17);
+    assert_string_equal(text, "3.17.1");
+    assert_true(criu_parse_version("warning\nVersion: 4.1", &major, &minor, text, sizeof(text)));
+    assert_int_equal(major * 100 + minor, 401);
+    assert_true(criu_parse_version("Version: 5", &major, &minor, text, sizeof(text)));
+    assert_int_equal(major * 100 + minor, 500);
+    assert_true(criu_parse_version("Version: 3.123456789\n", &major, &minor, text, sizeof(text)));
+    assert_string_equal(text, "3.12345");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        assert_false(criu_parse_version(bad[i], &major, &minor, text, sizeof(text)));
+}
+
+static void check_error(const char *log, const char *want)
+{
+    char text[64];
+    char *exact = mem_dup(log, strlen(log) + 1); /* nothing is read behind it */
+    criu_last_error(exact, strlen(log), text, sizeof(text));
+    assert_string_equal(text, want);
+    free(exact);
+}
+
+static void the_last_error_of_a_log_is_the_one_that_says_something(void **state)
+{
+    (void)state;
+    check_error("", "");
+    check_error("\n\n", "");
+    check_error("no such option\n", "no such option");
+    check_error("Error (criu/util.c:642): exited, status=1\n"
+                "Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds\n"
+                "Error (criu/crtools.c:260): Could not initialize kernel features detection.\n",
+        "vdso: Unexpected rt vDSO area bounds");
+    check_error("(00.01) Error (criu/files-reg.c:1): File a has bad size 3 (expect 4)\n(00.02) Error (criu/cr-restore.c:2): "
+                "Restoring FAILED.\n(00.03) cleaning\n",
+        "File a has bad size 3 (expect 4)");
+    check_error("(00.1) Error (criu/cr-dump.c:1): Dumping FAILED.\n", "Dumping FAILED.");
+    check_error("Error (a:1): bad \x01\xff\n", "bad ??");
+    check_error("Error (half a line", "Error (half a line");
+    check_error("Error (a:1): "
+                "0123456789012345678901234567890123456789012345678901234567890123456789\n",
+        "012345678901234567890123456789012345678901234567890123456789012");
+}
+
+static bool has(const char *const *argv, const char *word)
+{
+    for (; *argv; argv++)
+        if (str_eq(*argv, word))
+            return true;
+    return false;
+}
+
+static void command_lines_say_what_each_step_needs(void **state)
+{
+    const struct criu c = {.path = "/x/criu"};
+    (void)state;
+    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false), **running = criu_argv(&c, CRIU_DUMP_RUNNING, true),
+               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false), **restore = criu_argv(&c, CRIU_RESTORE, false);
+    assert_string_equal(pre[0], "/x/criu");
+    assert_string_equal(pre[1], "pre-dump");
+    assert_true(has(pre, "--track-mem") && has(pre, CRIU_IMAGES "/pre") && !has(pre, "--action-script"));
+    assert_true(!has(pre, "--leave-running") && !has(pre, "--prev-images-dir"));
+    assert_true(has(running, "--leave-running") && has(running, "--track-mem") && has(running, "../pre"));
+    assert_true(has(running, "--action-script") && has(running, "1000"));
+    assert_true(has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
+    assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
+    const char *const *const all[] = {pre, running, stopped, restore};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(has(all[i], "--tcp-close") && has(all[i], "--manage-cgroups=ignore") && has(all[i], "--file-locks"));
+    free(pre);
+    free(running);
+    free(stopped);
+    free(restore);
+}
+
+/* ---- one that is played ---- */
+
+static char dir[] = "/tmp/belay-criu-XXXXXX";
+
+static const char *player(const char *script)
+{
+    static char path[64];
+    char *text = mem_printf("#!/bin/sh\n%s\n", script);
+    struct err e;
+    snprintf(path, sizeof(path), "%s/criu", dir);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0755, &e), 0);
+    free(text);
+    return path;
+}
+
+static int call(const char *script, const char *log, int64_t timeout_ms, char *out, size_t size, struct err *e)
+{
+    const char *const argv[] = {player(script), "dump", NULL};
+    return criu_call(argv, "criu dump", log, timeout_ms, out, size, e);
+}
+
+static void failures_quote_what_was_said_last(void **state)
+{
+    struct err e;
+    char out[16], *log = mem_printf("%s/dump.log", dir);
+    (void)state;
+    assert_int_equal(call("echo hello", NULL, 60000, out, sizeof(out), &e), 0);
+    assert_string_equal(out, "hello\n");
+    assert_int_equal(call("echo; exit 3", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 3: it did not say why");
+    assert_int_equal(call("echo 'Error (a.c:1): no room' >&2; exit 1", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 1: no room");
+    assert_int_equal(call("kill -9 $$", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump was killed by signal 9");
+    assert_int_equal(fs_write_atomic(log, "Error (b.c:2): from the log\n", 28, 0600, &e), 0);
+    assert_int_equal(call("echo 'Error (a.c:1): no room' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 1: from the log");
+    free(log);
+    const char *const argv[] = {"/nowhere/criu", "dump", NULL};
+    assert_int_equal(criu_call(argv, "criu dump", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "cannot execute /nowhere/criu: No such file"));
+}
+
+static void one_that_hangs_is_killed_with_what_it_started(void **state)
+{
+    struct err e;
+    char out[64] = "";
+    (void)state;
+    int64_t began = clock_mono(&clock_system).ms;
+    assert_int_equal(call("sleep 3600 & echo $!; exec sleep 3600", NULL, 1000, out, sizeof(out), &e), ERR_TIMEOUT);
+    assert_string_equal(e.text, "criu dump did not end within 1s and was killed");
+    assert_true(clock_mono(&clock_system).ms - began < 60000);
+    char *proc = mem_printf("/proc/%ld/cmdline", strtol(out, NULL, 10));
+    struct buf left = {0};
+    if (fs_read(proc, 4096, &left, &e) == 0) /* it may be there still, but not alive */
+        assert_int_equal(left.len, 0);
+    buf_deinit(&left);
+    free(proc);
+}
+
+static void floods_are_bounded_and_their_end_is_read(void **state)
+{
+    struct err e;
+    char out[64];
+    (void)state;
+    assert_int_equal(
+        call("yes | head -c 3000000; echo 'Error (a.c:1): at last'; exit 1", NULL, 60000, out, sizeof(out), &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 1: at last");
+    assert_int_equal(strlen(out), 63);
+}
+
+static void one_that_ends_need_not_take_along_what_holds_its_output(void **state)
+{
+    struct err e;
+    char out[64] = "";
+    (void)state;
+    assert_int_equal(call("sleep 3600 & echo $!", NULL, 600000, out, sizeof(out), &e), 0);
+    assert_true(strtol(out, NULL, 10) > 1);
+    assert_int_equal(kill((pid_t)strtol(out, NULL, 10), SIGKILL), 0);
+}
+
+/* ---- the probe ---- */
+
+static void check_probe(const char *script, const char *can, const char *text)
+{
+    struct criu c;
+    criu_probe(player(script), &c);
+    assert_string_equal(c.text, text);
+    assert_string_equal(c.can, can);
+}
+
+static void the_probe_tells_why_not(void **state)
+{
+    struct criu c;
+    (void)state;
+    criu_probe("no", &c);
+    assert_string_equal(c.can, "no");
+    assert_string_equal(c.text, "the agent's configuration says criu: no");
+    criu_probe("/nowhere/criu", &c);
+    assert_string_equal(c.can, "no");
+    assert_string_equal(c.text, "the criu of the agent's configuration cannot be executed");
+    if (geteuid() != 0) {
+        check_probe("", "no", "the agent does not run as root");
+        return;
+    }
+    check_probe("exit 1", "no", "criu --version failed with exit code 1: it did not say why");
+    check_probe("echo hello", "no", "criu --version does not say which version it is");
+    check_probe("echo Version: 3.11", "no", "criu 3.11 is too old: 3.17 or later");
+    check_probe("[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1", "no",
+        "criu 3.17.1: criu check failed with exit code 1: no vDSO");
+    criu_probe(player("echo Version: 4.1"), &c);
+    if (access("/proc/sys/kernel/ns_last_pid", W_OK) == 0) {
+        assert_string_not_equal(c.can, "no");
+        assert_true(str_starts(c.text, "4.1"));
+        assert_true(c.tracks);
+        criu_probe(player("[ \"$2\" = --feature ] && exit 1; echo Version: 4.1"), &c);
+        assert_string_not_equal(c.can, "no");
+        assert_false(c.tracks);
+    }
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    struct err e;
+    (void)state;
+    return fs_remove_tree(dir, &e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(versions_are_read),
+        cmocka_unit_test(the_last_error_of_a_log_is_the_one_that_says_something),
+        cmocka_unit_test(command_lines_say_what_each_step_needs),
+        cmocka_unit_test(failures_quote_what_was_said_last),
+        cmocka_unit_test(one_that_hangs_is_killed_with_what_it_started),
+        cmocka_unit_test(floods_are_bounded_and_their_end_is_read),
+        cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
+        cmocka_unit_test(the_probe_tells_why_not),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
