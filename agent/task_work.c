@@ -97,20 +97,42 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
 
 /* ---- with the store ---- */
 
+static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n_checkpoint_keys; i++)
+        rc = crypt_add(c, s->checkpoint_keys[i], e);
+    if (rc == 0 && s->encrypts && c->n == 0)
+        rc = err_set(e, ERR_INVALID, "checkpoints are to be encrypted, and there is no key");
+    c->encrypts = s->encrypts;
+    c->refuses_plain = s->refuses_plain;
+    return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
+}
+
+static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
+{
+    struct ckpt_crypt crypt = {0};
+    const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job, .crypt = &crypt};
+    int rc = take_keys(&t->work.secrets, &crypt, &t->work.e);
+    if (rc == 0)
+        rc = fn(t, &j);
+    crypt_wipe(&crypt);
+    return rc;
+}
+
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
     const struct store_options o = {.net = t->room->net, .cancel = &t->work.cancel};
     struct store *store;
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
-            "the key of this job's checkpoints is not here: this agent was restarted, and belayd, which has "
-            "it, does not "
-            "answer");
+            "what this job's checkpoints need is not here: this agent was restarted, and belayd, which has "
+            "it, does "
+            "not answer");
     int rc = store_open(t->work.store, &o, &store, &t->work.e);
     if (rc)
         return rc;
-    const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job};
-    rc = fn(t, &j);
+    rc = with_keys(t, fn, store);
     store_close(store);
     return rc;
 }
@@ -168,7 +190,7 @@ static int clean(struct task *t, const struct ckpt_job *j)
 static int note_found(void *ctx, const struct ckpt_info *info)
 {
     struct task *t = ctx;
-    if (info->id.attempt == t->attempt && info->id.sequence == t->work.sequence)
+    if (info->id.attempt == t->attempt && info->id.sequence == t->work.sequence && !info->unreadable)
         t->work.found = (struct wire_checkpoint){.sequence = info->id.sequence,
             .bytes = info->bytes,
             .progress = info->progress < 0 ? WIRE_NONE : info->progress,

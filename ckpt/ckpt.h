@@ -198,10 +198,12 @@ struct ckpt_info {
     int64_t progress; /* -1: unknown */
     struct wall saved_at;
     bool pinned;
+    bool
+        unreadable; /* encrypted with a key that is not here, or by a later belay: only id and pinned are known */
 };
 
 typedef int (*ckpt_each_fn)(void *ctx, const struct ckpt_info *info); /* non-zero stops the walk */
-/* Newest first; manifests only (damaged ones are skipped with a log line). */
+/* Newest first; manifests only (damaged ones are skipped, with a log line; one tells why one is unreadable). */
 int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *e);
 
 /* Verifies every chunk of one checkpoint without restoring it: ERR_CORRUPT, ERR_NOT_FOUND. Nothing is set

@@ -597,8 +597,16 @@ int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *
         struct manifest m;
 
         rc = layout_read_manifest(j, ids.v[i], &m, e);
-        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND || rc == ERR_UNSUPPORTED) {
+        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
             log_warn("checkpoint skipped", log_i("job", j->job), log_err(e));
+            rc = 0;
+        } else if (rc == ERR_UNSUPPORTED) {
+            log_warn("a checkpoint cannot be read here", log_i("job", j->job), log_err(e));
+            stop = fn(ctx, &(struct ckpt_info){.id = ids.v[i],
+                               .progress = -1,
+                               .saved_at = WALL_NONE,
+                               .pinned = layout_has_id(&pins, ids.v[i]),
+                               .unreadable = true}) != 0;
             rc = 0;
         } else if (!rc) {
             stop = fn(ctx, &(struct ckpt_info){.id = ids.v[i],

@@ -58,7 +58,8 @@ int sealed_open(const struct ckpt_crypt *c, const char *what, struct buf *stored
         return rc;
     k = crypt_find(c, id);
     if (!k && (!c || c->n == 0))
-        return err_set(e, ERR_UNSUPPORTED, "it is encrypted (key %.16s), and no key is here", id);
+        return err_set(e, ERR_UNSUPPORTED,
+            "it is encrypted (key %.16s), and no key is here (belay checkpoint takes --key-file FILE)", id);
     if (!k)
         return err_set(e, ERR_UNSUPPORTED,
             "it is encrypted with the key %.16s; the keys that are here are others, of another cluster or "

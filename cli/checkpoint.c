@@ -11,7 +11,7 @@
 #include "ckpt/lib/belay.h"
 #include <stdlib.h>
 
-enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_FORCE };
+enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE };
 
 struct given {
     int64_t progress, total; /* -1: not known */
@@ -48,6 +48,8 @@ static int on_option(void *ctx, int val, const char *arg)
         take_text(&g->o.place.cluster, arg);
     else if (val == VAL_CONFIG)
         take_text(&g->o.place.config, arg);
+    else if (val == VAL_KEY_FILE)
+        take_text(&g->o.place.key_file, arg);
     else
         g->o.force = true;
     return CLI_OK;
@@ -105,6 +107,7 @@ static int run(int argc, const char **argv)
     free((char *)g.o.place.store);
     free((char *)g.o.place.cluster);
     free((char *)g.o.place.config);
+    free((char *)g.o.place.key_file);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -117,6 +120,10 @@ static const struct poptOption options[] = {
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
         "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
     {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG, "both as belayd's configuration says", "FILE"},
+    {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
+        "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state directory "
+        "here)",
+        "FILE"},
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
     POPT_TABLEEND,
 };

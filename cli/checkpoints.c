@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "ckpt/layout.h"
+#include "ckpt/master.h"
 #include "cli/keys.h"
 #include "cli/tar.h"
 #include <errno.h>
@@ -25,8 +26,9 @@
 struct call {
     const struct checkpoints_options *o;
     struct ckpt_job job;
-    struct ckpt_id id; /* attempt 0: of none */
-    const char *path;  /* the second word, or NULL */
+    struct ckpt_crypt crypt; /* the job's */
+    struct ckpt_id id;       /* attempt 0: of none */
+    const char *path;        /* the second word, or NULL */
 };
 
 struct action {
@@ -73,6 +75,12 @@ static int say_done(const struct call *c, const char *done, json_t *more)
 static int add_info(void *ctx, const struct ckpt_info *info)
 {
     char saved[TIME_ISO_MAX];
+    if (info->unreadable) {
+        json_array_append_new(
+            ctx, json_pack("{s:I,s:I,s:b,s:b}", "attempt", (json_int_t)info->id.attempt, "sequence",
+                     (json_int_t)info->id.sequence, "pinned", (int)info->pinned, "unreadable", 1));
+        return 0;
+    }
     time_format_iso(info->saved_at, saved);
     json_array_append_new(ctx,
         json_pack("{s:I,s:I,s:s,s:I,s:I,s:o,s:b}", "attempt", (json_int_t)info->id.attempt, "sequence",
@@ -99,10 +107,16 @@ static void print_list(const json_t *all)
         table_row(t);
         table_cell(
             t, "%lld.%lld", (long long)cli_int(row, "attempt", 0), (long long)cli_int(row, "sequence", 0));
-        table_cell(t, "%s", cli_ago(row, "saved_at", text, sizeof(text)));
-        print_bytes(cli_int(row, "bytes", 0), text, sizeof(text));
-        table_cell(t, "%s", text);
-        table_cell(t, "%lld", (long long)cli_int(row, "files", 0));
+        if (json_is_true(json_object_get(row, "unreadable"))) {
+            table_cell(t, "unreadable");
+            table_cell(t, "-");
+            table_cell(t, "-");
+        } else {
+            table_cell(t, "%s", cli_ago(row, "saved_at", text, sizeof(text)));
+            print_bytes(cli_int(row, "bytes", 0), text, sizeof(text));
+            table_cell(t, "%s", text);
+            table_cell(t, "%lld", (long long)cli_int(row, "files", 0));
+        }
         if (cli_int(row, "progress", -1) < 0)
             table_cell(t, "-");
         else
@@ -422,11 +436,25 @@ static int newest(struct call *c, struct err *e)
     return rc;
 }
 
+static int take_keys(struct call *c, const struct place *place, struct err *e)
+{
+    struct master master;
+    int rc = place->key_file ? master_read(place->key_file, &master, e) : 0;
+    if (place->key_file && rc == 0) {
+        master_job_crypt(&master, c->job.job, &c->crypt);
+        master_wipe(&master);
+    }
+    c->job.crypt = &c->crypt;
+    return rc;
+}
+
 static int with_store(const struct action *a, struct call *c, struct err *e)
 {
     struct place place;
     struct store_net *net = NULL;
     int rc = place_find(&c->o->place, &place, e);
+    if (rc == 0)
+        rc = take_keys(c, &place, e);
     if (rc == 0)
         rc = keys_get(place.store, &net, e);
     if (rc == 0)
@@ -440,6 +468,7 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
         store_close(c->job.store);
     }
     store_net_destroy(net);
+    crypt_wipe(&c->crypt);
     place_deinit(&place);
     return rc;
 }

@@ -15,6 +15,7 @@
 
 #define CLUSTER_DEFAULT "belay"
 #define STATE_DEFAULT "/var/lib/belay"
+#define KEY_FILE "checkpoint.keys"
 
 static const char *or_variable(const char *given, const char *variable)
 {
@@ -44,6 +45,16 @@ static char *store_in(const char *state)
     return text;
 }
 
+/* What is named is to be there; what would be in a state directory may not be. */
+static void take_key_file(struct place *p, const char *named, const char *state)
+{
+    char *path = named ? mem_strdup(named) : mem_printf("%s/" KEY_FILE, state);
+    if (!p->key_file && (named || fs_exists(path)))
+        p->key_file = path;
+    else
+        free(path);
+}
+
 static int read_config(const char *file, const char *state, struct place *p, struct err *e)
 {
     struct buf text = {0};
@@ -56,6 +67,7 @@ static int read_config(const char *file, const char *state, struct place *p, str
                    *own = scalar(root, "state");
         p->store = store ? mem_strdup(store) : store_in(state ? state : own ? own : STATE_DEFAULT);
         p->cluster = mem_strdup(cluster ? cluster : CLUSTER_DEFAULT);
+        take_key_file(p, scalar(root, "key_file"), state ? state : own ? own : STATE_DEFAULT);
     }
     yaml_node_free(root);
     buf_deinit(&text);
@@ -89,24 +101,37 @@ static int read_local(struct place *p, struct err *e)
     return rc;
 }
 
+static void find_key_file(struct place *p)
+{
+    char *home = cli_home();
+    take_key_file(p, NULL, home);
+    take_key_file(p, NULL, STATE_DEFAULT);
+    free(home);
+}
+
 int place_find(const struct place_options *o, struct place *ret_place, struct err *e)
 {
     const char *store = o->config ? o->store : or_variable(o->store, "BELAY_STORE");
     const char *cluster = or_variable(o->cluster, "BELAY_CLUSTER");
+    const char *key_file = or_variable(o->key_file, "BELAY_KEY_FILE");
     const char *server = getenv("BELAY_SERVER");
     int rc = 0;
-    *ret_place = (struct place){0};
-    if (store)
-        *ret_place = (struct place){mem_strdup(store), mem_strdup(cluster ? cluster : CLUSTER_DEFAULT)};
-    else if (o->config)
+    *ret_place = (struct place){.key_file = mem_strdup(key_file)};
+    if (store) {
+        ret_place->store = mem_strdup(store);
+        ret_place->cluster = mem_strdup(cluster ? cluster : CLUSTER_DEFAULT);
+    } else if (o->config) {
         rc = read_config(o->config, NULL, ret_place, e);
-    else
+    } else {
         rc = ask_belayd(ret_place, e);
+    }
     if (rc == ERR_UNAVAILABLE && !(server && server[0]))
         rc = read_local(ret_place, e);
     if (rc == ERR_UNAVAILABLE)
         err_wrap(
             e, "which store is meant? name it with --store URL and --cluster NAME, or with --config FILE");
+    if (rc == 0 && !o->config)
+        find_key_file(ret_place);
     if (rc == 0 && cluster && !str_eq(cluster, ret_place->cluster)) {
         free(ret_place->cluster);
         ret_place->cluster = mem_strdup(cluster);
@@ -118,5 +143,6 @@ void place_deinit(struct place *p)
 {
     free(p->store);
     free(p->cluster);
+    free(p->key_file);
     *p = (struct place){0};
 }

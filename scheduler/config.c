@@ -21,6 +21,7 @@ static const char *const kind_names[] = {"reserved", "elastic", NULL};
 static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const allocation_words[] = {"single", "fleet", NULL};
 static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL}; /* enum criu_ability */
+static const char *const encryption_words[] = {"none", "client", "required", NULL};
 static const char *const market_words[] = {"spot", "on-demand", NULL};
 
 /* ---- small readers ---- */
@@ -529,6 +530,17 @@ static char *path_of_url(const char *path)
     return buf_take(&out);
 }
 
+static void read_encryption(struct yaml_reader *r, struct config *c)
+{
+    const struct yaml_node *node = yaml_opt(r, "key_file");
+    const char *path = yaml_opt_str(r, "key_file", sizeof(c->key_file) - 1, NULL);
+    char shown[STR_SHOW_MAX];
+    c->encryption = (enum config_encryption)yaml_opt_enum(r, "encryption", encryption_words, ENCRYPTION_NONE);
+    if (path && path[0] != '/')
+        yaml_reader_fail(r, node, "expected an absolute path, found %s", str_show(path, shown));
+    copy_place(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file, sizeof(c->key_file));
+}
+
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
@@ -549,6 +561,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     char *state_in_url = path_of_url(c->state_dir);
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
+    read_encryption(r, c);
 }
 
 static void read_cluster(struct yaml_reader *r, struct config *c)

@@ -26,6 +26,13 @@ struct config_pool {
     size_t n_offers;
 };
 
+/* Of checkpoints, by the agents. */
+enum config_encryption {
+    ENCRYPTION_NONE,    /* new ones are not */
+    ENCRYPTION_CLIENT,  /* new ones are; others are restored, too */
+    ENCRYPTION_REQUIRED /* others are not restored */
+};
+
 struct config {
     char cluster[CORE_NAME_MAX]; /* default "belay" */
     char state_dir[1024];
@@ -36,6 +43,8 @@ struct config {
     char *names[CONFIG_NAMES_MAX]; /* further names and addresses in the server's certificate */
     size_t n_names;
     char store[1024]; /* default file://STATE/store */
+    enum config_encryption encryption;
+    char key_file[1024]; /* of encrypted checkpoints; default STATE/checkpoint.keys */
     int64_t lease_ms, sync_ms, kill_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t node_cert_ms; /* life of a node's certificate */

@@ -4,7 +4,7 @@
  * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by command), port,
- * belayd.json, logs/, store/ (unless configured elsewhere), belayd.sock.
+ * belayd.json, logs/, store/ and checkpoint.keys (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon.h"
 
@@ -20,6 +20,7 @@
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
+#include "scheduler/keyring.h"
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
 #include "scheduler/userdata.h"
@@ -61,6 +62,7 @@ struct daemon {
     struct pools *pools;
     struct logs logs;
     struct ca *ca;
+    struct keyring *keyring;
     struct bundles bundles;
     struct timer ca_look;
     struct api *api;
@@ -143,6 +145,8 @@ static int open_state(struct daemon *d, struct err *e)
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     if (rc == 0)
+        rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);
+    if (rc == 0)
         rc = bundles_open(&d->bundles, e);
     free(path);
     free(logs);
@@ -204,6 +208,17 @@ static char *build_user_data(void *ctx, const struct instance_row *i, const stru
     return userdata_build(&u);
 }
 
+/* The keys of a job do not change while belayd runs. */
+static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
+{
+    struct daemon *d = ctx;
+    (void)attempt;
+    keyring_fill(d->keyring, job, ret_secrets);
+    if (ret_secrets->n_checkpoint_keys > 0)
+        ret_secrets->version = (d->meta.boots << 32) + 1;
+    return true;
+}
+
 /* ---- start: what decides ---- */
 
 static void make_parts(struct daemon *d)
@@ -224,7 +239,9 @@ static void make_parts(struct daemon *d)
         .cluster = d->config->cluster,
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
-        .kill_wait_ms = c->kill_wait_ms});
+        .kill_wait_ms = c->kill_wait_ms,
+        .secrets = give_secrets,
+        .secrets_ctx = d});
     d->provision = provision_create(&(struct provision_options){.tick = d->tick,
         .timers = d->timers,
         .prng = &d->prng,
@@ -236,8 +253,12 @@ static void make_parts(struct daemon *d)
         .user_data = build_user_data,
         .released = on_released,
         .ctx = d});
-    d->sweeper = sweeper_create(&(struct sweeper_options){
-        .loop = d->loop, .timers = d->timers, .http = d->http, .store = c->store, .cluster = c->cluster});
+    d->sweeper = sweeper_create(&(struct sweeper_options){.loop = d->loop,
+        .timers = d->timers,
+        .http = d->http,
+        .store = c->store,
+        .cluster = c->cluster,
+        .master = keyring_master(d->keyring)});
     d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
     d->pools = pools_create(&(struct pools_options){.config = c,
         .tick = d->tick,
@@ -472,6 +493,7 @@ void daemon_destroy(struct daemon *d)
     model_destroy(d->model);
     timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
+    keyring_close(d->keyring);
     bundles_close(&d->bundles);
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);

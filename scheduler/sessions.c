@@ -196,7 +196,7 @@ static size_t json_bytes(const char *s)
 
 static size_t secrets_bytes(const struct wire_secrets *x)
 {
-    return (x->checkpoint_key ? json_bytes(x->checkpoint_key) : 0) + 64; /* and the names */
+    return x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 128; /* and the names */
 }
 
 static size_t spec_bytes(const struct spec_change *spec)

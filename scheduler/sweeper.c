@@ -19,6 +19,7 @@ struct sweep {
     struct sweeper *sweeper; /* NULL: it was destroyed */
     char url[1024], cluster[CORE_NAME_MAX];
     struct store_net *net; /* NULL: of this machine */
+    struct ckpt_crypt crypt;
     int64_t job;
     enum leftover_keep keep;
     atomic_int cancel;
@@ -53,7 +54,7 @@ static int clean(const struct ckpt_job *j, const struct sweep *s, struct err *e)
 static void on_thread(void *ctx)
 {
     struct sweep *s = ctx;
-    struct ckpt_job j = {.cluster = s->cluster, .job = s->job};
+    struct ckpt_job j = {.cluster = s->cluster, .job = s->job, .crypt = &s->crypt};
     if (s->rc)
         return;
     s->rc = store_open(s->url, &(struct store_options){.net = s->net, .cancel = &s->cancel}, &j.store, &s->e);
@@ -68,6 +69,7 @@ static void on_thread(void *ctx)
 static void sweep_free(struct sweep *s)
 {
     store_net_destroy(s->net);
+    crypt_wipe(&s->crypt);
     free(s);
 }
 
@@ -182,6 +184,8 @@ static void start(
     STR_COPY(s->cluster, w->o.cluster);
     s->job = job;
     s->keep = keep;
+    if (w->o.master)
+        master_job_crypt(w->o.master, job, &s->crypt);
     s->done = done;
     s->ctx = ctx;
     w->now = s;

@@ -6,6 +6,7 @@
 #define BELAY_SCHEDULER_SWEEPER_H
 
 #include "base/uv/loop.h"
+#include "ckpt/master.h"
 #include "scheduler/cleaner.h"
 
 struct sweeper;
@@ -16,6 +17,7 @@ struct sweeper_options {
     struct http_client
         *http; /* for credentials of a store over a network: environment, file, or this machine's role */
     const char *store, *cluster;
+    const struct master *master; /* the keys of encrypted checkpoints; NULL: none */
 };
 
 /* What o points to is borrowed. The store is opened for each job anew: what is wrong with it may have been mended. */

@@ -298,10 +298,10 @@ static void deinit_string(char *s, bool secret)
     free(s);
 }
 
-static void deinit_strings(char **items, size_t n)
+static void deinit_strings(char **items, size_t n, bool secret)
 {
     for (size_t i = 0; i < n; i++)
-        free(items[i]);
+        deinit_string(items[i], secret);
     free(items);
 }
 
@@ -319,7 +319,7 @@ void wire_table_deinit(const struct wire_table *t, void *m)
         if (f->type == WIRE_FIELD_STRING)
             deinit_string(*(char **)at, f->secret);
         else if (f->type == WIRE_FIELD_STRINGS)
-            deinit_strings(*(char ***)at, *count_at(m, f));
+            deinit_strings(*(char ***)at, *count_at(m, f), f->secret);
         else if (f->type == WIRE_FIELD_STRUCTS)
             deinit_structs(f->sub, *(char **)at, *count_at(m, f));
         else if (f->type == WIRE_FIELD_STRUCT)

@@ -44,7 +44,7 @@ struct wire_field {
     int64_t absent;           /* I64 */
     const char *const *names; /* ENUM */
     enum wire_text_check check;
-    bool secret; /* STRING: overwritten before it is freed */
+    bool secret; /* STRING, STRINGS: overwritten before it is freed */
     const struct wire_table *sub;
 };
 
@@ -101,9 +101,10 @@ struct wire_table {
     {                                                                                                        \
         WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                                     \
     }
-#define WIRE_STRING_SECRET(s, m, bytes)                                                                      \
+#define WIRE_STRINGS_SECRET(s, m, items, bytes)                                                              \
     {                                                                                                        \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                                     \
+        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), .max_items = (items),  \
+                                           .max = (bytes), .secret = true                                    \
     }
 #define WIRE_STRINGS(s, m, items, bytes)                                                                     \
     {                                                                                                        \

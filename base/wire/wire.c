@@ -136,8 +136,9 @@ static const struct wire_table env_table = {sizeof(struct wire_env), env_fields}
 
 static const struct wire_field secrets_fields[] = {
     WIRE_I64_OPT(wire_secrets, version, 0, ID_MAX),
-    WIRE_STRING_SECRET(wire_secrets, checkpoint_key, WIRE_KEY_HEX),
+    WIRE_STRINGS_SECRET(wire_secrets, checkpoint_keys, WIRE_KEYS_MAX, WIRE_KEY_HEX),
     WIRE_BOOL_OPT(wire_secrets, encrypts),
+    WIRE_BOOL_OPT(wire_secrets, refuses_plain),
     WIRE_END,
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
@@ -215,7 +216,10 @@ void wire_desired_deinit(struct wire_desired *m)
 void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
 {
     *ret_m = *m;
-    ret_m->checkpoint_key = mem_strdup(m->checkpoint_key);
+    ret_m->checkpoint_keys =
+        m->n_checkpoint_keys ? mem_array(m->n_checkpoint_keys, sizeof(*m->checkpoint_keys)) : NULL;
+    for (size_t i = 0; i < m->n_checkpoint_keys; i++)
+        ret_m->checkpoint_keys[i] = mem_strdup(m->checkpoint_keys[i]);
 }
 
 void wire_secrets_wipe(struct wire_secrets *m)

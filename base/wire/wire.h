@@ -29,14 +29,15 @@
 #define WIRE_MESSAGE_MAX (8u << 20) /* bytes of any message */
 #define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
 #define WIRE_KEPT_MAX 64
-#define WIRE_CHECKPOINTS_MAX 16     /* unacknowledged, in one status entry: the newest */
+#define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_ARGS_MAX 4096
 #define WIRE_ARG_MAX (64u << 10)
 #define WIRE_ENV_MAX 1024
 #define WIRE_ENV_NAME_MAX 256
 #define WIRE_ENV_VALUE_MAX (64u << 10)
-#define WIRE_KEY_HEX 64              /* hex digits of a key of 256 bits */
+#define WIRE_KEY_HEX 64 /* hex digits of a key of 256 bits */
+#define WIRE_KEYS_MAX 8
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -82,8 +83,8 @@ struct wire_attempt_status {
     int64_t restored_progress;                   /* WIRE_NONE */
     int64_t restore_ms, damaged;
     int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
-    int64_t done, total;                 /* progress; WIRE_NONE */
-    struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
+    int64_t done, total;                  /* progress; WIRE_NONE */
+    struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
     int64_t failed_saves; /* counted; */
     char save_error[256]; /* the last failure's words */
@@ -134,9 +135,12 @@ struct wire_env {
  * the version that the agent tells is another, so an agent that was restarted gets it again, and one that has it gets
  * what replaces it. */
 struct wire_secrets {
-    int64_t version;      /* 0: nothing is sent; else another for other content, opaque */
-    char *checkpoint_key; /* of the job's encrypted checkpoints, 64 hex digits; NULL: there is none */
-    bool encrypts;        /* new checkpoints are encrypted with it */
+    int64_t version; /* 0: nothing is sent; else another for other content, opaque */
+    /* The job's keys of encrypted checkpoints (ckpt/crypt.h), each WIRE_KEY_HEX hex digits, the current one first. */
+    char **checkpoint_keys;
+    size_t n_checkpoint_keys;
+    bool encrypts;      /* new checkpoints, with the first */
+    bool refuses_plain; /* a checkpoint that is not encrypted is not restored */
 };
 
 struct wire_desired_attempt {
@@ -144,7 +148,8 @@ struct wire_desired_attempt {
     enum wire_want want;
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
-    int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
+    int64_t
+        ckpt_every_ms; /* between periodic saves, resolved: as things are now. 0: not told, or method none */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];

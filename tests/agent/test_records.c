@@ -84,13 +84,13 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
 
 static void a_spec_is_kept_from_others(void **state)
 {
-    char script[] = "#!/bin/sh\n", key[] = "5ec4e7";
+    char script[] = "#!/bin/sh\n", key[] = "5ec4e7", *keys[] = {key};
     struct wire_desired_attempt a = {.job = 1,
         .attempt = 1,
         .script = script,
         .cwd = "/",
         .needs_secrets = true,
-        .secrets = {.version = 7, .checkpoint_key = key, .encrypts = true}};
+        .secrets = {.version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true}};
     struct wire_desired back;
     struct stat st;
     struct buf text = {0};

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A cooperative program: on a request it writes its state, commits, and stops when it is told to. */
@@ -179,6 +180,8 @@ static void an_acknowledged_checkpoint_is_not_told_again(void **state)
 
 /* Waits for the test before it commits. */
 static const char commit_late[] = "#!/bin/sh\n"
+                                  "env\n"
+                                  "echo state-of-the-job >\"$BELAY_CHECKPOINT_DIR/state\"\n"
                                   "while [ ! -e \"$BELAY_CHECKPOINT_DIR/go\" ]; do sleep 0.02; done\n"
                                   "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
                                   "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
@@ -199,10 +202,22 @@ static bool has_secrets(struct world *w, int64_t job)
     return s && s->secrets == 7;
 }
 
+/* Nothing below what is in the scratch directory has the text, nor has the agent's log. */
+static bool is_nowhere(struct world *w, const char *where, const char *text)
+{
+    char *command = mem_printf("grep -rqF -- '%s' '%s/%s'", text, w->dir, where);
+    int status = system(command);
+    free(command);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+    return WEXITSTATUS(status) == 1 && !world_log_has(w, text);
+}
+
 static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again(void **state)
 {
     static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-    const struct wire_secrets secrets = {.version = 7, .checkpoint_key = key};
+    char *keys[] = {key};
+    const struct wire_secrets secrets = {
+        .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, commit_late);
     a->needs_secrets = true;
@@ -228,6 +243,20 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     world_until(w, has_checkpoint, 1, "the checkpoint is told");
     assert_int_equal(world_told(w, 1)->failed_saves, 0);
     assert_true(has_secrets(w, 1));
+    /* The store has it encrypted, and the key is in no file, log or environment. */
+    assert_false(is_nowhere(w, "node", "state-of-the-job"));
+    assert_true(is_nowhere(w, "store", "state-of-the-job"));
+    assert_true(is_nowhere(w, ".", key));
+    assert_non_null(strstr(world_output(w, 1), "BELAY_ATTEMPT="));
+    assert_null(strstr(world_output(w, 1), key));
+    a = want_coop(w, 2, resume);
+    a->needs_secrets = true;
+    a->secrets = secrets;
+    world_go(w);
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_end(w, "succeeded");
+    assert_string_equal(world_output(w, 1), "1 state-of-the-job\n");
+    assert_int_equal(world_told(w, 1)->damaged, 0);
 }
 
 static void a_task_without_checkpoints_is_told_so(void **state)

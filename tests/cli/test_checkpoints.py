@@ -39,10 +39,16 @@ class Checkpoints(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env.update(BELAY_HOME=self.dir + "/nobody", BELAY_STORE=self.store, BELAY_CLUSTER="lab", TMPDIR=self.dir)
 
-    def save(self, attempt, sequence):
+    def save(self, attempt, sequence, *key_file):
         with open(self.tree + "/step", "w") as f:
             f.write("%d.%d" % (attempt, sequence))
-        subprocess.run([SAVE, self.store, "lab", "7", str(attempt), str(sequence), self.tree], check=True)
+        subprocess.run([SAVE, self.store, "lab", "7", str(attempt), str(sequence), self.tree, *key_file], check=True)
+
+    def key_file(self, name, first):
+        path = os.path.join(self.dir, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
+            f.write("cluster 0123456789abcdef\nkey %02x%s\n" % (first, "5a" * 31))
+        return path
 
     def belay(self, *arguments, env=None, **more):
         return subprocess.run([BELAY, "checkpoint", *arguments], cwd=self.dir, env={**self.env, **(env or {})}, timeout=60,
@@ -227,6 +233,53 @@ class Checkpoints(unittest.TestCase):
         self.assertFalse(os.path.exists(self.dir + "/elsewhere"))
         self.refused(1, "not a name", "--cluster", "../lab", "list", "7")
         self.refused(2, "--config", "--config", "lab.yaml", "--store", self.store, "list", "7")
+
+    # ---- encrypted ones ----
+
+    def test_encrypted_ones_are_read_with_the_key_file(self):
+        keys, wrong = self.key_file("lab.keys", 1), self.key_file("other.keys", 2)
+        self.save(3, 1, keys)
+        for options, env in ((("--key-file", keys), {}), ((), {"BELAY_KEY_FILE": keys})):
+            self.assertIn("is whole", self.ok(*options, "verify", "7", env=env))
+            self.assertRegex(self.ok(*options, "show", "7", env=env), "(?m) run$")
+            self.assertEqual(len(self.ok(*options, "list", "7", env=env).splitlines()), 5)
+            self.ok(*options, "get", "7", "out", env=env)
+            self.assert_same(self.tree, self.dir + "/out")
+            shutil.rmtree(self.dir + "/out")
+            self.ok(*options, "export", "7", "out.tar", env=env)
+            os.unlink(self.dir + "/out.tar")
+        self.assertIn("is whole", self.ok("--key-file", keys, "verify", "7@1.1"))  # those before are not encrypted
+
+    def test_without_the_right_key_file_it_is_said_what_is_missing(self):
+        keys, wrong = self.key_file("lab.keys", 1), self.key_file("other.keys", 2)
+        self.save(3, 1, keys)
+        for action in ("verify", "show", "get", "export"):
+            more = WORDS.get(action, ())
+            self.refused(1, "it is encrypted .*no key is here.*--key-file", action, "7", *more)
+            self.refused(1, "the keys that are here are others", "--key-file", wrong, action, "7", *more)
+            self.refused(1, "missing.keys", "--key-file", "missing.keys", action, "7", *more)
+        done = self.belay("list", "7")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"(?m)^3\.1 +unreadable +- +- ")
+        self.assertIn("it is encrypted", done.stderr)
+        os.chmod(keys, 0o644)
+        self.refused(1, "lab.keys", "--key-file", keys, "verify", "7")
+        with open(wrong, "w") as f:
+            f.write("cluster 0123456789abcdef\nkey 00\n")
+        self.refused(1, "other.keys, line 2: a key is 64", "--key-file", wrong, "verify", "7")
+        self.assertEqual(self.ok("--force", "delete", "7@3.1"), "checkpoint 3.1 of job 7 is deleted\n")
+
+    def test_the_key_file_is_found_where_belayd_keeps_it(self):
+        os.mkdir(self.dir + "/home")
+        keys = self.key_file("home/checkpoint.keys", 1)
+        self.save(3, 1, keys)
+        self.assertIn("is whole", self.ok("verify", "7", env={"BELAY_HOME": self.dir + "/home"}))
+        with open(self.dir + "/lab.yaml", "w") as f:
+            f.write("cluster: lab\nstore: %s\nstate: %s/home\n" % (self.store, self.dir))
+        self.assertIn("is whole", self.ok("--config", "lab.yaml", "verify", "7"))
+        with open(self.dir + "/lab.yaml", "w") as f:
+            f.write("cluster: lab\nstore: %s\nkey_file: %s\n" % (self.store, keys))
+        self.assertIn("is whole", self.ok("--config", "lab.yaml", "verify", "7"))
 
     # ---- bad input ----
 

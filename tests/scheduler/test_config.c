@@ -55,6 +55,8 @@ static const char everything[] = "cluster: lab\n"
                                  "state: /srv/belay\n"
                                  "socket: /run/belay.sock\n"
                                  "store: file:///data/store%20one\n"
+                                 "encryption: required\n"
+                                 "key_file: /etc/belay/lab.keys\n"
                                  "listen: 0.0.0.0:7000\n"
                                  "server: https://belay.lab:7000\n"
                                  "names: [belay.lab, 10.0.0.7, \"fd00::7\"]\n"
@@ -107,6 +109,8 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.state_dir, "/srv/belay");
     assert_string_equal(c.socket, "/run/belay.sock");
     assert_string_equal(c.store, "file:///data/store%20one");
+    assert_int_equal(c.encryption, ENCRYPTION_REQUIRED);
+    assert_string_equal(c.key_file, "/etc/belay/lab.keys");
     assert_string_equal(c.listen_host, "0.0.0.0");
     assert_int_equal(c.listen_port, 7000);
     assert_string_equal(c.server_url, "https://belay.lab:7000");
@@ -212,6 +216,8 @@ static void the_state_directory_of_the_command_line_wins(void **state)
     assert_string_equal(c.state_dir, "/home/ann/b");
     assert_string_equal(c.socket, "/home/ann/b/belayd.sock");
     assert_string_equal(c.store, "file:///home/ann/b/store");
+    assert_int_equal(c.encryption, ENCRYPTION_NONE);
+    assert_string_equal(c.key_file, "/home/ann/b/checkpoint.keys");
     config_deinit(&c);
     assert_int_equal(config_parse("f", "", 0, "/srv/50%/a b", &c, &e), 0);
     assert_string_equal(c.socket, "/srv/50%/a b/belayd.sock");
@@ -400,6 +406,8 @@ static const struct refused {
     {"server: http://plain\n", {"server:", "https://"}},
     {"server: https://\n", {"server:"}},
     {"server: 'https://a\"b'\n", {"server:"}},
+    {"encryption: yes\n", {"lab.yaml:1: encryption:", "none", "required"}},
+    {"key_file: lab.keys\n", {"lab.yaml:1: key_file:", "absolute"}},
     {"store: r2://bucket\n", {"store:", "gs://BUCKET", "r2://bucket"}},
     {"store: gs://bucket?region=x\n", {"lab.yaml:1: store:", "region"}},
     {"store: az://account\n", {"lab.yaml:1: store:", "container", "az://ACCOUNT/CONTAINER"}},

@@ -51,7 +51,7 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
         a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
             x->needs_secrets, x->secrets.version, x->ckpt_every_ms};
         if (x->secrets.version)
-            assert_string_equal(x->secrets.checkpoint_key, KEY);
+            assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
         STR_COPY(a->shown[i].reason, x->reason);
         a->n_scripts += x->script != NULL;
     }
@@ -347,8 +347,9 @@ static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
 
 static struct wire_secrets secrets_of(int64_t version)
 {
-    static char key[] = KEY;
-    return (struct wire_secrets){.version = version, .checkpoint_key = key, .encrypts = true};
+    static char key[] = KEY, *keys[] = {key};
+    return (struct wire_secrets){
+        .version = version, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
 }
 
 static void secrets_are_sent_until_the_agent_tells_their_version(void **state)

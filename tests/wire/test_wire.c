@@ -122,7 +122,11 @@ static struct wire_desired desired_of_everything(void)
         .cluster = "lab",
         .pool = "burst",
         .needs_secrets = true,
-        .secrets = {.version = 3, .checkpoint_key = mem_strdup("0123456789abcdef"), .encrypts = true}};
+        .secrets = {.version = 3, .encrypts = true, .refuses_plain = true}};
+    a[0].secrets.checkpoint_keys = mem_array(2, sizeof(char *));
+    a[0].secrets.n_checkpoint_keys = 2;
+    a[0].secrets.checkpoint_keys[0] = mem_strdup("0123456789abcdef");
+    a[0].secrets.checkpoint_keys[1] = mem_strdup("fedcba9876543210");
     a[0].args = mem_array(2, sizeof(char *));
     a[0].n_args = 2;
     a[0].args[0] = mem_strdup("--lr");
@@ -161,9 +165,10 @@ static void desired_survives_a_round_trip(void **state)
     assert_string_equal(back.attempts[0].pool, "burst");
     assert_true(back.attempts[0].needs_secrets);
     assert_int_equal(back.attempts[0].secrets.version, 3);
-    assert_string_equal(back.attempts[0].secrets.checkpoint_key, "0123456789abcdef");
-    assert_true(back.attempts[0].secrets.encrypts);
-    assert_null(back.attempts[1].secrets.checkpoint_key);
+    assert_int_equal(back.attempts[0].secrets.n_checkpoint_keys, 2);
+    assert_string_equal(back.attempts[0].secrets.checkpoint_keys[1], "fedcba9876543210");
+    assert_true(back.attempts[0].secrets.encrypts && back.attempts[0].secrets.refuses_plain);
+    assert_int_equal(back.attempts[1].secrets.n_checkpoint_keys, 0);
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
     wire_desired_encode(&back, &again);
