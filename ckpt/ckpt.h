@@ -10,6 +10,7 @@
  *     fences/<attempt, 10 digits>                                 an attempt's claim: written when it starts
  *     pins/<attempt, 10 digits>-<sequence, 10 digits>             this checkpoint is not cleaned away
  *     removing/<as in manifests/>                                 condemned by a cleaning that is under way
+ *     gang/<attempt, 10 digits>/...                               where the ranks of a job meet (gang.h)
  *     damaged/...                                                 what failed verification, set aside
  *
  * Invariants.
@@ -66,7 +67,15 @@ struct ckpt_job {
         crypt; /* the job's keys; NULL: none. Not encrypted ones are read in any case, unless it refuses them */
 };
 
+#define CKPT_GANG_MAX 256
+
+/* One rank of a job that runs on several nodes: gang.h. The n-th checkpoint of all ranks is one, of the same sequence. */
+struct ckpt_gang {
+    int32_t rank, nodes; /* nodes 0 or 1: a job of one node */
+};
+
 struct ckpt_stats {
+    int64_t sequence; /* of a save: of the checkpoint; of a gang's, what rank 0 has called for */
     int64_t files;
     int64_t bytes;        /* of content */
     int64_t stored_bytes; /* newly written to the store, compressed */
@@ -108,6 +117,10 @@ struct ckpt_save_with {
     int64_t deadline_ms;
     struct ckpt_seen *seen; /* NULL: everything is read */
     struct ckpt_pace *pace; /* NULL: nobody wants to know */
+    /* Of a gang, this rank's part: it returns when the checkpoint of all ranks is committed. The sequence of rank 0 holds, that
+     * of the others is the least that they may join. ERR_UNAVAILABLE: another rank could not save, or is at another step;
+     * ERR_TIMEOUT: one did not come, until the deadline or for ten minutes. The stats are those of the whole. */
+    struct ckpt_gang gang;
 };
 
 /* How far a save is, to be looked at by another thread. */
@@ -179,6 +192,10 @@ struct ckpt_restore_with {
      * the hash that it should have is copied from there and not fetched. They are only read, may be missing, may be any
      * user's and may change or go meanwhile. */
     const char *nearby[CKPT_NEARBY_MAX];
+    /* Of a gang, what this rank has saved. Returns when all ranks have restored the same checkpoint, which may be an older
+     * one than this rank would have found alone; ERR_TIMEOUT: one has not, for ten minutes. For the attempt
+     * before_attempt, which has its fence. */
+    struct ckpt_gang gang;
 };
 
 /* As ckpt_restore. */

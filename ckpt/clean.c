@@ -276,6 +276,8 @@ int ckpt_clean(
     if (!rc)
         rc = sweep(&c, "chunks/", collect, e);
     if (!rc)
+        rc = sweep(&c, "gang/", collect, e); /* it cleans only when no save is under way, of any rank */
+    if (!rc)
         rc = sweep(&c, "fences/", collect_old_fence, e);
     if (!rc && keep.newest == 0)
         rc = sweep(&c, "damaged/", collect_any, e);

@@ -267,31 +267,62 @@ int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e)
 }
 
 /* The manifest's text, and with which key it was encrypted. */
-static int open_manifest(const struct ckpt_job *j, struct ckpt_id id, struct buf *text,
+static int open_manifest(const struct ckpt_job *j, const struct layout_name *seal, struct buf *text,
     const struct crypt_key **ret_key, struct err *e)
 {
-    struct layout_name what = layout_manifest_seal(j, id);
-
     *ret_key = NULL;
     if (sealed_is(text))
-        return sealed_open(j->crypt, what.s, text, ret_key, e);
+        return sealed_open(j->crypt, seal->s, text, ret_key, e);
     if (j->crypt && j->crypt->refuses_plain)
         return err_set(e, ERR_CORRUPT, "it is not encrypted, and this cluster takes no such ones");
     return 0;
 }
 
+int layout_seal_manifest(
+    const struct manifest *m, const struct layout_name *seal, struct buf *out, struct err *e)
+{
+    int rc = manifest_encode(m, out, e);
+
+    if (!rc && m->key)
+        sealed_close(m->key, seal->s, out);
+    return rc;
+}
+
+int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e)
+{
+    struct layout_name name = layout_manifest(j, m->id), seal = layout_manifest_seal(j, m->id);
+    struct buf text = {0};
+    int rc = layout_seal_manifest(m, &seal, &text, e);
+
+    if (!rc)
+        rc = layout_check_fence(j, m->id.attempt, e);
+    if (!rc)
+        rc = j->store->ops->create(j->store, name.s, text.data, text.len, e);
+    if (!rc)
+        rc = layout_check_fence(j, m->id.attempt, e);
+    buf_deinit(&text);
+    return rc;
+}
+
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
-    struct layout_name name = layout_manifest(j, id);
+    struct layout_name name = layout_manifest(j, id), seal = layout_manifest_seal(j, id);
+
+    return layout_read_sealed(j, id, &name, &seal, ret, e);
+}
+
+int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
+    const struct layout_name *seal, struct manifest *ret, struct err *e)
+{
     struct buf text = {0};
     struct manifest m = {0};
     const struct crypt_key *key;
-    int rc = j->store->ops->read(j->store, name.s, CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX, &text, e);
+    int rc = j->store->ops->read(j->store, name->s, CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX, &text, e);
 
     if (rc == ERR_INVALID)
         rc = err_set(e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
     if (!rc)
-        rc = open_manifest(j, id, &text, &key, e);
+        rc = open_manifest(j, seal, &text, &key, e);
     if (!rc)
         rc = manifest_parse(buf_str(&text), text.len, &m, e);
     m.key = rc ? NULL : key;

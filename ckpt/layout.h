@@ -63,6 +63,17 @@ struct layout_name layout_manifest_seal(const struct ckpt_job *j, struct ckpt_id
  * ERR_UNSUPPORTED: by a later belay, or encrypted with a key that is not here. ret->key is one of j->crypt's. */
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
 
+/* As layout_read_manifest, by the name of the object and what it is sealed as. */
+int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
+    const struct layout_name *seal, struct manifest *ret, struct err *e);
+
+/* The stored form of m (laid out), sealed if it has a key. */
+int layout_seal_manifest(
+    const struct manifest *m, const struct layout_name *seal, struct buf *out, struct err *e);
+
+/* Makes m the checkpoint m->id: all it names is durable. Fenced before and after. */
+int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e);
+
 /* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is ERR_CORRUPT
  * too. */
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,

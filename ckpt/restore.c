@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "ckpt/gang.h"
 #include "ckpt/layout.h"
 #include "ckpt/nearby.h"
 #include <dirent.h>
@@ -37,12 +38,14 @@
 #include <unistd.h>
 
 #define HOLE_BYTES 4096
+#define GANG_ROUNDS_MAX 100 /* each goes back by a checkpoint that did not verify somewhere */
 
 struct restore {
     const struct ckpt_job *job;
     const char *temp, *dir; /* built here, put in place there */
     const char *mark;       /* dir.restores; NULL: it is not gone on with */
     bool is_new;            /* dir may be missing or empty, nothing else */
+    struct ckpt_gang gang;
     const atomic_int *cancel;
     int nearby[CKPT_NEARBY_MAX]; /* directories */
     size_t n_nearby;
@@ -401,6 +404,8 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
 {
     int rc = id.attempt ? layout_read_manifest(r->job, id, &r->manifest, e) : 0;
 
+    if (!rc && r->gang.nodes > 1)
+        rc = gang_slice(&r->manifest, r->gang.rank, e);
     atomic_store(&r->reused, 0);
     if (!rc)
         rc = open_root(r, e);
@@ -424,7 +429,9 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
     return rc;
 }
 
-static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
+/* None newer than `newest`, if that is not NULL. */
+static int restore_newest(struct restore *r, int64_t before_attempt, const struct ckpt_id *newest,
+    struct ckpt_restored *res, struct err *e)
 {
     struct layout_ids ids;
     int rc = layout_list_ids(r->job, &ids, e);
@@ -432,7 +439,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt
     for (size_t i = 0; !rc && i <= ids.n; i++) {
         struct ckpt_id id = i < ids.n ? ids.v[i] : (struct ckpt_id){0};
 
-        if (id.attempt >= before_attempt)
+        if (id.attempt >= before_attempt || (newest && layout_compare_ids(id, *newest) > 0))
             continue;
         rc = restore_one(r, id, res, e);
         if (rc == ERR_CORRUPT) {
@@ -449,6 +456,28 @@ static int restore_newest(struct restore *r, int64_t before_attempt, struct ckpt
         }
     }
     layout_ids_deinit(&ids);
+    return rc;
+}
+
+/* Until all ranks have the same: each goes back to the oldest that one of them has found. */
+static int restore_gang(struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
+{
+    const struct gang_meeting g = {.job = r->job,
+        .gang = r->gang,
+        .id.attempt = before_attempt,
+        .deadline_ms = clock_mono(&clock_system).ms + GANG_WAIT_MS,
+        .cancel = r->cancel};
+    struct ckpt_id least = {0};
+    bool agreed = false;
+    int rc = restore_newest(r, before_attempt, NULL, res, e);
+
+    for (int round = 1; !rc && !agreed && round <= GANG_ROUNDS_MAX; round++) {
+        rc = gang_agree(&g, round, res->id, &least, &agreed, e);
+        if (!rc && layout_compare_ids(res->id, least) > 0)
+            rc = restore_newest(r, before_attempt, &least, res, e);
+    }
+    if (!rc && !agreed)
+        rc = err_set(e, ERR_UNAVAILABLE, "the ranks do not come to restore the same checkpoint");
     return rc;
 }
 
@@ -496,14 +525,21 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
     struct mono start = clock_mono(&clock_system);
     struct ckpt_restored res = {0};
     char *temp = mem_printf("%s.restoring", dir), *mark = mem_printf("%s.restores", dir);
-    struct restore r = {.job = j, .temp = temp, .dir = dir, .mark = mark, .cancel = cancel, .root_fd = -1};
+    struct restore r = {.job = j,
+        .temp = temp,
+        .dir = dir,
+        .mark = mark,
+        .cancel = cancel,
+        .gang = with->gang,
+        .root_fd = -1};
     int rc = layout_check_job(j, e);
 
     if (!rc)
         rc = make_parent(dir, e);
     if (!rc) {
         open_nearby(&r, with);
-        rc = restore_newest(&r, before_attempt, &res, e);
+        rc = with->gang.nodes > 1 ? restore_gang(&r, before_attempt, &res, e)
+                                  : restore_newest(&r, before_attempt, NULL, &res, e);
         clear(&r, rc);
     }
     for (size_t i = 0; i < r.n_nearby; i++)

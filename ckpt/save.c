@@ -19,10 +19,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "ckpt/gang.h"
 #include "ckpt/late.h"
 #include "ckpt/layout.h"
 #include "ckpt/scan.h"
-#include "ckpt/sealed.h"
 #include "ckpt/seen.h"
 #include "ckpt/snapshot.h"
 #include <errno.h>
@@ -46,6 +46,7 @@ struct save {
     int64_t deadline_ms, started_ms;  /* of the storing; deadline 0: none */
     int64_t total_bytes, read_bytes;  /* of content, and of it what has to be read */
     struct ckpt_pace own_pace, *pace; /* its done_bytes are of read_bytes */
+    struct gang_meeting gang;         /* job NULL: there are no other ranks */
 };
 
 /* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
@@ -339,29 +340,26 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
 
 static int commit(struct save *s, struct err *e)
 {
-    struct layout_name name = layout_manifest(s->job, s->manifest.id);
-    struct buf text = {0};
+    struct manifest total;
     int rc;
 
     s->manifest.saved_at = clock_wall(&clock_system);
-    rc = manifest_encode(&s->manifest, &text, e);
-    if (!rc && s->manifest.key) {
-        struct layout_name what = layout_manifest_seal(s->job, s->manifest.id);
-
-        sealed_close(s->manifest.key, what.s, &text);
-    }
-    if (!rc)
-        rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
-    if (!rc)
-        rc = s->job->store->ops->create(s->job->store, name.s, text.data, text.len, e);
-    if (!rc)
-        rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
-    buf_deinit(&text);
-    return rc;
+    if (!s->gang.job)
+        return layout_commit(s->job, &s->manifest, e);
+    rc = gang_commit(&s->gang, &s->manifest, &total, e);
+    if (rc)
+        return rc;
+    manifest_deinit(&s->manifest);
+    s->manifest = total;
+    return 0;
 }
 
-static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress, struct err *e)
+static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress,
+    const struct ckpt_gang *gang, struct err *e)
 {
+    if (gang->nodes > CKPT_GANG_MAX || gang->rank < 0 || (gang->nodes > 1 && gang->rank >= gang->nodes))
+        return err_set(
+            e, ERR_INVALID, "rank %" PRId32 " of %" PRId32 ": out of range", gang->rank, gang->nodes);
     if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 || id.sequence > CKPT_NUMBER_MAX ||
         progress < -1)
         return err_set(e, ERR_INVALID,
@@ -412,11 +410,26 @@ static int save_kept(struct save *s, struct ckpt_seen *seen, const atomic_int *c
     return rc ? rc : save_planned(s, cancel, e);
 }
 
+static int meet(struct save *s, const struct ckpt_save_with *with, const atomic_int *cancel, struct err *e)
+{
+    int64_t deadline_ms = with->deadline_ms ? with->deadline_ms : clock_mono(&clock_system).ms + GANG_WAIT_MS;
+    int rc;
+
+    s->gang = (struct gang_meeting){.job = s->job,
+        .gang = with->gang,
+        .id = s->manifest.id,
+        .deadline_ms = deadline_ms,
+        .cancel = cancel};
+    rc = gang_join(&s->gang, e);
+    s->manifest.id = s->gang.id;
+    return rc;
+}
+
 static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
     const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
 {
     struct mono start = clock_mono(&clock_system);
-    int rc = check_arguments(s->job, id, progress, e);
+    int rc = check_arguments(s->job, id, progress, &with->gang, e);
 
     if (rc)
         return rc;
@@ -430,11 +443,16 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     s->pace = with->pace ? with->pace : &s->own_pace;
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);
-    rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
+    rc = with->gang.nodes > 1 ? meet(s, with, cancel, e) : 0;
+    if (!rc)
+        rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
+    if (rc && s->gang.job)
+        gang_fail(&s->gang, e);
     if (rc)
-        return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt, id.sequence,
-            s->job->job);
+        return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
+            s->manifest.id.sequence, s->job->job);
     *ret_stats = (struct ckpt_stats){
+        .sequence = s->manifest.id.sequence,
         .files = manifest_files(&s->manifest),
         .bytes = manifest_bytes(&s->manifest),
         .stored_bytes = atomic_load(&s->stored_bytes),

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the ranks of a job meet in its store (see gang.h).
+ */
+#include "ckpt/gang.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/layout.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PAUSE_MS 20
+#define PAUSE_MAX_MS 1000
+#define RANK_DIR_MAX 16
+#define TOLD_MAX 256 /* bytes of what a rank tells that is no manifest */
+
+/* ---- names ---- */
+
+static struct layout_name dir_of(const struct gang_meeting *g)
+{
+    char what[32];
+
+    snprintf(what, sizeof(what), "gang/%010" PRId64 "/", g->id.attempt);
+    return layout_prefix(g->job, what);
+}
+
+/* what: "open", "part", "failed"; rank -1: of none. */
+static struct layout_name name_of(const struct gang_meeting *g, const char *what, int32_t rank)
+{
+    struct layout_name name = dir_of(g);
+    size_t n = strlen(name.s);
+
+    if (rank < 0)
+        snprintf(name.s + n, sizeof(name.s) - n, "%010" PRId64 "-%s", g->id.sequence, what);
+    else
+        snprintf(name.s + n, sizeof(name.s) - n, "%010" PRId64 "-%s-%04" PRId32, g->id.sequence, what, rank);
+    return name;
+}
+
+static struct layout_name name_of_restored(const struct gang_meeting *g, int round, int32_t rank)
+{
+    struct layout_name name = dir_of(g);
+    size_t n = strlen(name.s);
+
+    snprintf(name.s + n, sizeof(name.s) - n, "restored-%04d-%04" PRId32, round, rank);
+    return name;
+}
+
+/* What a part is sealed as. */
+static struct layout_name seal_of(const struct gang_meeting *g, int32_t rank)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "gang/%010" PRId64 "-%010" PRId64 "-%04" PRId32, g->id.attempt,
+        g->id.sequence, rank);
+    return layout_prefix(g->job, what);
+}
+
+static void rank_dir(int32_t rank, char out[RANK_DIR_MAX])
+{
+    snprintf(out, RANK_DIR_MAX, "rank-%04" PRId32, rank);
+}
+
+/* ---- waiting ---- */
+
+/* A look, then a longer pause before the next. */
+struct wait {
+    const struct gang_meeting *g;
+    int64_t pause_ms;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+/* ERR_CANCELLED, or ERR_TIMEOUT without words. */
+static int wait_on(struct wait *w, struct err *e)
+{
+    int64_t left = w->g->deadline_ms - now_ms();
+
+    if (w->g->cancel && atomic_load(w->g->cancel))
+        return err_set(e, ERR_CANCELLED, "waiting for the other ranks was cancelled");
+    if (left <= 0)
+        return err_set(e, ERR_TIMEOUT, "the time is over");
+    int64_t ms = w->pause_ms < left ? w->pause_ms : left;
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+    w->pause_ms = w->pause_ms * 3 / 2 < PAUSE_MAX_MS ? w->pause_ms * 3 / 2 : PAUSE_MAX_MS;
+    return 0;
+}
+
+/* ---- what is there ---- */
+
+/* One save as the objects of it tell. */
+struct found {
+    size_t skip;             /* bytes of the prefix */
+    int64_t least, sequence; /* the oldest that is open, of at least `least`; 0: none */
+    int64_t wanted;          /* what follows is of this save */
+    int32_t n_parts;
+    bool parts[CKPT_GANG_MAX];
+    int32_t failed; /* a rank; -1: none */
+};
+
+static bool parse_rank(const char *s, int32_t *ret_rank)
+{
+    int64_t n;
+
+    if (strlen(s) != 4 || str_to_i64(s, 0, CKPT_GANG_MAX - 1, "rank", &n, NULL) != 0)
+        return false;
+    *ret_rank = (int32_t)n;
+    return true;
+}
+
+static int note(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct found *f = ctx;
+    const char *rest = name + f->skip, *what = rest + 11;
+    int64_t sequence;
+    int32_t rank;
+
+    (void)size_bytes;
+    if (strlen(rest) < 12 || !layout_parse_attempt(rest, '-', &sequence))
+        return 0;
+    if (str_eq(what, "open") && sequence >= f->least && (f->sequence == 0 || sequence < f->sequence))
+        f->sequence = sequence;
+    if (sequence != f->wanted)
+        return 0;
+    if (str_starts(what, "failed-") && parse_rank(what + 7, &rank))
+        f->failed = rank;
+    if (str_starts(what, "part-") && parse_rank(what + 5, &rank) && !f->parts[rank]) {
+        f->parts[rank] = true;
+        f->n_parts++;
+    }
+    return 0;
+}
+
+static int look(
+    const struct gang_meeting *g, int64_t least, int64_t wanted, struct found *ret_found, struct err *e)
+{
+    struct layout_name dir = dir_of(g);
+
+    *ret_found = (struct found){.skip = strlen(dir.s), .least = least, .wanted = wanted, .failed = -1};
+    return g->job->store->ops->list(g->job->store, dir.s, note, ret_found, e);
+}
+
+static int read_told(
+    const struct gang_meeting *g, const struct layout_name *name, char out[TOLD_MAX], struct err *e)
+{
+    struct buf text = {0};
+    int rc = g->job->store->ops->read(g->job->store, name->s, TOLD_MAX - 1, &text, e);
+
+    if (!rc)
+        str_copy(out, TOLD_MAX, buf_str(&text));
+    buf_deinit(&text);
+    return rc;
+}
+
+static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
+{
+    struct layout_name name = name_of(g, "failed", rank);
+    char why[TOLD_MAX] = "";
+    struct err ignored;
+
+    read_told(g, &name, why, &ignored);
+    return err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " could not save: %s", rank, why);
+}
+
+/* ---- a save ---- */
+
+static int open_save(struct gang_meeting *g, struct err *e)
+{
+    struct layout_name name = name_of(g, "open", -1);
+
+    return g->job->store->ops->create(g->job->store, name.s, "", 0, e);
+}
+
+static int join_open(struct gang_meeting *g, struct err *e)
+{
+    struct wait w = {.g = g, .pause_ms = PAUSE_MS};
+    struct found f;
+    int rc;
+
+    for (;;) {
+        rc = look(g, g->id.sequence, 0, &f, e);
+        if (rc || f.sequence)
+            break;
+        rc = wait_on(&w, e);
+        if (rc == ERR_TIMEOUT)
+            rc = err_set(e, ERR_TIMEOUT,
+                "rank 0 has not come to this checkpoint: all ranks have to commit at the same step");
+        if (rc)
+            break;
+    }
+    if (rc)
+        return rc;
+    g->id.sequence = f.sequence;
+    rc = look(g, 1, f.sequence, &f, e);
+    return rc || f.failed < 0 ? rc : failed_by(g, f.failed, e);
+}
+
+int gang_join(struct gang_meeting *g, struct err *e)
+{
+    return g->gang.rank == 0 ? open_save(g, e) : join_open(g, e);
+}
+
+void gang_fail(const struct gang_meeting *g, const struct err *why)
+{
+    struct layout_name name = name_of(g, "failed", g->gang.rank);
+    char text[TOLD_MAX];
+    struct err e;
+
+    str_copy(text, sizeof(text), why->text);
+    if (g->job->store->ops->create(g->job->store, name.s, text, strlen(text), &e) && e.kind != ERR_CONFLICT)
+        log_warn(
+            "the other ranks could not be told that a save failed", log_i("job", g->job->job), log_err(&e));
+}
+
+static int put_part(const struct gang_meeting *g, const struct manifest *own, struct err *e)
+{
+    struct layout_name name = name_of(g, "part", g->gang.rank), seal = seal_of(g, g->gang.rank);
+    struct buf text = {0};
+    int rc = layout_seal_manifest(own, &seal, &text, e);
+
+    if (!rc)
+        rc = g->job->store->ops->create(g->job->store, name.s, text.data, text.len, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+/* ---- all parts as one ---- */
+
+static const char *below(struct manifest *m, const char *dir, const char *path)
+{
+    char *joined = mem_printf("%s/%s", dir, path);
+    const char *kept = manifest_text(m, joined, strlen(joined));
+
+    free(joined);
+    return kept;
+}
+
+static int add_entry(struct manifest *m, const char *dir, const struct manifest_entry *from, struct err *e)
+{
+    struct manifest_entry *to = manifest_add_entry(m);
+    const struct manifest_extra *extra = from->extra;
+    int rc = 0;
+
+    *to = *from;
+    to->extra = NULL;
+    to->path = below(m, dir, from->path);
+    if (from->type == MANIFEST_HARD)
+        to->target = below(m, dir, from->target);
+    else if (from->target)
+        to->target = manifest_text(m, from->target, strlen(from->target));
+    if (extra && extra->is_sparse)
+        rc = manifest_set_data(m, to, extra->data, extra->n_data, e);
+    if (!rc && extra && extra->n_xattrs)
+        rc = manifest_set_xattrs(m, to, extra->xattrs, extra->n_xattrs, e);
+    return rc;
+}
+
+static int add_part(struct manifest *m, int32_t rank, const struct manifest *part, struct err *e)
+{
+    char dir[RANK_DIR_MAX];
+    struct manifest_entry *top = manifest_add_entry(m);
+    int rc = 0;
+
+    rank_dir(rank, dir);
+    *top = (struct manifest_entry){
+        .path = manifest_text(m, dir, strlen(dir)), .type = MANIFEST_DIR, .mode = 0700};
+    for (size_t i = 0; !rc && i < part->n_entries; i++)
+        rc = add_entry(m, dir, &part->entries[i], e);
+    for (size_t i = 0; !rc && i < part->n_chunks; i++)
+        *manifest_add_chunk(m) = part->chunks[i];
+    return rc;
+}
+
+/* Ranks that tell their steps are at the same one. */
+static int agree_on_progress(struct manifest *m, int32_t rank, int64_t progress, struct err *e)
+{
+    if (progress >= 0 && m->progress >= 0 && progress != m->progress)
+        return err_set(e, ERR_UNAVAILABLE,
+            "the ranks are not at the same step: rank %" PRId32 " is at %" PRId64 ", another at %" PRId64
+            "; all have to commit at the same one",
+            rank, progress, m->progress);
+    if (progress >= 0)
+        m->progress = progress;
+    return 0;
+}
+
+static int merge(const struct gang_meeting *g, struct manifest *m, struct err *e)
+{
+    int rc = 0;
+
+    for (int32_t rank = 0; !rc && rank < g->gang.nodes; rank++) {
+        struct layout_name name = name_of(g, "part", rank), seal = seal_of(g, rank);
+        struct manifest part;
+
+        rc = layout_read_sealed(g->job, g->id, &name, &seal, &part, e);
+        if (rc)
+            return err_wrap(e, "the part of rank %" PRId32, rank);
+        if (part.key != m->key)
+            rc = err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " does not encrypt as this one does", rank);
+        if (!rc)
+            rc = agree_on_progress(m, rank, part.progress, e);
+        if (!rc)
+            rc = add_part(m, rank, &part, e);
+        manifest_deinit(&part);
+    }
+    return rc ? rc : manifest_lay_out(m, e);
+}
+
+static int commit_all(
+    const struct gang_meeting *g, const struct manifest *own, struct manifest *m, struct err *e)
+{
+    int rc;
+
+    *m = (struct manifest){
+        .job = own->job, .id = own->id, .saved_at = own->saved_at, .progress = -1, .key = own->key};
+    STR_COPY(m->cluster, own->cluster);
+    rc = merge(g, m, e);
+    return rc ? rc : layout_commit(g->job, m, e);
+}
+
+/* ---- waiting for the others ---- */
+
+static int missing(const struct gang_meeting *g, const struct found *f, struct err *e)
+{
+    int32_t rank = 0;
+
+    while (rank < g->gang.nodes && f->parts[rank])
+        rank++;
+    if (rank == g->gang.nodes)
+        return err_set(e, ERR_TIMEOUT, "rank 0 has not committed the checkpoint that all ranks have stored");
+    return err_set(e, ERR_TIMEOUT,
+        "rank %" PRId32 " has not come to this checkpoint (%" PRId32 " of %" PRId32 " have)", rank,
+        f->n_parts, g->gang.nodes);
+}
+
+static int await_parts(const struct gang_meeting *g, struct err *e)
+{
+    struct wait w = {.g = g, .pause_ms = PAUSE_MS};
+    struct found f;
+
+    for (;;) {
+        int rc = look(g, 1, g->id.sequence, &f, e);
+
+        if (rc || f.n_parts == g->gang.nodes)
+            return rc;
+        if (f.failed >= 0)
+            return failed_by(g, f.failed, e);
+        rc = wait_on(&w, e);
+        if (rc)
+            return rc == ERR_TIMEOUT ? missing(g, &f, e) : rc;
+    }
+}
+
+/* The manifest first: once it is there, the rest may be cleared away. */
+static int await_commit(const struct gang_meeting *g, struct manifest *ret_total, struct err *e)
+{
+    struct wait w = {.g = g, .pause_ms = PAUSE_MS};
+    struct found f;
+
+    for (;;) {
+        int rc = layout_read_manifest(g->job, g->id, ret_total, e);
+
+        if (rc != ERR_NOT_FOUND)
+            return rc;
+        rc = look(g, 1, g->id.sequence, &f, e);
+        if (!rc && f.failed >= 0)
+            return failed_by(g, f.failed, e);
+        if (!rc)
+            rc = layout_check_fence(g->job, g->id.attempt, e);
+        if (!rc)
+            rc = wait_on(&w, e);
+        if (rc)
+            return rc == ERR_TIMEOUT ? missing(g, &f, e) : rc;
+    }
+}
+
+int gang_commit(struct gang_meeting *g, const struct manifest *own, struct manifest *ret_total, struct err *e)
+{
+    struct manifest total = {0};
+    int rc = put_part(g, own, e);
+
+    if (!rc && g->gang.rank == 0)
+        rc = await_parts(g, e);
+    if (!rc)
+        rc = g->gang.rank == 0 ? commit_all(g, own, &total, e) : await_commit(g, &total, e);
+    if (rc) {
+        manifest_deinit(&total);
+        return rc;
+    }
+    *ret_total = total;
+    return 0;
+}
+
+/* ---- resuming ---- */
+
+static int told_restored(
+    const struct gang_meeting *g, int round, int32_t rank, struct ckpt_id *ret_id, struct err *e)
+{
+    struct layout_name name = name_of_restored(g, round, rank);
+    char text[TOLD_MAX];
+    int rc = read_told(g, &name, text, e);
+    char *dot = rc ? NULL : strchr(text, '.');
+
+    if (rc)
+        return rc;
+    if (dot)
+        *dot = '\0';
+    if (!dot || str_to_i64(text, 0, CKPT_NUMBER_MAX, "attempt", &ret_id->attempt, NULL) != 0 ||
+        str_to_i64(dot + 1, 0, CKPT_NUMBER_MAX, "sequence", &ret_id->sequence, NULL) != 0)
+        return err_set(e, ERR_CORRUPT, "what rank %" PRId32 " told of its restore is no checkpoint", rank);
+    return 0;
+}
+
+static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id own, struct err *e)
+{
+    struct layout_name name = name_of_restored(g, round, g->gang.rank);
+    struct ckpt_id before;
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%" PRId64 ".%" PRId64, own.attempt, own.sequence);
+    int rc = g->job->store->ops->create(g->job->store, name.s, text, (size_t)n, e);
+
+    if (rc != ERR_CONFLICT)
+        return rc;
+    rc = told_restored(g, round, g->gang.rank, &before, e); /* by the agent before */
+    if (!rc && layout_compare_ids(before, own) != 0)
+        rc = err_set(e, ERR_CONFLICT, "this rank has told the others that it restored %" PRId64 ".%" PRId64,
+            before.attempt, before.sequence);
+    return rc;
+}
+
+/* Waits for the rank to tell. */
+static int await_restored(
+    const struct gang_meeting *g, int round, int32_t rank, struct ckpt_id *ret_id, struct err *e)
+{
+    struct wait w = {.g = g, .pause_ms = PAUSE_MS};
+
+    for (;;) {
+        int rc = told_restored(g, round, rank, ret_id, e);
+
+        if (rc == ERR_NOT_FOUND)
+            rc = wait_on(&w, e);
+        else
+            return rc;
+        if (rc == ERR_TIMEOUT)
+            return err_set(e, ERR_TIMEOUT, "rank %" PRId32 " has not restored its part", rank);
+        if (rc)
+            return rc;
+    }
+}
+
+int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own, struct ckpt_id *ret_least,
+    bool *ret_agreed, struct err *e)
+{
+    int rc = tell_restored(g, round, own, e);
+
+    *ret_least = own;
+    *ret_agreed = true;
+    for (int32_t rank = 0; !rc && rank < g->gang.nodes; rank++) {
+        struct ckpt_id id = own;
+
+        if (rank != g->gang.rank)
+            rc = await_restored(g, round, rank, &id, e);
+        if (rc || layout_compare_ids(id, own) != 0)
+            *ret_agreed = false;
+        if (!rc && layout_compare_ids(id, *ret_least) < 0)
+            *ret_least = id;
+    }
+    return rc;
+}
+
+/* ---- a rank's part ---- */
+
+static bool is_gang(const struct manifest *m)
+{
+    return m->n_entries > 0 && str_eq(m->entries[0].path, "rank-0000") && m->entries[0].type == MANIFEST_DIR;
+}
+
+/* The chunks from byte `from` to `to` of the stream; parts share none. */
+static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n_chunks; i++)
+        if (m->chunks[i].offset >= from && m->chunks[i].offset < to)
+            m->chunks[n++] = m->chunks[i];
+    m->n_chunks = n;
+}
+
+int gang_slice(struct manifest *m, int32_t rank, struct err *e)
+{
+    char dir[RANK_DIR_MAX + 1];
+    size_t n = 0, skip;
+    int64_t from = -1, to = 0;
+
+    if (!is_gang(m))
+        return 0;
+    rank_dir(rank, dir);
+    str_copy(dir + strlen(dir), 2, "/");
+    skip = strlen(dir);
+    for (size_t i = 0; i < m->n_entries; i++) {
+        struct manifest_entry entry = m->entries[i];
+
+        if (!str_starts(entry.path, dir))
+            continue;
+        from = from < 0 ? entry.offset : from;
+        to = entry.offset + manifest_content(&entry);
+        entry.path += skip;
+        if (entry.type == MANIFEST_HARD)
+            entry.target += skip;
+        m->entries[n++] = entry;
+    }
+    m->n_entries = n;
+    keep_chunks(m, from, to);
+    return manifest_lay_out(m, e);
+}
