@@ -166,6 +166,7 @@ void record_init_state(struct task_state *ret_state, int64_t job, int64_t attemp
             .attempt = attempt,
             .started_at = WIRE_NONE,
             .restored_progress = WIRE_NONE,
+            .first_done = WIRE_NONE,
             .done = WIRE_NONE,
             .total = WIRE_NONE},
         .last_saved_at = WIRE_NONE,

@@ -182,10 +182,22 @@ static void on_periodic(struct timer *timer, void *ctx)
 
 static void on_saved(struct task *t);
 
+/* The first word is kept: whether an attempt goes on where it resumed shows in it, however late belayd hears of it. */
+static void note_done(struct task *t, int64_t done)
+{
+    struct wire_attempt_status *told = &t->state.told;
+    bool is_first = told->first_done == WIRE_NONE;
+    told->done = done;
+    if (!is_first)
+        return;
+    told->first_done = done;
+    task_persist(t);
+}
+
 static void save_begin(struct task *t, int64_t commit, const struct control_numbers *n, enum save_cause cause)
 {
     if (n->done != CONTROL_NONE)
-        t->state.told.done = n->done;
+        note_done(t, n->done);
     if (n->total != CONTROL_NONE)
         t->state.told.total = n->total;
     t->save = (struct task_save){
@@ -365,7 +377,7 @@ static void read_progress(struct task *t)
     int64_t total = n.total == CONTROL_NONE ? WIRE_NONE : n.total;
     if (n.done == told->done && total == told->total)
         return;
-    told->done = n.done;
+    note_done(t, n.done);
     told->total = total;
     t->room->changed_later(t->room->ctx);
 }

@@ -518,7 +518,9 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
             .progress = {.job = st->job,
                 .attempt = st->attempt,
                 .done = st->done,
-                .total = st->total == WIRE_NONE ? PROGRESS_NONE : st->total}};
+                .total = st->total == WIRE_NONE ? PROGRESS_NONE : st->total,
+                .has_first = st->first_done != WIRE_NONE,
+                .first = st->first_done}};
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
     post_checkpoints(s, a, st);

@@ -195,7 +195,8 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     store_fence(w, x->job, x->attempt);
     struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
     x->restored = m.ref;
-    x->base_steps = m.steps;
+    x->restored_steps = m.steps;
+    x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
 }
 
@@ -284,9 +285,10 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .started_at = x->started_wall,
         .restored_attempt = x->restored.attempt,
         .restored_sequence = x->restored.sequence,
-        .restored_progress = x->restored.attempt ? x->base_steps : WIRE_NONE,
+        .restored_progress = x->restored.attempt ? x->restored_steps : WIRE_NONE,
         .restore_ms = 10,
         .damaged = x->damaged,
+        .first_done = x->phase == SIM_RUNNING ? x->base_steps : WIRE_NONE,
         .done = x->phase == SIM_RUNNING ? steps_now(x) : WIRE_NONE,
         .total = x->phase == SIM_RUNNING ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
         .checkpoints = x->saved ? x->saved + skip : NULL,

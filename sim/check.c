@@ -42,6 +42,9 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+    if (r->reclaims != j->losses)
+        world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id, (long long)r->reclaims,
+            (long long)j->losses);
     if (r->attempts < j->attempts)
         world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
     j->seen = r->state;
@@ -72,6 +75,37 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
             world_fail(w, "job %lld attempt %lld was given up for lost, but its agent has it",
                 (long long)r->job, (long long)r->attempt);
     }
+}
+
+/* ---- drills ---- */
+
+/* It goes on to one end; and who passes has shown that it goes on where it was. */
+static void check_drill(struct world *w, const struct drill_row *r)
+{
+    int64_t key = attempt_key(r->job, r->number);
+    uintptr_t before = (uintptr_t)map_get(&w->drills, key);
+    const struct sim_job *j = world_job(w, r->job);
+    if (before && (before - 1 >= DRILL_PASSED || (uintptr_t)r->state < before - 1))
+        world_fail(w, "drill %lld of job %lld went from %s to %s", (long long)r->number, (long long)r->job,
+            sm_name(&drill_sm, (int)before - 1), sm_name(&drill_sm, (int)r->state));
+    map_put(&w->drills, key, (void *)(uintptr_t)((uintptr_t)r->state + 1));
+    w->drilled += !before;
+    if (r->state != DRILL_PASSED)
+        return;
+    smap_put(&w->proven, r->script_key, (void *)(uintptr_t)(r->ended_at.ms + 1));
+    if (j->forgets || !r->saved.attempt || r->progress < r->saved_progress)
+        world_fail(w, "job %lld was certified, though it %s", (long long)r->job,
+            j->forgets ? "begins again each time" : "has shown nothing");
+    if (!map_get(&w->attempts, attempt_key(r->job, r->attempt)) || r->resumed_attempt <= r->attempt)
+        world_fail(w, "job %lld was certified without having been killed and resumed", (long long)r->job);
+}
+
+/* A drill is no reclaim, and a reclaim none. */
+static void count_loss(struct world *w, const struct attempt_row *r)
+{
+    bool lost = r->end == END_RECLAIMED || r->end == END_NODE_LOST;
+    if (r->state == ATTEMPT_ENDED && lost)
+        world_job(w, r->job)->losses++;
 }
 
 /* ---- money: what an instance cost is in the ledger, all of it and nothing else ---- */
@@ -109,6 +143,10 @@ void check_committed(struct world *w, const struct db_batch *b)
     const struct changes *c = &b->changes;
     for (size_t i = 0; i < c->n_checkpoints; i++) /* before the jobs: they belong to the attempt that was */
         check_checkpoint(w, &c->checkpoints[i]);
+    for (size_t i = 0; i < c->n_drills; i++)
+        check_drill(w, &c->drills[i]);
+    for (size_t i = 0; i < c->n_attempts; i++)
+        count_loss(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
@@ -223,6 +261,9 @@ void check_end(struct world *w)
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
         if (!w->failure[0])
             check_leftover(w, &row);
+        for (int64_t n = 1; n <= row.drills && !w->failure[0]; n++)
+            if ((uintptr_t)map_get(&w->drills, attempt_key(id, n)) < DRILL_PASSED + 1)
+                world_fail(w, "drill %lld of job %lld has no end", (long long)n, (long long)id);
     }
     if (cloud_alive(w) > 0)
         world_fail(w, "%d machines were left behind", cloud_alive(w));

@@ -50,10 +50,12 @@ static void submit(struct world *w)
         .ckpt_signal = SIGUSR1,
         .method = CKPT_COOP,
         .ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
-        .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000)};
+        .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
+        .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, "ann");
+    snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.2))
         STR_COPY(row.pool, "burst");
     row.market = (enum market_wish)world_between(w, 0, 2);
@@ -85,6 +87,12 @@ static void change_a_job(struct world *w)
     if (w->n_acked == 0)
         return;
     int64_t job = w->acked[world_between(w, 0, w->n_acked - 1)];
+    if (world_chance(w, 0.5)) {
+        struct event drill = {
+            .type = EV_DRILL, .drill = {.job = job, .by = "ann", .without_notice = world_chance(w, 0.3)}};
+        tick_post(w->tick, &drill, on_done, NULL);
+        return;
+    }
     struct event ev = {.type = world_chance(w, 0.4) ? EV_CANCEL : EV_REQUEUE, .cancel = {.job = job}};
     STR_COPY(ev.cancel.by, "ann");
     if (ev.type == EV_CANCEL) {

@@ -64,6 +64,7 @@ struct sim_job *world_job(struct world *w, int64_t id)
         prng_init(&p, w->seed * 1000003u + (uint64_t)id);
         j->total_steps = prng_range(&p, 10, prng_chance(&p, 0.2) ? 60000 : 3000);
         j->fails = prng_chance(&p, 0.1);
+        j->forgets = prng_chance(&p, 0.1);
     }
     return j;
 }
@@ -360,6 +361,9 @@ static void end(struct world *w)
         free(w->store[i].manifests);
     map_deinit(&w->attempts);
     map_deinit(&w->spent);
+    map_deinit(&w->drills);
+    map_deinit(&w->spot);
+    smap_deinit(&w->proven);
     smap_deinit(&w->tokens);
     size_t pos = 0;
     for (char *text; (text = smap_next(&w->places, &pos, NULL));)
@@ -378,6 +382,7 @@ static void report(const struct world *w, struct sim_result *r)
         .kills = w->kills,
         .launches = w->launches,
         .saves = w->saves,
+        .drilled = w->drilled,
         .jobs = w->n_acked,
         .virtual_ms = world_now(w)};
     STR_COPY(r->failure, w->failure);

@@ -107,7 +107,8 @@ struct sim_attempt {
     struct link in_agent;
     int64_t job, attempt;
     enum sim_phase phase;
-    int64_t base_steps;  /* restored */
+    int64_t restored_steps;
+    int64_t base_steps;  /* where it goes on: there, unless it forgets */
     int64_t ran_from_ms; /* monotonic, when running began */
     struct ckpt_ref restored;
     int damaged;
@@ -160,6 +161,8 @@ struct sim_job {
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
     bool fails, cancelled;
+    bool forgets;   /* saves, and begins again all the same */
+    int64_t losses; /* attempts that ended with their machine */
     enum job_state seen;
     struct ckpt_ref last_good;
     int64_t attempts, ends;
@@ -221,8 +224,11 @@ struct world {
     struct map spent;    /* instance -> sum of its ledger rows in micro-dollars + 1 */
     struct smap places;  /* token -> where its launch may be answered from, as first said; owned */
     int64_t last_history;
+    struct map drills;  /* job * 2^20 + number -> state + 1 */
+    struct smap proven; /* script -> when a drill of it last passed, in ms + 1 */
+    struct map spot;    /* nodes of the pool on spot machines */
     /* counters */
-    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings;
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled;
     char failure[512]; /* the first broken promise */
 };
 
@@ -244,7 +250,7 @@ void check_end(struct world *w);
 
 struct sim_result {
     char failure[512]; /* "": every promise held */
-    int64_t events, crashes, reclaims, kills, launches, saves, jobs;
+    int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled;
     int64_t virtual_ms;
 };
 

@@ -83,6 +83,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_OPT(wire_attempt_status, damaged, 0, COUNT_MAX),
     WIRE_I64_OPT(wire_attempt_status, restored_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_attempt_status, reused_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OR_NONE(wire_attempt_status, first_done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, total, 0, ID_MAX),
     WIRE_STRUCTS(wire_attempt_status, checkpoints, &checkpoint_table, WIRE_CHECKPOINTS_MAX),

@@ -83,6 +83,7 @@ struct wire_attempt_status {
     int64_t restored_progress;                   /* WIRE_NONE */
     int64_t restore_ms, damaged;
     int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
+    int64_t first_done;                   /* the first progress that this attempt's program told; WIRE_NONE */
     int64_t done, total;                  /* progress; WIRE_NONE */
     struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;

@@ -445,6 +445,7 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
-    drill_progressed(m, job_attempt(j), ev->now);
+    drill_progressed(
+        m, job_attempt(j), ev->now, ev->progress.has_first ? ev->progress.first : ev->progress.done);
     return 0;
 }

@@ -309,13 +309,14 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
         judge(m, d, progress, now);
 }
 
-void drill_progressed(struct model *m, struct attempt *a, struct stamp now)
+/* first: what the attempt told first, which is what it resumed at, or the first of it that is known. */
+void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first)
 {
     struct drill *d = a->job->drill;
     if (wall_is_set(a->row.started_at) && now.wall.ms - a->row.started_at.ms >= AUTO_PROGRESS_MS)
         is_due_now(m, a);
     if (d && d->row.state == DRILL_RESUMED)
-        judge(m, d, a->job->row.progress, now);
+        judge(m, d, first, now);
 }
 
 void drill_job_ends(struct model *m, struct job *j, struct stamp now)

@@ -106,6 +106,8 @@ struct event {
         } save_failed;
         struct {
             int64_t job, attempt, done, total;
+            bool has_first;
+            int64_t first; /* that its program told in this attempt */
         } progress;
         const struct pool_row *pool;
         const struct offer_row *offer; /* pool, zone, type, market, rank, total, prices */

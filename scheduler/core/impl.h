@@ -201,7 +201,7 @@ void drill_attempt_stops(struct attempt *a); /* for whatever reason */
 /* After its ledger rows; lost_ms: of work that is to be done again. goes_on: the job is. */
 void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, int64_t lost_ms, bool goes_on);
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
-void drill_progressed(struct model *m, struct attempt *a, struct stamp now);
+void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first);
 void drill_job_ends(struct model *m, struct job *j, struct stamp now);
 /* When the next drill is to be begun, or has waited for too long, and the event; MONO_NONE: none. */
 struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event);

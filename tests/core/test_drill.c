@@ -140,6 +140,22 @@ static void a_job_that_begins_again_is_not(void **state)
     end(&d);
 }
 
+/* The link was cut meanwhile: by now it has come further than the checkpoint. */
+static void its_first_word_counts_and_not_the_last(void **state)
+{
+    (void)state;
+    struct drilled d;
+    start(&d);
+    drill(&d);
+    save_and_die(&d);
+    resume(&d);
+    lab_apply(&d.l,
+        (struct event){.type = EV_PROGRESS,
+            .progress = {.job = d.job, .attempt = 2, .done = 900, .total = 1000, .has_first = true, .first = 1}});
+    assert_int_equal(row(&d).state, DRILL_FAILED);
+    end(&d);
+}
+
 static void a_job_that_does_not_save_is_not(void **state)
 {
     (void)state;
@@ -504,6 +520,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_goes_on_where_it_was_is_certified),
         cmocka_unit_test(a_job_that_begins_again_is_not),
+        cmocka_unit_test(its_first_word_counts_and_not_the_last),
         cmocka_unit_test(a_job_that_does_not_save_is_not),
         cmocka_unit_test(a_job_that_fails_after_the_resume_is_not),
         cmocka_unit_test(a_checkpoint_that_does_not_come_back_is_a_failure),

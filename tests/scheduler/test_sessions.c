@@ -85,6 +85,7 @@ static struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum w
         .phase = phase,
         .started_at = phase >= WIRE_RUNNING ? 1000 : WIRE_NONE,
         .restored_progress = WIRE_NONE,
+        .first_done = WIRE_NONE,
         .done = WIRE_NONE,
         .total = WIRE_NONE};
 }

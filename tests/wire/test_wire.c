@@ -40,6 +40,7 @@ static struct wire_status status_of_everything(void)
         .damaged = 1,
         .restored_bytes = 1000,
         .reused_bytes = 400,
+        .first_done = 100,
         .done = 101,
         .total = 1000,
         .checkpoints = c,
@@ -53,6 +54,7 @@ static struct wire_status status_of_everything(void)
         .phase = WIRE_ENDED,
         .started_at = WIRE_NONE,
         .restored_progress = WIRE_NONE,
+        .first_done = WIRE_NONE,
         .done = WIRE_NONE,
         .total = WIRE_NONE,
         .end = "failed",
@@ -221,6 +223,7 @@ static void a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it(void **st
         .phase = WIRE_ENDED,
         .started_at = WIRE_NONE,
         .restored_progress = WIRE_NONE,
+        .first_done = WIRE_NONE,
         .done = WIRE_NONE,
         .total = WIRE_NONE};
     memset(a.text, 0xff, sizeof(a.text) - 1);
