@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in S3: the nodes have a role and no directory that they share; the job is reclaimed and resumed though the
-store fails now and then."""
+"""Checkpoints in S3, encrypted: the nodes have a role and no directory that they share; the job is reclaimed and resumed
+though the store fails now and then."""
 
+import contextlib
+import datetime
+import hashlib
+import hmac
 import json
 import os
 import re
 import unittest
+import urllib.parse
+import urllib.request
 
 import lab
 from lab import Lab, undisturbed
@@ -22,7 +28,38 @@ class S3Lab(Lab):
 
     def provision(self, ports):
         self.env.update(AWS_ACCESS_KEY_ID=lab.ACCESS_KEY, AWS_SECRET_ACCESS_KEY=lab.SECRET_KEY)  # belayd's own
-        return {**super().provision(ports), "store": "s3://jobs/lab?endpoint=" + ports["s3"]}
+        self.s3 = ports["s3"]
+        return {**super().provision(ports), "store": "s3://jobs/lab?endpoint=" + ports["s3"], "encryption": "required"}
+
+    def s3_get(self, path, query=""):
+        """A GET of S3's, signed with belayd's credentials."""
+        day = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        scope, nothing = day[:8] + "/us-east-1/s3/aws4_request", hashlib.sha256().hexdigest()
+        host = self.s3.split("//")[1]
+        headers = "host:%s\nx-amz-content-sha256:%s\nx-amz-date:%s\n" % (host, nothing, day)
+        names = "host;x-amz-content-sha256;x-amz-date"
+        canonical = "\n".join(("GET", path, query, headers, names, nothing))
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (day, scope, hashlib.sha256(canonical.encode()).hexdigest())
+        key = ("AWS4" + lab.SECRET_KEY).encode()
+        for part in [*scope.split("/"), text]:
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        request = urllib.request.Request("%s%s?%s" % (self.s3, path, query), headers={
+            "x-amz-date": day, "x-amz-content-sha256": nothing, "Authorization":
+            "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s" % (lab.ACCESS_KEY, scope, names, key.hex())})
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return reply.read()
+
+    def objects(self):
+        """All of the bucket, by key."""
+        keys = re.findall("<Key>([^<]*)</Key>", self.s3_get("/jobs", "list-type=2").decode())
+        return {key: self.s3_get("/jobs/" + urllib.parse.quote(key)) for key in keys}
+
+    def keys_of(self, job):
+        """The master key, and the job's, that is derived from it."""
+        text = lab.read_bytes(self.home + "/checkpoint.keys").decode()
+        cluster, master = re.search("(?m)^cluster (.*)$", text).group(1), re.search("(?m)^key (.*)$", text).group(1)
+        derived = hmac.new(bytes.fromhex(master), ("belay job %s %d" % (cluster, job)).encode(), hashlib.sha256)
+        return master, derived.hexdigest()
 
     def bucket(self):
         return [r for r in self.state()["providers"]["aws"]["resources"] if r["type"] == "bucket"][0]
@@ -32,7 +69,7 @@ class S3Lab(Lab):
         for folder, _, names in os.walk(self.dir):
             for name in names:
                 path = os.path.join(folder, name)
-                if os.path.isfile(path) and not name.endswith((".db", ".db-wal", ".db-shm")):
+                if os.path.isfile(path):
                     yield path, lab.read_bytes(path)
 
 
@@ -44,6 +81,7 @@ class S3(unittest.TestCase):
             job = l.submit(script, STEPS, checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"})
             l.wait_log(job, r"^step 60 ")
             self.assertGreater(l.bucket()["objects"], 0)
+            self.check_keys(l, job)
             for call in CALLS:  # of the save, the restore and the cleaning
                 l.cloud({"drop_reply": {"action": call}})
                 l.cloud({"throttle": {"action": call}})
@@ -61,6 +99,8 @@ class S3(unittest.TestCase):
             self.assertEqual(steps, undisturbed("chain.py", STEPS, 0))
             self.assertEqual(re.findall("^keys: (.*)$", log, re.M), ["0", "0"])
             self.check_secrets(l)
+            self.check_keys(l, job)
+            self.check_encrypted(l)
             l.wait(lambda: l.show(job)["leftover"]["state"] == "done", "belayd has cleaned")
             left = json.loads(l.belay("checkpoint", "--json", "list", str(job)))["checkpoints"]
             self.assertEqual(len(left), 1)
@@ -68,7 +108,33 @@ class S3(unittest.TestCase):
 
     def check_secrets(self, l):
         """The keys of the role are in nobody's words, nor in a file of the node's."""
-        self.assertEqual([path for path, text in l.texts() if b"ASIA" in text], [])
+        self.assertEqual([path for path, text in l.texts() if b"ASIA" in text and ".db" not in path], [])
+
+    def check_keys(self, l, job):
+        """The keys of the checkpoints are in one file of belayd's, in no log, database or record, environment or argument."""
+        for key in l.keys_of(job):
+            for form in (key.encode(), bytes.fromhex(key)):
+                self.assertEqual([path for path, text in l.texts()
+                                  if form in text and not path.endswith("/checkpoint.keys")], [])
+            for pid in l.processes():
+                for name in ("environ", "cmdline"):
+                    with contextlib.suppress(OSError):  # it may have ended
+                        self.assertNotIn(key.encode(), lab.read_bytes("/proc/%d/%s" % (pid, name)))
+
+    def check_encrypted(self, l):
+        """Nothing of what the job saved can be read in the bucket: no state, name or hash."""
+        objects = {key: text for key, text in l.objects().items() if text}
+        kinds = [key.split("/")[4] for key in objects]
+        self.assertIn("chunks", kinds)
+        self.assertIn("manifests", kinds)
+        value, states = "start", []
+        for step in range(1, STEPS + 1):
+            value = hashlib.sha256(("%d %s" % (step, value)).encode()).hexdigest()
+            states.append(b"%d %s\n" % (step, value.encode()))
+        words = [b'"path"', b'"entries"', b"state"] + [s[:40] for s in states]
+        words += [hashlib.sha256(s).hexdigest().encode() for s in states]
+        for key, text in objects.items():
+            self.assertEqual([word for word in words if word in text or word in key.encode()], [], key)
 
 
 if __name__ == "__main__":
