@@ -48,6 +48,14 @@ void *mem_resize(void *p, size_t n, size_t size)
     return checked(realloc(p, bytes ? bytes : 1));
 }
 
+void *mem_pages(size_t size)
+{
+    const size_t page = 4096;
+    if (size > SIZE_MAX - page)
+        mem_out_of_memory();
+    return checked(aligned_alloc(page, (size + page) / page * page));
+}
+
 char *mem_strdup(const char *s)
 {
     return s ? checked(strdup(s)) : NULL;

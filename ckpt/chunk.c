@@ -5,26 +5,50 @@
 #include "ckpt/chunk.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/direct.h"
 #include <assert.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three places */
-#define THREADS_A_CORE 2         /* one waits for the disk or the network while another computes */
-#define THREADS_MIN 4
-#define THREADS_MAX 8
+#define THREADS_MAX 8 /* more than there may be cores: some wait for the disk or the network while others compute */
 
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
 {
     unsigned char digest[32];
     unsigned int len = 0;
     int ok = EVP_Digest(p, n, digest, &len, EVP_sha256(), NULL);
+
+    assert(ok == 1 && len == sizeof(digest));
+    str_hex(digest, sizeof(digest), out);
+}
+
+void chunk_hash_begin(struct chunk_work *w)
+{
+    int ok = EVP_DigestInit_ex(w->hash, EVP_sha256(), NULL);
+
+    assert(ok == 1);
+    (void)ok;
+}
+
+void chunk_hash_add(struct chunk_work *w, const void *p, size_t n)
+{
+    int ok = EVP_DigestUpdate(w->hash, p, n);
+
+    assert(ok == 1);
+    (void)ok;
+}
+
+void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE])
+{
+    unsigned char digest[32];
+    unsigned int len = 0;
+    int ok = EVP_DigestFinal_ex(w->hash, digest, &len);
 
     assert(ok == 1 && len == sizeof(digest));
     str_hex(digest, sizeof(digest), out);
@@ -88,19 +112,23 @@ int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void 
 static void work_init(struct chunk_work *w)
 {
     *w = (struct chunk_work){
-        .content = mem_alloc(CKPT_CHUNK_BYTES + CRYPT_MORE),
-        .packed = mem_alloc(PACKED_MAX + CRYPT_MORE),
+        .content = mem_pages(CKPT_CHUNK_BYTES + CRYPT_MORE),
+        .packed = mem_pages(PACKED_MAX + CRYPT_MORE),
+        .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE), .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
+        .hash = EVP_MD_CTX_new(),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
     };
-    if (!w->cctx || !w->dctx)
+    if (!w->hash || !w->cctx || !w->dctx)
         abort(); /* out of memory */
+    w->object.data[0] = '\0';
 }
 
 static void work_deinit(struct chunk_work *w)
 {
     free(w->content);
     free(w->packed);
+    EVP_MD_CTX_free(w->hash);
     ZSTD_freeCCtx(w->cctx);
     ZSTD_freeDCtx(w->dctx);
     buf_deinit(&w->object);
@@ -145,15 +173,6 @@ static void *work(void *ctx)
     return NULL;
 }
 
-static size_t n_threads(size_t n_items)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long wanted = cores * THREADS_A_CORE;
-    size_t n = wanted < THREADS_MIN ? THREADS_MIN : wanted > THREADS_MAX ? THREADS_MAX : (size_t)wanted;
-
-    return n_items < n ? n_items : n;
-}
-
 int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
 {
     struct crew c = {.n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -163,7 +182,7 @@ int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, s
     if (n == 0)
         return 0;
     /* A thread that cannot be started is not missed: this one works too. */
-    while (started + 1 < n_threads(n) && pthread_create(&threads[started], NULL, work, &c) == 0)
+    while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) && pthread_create(&threads[started], NULL, work, &c) == 0)
         started++;
     work(&c);
     for (size_t i = 0; i < started; i++)

@@ -15,14 +15,20 @@
 /* Lower-case hex of the SHA-256 of n bytes. */
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
 
-/* One thread's working memory. */
+/* One thread's working memory; all of it begins at a page. */
 struct chunk_work {
     void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
     void *packed;  /* room for a frame of the worst case, and CRYPT_MORE */
+    struct evp_md_ctx_st *hash;
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
     struct buf object; /* what was read from the store */
 };
+
+/* The hash of content that comes in pieces, each while it is still in the processor's cache: begin, add each, end. */
+void chunk_hash_begin(struct chunk_work *w);
+void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
+void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
 
 /* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or w->packed, so there is room
  * for CRYPT_MORE after it, until the next call with w. zstd level 1, and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */

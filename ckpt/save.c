@@ -32,6 +32,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define STEP_BYTES ((size_t)128 << 10) /* read and hashed at once: stays in the processor's cache */
+
 struct save {
     const struct ckpt_job *job;
     const char *dir;                /* what is saved: this, */
@@ -136,7 +138,7 @@ static int read_full(int fd, char *p, size_t n, int64_t offset, const char *path
 struct reading {
     struct save *save;
     size_t chunk;
-    char *content;
+    struct chunk_work *work;
     const struct manifest_entry *file; /* that fd is open on; NULL: none */
     int fd;
 };
@@ -163,19 +165,26 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;
     struct save *s = r->save;
-    char *to = r->content + p->chunk_offset;
+    char *to = (char *)r->work->content + p->chunk_offset;
+    size_t entry = (size_t)(p->file - s->manifest.entries);
     int rc = 0;
 
-    if (s->snapshot)
-        return snapshot_read(
-            s->snapshot, (size_t)(p->file - s->manifest.entries), p->file, to, p->n, p->file_offset, e);
-    if (r->file != p->file) {
+    if (!s->snapshot && r->file != p->file) {
         stop_reading(r);
         rc = open_file(r, p->file, e);
         if (!rc)
             seen_reads(&s->seen, r->chunk, r->fd);
     }
-    return rc ? rc : read_full(r->fd, to, p->n, p->file_offset, p->file->path, e);
+    for (size_t at = 0, n; !rc && at < p->n; at += n) {
+        int64_t offset = p->file_offset + (int64_t)at;
+
+        n = p->n - at < STEP_BYTES ? p->n - at : STEP_BYTES;
+        rc = s->snapshot ? snapshot_read(s->snapshot, entry, p->file, to + at, n, offset, e)
+                         : read_full(r->fd, to + at, n, offset, p->file->path, e);
+        if (!rc)
+            chunk_hash_add(r->work, to + at, n);
+    }
+    return rc;
 }
 
 /* ---- storing ---- */
@@ -288,7 +297,7 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct save *s = ctx;
     struct manifest_chunk *c = &s->manifest.chunks[i];
-    struct reading r = {.save = s, .chunk = i, .content = w->content};
+    struct reading r = {.save = s, .chunk = i, .work = w};
     bool found;
     int rc = check_time(s, e);
 
@@ -301,11 +310,12 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
         atomic_fetch_add(&s->reused_bytes, c->size);
         return 0;
     }
+    chunk_hash_begin(w);
     rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
     stop_reading(&r);
     if (rc)
         return rc;
-    chunk_hash(w->content, (size_t)c->size, c->sha256);
+    chunk_hash_end(w, c->sha256);
     rc = put_chunk(s, w, c, e);
     atomic_fetch_add(&s->pace->done_bytes, c->size);
     return rc;

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/direct.h"
 #include "ckpt/names.h"
 #include <dirent.h>
 #include <errno.h>
@@ -144,7 +145,7 @@ static int write_beside(void *ctx, const char *path, struct err *e)
         free(made->temporary);
         return rc;
     }
-    if (fs_write_all(made->fd, c->p, c->n, e)) {
+    if (direct_write(made->fd, c->p, c->n, e)) {
         err_wrap(e, "write %s", made->temporary);
         unlink(made->temporary);
         close(made->fd);
@@ -152,7 +153,6 @@ static int write_beside(void *ctx, const char *path, struct err *e)
         return e->kind;
     }
     made->path = mem_strdup(path);
-    sync_file_range(made->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync tells of errors */
     return 0;
 }
 
@@ -238,7 +238,7 @@ static int file_read(struct store *s, const char *name, size_t max, struct buf *
 
     if (rc)
         return rc;
-    rc = fs_read(path, max, out, e);
+    rc = direct_read(path, max, out, e);
     free(path);
     return rc;
 }

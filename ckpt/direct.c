@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/direct.h"
+#include "base/fs.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)               /* no disk has larger blocks */
+#define DIRECT_MIN ((size_t)(256u << 10)) /* below, the disk's latency costs more than the copy */
+
+static bool is_aligned(const void *p)
+{
+    return (uintptr_t)p % PAGE == 0;
+}
+
+static bool set_direct(int fd, bool yes)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, yes ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+/* How much of n whole pages was written. The file system refuses, or the disk is full: whoever writes the rest through the
+ * cache is told. */
+static size_t write_pages(int fd, const char *p, size_t n)
+{
+    size_t done = 0;
+
+    if (n < DIRECT_MIN || !is_aligned(p) || !set_direct(fd, true))
+        return 0;
+    while (done < n) {
+        ssize_t written = write(fd, p + done, n - done);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+        if (done % PAGE)
+            break;
+    }
+    set_direct(fd, false);
+    return done;
+}
+
+int direct_write(int fd, const void *p, size_t n, struct err *e)
+{
+    size_t done = write_pages(fd, p, n / PAGE * PAGE);
+
+    if (done == n)
+        return 0;
+    if (fs_write_all(fd, (const char *)p + done, n - done, e))
+        return e->kind;
+    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync tells of errors */
+    return 0;
+}
+
+/* All of the file, or false: somebody else has to read it. */
+static bool read_pages(int fd, size_t size, struct buf *out)
+{
+    size_t room = (size + PAGE) / PAGE * PAGE, got = 0;
+
+    if (size < DIRECT_MIN || room >= out->cap || !is_aligned(out->data) || !set_direct(fd, true))
+        return false;
+    while (got < size) {
+        ssize_t n = read(fd, out->data + got, room - got);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+        if (got < size && got % PAGE)
+            return false;
+    }
+    buf_commit(out, got);
+    return true;
+}
+
+int direct_read(const char *path, size_t max, struct buf *out, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_read;
+    struct stat st;
+
+    buf_clear(out);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open %s", path);
+    is_read = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
+              read_pages(fd, (size_t)st.st_size, out);
+    close(fd);
+    return is_read ? 0 : fs_read(path, max, out, e);
+}

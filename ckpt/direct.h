@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Large files past the page cache (O_DIRECT): what goes to the disk once, or comes from it once, need not be copied there
+ * nor push out what programs work on; and the disk gets all of a file at once, not when a thread of the kernel comes to
+ * write it back. Where the file system, the memory or the size does not allow it, through the page cache.
+ */
+#ifndef BELAY_CKPT_DIRECT_H
+#define BELAY_CKPT_DIRECT_H
+
+#include "base/buf.h"
+
+/* Writes all of p to fd, open on an empty file, from its beginning; past the cache what lies in whole pages, if p is of
+ * mem_pages. Not durable before fsync, but on its way. */
+int direct_write(int fd, const void *p, size_t n, struct err *e);
+
+/* As fs_read; past the cache if out's memory is of mem_pages and has room for the file and DIRECT_MORE. */
+#define DIRECT_MORE 8192
+int direct_read(const char *path, size_t max, struct buf *out, struct err *e);
+
+#endif
