@@ -109,11 +109,11 @@ int control_notice(int dir, const char *kind, int64_t deadline_ms, int64_t now_m
     return replace(dir, "notice", o, e);
 }
 
-static int link_result(int dir, int64_t k, json_t *value, struct err *e)
+static int link_result(int dir, const char *prefix, int64_t k, json_t *value, struct err *e)
 {
     char name[40];
     char *text = json_dump_text(value);
-    snprintf(name, sizeof(name), "result.%lld", (long long)k);
+    snprintf(name, sizeof(name), "%s%lld", prefix, (long long)k);
     int rc = write_temp(dir, text, e);
     if (!rc && linkat(dir, TEMP_NAME, dir, name, 0) < 0 && errno != EEXIST)
         rc = err_errno(e, errno, "writing %s in the task's control directory", name);
@@ -123,10 +123,8 @@ static int link_result(int dir, int64_t k, json_t *value, struct err *e)
     return rc;
 }
 
-void control_answer(int dir, int64_t k, const struct control_answer *a)
+static json_t *make_answer(const struct control_answer *a)
 {
-    struct err e;
-    char name[40];
     json_t *o = json_object();
     json_object_set_new(o, "ok", json_boolean(!a->failed));
     if (a->failed) {
@@ -134,12 +132,31 @@ void control_answer(int dir, int64_t k, const struct control_answer *a)
     } else {
         json_object_set_new(o, "attempt", json_integer(a->attempt));
         json_object_set_new(o, "sequence", json_integer(a->sequence));
-        json_object_set_new(o, "stop", json_boolean(a->stop));
     }
-    if (link_result(dir, k, o, &e))
+    return o;
+}
+
+void control_answer(int dir, int64_t k, const struct control_answer *a)
+{
+    struct err e;
+    char name[40];
+    json_t *o = make_answer(a);
+    if (!a->failed)
+        json_object_set_new(o, "stop", json_boolean(a->stop));
+    if (!a->failed && a->accepted)
+        json_object_set_new(o, "durable", json_false());
+    if (link_result(dir, "result.", k, o, &e))
         log_warn("a program's commit could not be answered", log_err(&e));
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);
     unlinkat(dir, name, 0);
+}
+
+void control_stored(int dir, int64_t first, int64_t last, const struct control_answer *a)
+{
+    struct err e;
+    for (int64_t k = first > last - RESULTS_KEPT ? first : last - RESULTS_KEPT + 1; k <= last; k++)
+        if (link_result(dir, "stored.", k, make_answer(a), &e))
+            log_warn("a program could not be told that it is stored", log_err(&e));
 }
 
 /* ---- what the program writes ---- */
@@ -177,16 +194,18 @@ static void clear_old_results(int dir, DIR *d, int64_t newest)
     rewinddir(d);
     for (struct dirent *entry; (entry = readdir(d));) {
         int64_t result = number_after(entry->d_name, "result.");
+        if (!result)
+            result = number_after(entry->d_name, "stored.");
         if (result && result <= newest - RESULTS_KEPT)
             unlinkat(dir, entry->d_name, 0);
     }
 }
 
-static bool has_result(int dir, int64_t k)
+static bool has_answer(int dir, const char *prefix, int64_t k)
 {
     char name[40];
     struct stat st;
-    snprintf(name, sizeof(name), "result.%lld", (long long)k);
+    snprintf(name, sizeof(name), "%s%lld", prefix, (long long)k);
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -200,7 +219,7 @@ bool control_next_commit(int dir, int64_t *ret_k)
     scan_names(d, &s);
     for (size_t i = 0; i < s.n_commits; i++) {
         int64_t k = s.commits[i];
-        if (has_result(dir, k)) { /* answered, or given up by the program */
+        if (has_answer(dir, "result.", k)) { /* answered, or given up by the program */
             char name[40];
             snprintf(name, sizeof(name), "commit.%lld", (long long)k);
             unlinkat(dir, name, 0);
@@ -236,6 +255,7 @@ int control_parse_numbers(
     json_reader_init(&r, v, "", e);
     found.done = optional_number(&r, v, first_key);
     found.total = optional_number(&r, v, "total");
+    found.may_go_on = !json_opt_bool(&r, "wait", true);
     rc = json_reader_finish_lenient(&r);
     if (!rc)
         *ret_n = found;
@@ -266,4 +286,44 @@ int control_read_commit(int dir, int64_t k, struct control_numbers *ret_n, struc
 int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e)
 {
     return read_numbers(dir, "progress", "done", ret_n, e);
+}
+
+/* ---- what an agent before has left ---- */
+
+/* The sequence of a result.K that says "accepted", else 0. */
+static int64_t accepted_sequence(int dir, int64_t k)
+{
+    char name[40], text[FILE_BYTES_MAX];
+    struct json_reader r;
+    struct err e;
+    json_t *v = NULL;
+    size_t n = 0;
+    snprintf(name, sizeof(name), "result.%lld", (long long)k);
+    if (read_small(dir, name, text, sizeof(text), &n, &e) || json_parse(text, n, sizeof(text), &v, &e))
+        return 0;
+    json_reader_init(&r, v, "", &e);
+    bool accepted = json_opt_bool(&r, "ok", false) && !json_opt_bool(&r, "durable", true);
+    int64_t sequence = json_opt_i64(&r, "sequence", 0, INT64_MAX, 0);
+    int rc = json_reader_finish_lenient(&r);
+    json_decref(v);
+    return !rc && accepted ? sequence : 0;
+}
+
+void control_settle(int dir, int64_t attempt, int64_t sequence)
+{
+    struct err lost;
+    struct scan s = {0};
+    DIR *d = open_again(dir);
+    if (!d)
+        return;
+    scan_names(d, &s);
+    closedir(d);
+    err_set(&lost, ERR_UNAVAILABLE, "the belay agent was restarted while this checkpoint was being stored");
+    for (int64_t k = s.newest_result - RESULTS_KEPT + 1; k <= s.newest_result; k++) {
+        int64_t accepted = k > 0 && !has_answer(dir, "stored.", k) ? accepted_sequence(dir, k) : 0;
+        const struct control_answer a = {
+            .failed = accepted > sequence ? &lost : NULL, .attempt = attempt, .sequence = sequence};
+        if (accepted > 0)
+            control_stored(dir, k, k, &a);
+    }
 }

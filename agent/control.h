@@ -4,9 +4,11 @@
  * directory:
  *
  *     request     the agent wants a checkpoint: {"id", "reason", "deadline_ms"}; there until it has one
- *     commit.K    the program has written one: {"progress", "total"}; made exclusively, K = 1, 2, ...
+ *     commit.K    the program has written one: {"progress", "total", "wait"}; made exclusively, K = 1, 2, ...
  *     result.K    the answer: {"ok": true, "attempt", "sequence", "stop"} or {"ok": false, "error"}; made
- *                 exclusively, by the agent or by a program that would not wait any longer
+ *                 exclusively, by the agent or by a program that would not wait any longer. With "durable": false it
+ *                 is accepted, and there will be a
+ *     stored.K    {"ok": true, "attempt", "sequence"}: it or a later one is durable; {"ok": false, "error"}
  *     progress    {"done", "total"}
  *     notice      the provider's warning: {"kind", "deadline_ms", "deadline", "seconds_left"}
  *
@@ -17,6 +19,7 @@
 #define BELAY_AGENT_CONTROL_H
 
 #include "base/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +27,7 @@
 
 struct control_numbers {
     int64_t done, total; /* CONTROL_NONE: not given */
+    bool may_go_on;      /* of a commit: it is content with being accepted */
 };
 
 /* All take the directory's descriptor. Blocking, small; nothing is synced. */
@@ -45,13 +49,21 @@ int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e)
 struct control_answer {
     const struct err *failed; /* NULL: it is stored */
     int64_t attempt, sequence;
-    bool stop; /* nothing more will be kept here: the program should exit with 85 */
+    bool stop;     /* nothing more will be kept here: the program should exit with 85 */
+    bool accepted; /* it is not durable yet */
 };
 
 /* Answers commit K and clears it away. */
 void control_answer(int dir, int64_t k, const struct control_answer *a);
 
-/* Pure: the JSON of commit and progress files (the first key is "progress" or "done"). */
+/* What came of commits that were accepted, from the first to the last (the newest of them, if they are many). */
+void control_stored(int dir, int64_t first, int64_t last, const struct control_answer *a);
+
+/* As an agent begins: commits which the one before has accepted, and not told what came of them. Those up to `sequence`
+ * (of attempt; 0: none) are durable, the others were lost. */
+void control_settle(int dir, int64_t attempt, int64_t sequence);
+
+/* Pure: the JSON of commit and progress files (the first key is "progress" or "done"; "wait" is of both). */
 int control_parse_numbers(
     const char *text, size_t n, const char *first_key, struct control_numbers *ret_n, struct err *e);
 

@@ -26,6 +26,8 @@ static const char usage[] =
 static int run_loop(struct config *config)
 {
     uv_loop_t loop;
+    setenv("UV_THREADPOOL_SIZE", "16",
+        0); /* each save has a thread to its end, and a program waits for its snapshot */
     uv_loop_init(&loop);
     return agent_run(&loop, config);
 }

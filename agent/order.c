@@ -54,3 +54,12 @@ size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t 
     }
     return n;
 }
+
+bool order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms)
+{
+    if (time_ms == INT64_MAX)
+        return false;
+    if (left_ms < 0)
+        return true;
+    return estimate_ms <= time_ms && left_ms > time_ms - estimate_ms;
+}

@@ -22,4 +22,10 @@ struct order_save {
  * two are under way. Of equal ones the first. */
 size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t deadline_ms);
 
+/* A save is under way whose program does not wait for it, and a newer one of the same task is to come, which will take
+ * estimate_ms. True if the newer one is durable in the time that is left (INT64_MAX: there is no deadline) only if the
+ * first is given up: left_ms is what that one still needs, -1: nothing of it is stored yet. If there is time for both,
+ * or for no more than the first, it goes on: the newest that can be durable will be. */
+bool order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms);
+
 #endif

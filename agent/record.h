@@ -25,8 +25,9 @@
 struct task_state {
     struct wire_attempt_status told; /* phase and output_bytes are not kept */
     bool prepared;                   /* the restore is over: told.restored_... count */
-    bool saving;                     /* a save under `sequence` began and its end is not known */
+    bool saving;                     /* a save began and its end is not known */
     int64_t sequence;                /* the last number that a save took */
+    int64_t saving_sequence;         /* with saving; 0: sequence */
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
     bool needs_secrets;              /* it had some, whatever its spec says */
     char stop[16];                   /* the end kind with which it was told to stop; "" */

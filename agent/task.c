@@ -78,6 +78,8 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     t->exited = true;
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->retry);
+    timer_stop(t->room->timers, &t->linger);
+    task_accept_drop(t);
     task_saves_end(t);
     keeper_stop(&t->keeper);
     task_move(t, WIRE_ENDED);
@@ -168,7 +170,7 @@ static void end_as_found(struct task *t)
 
 /* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was waiting for
  * there is nothing newer in it. */
-static bool wants_final_save(const struct task *t)
+bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
     bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
@@ -190,11 +192,12 @@ static void end_unsaved(struct task *t)
 void task_finish(struct task *t)
 {
     bool tried = t->save.is_final;
-    if (task_work_is_busy(&t->work)) {
-        if (t->exit.code == 0 || t->killing)
-            task_work_cancel(t); /* of no more use */
+    if (task_work_is_busy(&t->work) || t->taking.is_busy) {
+        task_accept_hasten(t);
         return;
     }
+    if (!t->killing && t->exit.code == 0 && !is_over(t) && task_accept_is_wanted(t) && task_save_queued(t))
+        return;
     if (!t->killing && t->exit.code != 0 && !is_over(t)) {
         task_pump_saves(t); /* what it had committed before */
         if (task_work_is_busy(&t->work))
@@ -205,7 +208,7 @@ void task_finish(struct task *t)
             end_unsaved(t);
             return;
         }
-        if (wants_final_save(t) && task_save_final(t))
+        if (task_wants_final_save(t) && task_save_final(t))
             return;
     }
     end_as_found(t);
@@ -414,7 +417,9 @@ void task_release(struct task *t)
 {
     t->released = true;
     task_work_cancel(t);
+    atomic_store(&t->taking.cancel, 1);
     timer_stop(t->room->timers, &t->retry);
+    timer_stop(t->room->timers, &t->linger);
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->leave);
     timer_stop(t->room->timers, &t->tell);
@@ -425,7 +430,7 @@ void task_release(struct task *t)
 
 bool task_is_idle(const struct task *t)
 {
-    return !task_work_is_busy(&t->work) && ship_is_idle(&t->ship);
+    return !task_work_is_busy(&t->work) && !t->taking.is_busy && ship_is_idle(&t->ship);
 }
 
 void task_free(struct task *t)
@@ -438,6 +443,9 @@ void task_free(struct task *t)
     wire_secrets_wipe(&t->secrets);
     record_deinit_state(&t->state);
     ckpt_seen_destroy(t->seen);
+    ckpt_snapshot_destroy(t->save.snapshot);
+    ckpt_snapshot_destroy(t->taking.save.snapshot);
+    ckpt_snapshot_destroy(t->queued.snapshot);
     free(t->dir);
     free(t->checkpoint_dir);
     free(t->output_path);

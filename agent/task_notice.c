@@ -31,13 +31,14 @@ static void on_deadline(struct timer *timer, void *ctx)
     struct task *t = ctx;
     (void)timer;
     bool saving = t->work.kind == WORK_SAVE;
+    bool waited_for = saving && !t->save.snapshot; /* by the program, or its end */
     int64_t now = clock_mono(t->room->timers->clock).ms;
     int64_t left = mono_is_set(t->hard_at) ? t->hard_at.ms - now : 0;
-    if (left > 0 || (saving && !mono_is_set(t->hard_at)))
+    if (left > 0 || (waited_for && !mono_is_set(t->hard_at)))
         timer_start(t->room->timers, &t->deadline, left > 0 ? left : SAVING_STOP_MS);
-    if (saving && timer_is_running(&t->deadline))
+    if (waited_for && timer_is_running(&t->deadline))
         return; /* let it finish */
-    if (saving)
+    if (saving && mono_is_set(t->hard_at) && left <= 0)
         task_work_cancel(t);
     int64_t grace = mono_is_set(t->hard_at) ? left : t->spec->kill_wait_ms;
     task_stop(t, t->ask.end, t->ask.text, 0, grace < 0 ? 0 : grace);

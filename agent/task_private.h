@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * struct task, for task.c (its life), task_save.c (its checkpoints) and task_work.c (what runs on threads).
+ * struct task, for task.c (its life), task_save.c (its checkpoints), task_accept.c (those that are accepted before they
+ * are stored) and task_work.c (what runs on threads).
  */
 #ifndef BELAY_AGENT_TASK_PRIVATE_H
 #define BELAY_AGENT_TASK_PRIVATE_H
@@ -13,7 +14,9 @@
 #include "agent/watch.h"
 #include "ckpt/ckpt.h"
 
-/* ---- work on a thread: one at a time a task ---- */
+#define TASK_COMMIT_MS 300 /* of the time a save has: for its manifest, and for its failure to be told */
+
+/* ---- work on a thread: one at a time a task (and a snapshot) ---- */
 
 enum work_kind { WORK_NONE, WORK_PREPARE, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK_REMOVE };
 
@@ -31,6 +34,8 @@ struct task_work {
     bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
     struct wire_secrets secrets; /* wiped when it is done */
     bool needs_secrets;
+    struct ckpt_snapshot *snapshot; /* to be saved; NULL: the directory. Borrowed */
+    struct ckpt_pace pace;          /* of a save */
     /* out */
     int rc;
     struct err e;
@@ -63,11 +68,30 @@ struct task_ask {
     char text[256];
 };
 
+#define TASK_WAITS (-1)
+
 struct task_save {
     int64_t commit; /* being served; 0: .done, or the exit */
     int ask_serial; /* when it began */
     enum save_cause cause;
     bool is_final; /* of a program that has exited with 85 */
+    bool is_asked; /* belay wanted it */
+    int64_t sequence, progress;
+    int64_t begun_ms;               /* monotonic: the program began to wait */
+    int64_t pause_ms;               /* for so long; TASK_WAITS: until it is stored */
+    int64_t of_ms;                  /* wall: the moment that is saved; of a snapshot */
+    struct ckpt_snapshot *snapshot; /* NULL: what is saved is the directory itself */
+};
+
+/* A snapshot being taken, on a thread of its own. */
+struct task_taking {
+    bool is_busy;
+    atomic_int cancel;
+    bool in_place;
+    struct task_save save; /* its snapshot: out, NULL when the program has to wait after all */
+    int rc;
+    struct err e; /* why */
+    struct ckpt_snapshot_stats stats;
 };
 
 struct task {
@@ -91,7 +115,15 @@ struct task {
     bool save_failed;       /* the last one */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */
     struct task_ask ask;
-    struct task_save save;
+    struct task_save save;     /* the one that is stored */
+    struct task_taking taking; /* one that may be accepted */
+    struct task_save queued;     /* one that was: its turn comes; snapshot NULL: none */
+    int64_t untold,
+        accepted; /* commits: the first that was accepted and not told what came of it, 0 none; the last */
+    int64_t must_wait;   /* a commit of which no snapshot can be had; 0 none */
+    bool done_must_wait; /* and .done */
+    bool in_place;       /* it was seen writing to a held file */
+    struct timer linger; /* after its end, for what is stored still */
     struct timer periodic;
     struct timer again;    /* nobody handled the signal yet; a save failed */
     struct timer deadline; /* for the program's answer to a stop */
@@ -126,6 +158,7 @@ void task_persist(struct task *t);
 void task_stop(struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms);
 void task_finish(
     struct task *t); /* the program has ended: saves what is to be saved, then ends the attempt */
+bool task_wants_final_save(const struct task *t);
 void task_end(struct task *t, const char *end, int64_t code, const char *text);
 void task_tell_end(struct task *t); /* once its output is with belayd, or soon */
 void task_shipped(void *ctx);       /* some of the output is there */
@@ -143,5 +176,26 @@ void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */
+bool task_save_queued(struct task *t);  /* true: it is stored now */
+void task_ask_over(struct task *t);
+void task_done_taken(struct task *t); /* .done is answered */
+/* Says so to all who should know. s is what the program waits for, or was told that it is accepted. */
+void task_save_failed(struct task *t, const struct task_save *s, const struct err *e);
+const char *task_cause(enum save_cause cause); /* as belayd is told */
+
+/* task_accept.c */
+void task_accept_init(struct task *t);
+/* True if a snapshot may be taken now: none is, and the program waits for no save. */
+bool task_accept_may_take(const struct task *t);
+void task_accept_take(struct task *t, int64_t commit, int64_t progress);
+/* A save that somebody waits for is to come: what is being stored of an earlier one gives way if there is no time for
+ * both. */
+void task_accept_judge(struct task *t);
+/* What came of accepted commits up to this one; failed NULL: they or work.sequence are stored. */
+void task_accept_tell(struct task *t, int64_t upto, const struct err *failed);
+void task_accept_drop(struct task *t);
+/* The program has ended while something is under way: hastens what is of no more use, limits the rest. */
+void task_accept_hasten(struct task *t);
+bool task_accept_is_wanted(const struct task *t); /* what is queued, after the program's end */
 
 #endif

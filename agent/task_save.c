@@ -140,7 +140,7 @@ static void on_again(struct timer *timer, void *ctx)
     task_pump_saves(t);
 }
 
-static void ask_over(struct task *t)
+void task_ask_over(struct task *t)
 {
     t->ask.on = false;
     timer_stop(timers_of(t), &t->again);
@@ -194,22 +194,58 @@ static void note_done(struct task *t, int64_t done)
     task_persist(t);
 }
 
-static void save_begin(struct task *t, int64_t commit, const struct control_numbers *n, enum save_cause cause)
+static void note_numbers(struct task *t, const struct control_numbers *n)
 {
     if (n->done != CONTROL_NONE)
         note_done(t, n->done);
     if (n->total != CONTROL_NONE)
         t->state.told.total = n->total;
-    t->save = (struct task_save){
-        .commit = commit, .ask_serial = t->ask.serial, .cause = cause, .is_final = cause == SAVE_EXIT};
-    t->state.sequence++;
+}
+
+static int64_t progress_of(const struct control_numbers *n)
+{
+    return n->done != CONTROL_NONE ? n->done : -1;
+}
+
+static void store(struct task *t, const struct task_save *s)
+{
+    t->save = *s;
     t->state.saving = true;
+    t->state.saving_sequence = s->sequence;
     task_persist(t);
-    t->work.sequence = t->state.sequence;
-    t->work.progress = n->done != CONTROL_NONE ? n->done : -1;
+    t->work.sequence = s->sequence;
+    t->work.progress = s->progress;
+    t->work.snapshot = s->snapshot;
+    task_work_start(t, WORK_SAVE, on_saved);
+}
+
+/* Of the directory itself: somebody waits for it. It is newer than what is queued. */
+static void save_begin(struct task *t, int64_t commit, int64_t progress, enum save_cause cause)
+{
+    const struct task_save s = {.commit = commit,
+        .ask_serial = t->ask.serial,
+        .cause = cause,
+        .is_final = cause == SAVE_EXIT,
+        .is_asked = t->ask.on,
+        .sequence = ++t->state.sequence,
+        .progress = progress,
+        .pause_ms = TASK_WAITS};
+    task_accept_drop(t);
+    t->must_wait = 0;
+    t->done_must_wait = false;
     if (t->phase == WIRE_RUNNING)
         task_move(t, WIRE_SAVING);
-    task_work_start(t, WORK_SAVE, on_saved);
+    store(t, &s);
+}
+
+bool task_save_queued(struct task *t)
+{
+    const struct task_save s = t->queued;
+    if (!s.snapshot)
+        return false;
+    t->queued = (struct task_save){0};
+    store(t, &s);
+    return true;
 }
 
 static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
@@ -223,7 +259,7 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
     t->state.last_saved_at = c->saved_at;
 }
 
-static void remove_done(const struct task *t)
+void task_done_taken(struct task *t)
 {
     char *path = mem_printf("%s/.done", t->checkpoint_dir);
     unlink(path);
@@ -239,71 +275,105 @@ static void on_cleaned(struct task *t)
         task_finish(t);
 }
 
-static void answer(struct task *t, const struct err *failed, bool stop)
+static void answer(struct task *t, const struct task_save *s, const struct err *failed, bool stop)
 {
     const struct control_answer a = {
-        .failed = failed, .attempt = t->attempt, .sequence = t->work.sequence, .stop = stop};
-    if (t->save.commit)
-        control_answer(t->control_fd, t->save.commit, &a);
-    else if (!failed && !t->save.is_final)
-        remove_done(t);
+        .failed = failed, .attempt = t->attempt, .sequence = s->sequence, .stop = stop};
+    if (s->commit)
+        control_answer(t->control_fd, s->commit, &a);
+    else if (!failed && !s->is_final)
+        task_done_taken(t);
+}
+
+/* What has come of the commits that were accepted before it, or with it. */
+static void tell_accepted(struct task *t, const struct task_save *s, const struct err *failed)
+{
+    if (t->control_fd >= 0)
+        task_accept_tell(t, s->pause_ms == TASK_WAITS ? t->accepted : s->commit, failed);
+}
+
+static void note_saved(struct task *t, enum save_cause cause)
+{
+    const struct ckpt_stats *stats = &t->work.stats;
+    bool waited = t->save.pause_ms == TASK_WAITS;
+    const struct wire_checkpoint c = {.sequence = t->work.sequence,
+        .bytes = stats->bytes,
+        .stored_bytes = stats->stored_bytes,
+        .took_ms = stats->took_ms + (waited ? 0 : t->save.pause_ms),
+        .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
+        .saved_at = waited ? wall_ms(t) : t->save.of_ms};
+    t->save_took_ms = stats->took_ms;
+    note_checkpoint(t, &c);
+    STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause, causes[cause].told);
 }
 
 /* A stop that wanted this save: the task is told to end before the program is told that all is saved, so that
  * whatever it does then counts as stopped. */
 static void save_good(struct task *t)
 {
-    const struct ckpt_stats *stats = &t->work.stats;
-    t->save_took_ms = stats->took_ms;
-    t->save_failed = false;
-    bool serves = (t->ask.on && t->save.ask_serial == t->ask.serial) || t->save.is_final;
+    bool waits = t->save.pause_ms == TASK_WAITS;
+    bool serves = waits && ((t->ask.on && t->save.ask_serial == t->ask.serial) || t->save.is_final);
     bool stop = serves && t->ask.on && t->ask.stop;
-    const struct wire_checkpoint c = {.sequence = t->work.sequence,
-        .bytes = stats->bytes,
-        .stored_bytes = stats->stored_bytes,
-        .took_ms = stats->took_ms,
-        .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
-        .saved_at = wall_ms(t)};
-    note_checkpoint(t, &c);
-    STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause,
-        causes[serves && t->ask.on ? t->ask.cause : t->save.cause].told);
+    t->save_failed = false;
+    note_saved(t, serves && t->ask.on ? t->ask.cause : t->save.cause);
+    tell_accepted(t, &t->save, NULL); /* while it is on disk that the save's end is not known */
     task_persist(t);
     if (serves)
-        ask_over(t);
+        task_ask_over(t);
     if (stop) {
         t->stop_saved = true;
         task_stop(t, t->ask.end, t->ask.text, t->save.commit ? LEAVE_MS : 0, t->spec->kill_wait_ms);
     }
-    answer(t, NULL, stop);
+    if (waits)
+        answer(t, &t->save, NULL, stop);
     restart_periodic(t);
 }
 
-static void save_bad(struct task *t)
+void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
-    log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(&t->work.e));
+    bool waits = s->pause_ms == TASK_WAITS, asked = t->ask.on && !t->ask.stop;
+    log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
     t->state.told.failed_saves++;
     t->save_failed = true;
-    STR_COPY(t->state.told.save_error, t->work.e.text);
+    STR_COPY(t->state.told.save_error, e->text);
+    if (s->sequence) /* of one that was only to be taken the others are not known yet */
+        tell_accepted(t, s, e);
     task_persist(t);
-    if (t->ask.on && !t->ask.stop) { /* or the program would try again at its every step */
-        ask_over(t);
+    if (waits && asked) /* or the program would try again at its every step */
+        task_ask_over(t);
+    if (waits ? asked : s->is_asked)
         timer_start(timers_of(t), &t->periodic, PERIODIC_RETRY_MS);
-    }
-    answer(t, &t->work.e, false);
-    if (!t->save.commit)
+    if (!waits)
+        return;
+    answer(t, s, e, false);
+    if (!s->commit)
         timer_start(timers_of(t), &t->again, RETRY_MS);
+}
+
+static void snapshot_over(struct task *t)
+{
+    if (!t->in_place && ckpt_snapshot_was_disturbed(t->save.snapshot)) {
+        t->in_place = true;
+        log_warn("a program writes in place: from now on none of its files is held, and it waits for its "
+                 "large saves",
+            log_i("job", t->job), log_i("attempt", t->attempt));
+    }
+    ckpt_snapshot_destroy(t->save.snapshot);
+    t->save.snapshot = t->work.snapshot = NULL;
 }
 
 static void on_saved(struct task *t)
 {
     t->state.saving = false;
+    if (t->save.snapshot)
+        snapshot_over(t);
     if (t->work.rc == 0)
         save_good(t);
     else if (t->work.rc != ERR_CANCELLED)
-        save_bad(t);
+        task_save_failed(t, &t->save, &t->work.e);
     if (t->phase == WIRE_SAVING)
         task_move(t, WIRE_RUNNING);
-    t->room->changed(t->room->ctx);
+    task_changed(t);
     if (t->work.fenced) {
         task_stop(t, "node-lost", t->work.e.text, 0, 0);
         t->ask.stop = false;
@@ -323,11 +393,28 @@ static struct control_numbers last_progress(const struct task *t)
         t->state.told.total == WIRE_NONE ? CONTROL_NONE : t->state.told.total};
 }
 
-/* Takes the next commit, if there is one. A malformed one is answered and the next is looked at. */
-static bool take_commit(struct task *t)
+/* Whether it is answered when it is stored, and not before. */
+static bool has_to_wait(const struct task *t)
+{
+    return (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+}
+
+/* Takes or stores what the program has committed, by one of the two ways, as soon as that may be. */
+static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
+{
+    if (!waits && task_accept_may_take(t))
+        task_accept_take(t, commit, progress);
+    else if (waits && task_work_is_busy(&t->work))
+        task_accept_judge(t);
+    else if (waits)
+        save_begin(t, commit, progress, SAVE_PROGRAM);
+}
+
+/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at. */
+static bool serve_commit(struct task *t)
 {
     int64_t k;
-    while (t->control_fd >= 0 && control_next_commit(t->control_fd, &k)) {
+    while (t->control_fd >= 0 && !t->taking.is_busy && control_next_commit(t->control_fd, &k)) {
         struct control_numbers n;
         struct err e;
         int rc = control_read_commit(t->control_fd, k, &n, &e);
@@ -335,7 +422,8 @@ static bool take_commit(struct task *t)
             rc = err_set(&e, ERR_UNSUPPORTED,
                 "the job was submitted with --checkpoint none: submit it with --checkpoint coop");
         if (!rc) {
-            save_begin(t, k, &n, SAVE_PROGRAM);
+            note_numbers(t, &n);
+            serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t));
             return true;
         }
         const struct control_answer a = {.failed = &e};
@@ -346,12 +434,15 @@ static bool take_commit(struct task *t)
 
 void task_pump_saves(struct task *t)
 {
-    if (task_work_is_busy(&t->work) || t->killing || take_commit(t))
+    if (t->killing)
         return;
-    if (by_signal(t) && !t->exited && !timer_is_running(&t->again) && has_done(t)) {
+    if (!serve_commit(t) && by_signal(t) && !t->exited && !t->taking.is_busy &&
+        !timer_is_running(&t->again) && has_done(t)) {
         struct control_numbers n = last_progress(t);
-        save_begin(t, 0, &n, SAVE_PROGRAM);
+        serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t));
     }
+    if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
+        task_save_queued(t);
 }
 
 bool task_save_final(struct task *t)
@@ -361,7 +452,7 @@ bool task_save_final(struct task *t)
     if (t->final_tries++ >= FINAL_TRIES_MAX)
         return false;
     struct control_numbers n = last_progress(t);
-    save_begin(t, 0, &n, SAVE_EXIT);
+    save_begin(t, 0, progress_of(&n), SAVE_EXIT);
     return true;
 }
 

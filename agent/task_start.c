@@ -201,6 +201,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     timer_init(&t->retry, on_retry, t);
     task_init(t);
     task_work_init(t);
+    task_accept_init(t);
     task_notice_init(t);
     task_saves_init(t);
     return t;
@@ -267,6 +268,9 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
 static void on_found(struct task *t)
 {
     t->state.saving = false;
+    open_control(t);
+    if (t->control_fd >= 0)
+        control_settle(t->control_fd, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
         struct wire_attempt_status *told = &t->state.told;
         if (!told->checkpoints)
@@ -297,9 +301,12 @@ static void resume(struct task *t)
         t->phase = WIRE_RUNNING;
         start_ship(t, false);
         if (t->state.saving && task_saves(t)) {
-            t->work.sequence = t->state.sequence;
+            t->work.sequence = t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
             task_work_start(t, WORK_FIND, on_found);
         } else {
+            open_control(t);
+            if (t->control_fd >= 0)
+                control_settle(t->control_fd, t->attempt, 0);
             start_keeper(t);
         }
     }

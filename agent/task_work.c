@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define SECRETS_WAIT_MS 15000 /* for what an agent that was restarted has to be given again */
-#define COMMIT_MS 300         /* of the time a save has: for its manifest, and for its failure to be told */
 
 /* ---- the directory ---- */
 
@@ -174,8 +173,10 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct err ignored;
     if (!t->seen)
         t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms};
-    int rc = ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
+    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace};
+    int rc = w->snapshot
+                 ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
+                 : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
     w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
     return rc;
 }
@@ -294,7 +295,7 @@ static void begin(struct task *t)
 /* A reclaim is under way: the save has a deadline, and others may be before it. */
 static void wait_for_turn(struct task *t)
 {
-    int64_t deadline = t->hard_at.ms - COMMIT_MS;
+    int64_t deadline = t->hard_at.ms - TASK_COMMIT_MS;
     t->work.waits = true;
     t->work.deadline_ms = deadline > 0 ? deadline : 1;
     t->room->order(t->room->ctx);
@@ -374,6 +375,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
     atomic_store(&w->cancel, 0);
+    atomic_store(&w->pace.total_bytes, -1);
     STR_COPY(w->store, node->store);
     STR_COPY(w->cluster, node->cluster);
     w->deadline_ms = 0;

@@ -13,6 +13,7 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -56,19 +57,18 @@ static size_t default_held_max(void)
 /* ---- the spool ---- */
 
 /* With a name for an instant, since not every file system has O_TMPFILE. */
-static int open_spool(struct taking *t, struct err *e)
+static void open_spool(struct taking *t)
 {
     char *path = mem_printf("%s/" SPOOL_NAME, t->how->scratch);
-    int rc = 0;
 
     unlink(path);
     t->s->spool = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (t->s->spool < 0)
-        rc = err_errno(e, errno, "create %s", path);
+        snprintf(
+            t->why, sizeof(t->why), "no file could be made in %.60s: %s", t->how->scratch, strerror(errno));
     else
         unlink(path);
     free(path);
-    return rc;
 }
 
 static void put_into_spool(struct taking *t, size_t i, int64_t offset)
@@ -278,10 +278,9 @@ static int take(struct taking *t, const atomic_int *cancel, struct err *e)
         return rc;
     manifest_cut(&s->manifest);
     rc = manifest_lay_out(&s->manifest, e);
-    if (!rc)
-        rc = open_spool(t, e);
     if (rc)
         return rc;
+    open_spool(t);
     seen_plan(&s->seen, &s->manifest, &s->scan);
     rc = keep_files(t, cancel, e);
     if (!rc && !*t->why)
@@ -315,10 +314,6 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how, con
         return 0;
     }
     ckpt_snapshot_destroy(t.s);
-    if (rc == ERR_NO_SPACE) { /* not even for the spool's name */
-        snprintf(t.why, sizeof(t.why), "the disk is full");
-        rc = 0;
-    }
     if (!rc)
         err_set(e, ERR_UNSUPPORTED, "%s", t.why);
     else
@@ -345,8 +340,9 @@ static int check_held(struct ckpt_snapshot *s, size_t i, const struct manifest_e
         return 0;
     atomic_store(&s->disturbed, true);
     return err_set(e, ERR_UNAVAILABLE,
-        "'%.200s' was written to in place while it was being stored: nothing was committed. From now on this "
-        "job's commits return when they are stored; to go on meanwhile, write a new file and rename it",
+        "'%.200s' was written to in place while it was being stored: nothing was committed. From now on no "
+        "file of "
+        "this attempt is held; to go on while large files are stored, write a new file and rename it",
         file->path);
 }
 

@@ -11,11 +11,11 @@
 #include "ckpt/lib/belay.h"
 #include <stdlib.h>
 
-enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE };
+enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE, VAL_WAIT };
 
 struct given {
     int64_t progress, total; /* -1: not known */
-    bool of_commit, of_store;
+    bool of_commit, of_store, wait;
     struct checkpoints_options o; /* owns its texts */
 };
 
@@ -41,6 +41,10 @@ static int on_option(void *ctx, int val, const char *arg)
     struct given *g = ctx;
     if (val == VAL_PROGRESS || val == VAL_TOTAL)
         return take_number(g, val, arg);
+    if (val == VAL_WAIT) {
+        g->of_commit = g->wait = true;
+        return CLI_OK;
+    }
     g->of_store = true;
     if (val == VAL_STORE)
         take_text(&g->o.place.store, arg);
@@ -58,12 +62,14 @@ static int on_option(void *ctx, int val, const char *arg)
 static int commit(const struct given *c, bool json)
 {
     char why[256];
-    if (belay_commit(c->progress, c->total, why, sizeof(why)) != 0) {
+    int rc = c->wait ? belay_commit_wait(c->progress, c->total, why, sizeof(why))
+                     : belay_commit(c->progress, c->total, why, sizeof(why));
+    if (rc != 0) {
         cli_error("not saved: %s", why);
         return CLI_FAILED;
     }
     if (json) {
-        json_t *v = json_pack("{s:b}", "stop", belay_stopping());
+        json_t *v = json_pack("{s:b,s:b}", "stop", belay_stopping(), "durable", belay_last_durable(NULL));
         cli_print_json(v);
         json_decref(v);
     }
@@ -81,8 +87,10 @@ static int act(struct given *g, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (commits ? g->of_store : g->of_commit) {
-        cli_error(commits ? "checkpoint commit goes to the job's agent and takes --progress and --total only"
-                          : "--progress and --total are for belay checkpoint commit");
+        cli_error(
+            commits
+                ? "checkpoint commit goes to the job's agent and takes --progress, --total and --wait only"
+                : "--progress, --total and --wait are for belay checkpoint commit");
         return CLI_USAGE;
     }
     if (g->o.place.config && g->o.place.store) {
@@ -115,6 +123,7 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "commit: the program's step", "N"},
     {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
+    {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: until it is durable", NULL},
     {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE, "the store (default: BELAY_STORE, or what belayd says)",
         "URL"},
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,

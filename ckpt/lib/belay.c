@@ -23,9 +23,19 @@
 #define COMMIT_TIMEOUT_S 600 /* BELAY_COMMIT_TIMEOUT_S overrides it */
 #define FILE_BYTES_MAX 4096  /* of any file of the protocol */
 #define PATH_BYTES 4096
+#define ACCEPTED_MAX 8 /* the agent keeps no more answers */
 
 static long long asked_ms, told_ms; /* 0: not yet */
 static int asked_answer, is_stopping;
+
+/* Commits that were accepted, in their order, and what came of the last that was settled. */
+static struct {
+    long long number, progress;
+} accepted[ACCEPTED_MAX];
+static size_t n_accepted;
+static int has_durable, is_lost;
+static long long durable_progress;
+static char lost_why[512];
 
 static long long clock_ms(clockid_t clock)
 {
@@ -357,12 +367,13 @@ static long long commit_timeout_ms(void)
     return 1000 * (seconds > 0 && seconds < 86400 ? seconds : COMMIT_TIMEOUT_S);
 }
 
+static const struct timespec poll_pause = {.tv_nsec = POLL_MS * 1000000L};
+
 /* Waits for the agent's answer to a commit. When the time is over the answer is ours, so that the agent does
  * not come back later and save a directory that we have begun to change; unless it was there first. */
 static int wait_result(const char *dir, long long number, char text[FILE_BYTES_MAX])
 {
     static const char late[] = "{\"ok\":false,\"error\":\"the belay agent did not answer in time\"}\n";
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     long long end = clock_ms(CLOCK_MONOTONIC) + commit_timeout_ms();
     char path[PATH_BYTES];
 
@@ -371,7 +382,7 @@ static int wait_result(const char *dir, long long number, char text[FILE_BYTES_M
         if (errno != ENOENT)
             return -1;
         if (clock_ms(CLOCK_MONOTONIC) < end)
-            nanosleep(&pause, NULL);
+            nanosleep(&poll_pause, NULL);
         else if (publish(dir, path, late, 0) && errno != EEXIST)
             return -1;
     }
@@ -385,7 +396,49 @@ static int fail(char *error, size_t size, const char *text)
     return -1;
 }
 
-int belay_commit(long long progress, long long total, char *error, size_t error_size)
+/* ---- commits that are accepted ---- */
+
+static void forget_first(void)
+{
+    memmove(accepted, accepted + 1, --n_accepted * sizeof(accepted[0]));
+}
+
+static void remember(long long number, long long progress)
+{
+    if (n_accepted == ACCEPTED_MAX)
+        forget_first();
+    accepted[n_accepted].number = number;
+    accepted[n_accepted++].progress = progress;
+}
+
+static void note_durable(long long progress)
+{
+    has_durable = 1;
+    is_lost = 0;
+    durable_progress = progress;
+}
+
+/* Looks what has come of them. */
+static void settle(void)
+{
+    char path[PATH_BYTES], name[40], text[FILE_BYTES_MAX];
+
+    while (n_accepted > 0) {
+        snprintf(name, sizeof(name), "stored.%lld", accepted[0].number);
+        if (!control_path(path, name) || read_file(path, text))
+            break;
+        if (is_true(text, "ok")) {
+            note_durable(accepted[0].progress);
+        } else {
+            is_lost = 1;
+            if (find_string(text, "error", lost_why, sizeof(lost_why)))
+                snprintf(lost_why, sizeof(lost_why), "the belay agent's answer makes no sense");
+        }
+        forget_first();
+    }
+}
+
+static int commit(long long progress, long long total, int wait, char *error, size_t error_size)
 {
     const char *dir = control_dir();
     char text[FILE_BYTES_MAX], why[FILE_BYTES_MAX], done_text[32], total_text[32];
@@ -394,8 +447,9 @@ int belay_commit(long long progress, long long total, char *error, size_t error_
 
     if (!dir)
         return 0;
-    snprintf(text, sizeof(text), "{\"progress\":%s,\"total\":%s}\n", number_text(progress, done_text),
-        number_text(total, total_text));
+    settle();
+    snprintf(text, sizeof(text), "{\"progress\":%s,\"total\":%s%s}\n", number_text(progress, done_text),
+        number_text(total, total_text), wait ? "" : ",\"wait\":false");
     number = create_commit(dir, text);
     if (number < 0 || wait_result(dir, number, text)) {
         snprintf(why, sizeof(why), "cannot commit through %.2048s: %s", dir, strerror(errno));
@@ -406,7 +460,45 @@ int belay_commit(long long progress, long long total, char *error, size_t error_
         return fail(error, error_size,
             find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer makes no sense" : why);
     is_stopping = find_value(text, "stop") ? is_true(text, "stop") : stop;
+    if (find_value(text, "durable") && !is_true(text, "durable")) {
+        remember(number, progress);
+    } else {
+        n_accepted = 0; /* this one is newer */
+        note_durable(progress);
+    }
     return 0;
+}
+
+int belay_commit(long long progress, long long total, char *error, size_t error_size)
+{
+    return commit(progress, total, 0, error, error_size);
+}
+
+int belay_commit_wait(long long progress, long long total, char *error, size_t error_size)
+{
+    return commit(progress, total, 1, error, error_size);
+}
+
+int belay_last_durable(long long *progress)
+{
+    settle();
+    if (has_durable && progress)
+        *progress = durable_progress;
+    return has_durable;
+}
+
+int belay_wait(char *error, size_t error_size)
+{
+    long long end = clock_ms(CLOCK_MONOTONIC) + commit_timeout_ms();
+
+    settle();
+    while (n_accepted > 0 && clock_ms(CLOCK_MONOTONIC) < end) {
+        nanosleep(&poll_pause, NULL);
+        settle();
+    }
+    if (n_accepted > 0)
+        return fail(error, error_size, "it is not stored yet");
+    return is_lost ? fail(error, error_size, lost_why) : 0;
 }
 
 int belay_progress(long long done, long long total)

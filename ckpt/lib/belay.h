@@ -46,11 +46,24 @@ int belay_should_checkpoint(void);
  * while there is no deadline. */
 double belay_seconds_left(void);
 
-/* Makes what is in belay_checkpoint_dir() the checkpoint, and waits until it is stored: the directory must
- * not change meanwhile. progress and total count the program's own steps (-1: unknown). Returns 0 when it is
- * durable, or outside belay. -1: it is not, the checkpoint before still stands, and error (may be NULL) says
- * why; going on is right. */
+/* Makes what is in belay_checkpoint_dir() the checkpoint: the directory must not change until this returns. progress and
+ * total count the program's own steps (-1: unknown). Returns 0 outside belay, and as soon as the checkpoint is accepted: a
+ * snapshot of the directory stands, and is stored while the program goes on. Then new files may be written and renamed into
+ * place; a file of over 1 MiB must not be written to in place before it is durable (on most file systems: docs/checkpoints.md), or
+ * the checkpoint is lost. When belay is to let go of the node (a notice, an eviction), it returns when it is durable. -1: it
+ * is not saved, the checkpoint before still stands, and error (may be NULL) says why; going on is right. */
 int belay_commit(long long progress, long long total, char *error, size_t error_size);
+
+/* As belay_commit, but returns 0 when the checkpoint is durable. */
+int belay_commit_wait(long long progress, long long total, char *error, size_t error_size);
+
+/* Waits until the last commit of this process is durable: 0. -1: it was lost, or is not durable yet after 600 seconds (or
+ * BELAY_COMMIT_TIMEOUT_S), and error (may be NULL) says which. */
+int belay_wait(char *error, size_t error_size);
+
+/* 1 if a commit of this process is known to be durable: *progress (may be NULL) is then what was given to the newest such one.
+ * A program that may not forget what it needs before that (input it has consumed, say) asks here. */
+int belay_last_durable(long long *progress);
 
 /* Tells belay how far the program is (total -1: unknown). At most 5 times a second reach the disk; the last
  * one, done

@@ -36,12 +36,17 @@ _PROGRESS_EVERY_S = 0.2
 _POLL_S = 0.01
 _COMMIT_TIMEOUT_S = 600.0  # BELAY_COMMIT_TIMEOUT_S overrides it
 _STAGE = ".belay-stage"
+_ACCEPTED_MAX = 8  # the agent keeps no more answers
 
 # What was last asked and told by this process.
 _asked_at = None
 _asked_answer = False
 _told_at = None
 _stopping = False
+# Commits that were accepted, as (number, progress), and what came of the last that was settled.
+_accepted = []
+_durable = None
+_lost = None
 
 
 def _control(name):
@@ -91,6 +96,7 @@ def should_checkpoint():
     now = time.monotonic()
     if _asked_at is None or now - _asked_at >= _ASK_EVERY_S:
         _asked_at = now
+        _settle()
         request = _control("request")
         _asked_answer = request is not None and os.path.exists(request)
     return _asked_answer
@@ -111,14 +117,15 @@ def _asked_to_stop():
     return request is not None and (_read(request) or {}).get("reason") in ("notice", "evict")
 
 
-def _create_commit(progress, total):
+def _create_commit(progress, total, wait):
     """The number of the commit made. Two processes of one job never share a number."""
+    how = {} if wait else {"wait": False}
     while True:
         names = os.listdir(os.environ["BELAY_CONTROL_DIR"])
         used = [int(m.group(1)) for m in (re.match(r"(?:commit|result)\.([1-9][0-9]*)$", n) for n in names) if m]
         number = max(used, default=0) + 1
         try:
-            _publish(_control("commit.%d" % number), {"progress": progress, "total": total}, replace=False)
+            _publish(_control("commit.%d" % number), dict({"progress": progress, "total": total}, **how), replace=False)
             return number
         except FileExistsError:
             pass
@@ -139,24 +146,67 @@ def _wait_result(number):
     return _read(path) or {"ok": False, "error": "the belay agent's answer makes no sense"}
 
 
-def commit(progress=None, total=None):
-    """Makes what is in checkpoint_dir() the checkpoint and waits until it is stored; the directory must not change
-    meanwhile. True when it is durable, or outside belay. False: it is not, the checkpoint before still stands, a line
-    on stderr says why, and going on is right."""
-    global _asked_at, _stopping
+def _settle():
+    """Looks what has come of the commits that were accepted."""
+    global _durable, _lost
+    while _accepted and os.path.exists(_control("stored.%d" % _accepted[0][0])):
+        number, progress = _accepted.pop(0)
+        stored = _read(_control("stored.%d" % number)) or {"error": "the belay agent's answer makes no sense"}
+        if stored.get("ok") is True:
+            _durable, _lost = (progress,), None
+        else:
+            _lost = str(stored.get("error"))
+            print("belay: not saved, going on: %s" % _lost, file=sys.stderr, flush=True)
+
+
+def commit(progress=None, total=None, wait=False):
+    """Makes what is in checkpoint_dir() the checkpoint; the directory must not change until this returns. True as soon as
+    it is accepted (a snapshot stands, and is stored while the program goes on), or outside belay; with wait, and when belay is to
+    let go of the node, when it is durable. Afterwards new files may be written and renamed into place; who writes to a large
+    file in place before it is durable loses the checkpoint (docs/checkpoints.md). False: it is not saved, the checkpoint
+    before still stands, a line on stderr says why, and going on is right."""
+    global _asked_at, _stopping, _durable, _lost
     if _control("") is None:
         return True
+    _settle()
     stop = _asked_to_stop()
     try:
-        result = _wait_result(_create_commit(progress, total))
+        number = _create_commit(progress, total, wait)
+        result = _wait_result(number)
     except OSError as error:
-        result = {"ok": False, "error": str(error)}
+        number, result = 0, {"ok": False, "error": str(error)}
     _asked_at = None  # the question is open again
     if result.get("ok") is not True:
         print("belay: not saved, going on: %s" % result.get("error"), file=sys.stderr, flush=True)
         return False
     _stopping = bool(result.get("stop", stop))
+    if result.get("durable", True):
+        _durable, _lost = (progress,), None
+        del _accepted[:]  # this one is newer
+    else:
+        _accepted.append((number, progress))
+        del _accepted[:-_ACCEPTED_MAX]
     return True
+
+
+def last_durable():
+    """What was given as `progress` to the newest commit of this process that is known to be durable. None: there is
+    none yet. Who may not forget something (consumed input, say) before that asks here."""
+    _settle()
+    return _durable[0] if _durable else None
+
+
+def wait_durable(timeout=None):
+    """Waits until the last commit of this process is durable: True. False: it was lost (a line on stderr says why), or the
+    timeout (in seconds; None: as long as commit() waits) has passed."""
+    if timeout is None:
+        timeout = float(os.environ.get("BELAY_COMMIT_TIMEOUT_S") or _COMMIT_TIMEOUT_S)
+    end = time.monotonic() + timeout
+    _settle()
+    while _accepted and time.monotonic() < end:
+        time.sleep(_POLL_S)
+        _settle()
+    return not _accepted and _lost is None
 
 
 def progress(done, total=None):
@@ -198,11 +248,11 @@ def _move_into_place(stage, directory):
 
 
 @contextlib.contextmanager
-def checkpoint(step=None, total=None):
+def checkpoint(step=None, total=None, wait=False):
     """Gives a directory to write the new state to. When the block ends without an exception, the files are moved to
     checkpoint_dir() (each replacing its namesake; others stay) and committed; else they are forgotten. So a program
-    that is killed while it writes leaves the files of the checkpoint before alone. Whether the commit succeeded is
-    said as by commit(); outside belay the files are written to a temporary directory and dropped."""
+    that is killed while it writes leaves the files of the checkpoint before alone. The program may go on at once, and
+    into the next such block; with wait it goes on when the checkpoint is durable. Whether the commit succeeded is said as by commit(); outside belay the files are written to a temporary directory and dropped."""
     directory = checkpoint_dir()
     if directory is None:
         with tempfile.TemporaryDirectory() as scratch:
@@ -216,4 +266,4 @@ def checkpoint(step=None, total=None):
         _move_into_place(stage, directory)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-    commit(step, total)
+    commit(step, total, wait)

@@ -85,8 +85,8 @@ def set_rng_state(state):
 
 def save_together(step, total, write):
     """Makes a checkpoint of what write(directory) puts into a directory; all ranks call it, and each calls write with the
-    same directory. Returns when the checkpoint is durable, or was not made: then a line on stderr says why, the
-    checkpoint before still stands, and going on is right."""
+    same directory. Returns when the checkpoint is accepted (see belay.commit), or was not made: then a line on stderr says
+    why, the checkpoint before still stands, and going on is right."""
     if rank() != 0:
         directory = agree(None)
         if directory:

@@ -188,6 +188,60 @@ static void numbers_are_optional_and_never_negative(void **state)
 }
 
 /* A root agent must not read other people's files for a program, nor hang on a pipe. */
+static void an_accepted_commit_is_told_what_came_of_it(void **state)
+{
+    const struct room *r = *state;
+    const struct control_answer accepted = {.attempt = 2, .sequence = 5, .accepted = true};
+    const struct control_answer stored = {.attempt = 2, .sequence = 7};
+    struct control_numbers n;
+    struct err e;
+    put(r, "commit.1", "{\"progress\":1,\"wait\":false}");
+    assert_int_equal(control_read_commit(r->fd, 1, &n, &e), 0);
+    assert_true(n.may_go_on);
+    put(r, "commit.2", "{\"wait\":true}");
+    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), 0);
+    assert_false(n.may_go_on);
+    put(r, "commit.2", "{}");
+    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), 0);
+    assert_false(n.may_go_on);
+    put(r, "commit.2", "{\"wait\":0}");
+    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), ERR_INVALID);
+    control_answer(r->fd, 1, &accepted);
+    assert_content(
+        r, "result.1", "{\"ok\":true,\"attempt\":2,\"sequence\":5,\"stop\":false,\"durable\":false}");
+    control_stored(r->fd, 1, 2, &stored);
+    assert_content(r, "stored.1", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
+    assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
+    control_stored(r->fd, 1, 1000000000000, &stored); /* the last few */
+    assert_content(r, "stored.999999999993", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
+}
+
+static void what_an_agent_before_has_accepted_is_settled(void **state)
+{
+    static const char *const odd[] = {"", "[]", "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
+        "{\"ok\":true,\"durable\":0,\"sequence\":1}", "{\"ok\":false,\"durable\":false,\"sequence\":1}",
+        "{\"ok\":true,\"sequence\":1}"};
+    const struct room *r = *state;
+    control_settle(r->fd, 3, 0); /* there is nothing */
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        char name[32];
+        struct stat st;
+        put(r, "result.1", odd[i]);
+        control_settle(r->fd, 3, 0);
+        snprintf(name, sizeof(name), "stored.1");
+        assert_int_equal(fstatat(r->fd, name, &st, 0), -1);
+    }
+    put(r, "result.1", "{\"ok\":true,\"durable\":false,\"sequence\":4}");
+    put(r, "result.2", "{\"ok\":true,\"durable\":false,\"sequence\":5}");
+    put(r, "result.3", "{\"ok\":true,\"durable\":false,\"sequence\":6}");
+    put(r, "stored.1", "told");
+    control_settle(r->fd, 3, 5);
+    assert_content(r, "stored.1", "told");
+    assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":3,\"sequence\":5}");
+    assert_content(r, "stored.3",
+        "{\"ok\":false,\"error\":\"the belay agent was restarted while this checkpoint was being stored\"}");
+}
+
 static void links_pipes_and_large_files_are_not_read(void **state)
 {
     struct room *r = *state;
@@ -236,6 +290,8 @@ int main(void)
         room_test(old_results_are_cleared_away_but_not_the_newest),
         room_test(names_that_are_no_commits_are_left_alone),
         room_test(numbers_are_optional_and_never_negative),
+        room_test(an_accepted_commit_is_told_what_came_of_it),
+        room_test(what_an_agent_before_has_accepted_is_settled),
         room_test(links_pipes_and_large_files_are_not_read),
         room_test(a_link_in_the_agents_way_is_replaced_not_followed),
     };

@@ -101,9 +101,25 @@ static void more_are_done_in_order_than_side_by_side(void **state)
     }
 }
 
+static void an_older_save_gives_way_if_only_the_newer_can_be_in_time(void **state)
+{
+    (void)state;
+    assert_false(order_gives_way(5000, 9000, 20000));    /* both */
+    assert_false(order_gives_way(5000, 15000, 20000));   /* just */
+    assert_true(order_gives_way(5001, 15000, 20000));    /* the newer alone */
+    assert_true(order_gives_way(60000, 20000, 20000));   /* just */
+    assert_false(order_gives_way(5000, 20001, 20000));   /* the older alone */
+    assert_false(order_gives_way(30000, 40000, 20000));  /* neither: the one that has begun is nearer */
+    assert_true(order_gives_way(-1, 40000, 20000));      /* nothing of it is there yet */
+    assert_false(order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
+    assert_false(order_gives_way(5000, 1000, INT64_MAX));
+    assert_false(order_gives_way(0, 0, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_older_save_gives_way_if_only_the_newer_can_be_in_time),
         cmocka_unit_test(the_shortest_that_fits_is_first),
         cmocka_unit_test(one_at_a_time_unless_it_is_shorter_than_what_the_others_need),
         cmocka_unit_test(of_those_that_were_never_saved_two_go_together),

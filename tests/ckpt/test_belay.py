@@ -73,7 +73,7 @@ class UnderBelay(unittest.TestCase):
         self.assertTrue(belay.should_checkpoint())
         self.agent(1, {"ok": True, "attempt": 1, "sequence": 1, "stop": False})
         self.assertTrue(belay.commit(5, 10))
-        self.assertEqual(self.read("commit.1"), {"progress": 5, "total": 10})
+        self.assertEqual(self.read("commit.1"), {"progress": 5, "total": 10, "wait": False})
         self.assertFalse(belay.stopping())
 
     def test_a_save_at_a_notice_stops_the_program(self):
@@ -103,6 +103,42 @@ class UnderBelay(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertFalse(belay.commit())
 
+    def accept(self, number, progress):
+        self.agent(number, {"ok": True, "attempt": 1, "sequence": number, "stop": False, "durable": False})
+        self.assertTrue(belay.commit(progress, 100))
+
+    def test_an_accepted_commit_is_durable_or_lost_later(self):
+        self.assertIsNone(belay.last_durable())
+        self.assertTrue(belay.wait_durable())
+        self.accept(1, 11)
+        self.accept(2, 22)
+        self.assertIsNone(belay.last_durable())
+        self.assertFalse(belay.wait_durable(0.02))
+        self.put("stored.1", {"ok": True, "attempt": 1, "sequence": 1})
+        self.assertEqual(belay.last_durable(), 11)
+        self.put("stored.2", {"ok": True, "attempt": 1, "sequence": 2})
+        self.assertTrue(belay.wait_durable())
+        self.accept(3, 33)
+        self.put("stored.3", {"ok": False, "error": "full"})
+        belay._asked_at = None
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            belay.should_checkpoint()
+        self.assertIn("belay: not saved, going on: full", said.getvalue())
+        self.assertFalse(belay.wait_durable())
+        self.assertEqual(belay.last_durable(), 22)
+
+    def test_a_commit_that_waits_is_durable_at_once(self):
+        self.accept(1, 11)
+        self.agent(2, {"ok": True, "attempt": 1, "sequence": 2, "stop": False})
+        self.assertTrue(belay.commit(22, 100, wait=True))
+        self.assertEqual(self.read("commit.2"), {"progress": 22, "total": 100})
+        self.assertEqual(belay.last_durable(), 22)
+        self.assertTrue(belay.wait_durable())
+        self.agent(3, {"ok": True})
+        with belay.checkpoint(33, 100, wait=True):
+            pass
+        self.assertNotIn("wait", self.read("commit.3"))
+
     def test_numbers_go_on_from_the_greatest(self):
         self.put("result.7", {})
         self.put("commit.3", {})
@@ -127,7 +163,7 @@ class UnderBelay(unittest.TestCase):
             with open(os.path.join(self.checkpoint, "both")) as f:
                 self.assertEqual(f.read(), "before")
         self.assertEqual(seen, {"old": "before", "both": "after", "sub/deep/new": "after", "link": "after"})
-        self.assertEqual(self.read("commit.1"), {"progress": 3, "total": 9})
+        self.assertEqual(self.read("commit.1"), {"progress": 3, "total": 9, "wait": False})
         self.assertFalse(os.path.exists(directory))
 
     def test_a_checkpoint_block_that_fails_changes_nothing(self):
@@ -176,6 +212,8 @@ class OutsideBelay(unittest.TestCase):
         self.assertFalse(belay.should_checkpoint())
         self.assertEqual(belay.seconds_left(), float("inf"))
         self.assertTrue(belay.commit(1, 2))
+        self.assertIsNone(belay.last_durable())
+        self.assertTrue(belay.wait_durable())
         belay.progress(1, 2)
         self.assertFalse(belay.stopping())
         with belay.checkpoint(1) as directory:

@@ -100,6 +100,9 @@ static void outside_belay_nothing_is_to_do(struct room *r)
     assert_int_equal(belay_should_checkpoint(), 0);
     assert_true(isinf(belay_seconds_left()));
     assert_int_equal(belay_commit(1, 2, NULL, 0), 0);
+    assert_int_equal(belay_commit_wait(1, 2, NULL, 0), 0);
+    assert_int_equal(belay_wait(NULL, 0), 0);
+    assert_int_equal(belay_last_durable(NULL), 0);
     assert_int_equal(belay_progress(1, 2), 0);
     assert_int_equal(belay_stopping(), 0);
     (void)r;
@@ -118,7 +121,7 @@ static void a_request_is_seen_and_gone_after_the_commit(struct room *r)
                          sizeof(error)),
         0);
     assert_int_equal(belay_should_checkpoint(), 0); /* at once, not 20 ms later */
-    assert_text(r, "commit.1", "{\"progress\":5,\"total\":10}\n");
+    assert_text(r, "commit.1", "{\"progress\":5,\"total\":10,\"wait\":false}\n");
     assert_int_equal(belay_stopping(), 0);
 }
 
@@ -180,7 +183,7 @@ static void a_commit_without_an_agent_is_given_up_for_good(struct room *r)
     setenv("BELAY_COMMIT_TIMEOUT_S", "1", 1);
     assert_int_equal(belay_commit(1, -1, error, sizeof(error)), -1);
     assert_non_null(strstr(error, "did not answer"));
-    assert_text(r, "commit.1", "{\"progress\":1,\"total\":null}\n");
+    assert_text(r, "commit.1", "{\"progress\":1,\"total\":null,\"wait\":false}\n");
     /* An agent that comes back finds the answer there. */
     FAILS(ERR_CONFLICT, fs_create_atomic(path_in(r->control, "result.1"), "x", 1, 0600, &e));
     assert_int_equal(commit_answered(r, 2, "{\"ok\":true}", error, sizeof(error)), 0);
@@ -217,6 +220,78 @@ static void two_processes_never_share_a_number(struct room *r)
         assert_int_equal(status, 0);
     }
     assert_true(is_there(r, "commit.4") && !is_there(r, "commit.5"));
+}
+
+static void accept(struct room *r, int number, long long progress)
+{
+    struct answer a = {.room = r,
+        .number = number,
+        .result = "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false,\"durable\":false}"};
+
+    assert_int_equal(pthread_create(&a.thread, NULL, answer_thread, &a), 0);
+    assert_int_equal(belay_commit(progress, 100, NULL, 0), 0);
+    pthread_join(a.thread, NULL);
+}
+
+static void *store_third(void *ctx)
+{
+    put(ctx, "stored.3", "{\"ok\":false,\"error\":\"full\"}");
+    return NULL;
+}
+
+static void an_accepted_commit_is_durable_or_lost_later(struct room *r)
+{
+    long long progress = -5;
+    char error[100] = "";
+    pthread_t thread;
+
+    assert_int_equal(belay_last_durable(&progress), 0);
+    assert_int_equal(belay_wait(error, sizeof(error)), 0); /* there is nothing to wait for */
+    accept(r, 1, 11);
+    accept(r, 2, 22);
+    assert_int_equal(belay_last_durable(&progress), 0);
+    assert_int_equal(progress, -5);
+    put(r, "stored.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1}");
+    assert_int_equal(belay_last_durable(&progress), 1);
+    assert_int_equal(progress, 11);
+    put(r, "stored.2", "{\"ok\":true,\"attempt\":1,\"sequence\":2}");
+    assert_int_equal(belay_wait(NULL, 0), 0);
+    assert_int_equal(belay_last_durable(NULL), 1);
+    accept(r, 3, 33);
+    assert_int_equal(pthread_create(&thread, NULL, store_third, r), 0);
+    assert_int_equal(belay_wait(error, sizeof(error)), -1);
+    pthread_join(thread, NULL);
+    assert_string_equal(error, "full");
+    assert_int_equal(belay_last_durable(&progress), 1);
+    assert_int_equal(progress, 22);
+}
+
+static void a_commit_that_waits_is_durable_at_once(struct room *r)
+{
+    struct answer a = {.room = r, .number = 2, .result = "{\"ok\":true,\"stop\":false}"};
+    long long progress;
+    char error[100];
+
+    accept(r, 1, 11);
+    assert_int_equal(pthread_create(&a.thread, NULL, answer_thread, &a), 0);
+    assert_int_equal(belay_commit_wait(22, 100, NULL, 0), 0);
+    pthread_join(a.thread, NULL);
+    assert_text(r, "commit.2", "{\"progress\":22,\"total\":100}\n");
+    assert_int_equal(belay_last_durable(&progress), 1);
+    assert_int_equal(progress, 22);
+    assert_int_equal(belay_wait(NULL, 0), 0); /* it is newer than the first */
+    for (int i = 3; i <= 12; i++)
+        accept(r, i, i);
+    setenv("BELAY_COMMIT_TIMEOUT_S", "1", 1);
+    assert_int_equal(belay_wait(error, sizeof(error)), -1);
+    assert_string_equal(error, "it is not stored yet");
+    for (int i = 5; i <= 12; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "stored.%d", i); /* those before are not remembered */
+        put(r, name, "{\"ok\":true}");
+    }
+    assert_int_equal(belay_wait(NULL, 0), 0);
 }
 
 static void seconds_left_is_the_nearest_deadline(struct room *r)
@@ -298,6 +373,8 @@ ALONE(a_failed_commit_says_why)
 ALONE(a_commit_without_an_agent_is_given_up_for_good)
 ALONE(numbers_go_on_from_the_greatest)
 ALONE(two_processes_never_share_a_number)
+ALONE(an_accepted_commit_is_durable_or_lost_later)
+ALONE(a_commit_that_waits_is_durable_at_once)
 ALONE(seconds_left_is_the_nearest_deadline)
 ALONE(progress_reaches_the_disk_now_and_then_and_at_the_end)
 
@@ -316,6 +393,8 @@ int main(void)
         TEST(a_commit_without_an_agent_is_given_up_for_good),
         TEST(numbers_go_on_from_the_greatest),
         TEST(two_processes_never_share_a_number),
+        TEST(an_accepted_commit_is_durable_or_lost_later),
+        TEST(a_commit_that_waits_is_durable_at_once),
         TEST(seconds_left_is_the_nearest_deadline),
         TEST(progress_reaches_the_disk_now_and_then_and_at_the_end),
     };
