@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/s3.h"
 #include "cloud/aws/credentials.h"
 #include "cloud/bearer.h"
 
@@ -128,6 +129,26 @@ static int get_bearer(struct storage *s, enum store_keys_kind kind, struct err *
         bearer_refused(b->bearer);
     bearer_get(b->bearer, on_bearer, b);
     return 0;
+}
+
+/* ---- Of one job ---- */
+
+struct store_net *storage_create_of_job(void)
+{
+    return store_net_create(NULL, NULL);
+}
+
+void storage_give_job(struct store_net *net, const char *url, const struct wire_secrets *s)
+{
+    struct store_keys k = {.expires = {clock_wall(&clock_system).ms + s->store_left_ms}};
+    if (!s3_place_is_one(url, &k.kind))
+        return;
+    k.is_signature = k.kind == STORE_KEYS_AZURE;
+    STR_COPY(k.access_key, s->store_access_key);
+    STR_COPY(k.secret_key, s->store_secret_key);
+    STR_COPY(k.token, s->store_token);
+    store_auth_set(store_net_auth(net, k.kind), &k);
+    store_keys_wipe(&k);
 }
 
 /* ---- All of them ---- */

@@ -12,6 +12,7 @@
  *  3. Its directory goes only when belayd does not want it any more.
  */
 #include "agent/task_private.h"
+#include "agent/storage.h"
 
 #include "base/log.h"
 #include "base/str.h"
@@ -339,6 +340,10 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
         return;
     wire_secrets_wipe(&t->secrets);
     wire_secrets_copy(s, &t->secrets);
+    if (s->store_token) {
+        t->net = t->net ? t->net : storage_create_of_job();
+        storage_give_job(t->net, t->room->peer->id->node.store, s);
+    }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;
         if (t->state.prepared) /* before that the directory may not be there, and the spec says it */
@@ -441,6 +446,7 @@ void task_free(struct task *t)
         close(t->control_fd);
     wire_desired_deinit(&t->own);
     wire_secrets_wipe(&t->secrets);
+    store_net_destroy(t->net);
     record_deinit_state(&t->state);
     ckpt_seen_destroy(t->seen);
     ckpt_snapshot_destroy(t->save.snapshot);

@@ -33,6 +33,7 @@ struct task_work {
     int64_t sequence, progress;  /* -1 unknown */
     bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
     struct wire_secrets secrets; /* wiped when it is done */
+    struct store_net *net;       /* the job's or the node's */
     bool needs_secrets;
     struct ckpt_snapshot *snapshot; /* to be saved; NULL: the directory. Borrowed */
     struct ckpt_pace pace;          /* of a save */
@@ -105,6 +106,7 @@ struct task {
     int phase; /* enum wire_phase */
     struct task_state state;
     struct wire_secrets secrets; /* in memory only; version 0: not had (yet) */
+    struct store_net *net;       /* of this job alone, with credentials from belayd; NULL: it had none */
     struct keeper keeper;
     struct ship ship;
     struct watch *control_watch, *checkpoint_watch;

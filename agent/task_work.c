@@ -121,7 +121,7 @@ static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt
 
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
-    const struct store_options o = {.net = t->room->net, .cancel = &t->work.cancel};
+    const struct store_options o = {.net = t->work.net, .cancel = &t->work.cancel};
     struct store *store;
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
@@ -133,6 +133,8 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
         return rc;
     rc = with_keys(t, fn, store);
     store_close(store);
+    if (rc == ERR_DENIED && t->work.net != t->room->net)
+        err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
     return rc;
 }
 
@@ -288,6 +290,7 @@ static void begin(struct task *t)
     timer_stop(t->room->timers, &t->secrets_wait);
     t->work.needs_secrets = needs_secrets(t);
     wire_secrets_copy(&t->secrets, &t->work.secrets);
+    t->work.net = t->secrets.store_token ? t->net : t->room->net;
     t->work.started_ms = now_ms(t);
     uv_run_work(t->room->loop, on_thread, on_done, t);
 }

@@ -29,6 +29,7 @@
 #define KEY_EARLY_MS SECONDS_MS(15 * 60) /* a key of Azure's begins so much before now: clocks differ */
 /* What is exchanged at Google should last nearly as long as it can. */
 #define FRESH_MS SECONDS_MS(45 * 60)
+#define AZURE_LIFE_MIN_MS SECONDS_MS(10)
 
 struct scoped {
     struct scoped_options o; /* its texts are ours */
@@ -336,6 +337,53 @@ void scoped_cancel(struct scoped_call *c)
 }
 
 /* ---- life ---- */
+
+static int check_aws(const struct scoped_options *o, struct err *e)
+{
+    /* Servers other than Amazon's have limits of their own. */
+    int64_t least_s = o->sts_url ? 1 : STS_LIFE_MIN_S;
+    if (!o->role_arn)
+        return err_set(
+            e, ERR_INVALID, "store_role is needed: the ARN of the role that belayd assumes for each job");
+    int rc = sts_check_role(o->role_arn, e);
+    if (rc != 0)
+        return err_wrap(e, "store_role");
+    if (o->kms_key && sts_check_kms_key(o->kms_key, e) != 0)
+        return err_wrap(e, "store_kms_key");
+    if (o->life_ms && (o->life_ms < SECONDS_MS(least_s) || o->life_ms > SECONDS_MS(STS_LIFE_MAX_S)))
+        return err_set(e, ERR_INVALID, "store_lifetime: a role's session lasts from %s to 12h",
+            o->sts_url ? "1s" : "15m");
+    return 0;
+}
+
+static int check_azure(const struct scoped_options *o, struct err *e)
+{
+    if (o->role_arn || o->kms_key || o->sts_url)
+        return err_set(
+            e, ERR_INVALID, "store_role, store_kms_key and store_sts are not for a store at Azure");
+    if (o->life_ms && (o->life_ms < AZURE_LIFE_MIN_MS || o->life_ms > SAS_LIFE_MAX_MS))
+        return err_set(e, ERR_INVALID, "store_lifetime: a signature of Azure lasts from 10s to 7d");
+    return 0;
+}
+
+int scoped_check(const struct scoped_options *o, struct err *e)
+{
+    char *url = NULL;
+    int rc = 0;
+    if (o->kind == SCOPED_AWS)
+        rc = check_aws(o, e);
+    else if (o->kind == SCOPED_AZURE)
+        rc = check_azure(o, e);
+    else if (o->role_arn || o->kms_key)
+        rc = err_set(e, ERR_INVALID, "store_role and store_kms_key are not for a store at Google");
+    else if (o->life_ms)
+        rc = err_set(e, ERR_INVALID,
+            "store_lifetime is not for a store at Google: a job's token ends with belayd's own");
+    if (rc == 0 && o->sts_url && cloud_endpoint("store_sts", o->sts_url, &url, e) != 0)
+        rc = e->kind = ERR_INVALID;
+    free(url);
+    return rc;
+}
 
 static char *usual_sts(const struct scoped_options *o)
 {

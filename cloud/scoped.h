@@ -33,9 +33,13 @@ struct scoped_options {
     struct timers *timers;
 };
 
+/* Whether these settings, http and timers aside, go together and are within the service's limits; life_ms 0: not set.
+ * ERR_INVALID. */
+int scoped_check(const struct scoped_options *o, struct err *e);
+
 struct scoped;
 
-/* This process's own credentials are looked for in their usual places, with the first call. ERR_CONFIG: sts_url is no
+/* Of options that were checked. This process's own credentials are looked for in their usual places, with the first call. ERR_CONFIG: sts_url is no
  * address that credentials may go to, or half of a credential is in the environment. */
 int scoped_create(const struct scoped_options *o, struct scoped **ret_scoped, struct err *e);
 void scoped_destroy(struct scoped *s); /* calls under way are dropped; NULL is fine */

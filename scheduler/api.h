@@ -13,6 +13,7 @@
 #include "scheduler/logs.h"
 #include "scheduler/pools.h"
 #include "scheduler/provision.h"
+#include "scheduler/grants.h"
 #include "scheduler/sessions.h"
 #include "scheduler/tick.h"
 
@@ -21,6 +22,7 @@ struct api_options {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    const struct grants *grants; /* NULL: none */
     struct pools *pools;
     struct db_reader *reader;
     struct logs *logs;

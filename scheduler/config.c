@@ -9,6 +9,7 @@
 #include "base/yaml.h"
 #include "ckpt/store.h"
 #include "cloud/catalogue.h"
+#include "scheduler/grants.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -518,6 +519,30 @@ static void check_store(struct yaml_reader *r, const char *url)
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
+/* Of job credentials; the store was read. */
+static void read_credentials(struct yaml_reader *r, struct config *c)
+{
+    static const char *const whose[] = {"node", "job", NULL};
+    static const char *const needed[] = {"store_role", "store_sts", "store_kms_key", "store_lifetime"};
+    const struct yaml_node *node = yaml_opt(r, "store_credentials");
+    struct err e;
+    c->job_credentials = yaml_opt_enum(r, "store_credentials", whose, 0) == 1;
+    c->store_role = opt_text(r, "store_role", 2048);
+    c->store_sts = mem_strdup(opt_url(r, "store_sts", 512, "https://", "http://", NULL));
+    c->store_kms_key = opt_text(r, "store_kms_key", 2048);
+    c->store_life_ms = opt_time(r, "store_lifetime", SECONDS_MS(1), 0);
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+        if (!c->job_credentials && yaml_opt(r, needed[i]))
+            yaml_reader_fail(r, yaml_opt(r, needed[i]), "%s: this is for store_credentials: job", needed[i]);
+    const struct grants_options o = {.store = c->store,
+        .role_arn = c->store_role,
+        .kms_key = c->store_kms_key,
+        .sts_url = c->store_sts,
+        .life_ms = c->store_life_ms};
+    if (r->rc == 0 && c->job_credentials && grants_check(&o, &e) != 0)
+        yaml_reader_fail(r, node, "%s", e.text);
+}
+
 /* The path as it stands in a file:// URL, where '%' begins an escape. */
 static char *path_of_url(const char *path)
 {
@@ -597,6 +622,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     yaml_reader_init(&r, file, root, e);
     read_cluster(&r, &c);
     read_places(&r, &c, state_dir);
+    read_credentials(&r, &c);
     read_listen(&r, &c);
     read_names(&r, &c);
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
@@ -664,5 +690,8 @@ void config_deinit(struct config *c)
         free(p->offers);
     }
     free(c->pools);
+    free(c->store_role);
+    free(c->store_kms_key);
+    free(c->store_sts);
     *c = (struct config){0};
 }

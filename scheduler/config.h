@@ -43,6 +43,9 @@ struct config {
     char *names[CONFIG_NAMES_MAX]; /* further names and addresses in the server's certificate */
     size_t n_names;
     char store[1024]; /* default file://STATE/store */
+    bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
+    char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
+    int64_t store_life_ms;                        /* 0: not set */
     enum config_encryption encryption;
     char key_file[1024]; /* of encrypted checkpoints; default STATE/checkpoint.keys */
     int64_t lease_ms, sync_ms, kill_wait_ms;

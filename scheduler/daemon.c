@@ -20,6 +20,7 @@
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
+#include "scheduler/grants.h"
 #include "scheduler/keyring.h"
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
@@ -57,6 +58,7 @@ struct daemon {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
+    struct grants *grants; /* NULL: nodes have credentials of their own for the store */
     struct sweeper *sweeper;
     struct cleaner *cleaner;
     struct pools *pools;
@@ -117,6 +119,8 @@ static void on_fatal(void *ctx, const struct err *e)
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct daemon *d = ctx;
+    if (d->grants)
+        grants_committed(d->grants, committed);
     effects_release(committed, d->sessions, d->provision, d->cleaner);
     api_committed(d->api, committed);
 }
@@ -208,20 +212,44 @@ static char *build_user_data(void *ctx, const struct instance_row *i, const stru
     return userdata_build(&u);
 }
 
-/* The keys of a job do not change while belayd runs. */
+/* ---- what agents are to hold ---- */
+
 static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
 {
     struct daemon *d = ctx;
-    (void)attempt;
     keyring_fill(d->keyring, job, ret_secrets);
     if (ret_secrets->n_checkpoint_keys > 0)
-        ret_secrets->version = (d->meta.boots << 32) + 1;
-    return true;
+        ret_secrets->version = (d->meta.boots << 32) + 1; /* those of a job do not change while belayd runs */
+    return !d->grants || grants_give(d->grants, job, attempt, ret_secrets);
+}
+
+static void on_grant(void *ctx, int64_t node)
+{
+    struct daemon *d = ctx;
+    sessions_touch(d->sessions, node);
+}
+
+static int make_grants(struct daemon *d, struct err *e)
+{
+    const struct config *c = d->config;
+    const struct grants_options o = {.store = c->store,
+        .cluster = c->cluster,
+        .role_arn = c->store_role,
+        .kms_key = c->store_kms_key,
+        .sts_url = c->store_sts,
+        .life_ms = c->store_life_ms,
+        .tick = d->tick,
+        .timers = d->timers,
+        .prng = &d->prng,
+        .http = d->http,
+        .changed = on_grant,
+        .ctx = d};
+    return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
 }
 
 /* ---- start: what decides ---- */
 
-static void make_parts(struct daemon *d)
+static int make_parts(struct daemon *d, struct err *e)
 {
     const struct config *c = d->config;
     d->port.start = start_commit;
@@ -232,6 +260,9 @@ static void make_parts(struct daemon *d)
         .effects = on_effects,
         .fatal = on_fatal,
         .ctx = d});
+    int rc = make_grants(d, e);
+    if (rc != 0)
+        return rc;
     d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
@@ -269,6 +300,7 @@ static void make_parts(struct daemon *d)
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sessions = d->sessions,
         .provision = d->provision,
+        .grants = d->grants,
         .pools = d->pools,
         .reader = d->reader,
         .logs = &d->logs,
@@ -278,6 +310,7 @@ static void make_parts(struct daemon *d)
         .meta = &d->meta,
         .timers = d->timers,
         .owner_uid = geteuid()});
+    return 0;
 }
 
 /* ---- start: listeners ---- */
@@ -424,8 +457,9 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     d->async_open = true;
     d->writer = db_writer_create(d->db, on_writer_wake, d);
     d->db = NULL;
-    make_parts(d);
-    rc = pools_open(d->pools, e);
+    rc = make_parts(d, e);
+    if (rc == 0)
+        rc = pools_open(d->pools, e);
     if (rc == 0)
         rc = listen_tls(d, e);
     if (rc == 0)
@@ -481,6 +515,7 @@ void daemon_destroy(struct daemon *d)
     db_writer_destroy(d->writer); /* a commit under way borrows the tick's batch: it ends first */
     tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
+    grants_destroy(d->grants);
     provision_destroy(d->provision);
     sweeper_destroy(d->sweeper);
     cleaner_destroy(d->cleaner);

@@ -47,12 +47,29 @@ static void add_provision(struct buf *out, const struct provision *p)
     metric(out, "belay_list_errors_total", "counter", "Listings that failed.", (double)s.list_errors);
 }
 
+static void add_grants(struct buf *out, const struct grants *g)
+{
+    struct grants_stats s;
+    if (!g)
+        return;
+    grants_get_stats(g, &s);
+    metric(out, "belay_store_credentials", "gauge", "Attempts that have credentials of their own for the store.",
+        (double)s.held);
+    metric(out, "belay_store_credentials_soonest_end_seconds", "gauge",
+        "Until the first of those ends; 0: there are none.", (double)s.soonest_end_ms / 1000);
+    metric(out, "belay_store_credentials_made_total", "counter", "Credentials of jobs that were made.",
+        (double)s.made);
+    metric(out, "belay_store_credentials_failures_total", "counter",
+        "Times that credentials of a job could not be made.", (double)s.failures);
+}
+
 void api_metrics(struct request *q)
 {
     struct buf out = {0};
     add_model(&out, tick_model(q->api->o.tick));
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);
+    add_grants(&out, q->api->o.grants);
     metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(q->api->o.ca).ms / 1000));

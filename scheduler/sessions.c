@@ -196,7 +196,11 @@ static size_t json_bytes(const char *s)
 
 static size_t secrets_bytes(const struct wire_secrets *x)
 {
-    return x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 128; /* and the names */
+    const char *const texts[] = {x->store_access_key, x->store_secret_key, x->store_token};
+    size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        n += texts[i] ? json_bytes(texts[i]) : 0;
+    return n;
 }
 
 static size_t spec_bytes(const struct spec_change *spec)

@@ -101,6 +101,10 @@ struct wire_table {
     {                                                                                                        \
         WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                                     \
     }
+#define WIRE_STRING_SECRET(s, m, bytes)                                                                      \
+    {                                                                                                        \
+        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                                     \
+    }
 #define WIRE_STRINGS_SECRET(s, m, items, bytes)                                                              \
     {                                                                                                        \
         WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), .max_items = (items),  \

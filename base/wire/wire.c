@@ -140,6 +140,10 @@ static const struct wire_field secrets_fields[] = {
     WIRE_STRINGS_SECRET(wire_secrets, checkpoint_keys, WIRE_KEYS_MAX, WIRE_KEY_HEX),
     WIRE_BOOL_OPT(wire_secrets, encrypts),
     WIRE_BOOL_OPT(wire_secrets, refuses_plain),
+    WIRE_STRING_SECRET(wire_secrets, store_access_key, WIRE_STORE_KEY_MAX),
+    WIRE_STRING_SECRET(wire_secrets, store_secret_key, WIRE_STORE_KEY_MAX),
+    WIRE_STRING_SECRET(wire_secrets, store_token, WIRE_STORE_TOKEN_MAX),
+    WIRE_I64_OPT(wire_secrets, store_left_ms, 0, TIME_MAX),
     WIRE_END,
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
@@ -221,6 +225,9 @@ void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
         m->n_checkpoint_keys ? mem_array(m->n_checkpoint_keys, sizeof(*m->checkpoint_keys)) : NULL;
     for (size_t i = 0; i < m->n_checkpoint_keys; i++)
         ret_m->checkpoint_keys[i] = mem_strdup(m->checkpoint_keys[i]);
+    ret_m->store_access_key = mem_strdup(m->store_access_key);
+    ret_m->store_secret_key = mem_strdup(m->store_secret_key);
+    ret_m->store_token = mem_strdup(m->store_token);
 }
 
 void wire_secrets_wipe(struct wire_secrets *m)

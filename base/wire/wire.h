@@ -38,6 +38,8 @@
 #define WIRE_ENV_VALUE_MAX (64u << 10)
 #define WIRE_KEY_HEX 64 /* hex digits of a key of 256 bits */
 #define WIRE_KEYS_MAX 8
+#define WIRE_STORE_KEY_MAX 256
+#define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -142,6 +144,10 @@ struct wire_secrets {
     size_t n_checkpoint_keys;
     bool encrypts;      /* new checkpoints, with the first */
     bool refuses_plain; /* a checkpoint that is not encrypted is not restored */
+    /* For the job's part of the store, in place of the node's own; what it is follows from the store. store_token NULL:
+     * there are none. They end store_left_ms after this was sent. */
+    char *store_access_key, *store_secret_key, *store_token;
+    int64_t store_left_ms;
 };
 
 struct wire_desired_attempt {

@@ -100,8 +100,8 @@ static json_t *describe(void *state, struct wall now)
 {
     const struct ec2 *ec2 = state;
     json_t *list = ec2_store_state(&ec2->store);
-    (void)now;
     s3_state_describe(&ec2->s3, list);
+    keyring_describe(&ec2->keyring, now, list);
     return list;
 }
 

@@ -104,6 +104,21 @@ const struct keyring_key *keyring_session(
     return key;
 }
 
+void keyring_describe(const struct keyring *k, struct wall now, json_t *list)
+{
+    char end[TIME_ISO_MAX];
+    for (size_t i = 0; i < k->n; i++) {
+        const struct keyring_key *key = &k->keys[i];
+        if (!key->is_session || key->expires.ms <= now.ms)
+            continue;
+        time_format_iso(key->expires, end);
+        json_t *o = json_pack("{s:s, s:s, s:s}", "type", "session", "id", key->owner, "expires", end);
+        if (key->policy.statements)
+            json_object_set(o, "policy", key->policy.statements);
+        json_array_append_new(list, o);
+    }
+}
+
 /* ---- Checking ---- */
 
 static const struct codes {

@@ -42,6 +42,9 @@ const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int
 const struct keyring_key *keyring_session(
     struct keyring *k, const char *name, struct policy *policy, int64_t ttl_ms, struct wall now);
 
+/* Adds the sessions that have not ended to list, without their secrets. */
+void keyring_describe(const struct keyring *k, struct wall now, json_t *list);
+
 struct keyring_request {
     const char *method, *target; /* as sent */
     const struct sigv4_header *headers;

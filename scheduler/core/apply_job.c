@@ -436,6 +436,17 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
     return 0;
 }
 
+int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct attempt *a = live_attempt(
+        m, ev->no_credentials.job, ev->no_credentials.attempt, ev->no_credentials.node);
+    ret_outcome->id = ev->no_credentials.job;
+    if (a)
+        history(m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s", ev->no_credentials.text);
+    return 0;
+}
+
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;

@@ -22,6 +22,7 @@ enum event_type {
     EV_ATTEMPT_ENDED,
     EV_CHECKPOINT,
     EV_SAVE_FAILED,
+    EV_NO_CREDENTIALS,   /* for its part of the store; told once for a row of failures */
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
     EV_UNDRAIN,
@@ -103,7 +104,7 @@ struct event {
         struct {
             int64_t job, attempt, node;
             char text[CORE_TEXT_MAX];
-        } save_failed;
+        } save_failed, no_credentials;
         struct {
             int64_t job, attempt, done, total;
             bool has_first;

@@ -254,6 +254,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
 int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

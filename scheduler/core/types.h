@@ -287,7 +287,7 @@ struct history_row {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
- *                 saved(bytes, took_ms) save-failed cancel requeue(asked by a user)
+ *                 saved(bytes, took_ms) save-failed no-credentials cancel requeue(asked by a user)
  *                 ended(exit code, ms of work lost) requeued cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move

@@ -332,6 +332,7 @@ static void stale_reports_change_nothing(void **state)
         {.type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node + 1, .ref = {2, 1}}},
         {.type = EV_CHECKPOINT, .checkpoint = {.job = 99, .node = r.node, .ref = {1, 1}}},
         {.type = EV_SAVE_FAILED, .save_failed = {.job = r.job, .attempt = 1, .node = r.node}},
+        {.type = EV_NO_CREDENTIALS, .no_credentials = {.job = r.job, .attempt = 1, .node = r.node}},
         {.type = EV_PROGRESS, .progress = {.job = r.job, .attempt = 1, .done = 5}},
         {.type = EV_PROGRESS, .progress = {.job = 99, .attempt = 1, .done = 5}},
     };

@@ -331,11 +331,11 @@ class Lab:
         return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
 
-    def call(self, method, path, body=None):
+    def call(self, method, path, body=None, root="/api/v1"):
         """One call of the API; status, headers, body."""
         c = Unix(os.path.join(self.home, "belayd.sock"), WAIT_S)
         with contextlib.closing(c):
-            c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None,
+            c.request(method, root + path, json.dumps(body) if body is not None else None,
                       {"Content-Type": "application/json"})
             reply = c.getresponse()
             data = reply.read()

@@ -23,8 +23,8 @@ CALLS = ["PutObject", "GetObject", "ListObjectsV2", "DeleteObjects"]
 class S3Lab(Lab):
     """Its store is a bucket of the emulator's."""
 
-    def __init__(self):
-        super().__init__(cloud={"s3": {"buckets": ["jobs"]}}, pool={"iam_profile": "belay-node"})
+    def __init__(self, pool={"iam_profile": "belay-node"}, belayd=None, **cloud):
+        super().__init__(cloud={"s3": {"buckets": ["jobs"]}, **cloud}, pool=pool, belayd=belayd)
 
     def provision(self, ports):
         self.env.update(AWS_ACCESS_KEY_ID=lab.ACCESS_KEY, AWS_SECRET_ACCESS_KEY=lab.SECRET_KEY)  # belayd's own

@@ -129,6 +129,10 @@ static struct wire_desired desired_of_everything(void)
     a[0].secrets.n_checkpoint_keys = 2;
     a[0].secrets.checkpoint_keys[0] = mem_strdup("0123456789abcdef");
     a[0].secrets.checkpoint_keys[1] = mem_strdup("fedcba9876543210");
+    a[0].secrets.store_access_key = mem_strdup("ASIA1");
+    a[0].secrets.store_secret_key = mem_strdup("s");
+    a[0].secrets.store_token = mem_strdup("t");
+    a[0].secrets.store_left_ms = 3600000;
     a[0].args = mem_array(2, sizeof(char *));
     a[0].n_args = 2;
     a[0].args[0] = mem_strdup("--lr");
@@ -171,6 +175,8 @@ static void desired_survives_a_round_trip(void **state)
     assert_string_equal(back.attempts[0].secrets.checkpoint_keys[1], "fedcba9876543210");
     assert_true(back.attempts[0].secrets.encrypts && back.attempts[0].secrets.refuses_plain);
     assert_int_equal(back.attempts[1].secrets.n_checkpoint_keys, 0);
+    assert_string_equal(back.attempts[0].secrets.store_token, "t");
+    assert_int_equal(back.attempts[0].secrets.store_left_ms, 3600000);
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
     wire_desired_encode(&back, &again);
