@@ -304,6 +304,9 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
     return rc;
 }
 
+/* What was damaged on its way here is no damage of the store: it is read again before that is believed. */
+#define READS 2
+
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
     struct layout_name name = layout_manifest(j, id), seal = layout_manifest_seal(j, id);
@@ -311,7 +314,7 @@ int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct man
     return layout_read_sealed(j, id, &name, &seal, ret, e);
 }
 
-int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
+static int read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
     const struct layout_name *seal, struct manifest *ret, struct err *e)
 {
     struct buf text = {0};
@@ -331,12 +334,21 @@ int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct
             "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " of cluster %.64s",
             m.id.attempt, m.id.sequence, m.job, m.cluster);
     buf_deinit(&text);
-    if (rc) {
+    if (rc)
         manifest_deinit(&m);
-        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence);
-    }
-    *ret = m;
-    return 0;
+    else
+        *ret = m;
+    return rc;
+}
+
+int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
+    const struct layout_name *seal, struct manifest *ret, struct err *e)
+{
+    int rc = ERR_CORRUPT;
+
+    for (int reads = 0; rc == ERR_CORRUPT && reads < READS; reads++)
+        rc = read_sealed(j, id, name, seal, ret, e);
+    return rc ? err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence) : 0;
 }
 
 static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, const struct layout_name *name,
@@ -352,7 +364,7 @@ static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, con
     return 0;
 }
 
-int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
+static int read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
     struct chunk_work *w, const void **ret_p, struct err *e)
 {
     struct layout_name name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
@@ -372,6 +384,16 @@ int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const 
     rc = chunk_unpack(w, (size_t)c->size, c->sha256, ret_p, e);
     if (rc && m->key)
         rc = err_set(e, ERR_CORRUPT, "chunk %s: its content is not what its manifest says", id);
+    return rc;
+}
+
+int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
+    struct chunk_work *w, const void **ret_p, struct err *e)
+{
+    int rc = ERR_CORRUPT;
+
+    for (int reads = 0; rc == ERR_CORRUPT && reads < READS; reads++)
+        rc = read_chunk(j, m, c, w, ret_p, e);
     return rc;
 }
 

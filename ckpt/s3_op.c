@@ -24,7 +24,6 @@
 #define BYTES_PER_MS 64       /* the slowest line that is good enough */
 #define CONNECT_MS SECONDS_MS(10)
 #define KEYS_MS SECONDS_MS(60)
-#define BACKOFF_MS 100
 #define BACKOFF_MAX_MS SECONDS_MS(20)
 #define LOOK_MS 100
 #define ERROR_BODY_MAX 65536 /* room for an error's, where the object may be smaller */
@@ -214,9 +213,10 @@ static enum s3_meaning try_once(struct run *run)
 /* Waits as long as a try after so many is to wait; ERR_CANCELLED, or ERR_TIMEOUT if there is no time for it. */
 static int wait_before(struct run *run, int tries, struct err *e)
 {
-    const atomic_int *cancel = run->op->client->cancel;
-    int64_t until_ms =
-        clock_mono(&clock_system).ms + prng_backoff_ms(&run->prng, tries, BACKOFF_MS, BACKOFF_MAX_MS);
+    const struct s3_client *c = run->op->client;
+    const atomic_int *cancel = c->cancel;
+    int64_t until_ms = clock_mono(&clock_system).ms +
+                       prng_backoff_ms(&run->prng, tries, atomic_load(&c->facts->backoff_ms), BACKOFF_MAX_MS);
     if (until_ms >= run->deadline_ms)
         return ERR_TIMEOUT;
     for (int64_t left; (left = until_ms - clock_mono(&clock_system).ms) > 0;) {

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#define BACKOFF_MS 100
+
 struct holder {
     struct store_net *net;
     enum store_keys_kind kind;
@@ -76,6 +78,7 @@ struct store_facts *store_net_facts(struct store_net *n, const char *root)
     if (!f) {
         f = mem_alloc(sizeof(*f));
         f->root = mem_strdup(root);
+        atomic_init(&f->backoff_ms, BACKOFF_MS);
         f->next = n->facts;
         n->facts = f;
     }

@@ -16,6 +16,7 @@ struct store_facts {
     atomic_bool no_conditional_put;  /* it answered 501 to If-None-Match */
     atomic_bool no_conditional_copy; /* the same of a copy */
     atomic_llong clock_ahead_ms;     /* of ours; 0 until it said that our clock is off */
+    atomic_llong backoff_ms;         /* the first pause before a request is sent again */
 };
 
 struct store_net;

@@ -63,10 +63,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
  * (100 Continue) give way to those of the next. */
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
-    struct http_reply *r = &((struct http_curl *)ctx)->reply;
+    struct http_curl *c = ctx;
+    struct http_reply *r = &c->reply;
     size_t len = size * n;
     while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == '\n'))
         len--;
+    c->has_head = len == 0;
     if (len > 5 && memcmp(p, "HTTP/", 5) == 0)
         http_reply_clear_headers(r);
     else if (len > 0 && len <= REPLY_HEADER_MAX && r->n_headers < HTTP_REPLY_HEADERS_MAX)
@@ -362,6 +364,9 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
     if (code != CURLE_OK)
         return err_set(e, kind_of(code), "%s: %s", c->label,
             c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
+    if (!c->has_head) /* curl takes it for a whole reply without a body */
+        return err_set(
+            e, ERR_IO, "%s: the connection was closed in the middle of the reply's head", c->label);
     if (c->reply.status == 0)
         return err_set(e, ERR_INVALID, "%s: the reply's status %ld is not one of HTTP", c->label, status);
     return 0;

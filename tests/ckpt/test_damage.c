@@ -3,53 +3,11 @@
  * Stored bytes that are not what was written.
  */
 #include "tests/ckpt/tools.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OBJECTS_MAX 16
-
-/* All objects of the store, to put it back as it was. */
-struct snapshot {
-    char names[OBJECTS_MAX][600];
-    struct buf content[OBJECTS_MAX];
-    size_t n;
-};
-
-static void take(struct scratch *s, struct snapshot *snap)
-{
-    struct err e;
-
-    memset(snap, 0, sizeof(*snap));
-    snap->n = find_objects(s, "", snap->names, OBJECTS_MAX);
-    for (size_t i = 0; i < snap->n; i++)
-        OK(fs_read(path_in(s->store, snap->names[i]), 1u << 24, &snap->content[i], &e));
-}
-
-static void put_back(struct scratch *s, const struct snapshot *snap)
-{
-    struct err e;
-
-    OK(fs_remove_tree(path_in(s->store, "lab/jobs/7/damaged"), &e));
-    for (size_t i = 0; i < snap->n; i++) {
-        char *path = path_in(s->store, snap->names[i]);
-        char *slash = strrchr(path, '/');
-
-        *slash = '\0';
-        OK(fs_mkdirs(path, 0700, &e));
-        *slash = '/';
-        write_bytes(s->store, snap->names[i], snap->content[i].data, snap->content[i].len);
-    }
-}
-
-static void snapshot_deinit(struct snapshot *snap)
-{
-    for (size_t i = 0; i < snap->n; i++)
-        buf_deinit(&snap->content[i]);
-}
 
 static void ignore_log(void *ctx, enum log_level level, const char *line)
 {
@@ -85,7 +43,7 @@ static bool restore_damaged(
 {
     struct ckpt_restored r;
 
-    put_back(s, snap);
+    snapshot_put_back(s, snap);
     write_bytes(s->store, snap->names[victim], p, n);
     r = restore(s, 2);
     if (r.damaged == 0) {
@@ -105,13 +63,13 @@ static bool restore_damaged(
 static void a_damaged_byte_anywhere_is_found_and_the_checkpoint_before_is_used(void **state)
 {
     struct scratch *s = *state;
-    struct snapshot first, both;
+    struct snapshot first = {.n = 0}, both = {.n = 0};
     size_t n_passed = 0, n_objects = 0;
 
     save_state(s, 1);
-    take(s, &first);
+    snapshot_take(s, &first);
     save_state(s, 2);
-    take(s, &both);
+    snapshot_take(s, &both);
     for (size_t i = 0; i < both.n; i++) {
         struct buf *b = &both.content[i];
         bool chunk = strstr(both.names[i], "/chunks/") != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every call to the store fails once, for every call; and at every call something else happens meanwhile.
+ * At every call to the store something else happens meanwhile. (That a call fails is for test_stores.c.)
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -39,144 +39,6 @@ static void two_checkpoints(struct scratch *s)
     save(s, 1, 1);
     make_tree(s->tree, 2);
     write_random(s->tree, "large", (5u << 20) / 2, 2);
-}
-
-/* A save into which a fault is planted at call `at`. False when the save made fewer calls. */
-static bool save_with_fault(enum fault_mode mode, enum err_kind kind, int at)
-{
-    struct scratch s;
-    struct store_fault f;
-    struct ckpt_stats stats;
-    struct ckpt_restored r;
-    struct err e;
-    bool struck;
-    int rc;
-
-    scratch_init(&s);
-    two_checkpoints(&s);
-    plant(&s, &f, mode, at);
-    f.kind = kind;
-    rc = ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, 200, NULL, &stats, &e);
-    unplant(&s, &f);
-    struck = atomic_load(&f.struck) > 0;
-    if (rc)
-        assert_true(struck);
-    r = restore(&s, 2);
-    assert_int_equal(r.damaged, 0);
-    if (rc == 0 || r.id.sequence == 2) {
-        /* A commit whose answer was lost may stand, whole. */
-        assert_int_equal(r.id.sequence, 2);
-        assert_same_tree(s.tree, s.out);
-    } else {
-        assert_int_equal(r.id.sequence, 1);
-        assert_tree_is(s.out, 1);
-    }
-    save(&s, 1, 3);
-    r = restore(&s, 2);
-    assert_int_equal(r.id.sequence, 3);
-    assert_int_equal(r.damaged, 0);
-    assert_same_tree(s.tree, s.out);
-    OK(clean_job(&s.job, 1, 2, &e));
-    restore(&s, 2);
-    assert_same_tree(s.tree, s.out);
-    scratch_deinit(&s);
-    return struck;
-}
-
-static void after_a_save_that_fails_at_any_call_the_checkpoint_before_stands(void **state)
-{
-    static const struct {
-        enum fault_mode mode;
-        enum err_kind kind;
-    } faults[] = {{FAULT_ONCE, ERR_IO}, {FAULT_ONCE, ERR_NO_SPACE}, {FAULT_REPLY, ERR_IO},
-        {FAULT_ONWARD, ERR_NO_SPACE}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        int at = 1;
-
-        while (save_with_fault(faults[i].mode, faults[i].kind, at))
-            at++;
-        assert_in_range(at, 10, 100);
-    }
-}
-
-static bool restore_with_fault(enum fault_mode mode, int at)
-{
-    struct scratch s;
-    struct store_fault f;
-    struct ckpt_restored r;
-    struct err e;
-    bool struck;
-    int rc;
-
-    scratch_init(&s);
-    two_checkpoints(&s);
-    save(&s, 1, 2);
-    make_tree(s.out, 9);
-    plant(&s, &f, mode, at);
-    rc = ckpt_restore(&s.job, 2, s.out, NULL, &r, &e);
-    unplant(&s, &f);
-    struck = atomic_load(&f.struck) > 0;
-    if (rc)
-        assert_tree_is(s.out, 9);
-    else
-        assert_same_tree(s.tree, s.out);
-    assert_int_equal(rc != 0, struck);
-    assert_int_equal(find_objects(&s, "/damaged/", NULL, 0), 0);
-    r = restore(&s, 2);
-    assert_int_equal(r.id.sequence, 2);
-    scratch_deinit(&s);
-    return struck;
-}
-
-static void a_restore_that_cannot_read_the_store_changes_nothing(void **state)
-{
-    (void)state;
-    for (int at = 1; restore_with_fault(FAULT_ONCE, at); at++)
-        assert_in_range(at, 1, 100);
-}
-
-static void three_of_two_attempts(struct scratch *s)
-{
-    for (int i = 1; i <= 5; i++) {
-        make_tree(s->tree, i);
-        save(s, i < 4 ? 1 : 2, i);
-    }
-}
-
-static bool clean_with_fault(enum fault_mode mode, int at)
-{
-    struct scratch s;
-    struct store_fault f;
-    struct err e;
-    bool struck;
-    int rc;
-
-    scratch_init(&s);
-    three_of_two_attempts(&s);
-    plant(&s, &f, mode, at);
-    rc = clean_job(&s.job, 2, 3, &e);
-    unplant(&s, &f);
-    struck = atomic_load(&f.struck) > 0;
-    assert_int_equal(rc != 0, struck);
-    OK(ckpt_verify(&s.job, (struct ckpt_id){2, 5}, &e));
-    OK(ckpt_verify(&s.job, (struct ckpt_id){2, 4}, &e));
-    OK(ckpt_verify(&s.job, (struct ckpt_id){1, 3}, &e));
-    OK(clean_job(&s.job, 2, 3, &e));
-    assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 3);
-    assert_int_equal(find_objects(&s, "/chunks/", NULL, 0), 3);
-    scratch_deinit(&s);
-    return struck;
-}
-
-static void a_clean_that_fails_at_any_call_takes_nothing_that_is_kept(void **state)
-{
-    (void)state;
-    for (int at = 1; clean_with_fault(FAULT_ONCE, at); at++)
-        assert_in_range(at, 1, 100);
-    for (int at = 1; clean_with_fault(FAULT_REPLY, at); at++)
-        assert_in_range(at, 1, 100);
 }
 
 /* ---- something else happens at a call ---- */
@@ -524,9 +386,6 @@ static void a_full_store_loses_nothing_and_works_again_with_space(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_save_that_fails_at_any_call_the_checkpoint_before_stands),
-        cmocka_unit_test(a_restore_that_cannot_read_the_store_changes_nothing),
-        cmocka_unit_test(a_clean_that_fails_at_any_call_takes_nothing_that_is_kept),
         cmocka_unit_test(a_save_is_never_acknowledged_once_a_later_attempt_has_claimed_the_job),
         cmocka_unit_test(a_stale_clean_cannot_touch_what_a_later_attempt_saved),
         cmocka_unit_test(what_was_pinned_while_it_was_cleaned_is_there_or_was_not_pinned),

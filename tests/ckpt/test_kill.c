@@ -96,56 +96,6 @@ static void killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whol
     }
 }
 
-static void die(void *ctx)
-{
-    (void)ctx;
-    kill(getpid(), SIGKILL);
-}
-
-/* False once the save makes fewer calls than `at`. */
-static bool killed_at_call(int at)
-{
-    struct scratch s;
-    struct store_fault f;
-    int status;
-    pid_t pid;
-
-    scratch_init(&s);
-    make_state(&s, 1);
-    save(&s, 1, 1);
-    make_state(&s, 2);
-    fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct ckpt_stats stats;
-        struct err e;
-
-        store_fault_init(&f, s.job.store, FAULT_HOOK, at);
-        f.hook = die;
-        s.job.store = &f.base;
-        _exit(ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, 2, NULL, &stats, &e) != 0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
-    check_restored(&s, WIFSIGNALED(status) ? 1 : 2);
-    make_state(&s, 3);
-    save(&s, 1, 3);
-    assert_int_equal(check_restored(&s, 3), 3);
-    scratch_deinit(&s);
-    return WIFSIGNALED(status);
-}
-
-static void killed_between_any_two_calls_to_the_store_nothing_is_half(void **state)
-{
-    int at = 1;
-
-    (void)state;
-    while (killed_at_call(at))
-        at++;
-    assert_in_range(at, 10, 100);
-}
-
 struct last_act {
     struct scratch *s;
     bool pins;
@@ -249,7 +199,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole,
             scratch_setup, scratch_teardown),
-        cmocka_unit_test(killed_between_any_two_calls_to_the_store_nothing_is_half),
         cmocka_unit_test(a_cleaning_that_is_killed_at_any_call_takes_nothing_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,3 +305,35 @@ size_t find_objects(struct scratch *s, const char *part, char names[][600], size
     OK(s->job.store->ops->list(s->job.store, "", note_object, &f, &e));
     return f.n;
 }
+
+void snapshot_take(struct scratch *s, struct snapshot *snap)
+{
+    struct err e;
+
+    snap->n = find_objects(s, "", snap->names, SNAPSHOT_MAX);
+    for (size_t i = 0; i < snap->n; i++)
+        OK(fs_read(path_in(s->store, snap->names[i]), 1u << 24, &snap->content[i], &e));
+}
+
+void snapshot_put_back(struct scratch *s, const struct snapshot *snap)
+{
+    struct err e;
+
+    OK(fs_remove_tree(path_in(s->store, "lab"), &e));
+    for (size_t i = 0; i < snap->n; i++) {
+        char *path = path_in(s->store, snap->names[i]);
+        char *slash = strrchr(path, '/');
+
+        *slash = '\0';
+        OK(fs_mkdirs(path, 0700, &e));
+        *slash = '/';
+        write_bytes(s->store, snap->names[i], snap->content[i].data, snap->content[i].len);
+    }
+}
+
+void snapshot_deinit(struct snapshot *snap)
+{
+    for (size_t i = 0; i < snap->n; i++)
+        buf_deinit(&snap->content[i]);
+    snap->n = 0;
+}

@@ -59,7 +59,19 @@ void assert_tree_is(const char *dir, int64_t number);
 struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence); /* the tree; fails on errors */
 struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);      /* to out; fails on errors */
 
-int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e); /* ckpt_clean of the newest */
+int clean_job(
+    const struct ckpt_job *j, int64_t attempt, int keep, struct err *e); /* ckpt_clean of the newest */
+
+/* All objects of the store in files, to put them back as they were. Zeroed is empty. */
+#define SNAPSHOT_MAX 32
+struct snapshot {
+    char names[SNAPSHOT_MAX][600];
+    struct buf content[SNAPSHOT_MAX];
+    size_t n;
+};
+void snapshot_take(struct scratch *s, struct snapshot *snap);           /* snap is empty */
+void snapshot_put_back(struct scratch *s, const struct snapshot *snap); /* and nothing else is there */
+void snapshot_deinit(struct snapshot *snap);
 
 /* Full names of the objects whose name contains part, in order; count only if names is NULL. */
 size_t find_objects(struct scratch *s, const char *part, char names[][600], size_t max);

@@ -8,8 +8,11 @@
 #include "base/str.h"
 #include "tests/uv/certs.h"
 #include "tests/uv/rig.h"
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Requests of one thread, one after the other. */
@@ -162,6 +165,43 @@ static void a_torn_reply_leaves_what_came(void **state)
     room_deinit(&w);
 }
 
+/* Answers one request with a part of a reply. */
+static void *answer_in_part(void *ctx)
+{
+    const char part[] = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-";
+    char request[4096];
+    int listener = *(int *)ctx, fd = accept(listener, NULL, NULL);
+    if (recv(fd, request, sizeof(request), 0) > 0 && send(fd, part, sizeof(part) - 1, MSG_NOSIGNAL) < 0)
+        abort();
+    close(fd);
+    return NULL;
+}
+
+static void a_reply_that_ends_in_its_head_is_none(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(at);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    pthread_t thread;
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    assert_int_equal(pthread_create(&thread, NULL, answer_in_part, &listener), 0);
+    char *url = mem_printf("http://127.0.0.1:%d/", ntohs(at.sin_port));
+    struct http_pool *pool = http_pool_create();
+    const struct http_request r = {.method = "GET", .url = url, .timeout_ms = 20000, .max_reply_bytes = 100};
+    struct http_reply reply;
+    struct err e;
+    assert_int_equal(http_blocking_run(pool, &r, NULL, &reply, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "head"));
+    http_reply_deinit(&reply);
+    http_pool_destroy(pool);
+    pthread_join(thread, NULL);
+    close(listener);
+    free(url);
+}
+
 static void a_reply_over_the_limit_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +294,7 @@ int main(void)
         cmocka_unit_test(many_threads_ask_at_once),
         cmocka_unit_test(a_request_is_sent_once_though_its_connection_was_lost),
         cmocka_unit_test(a_torn_reply_leaves_what_came),
+        cmocka_unit_test(a_reply_that_ends_in_its_head_is_none),
         cmocka_unit_test(a_reply_over_the_limit_is_refused),
         cmocka_unit_test(a_deadline_ends_it),
         cmocka_unit_test(cancel_ends_it),
