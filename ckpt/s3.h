@@ -26,8 +26,14 @@
 
 /* ---- Where ---- */
 
+/* What the server is told to encrypt new objects with. */
+enum s3_sse { S3_SSE_NONE /* nothing: as the bucket says */, S3_SSE_S3, S3_SSE_KMS };
+
 struct s3_place {
     enum store_keys_kind dialect;
+    enum s3_sse sse;   /* of Amazon's */
+    char kms_key[257]; /* of Amazon's with S3_SSE_KMS and of Google's: "": the usual one */
+    char scope[64];    /* an encryption scope of Azure's; "": the container's */
     char account[25]; /* of Azure's */
     char bucket[64];
     char region[64];
@@ -41,6 +47,8 @@ struct s3_place {
 /* "s3://BUCKET[/PREFIX][?endpoint=URL][&region=NAME][&style=path|virtual]". Without an endpoint it is Amazon's of the
  * region; the usual region is us-east-1; the usual style is virtual at Amazon, for names without a dot, and path
  * elsewhere. ERR_INVALID says what is wrong and what is expected. */
+/* Each may have, too, how the server encrypts: s3 "sse=s3" or "sse=kms[&kms_key=ID]", gs "kms_key=projects/...", az
+ * "encryption_scope=NAME". */
 /* "gs://BUCKET[/PREFIX][?endpoint=URL]": always in path style, usually at https://storage.googleapis.com.
  * "az://ACCOUNT/CONTAINER[/PREFIX][?endpoint=URL]": usually at https://ACCOUNT.blob.core.windows.net; the account is in the
  * path at an endpoint whose host does not begin with "ACCOUNT.". */
@@ -68,6 +76,11 @@ struct s3_request {
 };
 
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+#define S3_ENCRYPTION_HEADERS 2
+/* The headers of a request that makes an object, by which the server encrypts it as the place says; the rest have no name.
+ * Values are borrowed from p. */
+void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENCRYPTION_HEADERS]);
 
 struct s3_signed {
     char *url;

@@ -27,10 +27,11 @@ static const struct dialect {
     const char *const *options; /* of the URL, ends at NULL */
     const char *expected;
 } dialects[STORE_KEYS_KINDS] = {
-    [STORE_KEYS_AWS] = {"s3://", (const char *const[]){"endpoint", "region", "style", NULL},
+    [STORE_KEYS_AWS] = {"s3://", (const char *const[]){"endpoint", "region", "style", "sse", "kms_key", NULL},
         "expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=NAME&style=path"},
-    [STORE_KEYS_GOOGLE] = {"gs://", (const char *const[]){"endpoint", NULL}, "expected gs://BUCKET/PREFIX"},
-    [STORE_KEYS_AZURE] = {"az://", (const char *const[]){"endpoint", NULL},
+    [STORE_KEYS_GOOGLE] = {"gs://", (const char *const[]){"endpoint", "kms_key", NULL},
+        "expected gs://BUCKET/PREFIX"},
+    [STORE_KEYS_AZURE] = {"az://", (const char *const[]){"endpoint", "encryption_scope", NULL},
         "expected az://ACCOUNT/CONTAINER/PREFIX"},
 };
 
@@ -59,7 +60,7 @@ static bool is_account(const char *s)
 }
 
 struct options {
-    char endpoint[S3_URL_MAX], region[64], style[16];
+    char endpoint[S3_URL_MAX], region[64], style[16], sse[8], kms_key[257], scope[64];
 };
 
 static int no_option(const char *name, const char *const *names, struct err *e)
@@ -72,6 +73,35 @@ static int no_option(const char *name, const char *const *names, struct err *e)
         nearest ? "; did you mean " : "", nearest ? nearest : "");
     buf_deinit(&all);
     return rc;
+}
+
+/* An ARN or the id or alias of a key; at Google its whole name. */
+static bool is_kms_key(const char *s)
+{
+    return s[0] &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/_.-") == strlen(s);
+}
+
+static bool is_scope(const char *s)
+{
+    return strlen(s) >= 3 &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == strlen(s);
+}
+
+/* False: the value cannot be one. */
+static bool take_option(const char *name, const char *value, struct options *o)
+{
+    if (str_eq(name, "endpoint"))
+        return STR_COPY(o->endpoint, value);
+    if (str_eq(name, "region"))
+        return STR_COPY(o->region, value) && str_is_name(o->region, sizeof(o->region) - 1);
+    if (str_eq(name, "style"))
+        return STR_COPY(o->style, value) && (str_eq(value, "path") || str_eq(value, "virtual"));
+    if (str_eq(name, "sse"))
+        return STR_COPY(o->sse, value) && (str_eq(value, "s3") || str_eq(value, "kms"));
+    if (str_eq(name, "kms_key"))
+        return STR_COPY(o->kms_key, value) && is_kms_key(value);
+    return STR_COPY(o->scope, value) && is_scope(value);
 }
 
 static int read_option(char *text, const struct dialect *d, struct options *o, struct err *e)
@@ -87,15 +117,7 @@ static int read_option(char *text, const struct dialect *d, struct options *o, s
     if (!d->options[known])
         return no_option(text, d->options, e);
     int rc = str_url_decode(&value, equals + 1, strlen(equals + 1), false, e);
-    bool fits = true;
-    if (rc == 0 && str_eq(text, "endpoint"))
-        fits = STR_COPY(o->endpoint, buf_str(&value));
-    else if (rc == 0 && str_eq(text, "region"))
-        fits = STR_COPY(o->region, buf_str(&value)) && str_is_name(o->region, sizeof(o->region) - 1);
-    else if (rc == 0)
-        fits =
-            STR_COPY(o->style, buf_str(&value)) && (str_eq(o->style, "path") || str_eq(o->style, "virtual"));
-    if (!fits)
+    if (rc == 0 && !take_option(text, buf_str(&value), o))
         rc = err_set(e, ERR_INVALID, "the value of \"%s\" cannot be one", text);
     buf_deinit(&value);
     return rc;
@@ -108,6 +130,38 @@ static int read_options(char *query, const struct dialect *d, struct options *o,
         if (part[0])
             rc = read_option(part, d, o, e);
     return rc;
+}
+
+static int set_encryption(struct s3_place *p, const struct options *o, struct err *e)
+{
+    bool is_amazon = p->dialect == STORE_KEYS_AWS;
+    if (is_amazon && o->kms_key[0] && !str_eq(o->sse, "kms"))
+        return err_set(e, ERR_INVALID, "kms_key is for sse=kms");
+    if (!is_amazon && o->kms_key[0] && !str_starts(o->kms_key, "projects/"))
+        return err_set(e, ERR_INVALID,
+            "expected kms_key=projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY, found "
+            "\"%.100s\"",
+            o->kms_key);
+    p->sse = str_eq(o->sse, "s3") ? S3_SSE_S3 : str_eq(o->sse, "kms") ? S3_SSE_KMS : S3_SSE_NONE;
+    STR_COPY(p->kms_key, o->kms_key);
+    STR_COPY(p->scope, o->scope);
+    return 0;
+}
+
+void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENCRYPTION_HEADERS])
+{
+    size_t n = 0;
+    memset(out, 0, S3_ENCRYPTION_HEADERS * sizeof(*out));
+    if (p->sse != S3_SSE_NONE)
+        out[n++] =
+            (struct s3_header){"x-amz-server-side-encryption", p->sse == S3_SSE_KMS ? "aws:kms" : "AES256"};
+    if (p->kms_key[0])
+        out[n++] = (struct s3_header){p->dialect == STORE_KEYS_GOOGLE
+                                          ? "x-goog-encryption-kms-key-name"
+                                          : "x-amz-server-side-encryption-aws-kms-key-id",
+            p->kms_key};
+    if (p->scope[0])
+        out[n] = (struct s3_header){"x-ms-encryption-scope", p->scope};
 }
 
 /* Takes base. */
@@ -232,6 +286,8 @@ int s3_place_parse(const char *url, struct s3_place *ret_place, struct err *e)
     int rc = set_names(ret_place, text, e);
     if (rc == 0 && query)
         rc = read_options(query, d, &o, e);
+    if (rc == 0)
+        rc = set_encryption(ret_place, &o, e);
     if (rc == 0)
         rc = set_root(ret_place, &o, e);
     if (rc != 0)

@@ -45,6 +45,7 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     s3_md5_base64(p, n, md5);
     if (md5[0])
         s3_op_header(&op, "Content-MD5", md5);
+    object_encrypted(&op); /* of each block, and of the list: they have to agree */
     int rc = s3_op_finish(&op, e);
     if (rc == 0 && op.meaning != S3_DONE)
         rc = s3_op_refused(&op, ERR_UNAVAILABLE, "a block cannot be put", e);
@@ -64,6 +65,7 @@ static int upload_commit(struct upload *u, const void *p, size_t n, struct err *
     s3_write_block_list(&body, (const char(*)[S3_BLOCK_ID_MAX])u->ids, u->n);
     s3_op_body(&op, buf_str(&body), body.len, sha256);
     s3_op_header(&op, "Content-Type", "application/xml");
+    object_encrypted(&op);
     int rc = object_is_there(u->store, u->name, &exists, e);
     if (rc == 0 && exists)
         rc = err_set(e, ERR_CONFLICT, "%s exists", u->name);

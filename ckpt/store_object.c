@@ -103,6 +103,14 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
 
 /* ---- create ---- */
 
+void object_encrypted(struct s3_op *op)
+{
+    struct s3_header headers[S3_ENCRYPTION_HEADERS];
+    s3_encryption_headers(&op->client->place, headers);
+    for (size_t i = 0; i < S3_ENCRYPTION_HEADERS && headers[i].name; i++)
+        s3_op_header(op, headers[i].name, headers[i].value);
+}
+
 int object_write(
     struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e)
 {
@@ -158,6 +166,7 @@ void object_put_op(struct store *s, const char *name, const void *p, size_t n, s
     s3_op_header(&ret->op, "Content-Type", BYTES);
     if (ret->op.client->place.dialect == STORE_KEYS_AZURE)
         s3_op_header(&ret->op, "x-ms-blob-type", "BlockBlob");
+    object_encrypted(&ret->op);
     add_sum(&ret->op, ret->sum);
 }
 

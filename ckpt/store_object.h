@@ -35,6 +35,8 @@ int object_read_all(struct store *s, const char *name, size_t max, struct buf *o
 
 /* ---- Writing ---- */
 
+/* Adds how the server is to encrypt, for a request that makes an object or begins to. */
+void object_encrypted(struct s3_op *op);
 /* Adds the condition that nothing has the name. */
 void object_if_absent(struct s3_op *op);
 /* The server answered 501 to it: says so, once. */

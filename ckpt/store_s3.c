@@ -57,6 +57,7 @@ static int upload_begin(struct upload *u, struct err *e)
     struct buf encoded = {0};
     s3_op_header(&op, "Content-Type", BYTES);
     s3_op_header(&op, "x-amz-checksum-algorithm", "SHA256");
+    object_encrypted(&op);
     int rc = s3_op_run(&op, e);
     if (rc == 0 && op.meaning != S3_DONE)
         rc = s3_op_refused(&op, ERR_IO, "an upload cannot be begun", e);
@@ -219,6 +220,7 @@ static int copy(struct store *s, const char *from, const char *to, bool is_condi
     char *source = mem_printf("%s%s/%s%s", is_amazon ? "/" : "", place->bucket, place->prefix, from);
     struct s3_op op = s3_op_make(object_client(s), "PUT", to, NULL);
     s3_op_header(&op, is_amazon ? "x-amz-copy-source" : "x-goog-copy-source", source);
+    object_encrypted(&op);
     if (is_conditional)
         object_if_absent(&op);
     op.may_lack = is_conditional;

@@ -307,7 +307,8 @@ bool s3_may(const struct s3_call *c, const char *action, const char *key, const 
 {
     if (!c->policy)
         return true;
-    char *resource = mem_printf("arn:aws:s3:::%s%s%s", c->bucket ? c->bucket->name : "*", key[0] ? "/" : "", key);
+    char *resource =
+        mem_printf("arn:aws:s3:::%s%s%s", c->bucket ? c->bucket->name : "*", key[0] ? "/" : "", key);
     bool may = policy_allows(c->policy, action, resource, prefix);
     free(resource);
     return may;
@@ -325,7 +326,8 @@ static const struct {
 } calls[] = {
     {"GET", ROOT, NULL, NULL, "ListBuckets", "s3:ListAllMyBuckets", s3_list_buckets},
     {"GET", BUCKET, "location", NULL, "GetBucketLocation", "s3:GetBucketLocation", s3_get_location},
-    {"GET", BUCKET, "uploads", NULL, "ListMultipartUploads", "s3:ListBucketMultipartUploads", s3_list_uploads},
+    {"GET", BUCKET, "uploads", NULL, "ListMultipartUploads", "s3:ListBucketMultipartUploads",
+        s3_list_uploads},
     {"GET", BUCKET, "list-type", NULL, "ListObjectsV2", "s3:ListBucket", s3_list_objects},
     {"HEAD", BUCKET, NULL, NULL, "HeadBucket", "s3:ListBucket", head_bucket},
     {"POST", BUCKET, "delete", NULL, "DeleteObjects", NULL, s3_delete_objects},
@@ -388,16 +390,31 @@ bool s3_api_route(struct s3_call *c)
     return true;
 }
 
+/* Parts of an upload are encrypted as its beginning said. */
+static bool is_encrypted(const struct s3_call *c)
+{
+    static const char *const makes[] = {"PutObject", "CopyObject", "CreateMultipartUpload"};
+    bool is_new = false;
+    for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+        is_new = is_new || str_eq(c->reply->action, makes[i]);
+    return !is_new || !c->account->encryption ||
+           str_eq(front_header(c->request, "x-amz-server-side-encryption"), c->account->encryption);
+}
+
 bool s3_api_may(struct s3_call *c)
 {
     const char *action = calls[find_call(c)].action, *prefix = form_get(&c->query, "prefix");
     bool is_read = str_eq(c->request->method, "GET") || str_eq(c->request->method, "HEAD");
     if (!action)
         return true;
+    if (!is_encrypted(c)) {
+        s3_fail(c, "AccessDenied", "a policy of the bucket refuses what is not encrypted as it says");
+        return false;
+    }
     /* Who may not list does not learn that an object is missing. */
-    bool may = s3_may(c, action, c->key, prefix) &&
-               (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
-                   s3_may(c, "s3:ListBucket", "", c->key));
+    bool may =
+        s3_may(c, action, c->key, prefix) && (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
+                                                 s3_may(c, "s3:ListBucket", "", c->key));
     if (!may)
         s3_fail(c, "AccessDenied", NULL);
     return may;

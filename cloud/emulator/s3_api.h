@@ -18,8 +18,10 @@ struct s3_account {
     struct s3_objects objects;
     const char *region;
     bool has_conditions; /* false: conditional writes are answered 501 */
-    size_t quota_bytes;  /* of everything */
-    int64_t page;        /* keys on a page of a list, at most; 1 .. S3_PAGE_MAX */
+    const char *
+        encryption; /* what a new object has to be encrypted with, as x-amz-server-side-encryption; NULL: anything */
+    size_t quota_bytes; /* of everything */
+    int64_t page;       /* keys on a page of a list, at most; 1 .. S3_PAGE_MAX */
 };
 
 struct s3_call {
@@ -28,8 +30,8 @@ struct s3_call {
     struct faults *faults;
     struct wall now;
     const struct policy *policy; /* of the caller's session; NULL: it may everything */
-    struct s3_bucket *bucket;   /* NULL: none is named */
-    char key[S3_KEY_BYTES + 1]; /* "": the bucket itself */
+    struct s3_bucket *bucket;    /* NULL: none is named */
+    char key[S3_KEY_BYTES + 1];  /* "": the bucket itself */
     struct form query;
     struct front_reply *reply;
 };

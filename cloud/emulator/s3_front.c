@@ -28,6 +28,9 @@ void s3_read_options(struct config_section *s, struct s3_options *ret_options)
     ret_options->buckets = config_names(&inner, "buckets");
     ret_options->port = (int)yaml_opt_i64(&inner.r, "port", 0, 65535, 0);
     ret_options->has_conditions = yaml_opt_enum(&inner.r, "conditional_writes", yes_no, 0) == 0;
+    static const char *const encryptions[] = {"AES256", "aws:kms", NULL};
+    int encryption = yaml_opt_enum(&inner.r, "require_encryption", encryptions, -1);
+    ret_options->encryption = encryption < 0 ? NULL : encryptions[encryption];
     ret_options->quota_bytes = yaml_opt_i64(&inner.r, "quota_bytes", 0, USUAL_QUOTA, USUAL_QUOTA);
     ret_options->page = yaml_opt_i64(&inner.r, "page", 1, S3_PAGE_MAX, S3_PAGE_MAX);
     size_t n = 0;
@@ -64,6 +67,7 @@ void s3_open_state(
     state->keyring = keyring;
     state->account.region = region;
     state->account.has_conditions = o->has_conditions;
+    state->account.encryption = o->encryption;
     state->account.quota_bytes = (size_t)o->quota_bytes;
     state->account.page = o->page;
     for (size_t k = 0; o->buckets[k]; k++)

@@ -13,6 +13,7 @@ struct s3_options {
     const char **buckets; /* NULL: there is no S3 */
     int port;             /* 0: any */
     bool has_conditions;
+    const char *encryption; /* NULL: anything */
     int64_t quota_bytes, page;
 };
 

@@ -25,6 +25,7 @@ import npm
 
 PAGE = 3
 TOKEN, SIGNATURE = "g00d.t0ken", "sv=2021-12-02&sig=g00d"
+KMS_KEY, SCOPE = "projects/p/locations/eu/keyRings/r/cryptoKeys/k", "lab-1"  # with which the server has to be told to encrypt
 RUN_S = 150
 
 
@@ -158,6 +159,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if sum_ and sum_ != base64.b64encode(hashlib.md5(body).digest()).decode():
             self.refuse(400, "Md5Mismatch" if self.azure else "BadDigest")
             return
+        if self.azure and path.startswith("/lab1/jobs/signed/") and self.headers.get("x-ms-encryption-scope") != SCOPE or \
+                not self.azure and self.headers.get("x-goog-encryption-kms-key-name") != KMS_KEY:
+            self.refuse(400, "InvalidArgument")
+            return
         if comp == "block":
             self.blocks[(path, self.query["blockid"][0])] = body
             self.reply(201)
@@ -224,9 +229,9 @@ def here(program):
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     root = f"http://127.0.0.1:{server.server_port}"
-    run(program, f"gs://jobs?endpoint={root}", TOKEN, root + "/control")
+    run(program, f"gs://jobs?endpoint={root}&kms_key={KMS_KEY}", TOKEN, root + "/control")
     run(program, f"az://lab1/jobs?endpoint={root}", TOKEN, root + "/control")
-    run(program, f"az://lab1/jobs/signed?endpoint={root}", SIGNATURE, root + "/control")
+    run(program, f"az://lab1/jobs/signed?endpoint={root}&encryption_scope={SCOPE}", SIGNATURE, root + "/control")
 
 
 # ---- Azurite ----

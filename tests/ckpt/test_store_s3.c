@@ -49,6 +49,12 @@ static int setup_unconditional(void **state)
     return 0;
 }
 
+static int setup_encrypted(void **state)
+{
+    *state = start("page: 3, require_encryption: \"aws:kms\"");
+    return 0;
+}
+
 static int teardown(void **state)
 {
     struct world *w = *state;
@@ -113,6 +119,56 @@ static void a_large_object_goes_in_parts(void **state)
     assert_int_equal(s3_server_count(SERVER, "bytes"), LARGE_BYTES);
     buf_deinit(&out);
     free(p);
+}
+
+static void what_the_bucket_wants_encrypted_is_made_so_in_every_way(void **state)
+{
+    const struct store_options o = {.net = SERVER->net};
+    char *p = mem_alloc(LARGE_BYTES);
+    struct store *s;
+    struct err e;
+    FAILS(ERR_DENIED, DO(create, "n", "x", 1, &e)); /* the URL does not say so */
+    OK(store_open(s3_server_url(SERVER, "lab/x", "&sse=s3"), &o, &s, &e));
+    FAILS(ERR_DENIED, s->ops->create(s, "n", "x", 1, &e));
+    store_close(s);
+    OK(store_open(
+        s3_server_url(SERVER, "lab/x", "&sse=kms&kms_key=arn:aws:kms:us-east-1:1:key/a-b"), &o, &s, &e));
+    OK(s->ops->create(s, "n", "x", 1, &e));
+    OK(s->ops->create(s, "large", p, LARGE_BYTES, &e));
+    OK(s->ops->link(s, "n", "again", &e));
+    OK(s->ops->rename(s, "n", "other", &e));
+    assert_object(s, "other", "x");
+    assert_object(s, "again", "x");
+    store_close(s);
+    free(p);
+}
+
+static void how_a_server_is_to_encrypt_is_in_the_headers(void **state)
+{
+    static const struct {
+        const char *url, *names[S3_ENCRYPTION_HEADERS], *values[S3_ENCRYPTION_HEADERS];
+    } all[] = {
+        {"s3://abc", {NULL}, {NULL}},
+        {"s3://abc?sse=s3", {"x-amz-server-side-encryption"}, {"AES256"}},
+        {"s3://abc?sse=kms", {"x-amz-server-side-encryption"}, {"aws:kms"}},
+        {"s3://abc?sse=kms&kms_key=alias%2Flab",
+            {"x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id"},
+            {"aws:kms", "alias/lab"}},
+        {"gs://abc?kms_key=projects/p/locations/eu/keyRings/r/cryptoKeys/k",
+            {"x-goog-encryption-kms-key-name"}, {"projects/p/locations/eu/keyRings/r/cryptoKeys/k"}},
+        {"az://account/abc?encryption_scope=lab-1", {"x-ms-encryption-scope"}, {"lab-1"}},
+    };
+    struct s3_header h[S3_ENCRYPTION_HEADERS];
+    struct s3_place p;
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        OK(s3_place_parse(all[i].url, &p, &e));
+        s3_encryption_headers(&p, h);
+        for (size_t k = 0; k < S3_ENCRYPTION_HEADERS; k++)
+            assert_true(str_eq(h[k].name, all[i].names[k]) && str_eq(h[k].value, all[i].values[k]));
+        s3_place_deinit(&p);
+    }
 }
 
 static void a_bucket_may_be_in_the_host_name(void **state)
@@ -455,10 +511,14 @@ static void urls_are_read_strictly(void **state)
         "s3://abc/../x", "s3://abc/a b", "s3://abc/.x", "s3://abc?", "s3://abc?nothing", "s3://abc?regoin=x",
         "s3://abc?region=", "s3://abc?region=a/b", "s3://abc?style=round",
         "s3://abc?endpoint=http://example.com", "s3://abc?endpoint=https://user:pw@example.com",
-        "s3://abc?endpoint=https://example.com/path", "s3://abc?endpoint=%zz", "s3://a_c", "gs://", "gs://Abc",
-        "gs://abc?region=x", "gs://abc?style=path", "az://", "az://account", "az://account/", "az://Account/abc",
-        "az://ac/abc", "az://account/a.c", "az://account/a--c", "az://account/abc/.x", "az://account/abc?region=x",
-        "az://account/abc?endpoint=http://example.com", "r2://abc"};
+        "s3://abc?endpoint=https://example.com/path", "s3://abc?endpoint=%zz", "s3://a_c", "gs://",
+        "gs://Abc", "gs://abc?region=x", "gs://abc?style=path", "az://", "az://account", "az://account/",
+        "az://Account/abc", "az://ac/abc", "az://account/a.c", "az://account/a--c", "az://account/abc/.x",
+        "az://account/abc?region=x", "az://account/abc?endpoint=http://example.com", "r2://abc",
+        "s3://abc?sse=aes", "s3://abc?sse=", "s3://abc?kms_key=x", "s3://abc?sse=s3&kms_key=x",
+        "s3://abc?sse=kms&kms_key=", "s3://abc?sse=kms&kms_key=a%0Ab", "s3://abc?encryption_scope=x",
+        "gs://abc?sse=s3", "gs://abc?kms_key=alias/x", "az://account/abc?encryption_scope=x",
+        "az://account/abc?encryption_scope=a_b", "az://account/abc?kms_key=x"};
     struct s3_place p;
     struct err e;
     (void)state;
@@ -510,6 +570,9 @@ int main(void)
         TEST(a_list_goes_on_over_pages),
         TEST(objects_are_removed_moved_and_linked),
         TEST(a_large_object_goes_in_parts),
+        TEST(how_a_server_is_to_encrypt_is_in_the_headers),
+        cmocka_unit_test_setup_teardown(
+            what_the_bucket_wants_encrypted_is_made_so_in_every_way, setup_encrypted, teardown),
         TEST(a_bucket_may_be_in_the_host_name),
         TEST(what_passes_is_tried_again),
         TEST(a_create_whose_reply_was_lost_knows_its_own_object),
