@@ -128,6 +128,9 @@ static void warn_of_trouble(struct client *c, int64_t id)
                 cli_warn("job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
         size_t i;
         const json_t *warning;
+        json_array_foreach(json_object_get(v, "reasons"), i, warning)
+            if (str_eq(cli_text(warning, "code"), "drill-required"))
+                cli_warn("job %lld: %s", (long long)id, cli_text(warning, "text"));
         json_array_foreach(json_object_get(v, "warnings"), i, warning)
             cli_warn("%s", cli_text(warning, "text"));
     }

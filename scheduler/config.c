@@ -23,6 +23,7 @@ static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const allocation_words[] = {"single", "fleet", NULL};
 static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL}; /* enum criu_ability */
 static const char *const encryption_words[] = {"none", "client", "required", NULL};
+static const char *const truth_words[] = {"false", "true", NULL};
 static const char *const market_words[] = {"spot", "on-demand", NULL};
 
 /* ---- small readers ---- */
@@ -33,6 +34,8 @@ static char *opt_text(struct yaml_reader *r, const char *key, size_t max)
 }
 
 /* A duration of at least min_ms. */
+#define DRILL_VALID_MS (90LL * 86400 * 1000)
+
 static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms)
 {
     char least[32];
@@ -356,6 +359,8 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.min_paid_ms = opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
+    p->row.require_drill = yaml_opt_enum(r, "require_drill", truth_words, 0) == 1;
+    p->row.drill_valid_ms = opt_time(r, "drill_valid", SECONDS_MS(60), DRILL_VALID_MS);
     p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
     p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);
     p->row.by_price = yaml_opt_enum(r, "rank_by", rank_words, 0) == 1;

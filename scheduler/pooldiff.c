@@ -101,6 +101,8 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "paid_minimum", duration(p->row.min_paid_ms));
     set(o, "return_after", duration(p->row.return_ms));
     set(o, "spread", json_integer(p->row.spread_pct));
+    set(o, "require_drill", json_boolean(p->row.require_drill));
+    set(o, "drill_valid", duration(p->row.drill_valid_ms));
     if (p->provider->has_fleets)
         set(o, "allocation", json_string(p->row.fleet ? "fleet" : "single"));
     set(o, "criu", json_string(criu_ability_names[p->row.criu]));

@@ -48,6 +48,7 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->attempts < j->attempts)
         world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
     j->seen = r->state;
+    STR_COPY(j->script, r->script_key);
     j->last_good = r->last_good;
     j->attempts = r->attempts;
     j->ends += r->state == JOB_ENDED;
@@ -98,6 +99,19 @@ static void check_drill(struct world *w, const struct drill_row *r)
             j->forgets ? "begins again each time" : "has shown nothing");
     if (!map_get(&w->attempts, attempt_key(r->job, r->attempt)) || r->resumed_attempt <= r->attempt)
         world_fail(w, "job %lld was certified without having been killed and resumed", (long long)r->job);
+}
+
+/* Where drills are asked for, nobody is placed on a spot machine whose script has not passed one lately. The wall clock may
+ * have been set meanwhile. */
+static void check_market(struct world *w, const struct attempt_row *r)
+{
+    uintptr_t at = (uintptr_t)smap_get(&w->proven, world_job(w, r->job)->script);
+    bool is_new = !map_get(&w->attempts, attempt_key(r->job, r->attempt));
+    if (w->seed % SIM_REQUIRE != 0 || !is_new || !map_get(&w->spot, r->node))
+        return;
+    if (!at || r->assigned_at.ms - (int64_t)(at - 1) > SIM_VALID_MS + 60000)
+        world_fail(w, "job %lld was placed on a spot machine and %s", (long long)r->job,
+            at ? "was last drilled too long ago" : "was never drilled");
 }
 
 /* A drill is no reclaim, and a reclaim none. */
@@ -151,6 +165,11 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].market == MARKET_SPOT)
+            map_put(&w->spot, c->nodes[i].id, w);
+    for (size_t i = 0; i < c->n_attempts; i++)
+        check_market(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         map_put(&w->attempts, attempt_key(c->attempts[i].job, c->attempts[i].attempt),
             (void *)(uintptr_t)(c->attempts[i].node + 1));

@@ -59,6 +59,8 @@ static void submit(struct world *w)
     if (world_chance(w, 0.2))
         STR_COPY(row.pool, "burst");
     row.market = (enum market_wish)world_between(w, 0, 2);
+    if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
+        row.market = WISH_ANY; /* or it may wait for ever */
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec}};

@@ -159,6 +159,8 @@ static void post_pools(struct world *w)
         .min_paid_ms = 60000,
         .spread_pct = 10,
         .fleet = w->seed % 2 == 1,
+        .require_drill = w->seed % SIM_REQUIRE == 0,
+        .drill_valid_ms = SIM_VALID_MS,
         .return_ms = 120000};
     struct event ev = {.type = EV_POOL, .pool = &base};
     STR_COPY(base.name, "base");

@@ -33,6 +33,8 @@
 #define SIM_MACHINES_MAX 4096
 #define SIM_MANIFESTS_MAX 256
 #define STEP_MS 100 /* one step of a simulated program */
+#define SIM_REQUIRE 4 /* one world in so many has a pool that asks for drills, ... */
+#define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
 struct world;
 
@@ -163,6 +165,7 @@ struct sim_job {
     bool fails, cancelled;
     bool forgets;   /* saves, and begins again all the same */
     int64_t losses; /* attempts that ended with their machine */
+    char script[65];
     enum job_state seen;
     struct ckpt_ref last_good;
     int64_t attempts, ends;

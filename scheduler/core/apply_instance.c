@@ -18,7 +18,8 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
         return err_set(e, ERR_INVALID, "a pool needs a name");
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
         r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 ||
-        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->spread_pct < 0)
+        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->spread_pct < 0 ||
+        r->drill_valid_ms < 0)
         return err_set(e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)
         return err_set(e, ERR_CONFLICT, "pool '%s' cannot turn from %s to %s: give the new one another name",
@@ -41,6 +42,16 @@ static void reprice_owned(struct model *m, const struct pool *p)
     }
 }
 
+/* What its nodes take may be more than what the planner remembers. */
+static void open_nodes(struct model *m, const struct pool *p)
+{
+    LIST_FOREACH (&m->all_nodes, l) {
+        struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool == p)
+            node_refresh(m, n, true);
+    }
+}
+
 int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct pool *p = model_pool(m, ev->pool->name);
@@ -57,6 +68,9 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     }
     if (!p->row.elastic)
         reprice_owned(m, p);
+    pool_age(p, ev->now.wall);
+    if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
+        open_nodes(m, p);
     touch_pool(m, p);
     m->change++;
     ret_outcome->id = CORE_ID_NONE;

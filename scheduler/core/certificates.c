@@ -55,6 +55,36 @@ void certificate_note(struct model *m, const struct drill_row *d)
     m->change++;
 }
 
+/* ---- pools that ask for one ---- */
+
+#define SINCE_NEVER INT64_MAX /* nothing is certified before the first event tells the time */
+
+bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
+{
+    if (!wish_allows(s->wish, market))
+        return false;
+    bool is_free = market != MARKET_SPOT || !wall_is_set(p->certified_since);
+    return is_free || (wall_is_set(s->certified_at) && s->certified_at.ms >= p->certified_since.ms);
+}
+
+void pool_age(struct pool *p, struct wall now)
+{
+    if (!p->row.require_drill)
+        p->certified_since = WALL_NONE;
+    else
+        p->certified_since.ms = wall_is_set(now) ? now.ms - p->row.drill_valid_ms : SINCE_NEVER;
+}
+
+/* With every event: a certificate that gets too old takes room away, which no memory of the planner's minds. */
+void pools_age(struct model *m, struct wall now)
+{
+    LIST_FOREACH (&m->all_pools, l) {
+        struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (p->row.require_drill)
+            pool_age(p, now);
+    }
+}
+
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e)
 {
     if (r->state != DRILL_PASSED || !r->script_key[0] || !wall_is_set(r->ended_at) ||

@@ -62,7 +62,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
 {
     struct resources total = offer_total(o);
     int64_t times = resources_times(&total, &d->shape->need);
-    if (times == 0 || !wish_allows(d->shape->wish, o->row.market) || !offer_is_open(w, o))
+    if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !offer_is_open(w, o))
         return false;
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     *ret_choice =

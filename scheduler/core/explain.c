@@ -34,6 +34,8 @@ static void say(struct answer *a, const char *code, const char *fmt, ...)
 /* What there is for a job of this kind of demand. */
 struct survey {
     int64_t nodes, other_market, too_small;       /* nodes and offers that are large enough, but ... */
+    int64_t uncertified; /* of pools that ask for a drill first */
+    const char *asks;    /* the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why; /* the first of those */
     int64_t busy, draining, noticed, lost, ready; /* nodes of the right market and size */
@@ -52,7 +54,8 @@ static bool serves(const struct pool *p, const struct shape *s)
 }
 
 /* Can a machine of this size and market ever hold it? */
-static bool suits(struct survey *v, const struct shape *s, const struct resources *total, enum market market)
+static bool suits(struct survey *v, const struct shape *s, const struct pool *p, const struct resources *total,
+    enum market market)
 {
     if (total->cpus > v->largest.cpus)
         v->largest = *total;
@@ -62,6 +65,10 @@ static bool suits(struct survey *v, const struct shape *s, const struct resource
     }
     if (!wish_allows(s->wish, market)) {
         v->other_market++;
+        return false;
+    }
+    if (!shape_may_use(s, p, market)) {
+        v->asks = v->uncertified++ ? v->asks : p->row.name;
         return false;
     }
     return true;
@@ -82,7 +89,7 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!serves(n->pool, s) || !suits(v, s, &n->row.total, n->row.market) ||
+        if (!serves(n->pool, s) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
@@ -103,7 +110,7 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, &total, o->row.market) &&
+            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, p, &total, o->row.market) &&
                          can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p));
         }
     }
@@ -129,8 +136,28 @@ static void say_criu(const struct survey *v, struct answer *a)
         plural(v->no_criu), v->no_criu_who, v->no_criu_why);
 }
 
+/* only: nothing else is there for it. */
+static void say_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
+{
+    const char *until = only ? "and there are no others for it: submit it with --market any, where there are others"
+                             : "until then it runs on others";
+    if (j->row.method == CKPT_NONE)
+        say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves nothing (--checkpoint none), so "
+            "it cannot be",
+            v->asks, until);
+    else if (j->drill || j->row.drill_tries > 0)
+        say(a, "drill-required", "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s", v->asks,
+            until, j->drill ? "is being drilled" : "will be drilled when it has saved");
+    else
+        say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill %" PRId64
+            " when it runs, or submit with --drill",
+            v->asks, until, j->row.id);
+}
+
 static bool explain_impossible(
-    const struct model *m, const struct shape *s, const struct survey *v, struct answer *a)
+    const struct model *m, const struct job *j, const struct shape *s, const struct survey *v, struct answer *a)
 {
     if (s->pool[0] && !model_pool(m, s->pool)) {
         say(a, "no-pool", "there is no pool '%s'", s->pool);
@@ -138,7 +165,9 @@ static bool explain_impossible(
     }
     if (v->nodes + v->offers > 0)
         return false;
-    if (v->no_criu > 0)
+    if (v->uncertified > 0)
+        say_uncertified(v, j, true, a);
+    else if (v->no_criu > 0)
         say_criu(v, a);
     else if (v->other_market > 0)
         say(a, "market",
@@ -160,7 +189,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
-        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) || !wish_allows(s->wish, i->row.market))
+        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) || !shape_may_use(s, i->pool, i->row.market))
             continue;
         struct resources total = offer_total(o);
         if (!resources_fit(&s->need, &total))
@@ -190,7 +219,7 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
             struct resources total = offer_total(o);
             struct mono until = o->row.avoid_until;
             if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
-                !wish_allows(s->wish, o->row.market))
+                !shape_may_use(s, p, o->row.market))
                 continue;
             const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
             if (room.nodes > 0 && (lacks || lacks_all))
@@ -249,7 +278,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     struct survey v = {0};
     survey_nodes(m, j->shape, &v);
     survey_offers(m, j->shape, &v);
-    if (explain_impossible(m, j->shape, &v, a))
+    if (explain_impossible(m, j, j->shape, &v, a))
         return;
     if (j->avoid != CORE_ID_NONE)
         say(a, "drill", "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
@@ -259,13 +288,16 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
     explain_nodes(&v, a);
+    if (v.uncertified > 0)
+        say_uncertified(&v, j, false, a);
     if (v.no_criu > 0)
         say_criu(&v, a);
     explain_queue(m, j, a);
 }
 
-static void explain_running(const struct job *j, struct answer *out)
+static void explain_running(const struct model *m, const struct job *j, struct answer *out)
 {
+    struct survey v = {0};
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         char rank[32] = "";
@@ -278,6 +310,9 @@ static void explain_running(const struct job *j, struct answer *out)
             say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped", a->row.attempt, rank,
                 a->node->row.name);
     }
+    survey_offers(m, j->shape, &v);
+    if (v.uncertified > 0 && j->row.state == JOB_RUNNING)
+        say_uncertified(&v, j, false, out);
 }
 
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
@@ -287,7 +322,7 @@ size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct
     if (!j)
         return 0;
     if (job_attempt(j))
-        explain_running(j, &a);
+        explain_running(m, j, &a);
     else
         explain_pending(m, now, j, &a);
     return a.n;

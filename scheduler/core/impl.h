@@ -69,13 +69,15 @@ int64_t resources_times(const struct resources *room, const struct resources *ne
 /* value * share of total that need takes up by its dominant resource, rounded down; at most value. */
 int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value);
 bool wish_allows(enum market_wish wish, enum market market);
+/* The wish allows the market, and the pool the job (certificates.c); whichever of its machines it is. */
+bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
 
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);
 bool node_can_criu(const struct node *n, enum criu_ability need);
-bool node_suits(const struct node *n, const struct shape *s); /* and it is not the one that they avoid; whatever is free */
+bool node_suits(const struct node *n, const struct shape *s); /* it is open to them, and not the one that they avoid; whatever is free */
 /* A machine of the pool, to be launched or on its way: false once it is known that it cannot. */
 bool pool_may_criu(const struct pool *p, enum criu_ability need);
 const char *pool_criu_why(const struct pool *p); /* not; "": nobody said */
@@ -212,6 +214,9 @@ void drills_destroy_all(struct model *m);
 struct wall certificate_date(const struct model *m, const char *script_key);
 /* A drill has passed or failed: every job of its key has, or loses, its certificate. */
 void certificate_note(struct model *m, const struct drill_row *d);
+/* From when on certificates count, for one pool or all: time goes on. */
+void pool_age(struct pool *p, struct wall now);
+void pools_age(struct model *m, struct wall now);
 void certificates_destroy_all(struct model *m);
 
 /* ---- ledger (ledger.c) ---- */

@@ -33,6 +33,7 @@ struct pool *pool_add(struct model *m, const struct pool_row *r)
 {
     struct pool *p = mem_alloc(sizeof *p);
     p->row = *r;
+    pool_age(p, WALL_NONE);
     p->index = (int32_t)smap_size(&m->pools);
     smap_put(&m->pools, r->name, p);
     list_push_back(&m->all_pools, &p->in_all);

@@ -47,7 +47,7 @@ bool pool_serves(const struct pool *p, const struct shape *s)
 bool bin_admits(const struct bin *b, const struct shape *s)
 {
     bool can = b->node ? node_can_criu(b->node, s->criu) : pool_may_criu(b->pool, s->criu);
-    return can && is_pool_of(b->pool, s) && wish_allows(s->wish, b->market);
+    return can && is_pool_of(b->pool, s) && shape_may_use(s, b->pool, b->market);
 }
 
 /* ---- what there is ---- */

@@ -100,6 +100,7 @@ int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outc
 {
     struct outcome unused;
     assert((size_t)ev->type < sizeof appliers / sizeof appliers[0]);
+    pools_age(m, ev->now.wall);
     return appliers[ev->type](m, ev, ret_outcome ? ret_outcome : &unused, e);
 }
 

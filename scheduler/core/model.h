@@ -100,6 +100,7 @@ struct pool {
     int32_t index;     /* its place in all_pools, from 0 */
     int32_t n_nodes;   /* instances of it that are not GONE */
     struct room used;  /* by those whose reclaim is not announced */
+    struct wall certified_since; /* its spot machines are for jobs with a certificate of then or later; WALL_NONE: for all */
     struct list offers; /* by rank, then price, then id */
     struct tree by_free[3]; /* by market: nodes that take work */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */

@@ -186,13 +186,11 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
     if (s->pool[0] && !only)
         return NULL;
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
-        if (!wish_allows(s->wish, (enum market)market))
-            continue;
-        struct node *best = only ? tightest(&only->by_free[market], s, NULL) : NULL;
+        struct node *best = NULL;
         LIST_FOREACH (&m->all_pools, l) {
-            if (only)
-                break;
-            best = tighter(best, tightest(&LIST_ENTRY(l, struct pool, in_all)->by_free[market], s, NULL));
+            const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+            if ((!only || p == only) && shape_may_use(s, p, (enum market)market))
+                best = tighter(best, tightest(&p->by_free[market], s, NULL));
         }
         if (best)
             return best;
@@ -205,7 +203,7 @@ static int32_t gang_in(const struct pool *p, const struct shape *s, int64_t *ids
 {
     int32_t n = 0;
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND && n < s->nodes; market++) {
-        if (!wish_allows(s->wish, (enum market)market))
+        if (!shape_may_use(s, p, (enum market)market))
             continue;
         struct node *at = NULL;
         while (n < s->nodes && (at = tightest(&p->by_free[market], s, at))) {

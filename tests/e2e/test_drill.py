@@ -90,6 +90,22 @@ class Drill(unittest.TestCase):
             self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
             self.assertEqual([d["state"] for d in shown["drills"]], ["passed"])
 
+    def test_a_pool_asks_for_it_before_spot(self):
+        with Lab(pool={"require_drill": "true", "return_after": "1s"}) as l:
+            job = l.submit("chain.py", 100000, method="coop", every_ms=3600000)
+            l.wait_log(job, "^step 20 ")
+            self.assertEqual(self.market(l, job), "on-demand")
+            self.assertIn("keeps its spot machines", l.belay("why", str(job)))
+            self.assertEqual(self.drill(l, job)[0], 0)
+            twin = l.submit("chain.py", 10, method="coop", every_ms=3600000, market="spot")
+            l.wait_ended(twin)
+            self.assertEqual(self.market(l, twin), "spot")
+            self.assertNotIn("keeps its spot machines", l.belay("why", str(job)))
+
+    def market(self, l, job):
+        node = l.show(job)["attempts"][-1]["node"]
+        return next(i["market"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -98,7 +98,7 @@ static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
                             "    provider: aws\n    region: r1\n    zones: [b, c]\n    types: [g6.xlarge]\n  "
                             "  markets: [spot]\n"
                             "    image: ami-2\n    idle_timeout: 90s\n    cooldown: 1500ms\n    "
-                            "return_after: 0\n    max_gpus: 4\n    "
+                            "return_after: 0\n    require_drill: true\n    drill_valid: 30d\n    max_gpus: 4\n    "
                             "credentials: /k\n");
     json_t *d = pools_diff(&a, &b);
     const json_t *pools = json_object_get(d, "pools"), *c;
@@ -116,9 +116,11 @@ static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
     check_key(c, "idle_timeout", "\"2m\"", "\"90s\"");
     check_key(c, "cooldown", "\"2m\"", "\"1500ms\"");
     check_key(c, "return_after", "\"30m\"", "\"0s\"");
+    check_key(c, "require_drill", "false", "true");
+    check_key(c, "drill_valid", "\"90d\"", "\"30d\"");
     check_key(c, "max_gpus", "null", "4");
     check_key(c, "credentials", "null", "\"/k\"");
-    assert_int_equal(json_array_size(json_object_get(c, "keys")), 7);
+    assert_int_equal(json_array_size(json_object_get(c, "keys")), 9);
     assert_int_equal(json_array_size(json_object_get(c, "offers_added")), 1);
     assert_string_equal(
         json_string_value(json_array_get(json_object_get(c, "offers_added"), 0)), "c g6.xlarge spot");
