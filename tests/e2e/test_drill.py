@@ -9,7 +9,7 @@ import unittest
 import lab
 from lab import BUILD, Lab, undisturbed
 
-STEPS = 400  # of 20 ms
+STEPS = 300  # of 20 ms
 
 
 class Drill(unittest.TestCase):
@@ -29,7 +29,7 @@ class Drill(unittest.TestCase):
         """coop, signal and one that forgets, beside each other; then coop without notice."""
         with Lab() as l:
             coop = l.submit("chain.py", STEPS, method="coop", every_ms=3600000)
-            signal = l.submit("digits.py", 500, "done", method="signal", every_ms=1000)
+            signal = l.submit("digits.py", 100000, "done", method="signal", every_ms=1000)
             forgets = l.submit("forgets.py", 100000, method="coop", every_ms=3600000)
             for job in (coop, signal, forgets):
                 l.wait_log(job, "^step 40( |$)")
@@ -50,14 +50,13 @@ class Drill(unittest.TestCase):
             self.assertEqual((code, drill.get("state")), (0, "passed"), (drill, said))
             self.assertEqual(self.drill(l, 99)[0], 1)
             self.check_lists(l, coop, forgets)
-            l.post("/jobs/%d/cancel" % forgets)
+            for job in (forgets, signal):
+                l.post("/jobs/%d/cancel" % job)
             shown = l.wait_ended(coop)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
             self.assertEqual((shown["job"]["reclaims"], shown["job"]["lost_steps"]), (0, 0))
             steps = re.sub("^---- belay: .* ----\n", "", l.log(coop), flags=re.M)
             self.assertEqual(steps, undisturbed("chain.py", STEPS, 0))
-            self.assertEqual(l.log(signal).splitlines()[-1] if l.wait_ended(signal) else "",
-                             undisturbed("digits.py", 500, "done").splitlines()[-1])
 
     def check_figures(self, l, job):
         drill = l.show(job)["drills"][0]
@@ -81,7 +80,7 @@ class Drill(unittest.TestCase):
         with Lab() as l:
             script = l.write("train.sh", "#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s --drill\nexec %s %s/chain.py \"$@\"\n" % (
                 lab.PYTHON, lab.JOBS), 0o755)
-            job = int(l.belay("submit", "--parsable", script, str(STEPS)))
+            job = int(l.belay("submit", "--parsable", script, "200"))
             l.wait_event(job, "drill")
             l.kill_belayd()
             l.up()
