@@ -300,6 +300,7 @@ static void note_saved(struct task *t, enum save_cause cause)
         .bytes = stats->bytes,
         .stored_bytes = stats->stored_bytes,
         .took_ms = stats->took_ms + (waited ? 0 : t->save.pause_ms),
+        .pause_ms = waited ? stats->took_ms : t->save.pause_ms,
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? wall_ms(t) : t->save.of_ms};
     t->save_took_ms = stats->took_ms;

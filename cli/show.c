@@ -32,6 +32,7 @@ static void print_interval(const json_t *job, int64_t every_ms)
 {
     char text[64];
     int64_t now_ms = cli_int(job, "save_interval_ms", 0), save_ms = cli_int(job, "save_ms", 0);
+    int64_t pause_ms = cli_int(job, "pause_ms", save_ms);
     if (every_ms > 0 || now_ms == 0) {
         fputs(every_ms > 0 ? cli_duration(every_ms, text, sizeof(text)) : "auto", stdout);
         return;
@@ -41,6 +42,8 @@ static void print_interval(const json_t *job, int64_t every_ms)
         printf("a save took %s, ", cli_duration(save_ms, text, sizeof(text)));
     else
         fputs("no save is measured yet, ", stdout);
+    if (pause_ms < save_ms)
+        printf("the program waited for %s of it, ", cli_duration(pause_ms, text, sizeof(text)));
     printf("%.3g reclaims an hour)", json_number_value(json_object_get(job, "reclaims_per_hour")));
 }
 

@@ -201,6 +201,7 @@ static const struct column job_columns[] = {
     COL(job_row, nodes),
     COL_KIND(job_row, "gang_end", gang_end, end_kind_names),
     COL(job_row, gang_code),
+    COL(job_row, pause_ms),
 };
 
 static const struct column spec_columns[] = {
@@ -248,6 +249,7 @@ static const struct column checkpoint_columns[] = {
     COL(checkpoint_row, took_ms),
     COL_TYPED(checkpoint_row, progress, COLUMN_OPTIONAL),
     COL(checkpoint_row, cause),
+    COL(checkpoint_row, pause_ms),
 };
 
 static const struct column history_columns[] = {

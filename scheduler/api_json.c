@@ -88,6 +88,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));
     set(o, "last_checkpoint", last_checkpoint(j));
     set(o, "save_ms", api_json_opt(j->save_ms, 0));
+    set(o, "pause_ms", j->save_ms > 0 ? json_integer(j->pause_ms) : json_null());
     set(o, "save_interval_ms", json_null());
     set(o, "reclaims_per_hour", json_null());
     set_i(o, "lost_ms", j->lost_ms);
@@ -192,6 +193,7 @@ json_t *api_json_checkpoint(const struct checkpoint_row *c)
     set_i(o, "bytes", c->bytes);
     set_i(o, "stored_bytes", c->stored_bytes);
     set_i(o, "took_ms", c->took_ms);
+    set_i(o, "pause_ms", c->pause_ms);
     set(o, "progress", api_json_opt(c->progress, PROGRESS_NONE));
     set(o, "cause", json_text(c->cause));
     return o;

@@ -452,6 +452,7 @@ static void post_checkpoints(
                 .bytes = c->bytes,
                 .stored_bytes = c->stored_bytes,
                 .took_ms = c->took_ms,
+                .pause_ms = c->pause_ms == WIRE_NONE ? c->took_ms : c->pause_ms,
                 .progress = c->progress == WIRE_NONE ? PROGRESS_NONE : c->progress,
                 .saved_at = {c->saved_at}},
         };

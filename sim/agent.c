@@ -82,6 +82,7 @@ static void note_saved(struct sim_attempt *x)
         .bytes = 1000,
         .stored_bytes = 500,
         .took_ms = 100,
+        .pause_ms = 100,
         .progress = x->saving_steps,
         .saved_at = clock_wall(w->vt.timers.clock).ms};
     STR_COPY(c->cause, x->save_cause);

@@ -86,6 +86,7 @@ static void saved(struct run *r)
             .bytes = r->job->ckpt_bytes,
             .stored_bytes = r->job->ckpt_bytes,
             .took_ms = r->job->save_ms,
+            .pause_ms = r->job->save_ms,
             .progress = PROGRESS_NONE,
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};

@@ -64,6 +64,7 @@ static const struct wire_field checkpoint_fields[] = {
     WIRE_I64_OPT(wire_checkpoint, bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_checkpoint, stored_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_checkpoint, took_ms, 0, TIME_MAX),
+    WIRE_I64_OR_NONE(wire_checkpoint, pause_ms, 0, TIME_MAX),
     WIRE_I64_OR_NONE(wire_checkpoint, progress, 0, ID_MAX),
     WIRE_I64_REQ(wire_checkpoint, saved_at, 0, TIME_MAX),
     WIRE_TEXT_OPT(wire_checkpoint, cause),

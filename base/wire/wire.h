@@ -72,6 +72,7 @@ enum wire_phase { WIRE_STARTING, WIRE_RESTORING, WIRE_RUNNING, WIRE_SAVING, WIRE
 
 struct wire_checkpoint {
     int64_t sequence, bytes, stored_bytes, took_ms;
+    int64_t pause_ms; /* of took_ms, what the program waited for; WIRE_NONE: all of it */
     int64_t progress; /* WIRE_NONE unknown */
     int64_t saved_at; /* wall ms */
     char cause[16];

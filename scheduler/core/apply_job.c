@@ -177,7 +177,8 @@ static struct node *node_of_rank(
         twice |= ev->place.more[k] == id;
     return n && !twice && node_takes_work(n) && resources_fit(&j->row.need, &n->free) &&
                    node_can_criu(n, j->shape->criu)
-               ? n : NULL;
+               ? n
+               : NULL;
 }
 
 static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
@@ -355,12 +356,15 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 
 static void describe_save(const struct event *ev, char *out, size_t size)
 {
-    char bytes[32], took[32], at[48] = "";
+    char bytes[32], took[32], waited[32], at[48] = "", pause[80] = "";
     str_format_bytes((uint64_t)ev->checkpoint.bytes, bytes, sizeof bytes);
     time_format_duration(ev->checkpoint.took_ms, took, sizeof took);
     if (ev->checkpoint.progress != PROGRESS_NONE)
         text_format(at, sizeof at, " at step %" PRId64, ev->checkpoint.progress);
-    text_format(out, size, "saved %s in %s%s (%s)", bytes, took, at, ev->checkpoint.cause);
+    time_format_duration(ev->checkpoint.pause_ms, waited, sizeof waited);
+    if (ev->checkpoint.pause_ms < ev->checkpoint.took_ms)
+        text_format(pause, sizeof pause, "; the program waited for %s of it", waited);
+    text_format(out, size, "saved %s in %s%s (%s)%s", bytes, took, at, ev->checkpoint.cause, pause);
 }
 
 static void checkpoint_row(struct model *m, const struct event *ev)
@@ -374,6 +378,7 @@ static void checkpoint_row(struct model *m, const struct event *ev)
         .bytes = ev->checkpoint.bytes,
         .stored_bytes = ev->checkpoint.stored_bytes,
         .took_ms = ev->checkpoint.took_ms,
+        .pause_ms = ev->checkpoint.pause_ms,
         .progress = ev->checkpoint.progress,
     };
     STR_COPY(c->cause, ev->checkpoint.cause);
@@ -389,7 +394,8 @@ static void note_save(struct model *m, struct attempt *a, bool failed)
 
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0)
+    if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0 ||
+        ev->checkpoint.pause_ms < 0)
         return err_set(
             e, ERR_INVALID, "job %" PRId64 ": a checkpoint of negative size or time", ev->checkpoint.job);
     struct ckpt_ref ref = ev->checkpoint.ref;
@@ -400,7 +406,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     struct job_row *j = &a->job->row;
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
-    a->row.save_ms += ev->checkpoint.took_ms;
+    a->row.save_ms += ev->checkpoint.pause_ms;
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good))
         return 0; /* another rank of its gang has told it */
@@ -411,6 +417,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
     j->save_ms = ev->checkpoint.took_ms;
+    j->pause_ms = ev->checkpoint.pause_ms;
     j->ckpt_bytes = ev->checkpoint.bytes;
     j->used_checkpointed = 0;
     touch_job(m, a->job);

@@ -97,7 +97,7 @@ struct event {
         struct {
             int64_t job, node;
             struct ckpt_ref ref;
-            int64_t bytes, stored_bytes, took_ms, progress;
+            int64_t bytes, stored_bytes, took_ms, pause_ms, progress;
             struct wall saved_at;
             char cause[16];
         } checkpoint;

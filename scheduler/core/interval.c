@@ -11,6 +11,7 @@
 #define INTERVAL_MIN_MS SECONDS_MS(15)
 #define INTERVAL_MAX_MS SECONDS_MS(30 * 60)
 #define USUAL_RECLAIMS_PER_HOUR 0.05
+#define STORING_PART 4 /* of the time, a store is written to for one of so many parts at the most */
 
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
 {
@@ -31,7 +32,12 @@ int64_t core_interval_ms(const struct attempt *a)
         return 0;
     if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
         return j->ckpt_every_ms;
-    return core_save_interval_ms(j->save_ms, core_reclaims_per_hour(a->node));
+    double rate = core_reclaims_per_hour(a->node);
+    if (j->save_ms <= 0)
+        return core_save_interval_ms(0, rate);
+    int64_t best = core_save_interval_ms(j->pause_ms > 0 ? j->pause_ms : 1, rate);
+    int64_t least = STORING_PART * j->save_ms < INTERVAL_MAX_MS ? STORING_PART * j->save_ms : INTERVAL_MAX_MS;
+    return best > least ? best : least;
 }
 
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)

@@ -254,8 +254,9 @@ int model_check(const struct model *m, struct err *e);
  * [15 s, 30 min]; save_ms <= 0 counts as 1 s; reclaims per hour <= 0 as 0.05. */
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
-/* Between the periodic saves of a live attempt, as things are now: what its user said, or the above by the job's last save
- * and its node. 0: it takes no part in checkpoints. */
+/* Between the periodic saves of a live attempt, as things are now: what its user said, or the above by what the program waited for at
+ * the job's last save and its node, but at least four times what all of that save took: storing leaves the node and its way
+ * to the store to the program most of the time. 0: it takes no part in checkpoints. */
 int64_t core_interval_ms(const struct attempt *a);
 
 /* What an instance has cost at a moment: each stretch at the price that was in force in it. 0 before its launch. */

@@ -149,6 +149,7 @@ struct job_row {
     int64_t last_good_progress; /* PROGRESS_NONE unknown */
     struct wall last_good_at;
     int64_t save_ms;       /* measured, of the last save; 0: none yet */
+    int64_t pause_ms;      /* of it, what the program waited for */
     int64_t ckpt_bytes;    /* content of the last checkpoint */
     int64_t progress, progress_total; /* as the program reports; PROGRESS_NONE unknown */
     int64_t lost_ms;       /* work recomputed after ends without a save, summed */
@@ -301,7 +302,7 @@ struct checkpoint_row {
     struct ckpt_ref ref;
     int64_t node;
     struct wall saved_at;
-    int64_t bytes, stored_bytes, took_ms;
+    int64_t bytes, stored_bytes, took_ms, pause_ms;
     int64_t progress; /* PROGRESS_NONE */
     char cause[16];   /* "periodic" "notice" "program" "drain" ... */
 };

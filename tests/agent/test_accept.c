@@ -224,7 +224,9 @@ static void notice_in(struct world *w, int64_t ms)
 static void a_program_goes_on_while_it_is_stored_and_learns_when_it_is(void **state)
 {
     struct world *w = start_and_hold_up(state);
-    assert_true(world_told(w, 1)->checkpoints[0].progress == 1);
+    const struct wire_checkpoint *c = &world_told(w, 1)->checkpoints[0];
+    assert_int_equal(c->progress, 1);
+    assert_in_range(c->pause_ms, 0, c->took_ms);
     commit_accepted(w, 2);
     assert_false(is_there(w, "stored.2"));
     assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);

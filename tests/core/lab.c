@@ -170,6 +170,7 @@ void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress)
                          .bytes = 1000,
                          .stored_bytes = 500,
                          .took_ms = 100,
+                         .pause_ms = 100,
                          .progress = progress,
                          .saved_at = l->now.wall,
                          .cause = "periodic"}});

@@ -382,6 +382,43 @@ static void checkpoints_only_go_forward(void **state)
     lab_deinit(&r.l);
 }
 
+static void what_the_program_waited_for_is_lost_to_saves_and_sets_the_interval(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct event ev = {.type = EV_CHECKPOINT,
+        .checkpoint = {.job = r.job,
+            .node = r.node,
+            .ref = {1, 1},
+            .bytes = 1000,
+            .took_ms = 60000,
+            .pause_ms = 20,
+            .progress = 5,
+            .cause = "periodic"}};
+    assert_int_equal(lab_try(&r.l, &ev, NULL), 0);
+    const struct attempt *a = job_attempt(model_job(r.l.m, r.job));
+    assert_int_equal(row(&r)->save_ms, 60000);
+    assert_int_equal(row(&r)->pause_ms, 20);
+    assert_int_equal(a->row.save_ms, 20);
+    assert_int_equal(
+        core_interval_ms(a), 240000); /* Young's is less than a minute, but it takes one to store */
+    lab_take(&r.l);
+    assert_string_equal(lab_history(&r.l, "saved")->text,
+        "saved 1000 B in 1m00s at step 5 (periodic); the program waited for 20ms of it");
+    ev.checkpoint.ref.sequence = 2;
+    ev.checkpoint.took_ms = 2000;
+    assert_int_equal(lab_try(&r.l, &ev, NULL), 0);
+    assert_int_equal(core_interval_ms(a), core_save_interval_ms(20, 0.05));
+    ev.checkpoint.ref.sequence = 3;
+    ev.checkpoint.took_ms = 3600000;
+    assert_int_equal(lab_try(&r.l, &ev, NULL), 0);
+    assert_int_equal(core_interval_ms(a), 1800000);
+    ev.checkpoint.pause_ms = -1;
+    assert_int_equal(lab_try(&r.l, &ev, NULL), ERR_INVALID);
+    lab_deinit(&r.l);
+}
+
 static void a_save_is_never_dated_in_the_future(void **state)
 {
     (void)state;
@@ -650,6 +687,7 @@ int main(void)
         cmocka_unit_test(stale_reports_change_nothing),
         cmocka_unit_test(an_absurd_end_is_refused),
         cmocka_unit_test(checkpoints_only_go_forward),
+        cmocka_unit_test(what_the_program_waited_for_is_lost_to_saves_and_sets_the_interval),
         cmocka_unit_test(a_save_is_never_dated_in_the_future),
         cmocka_unit_test(progress_is_kept_in_memory_until_something_is_stored),
         cmocka_unit_test(every_end_has_its_retry),

@@ -118,6 +118,7 @@ static void agent(struct storm *st)
                                   .ref = {attempt, a->row.sequence + below(st, 3)},
                                   .bytes = below(st, 1 << 20),
                                   .took_ms = below(st, 5000),
+                                  .pause_ms = below(st, 5000),
                                   .progress = below(st, 1000),
                                   .saved_at = {st->l.now.wall.ms + below(st, 3000) - 2000},
                                   .cause = "periodic"}});

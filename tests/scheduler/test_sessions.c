@@ -620,6 +620,7 @@ static struct wire_checkpoint checkpoint(int64_t sequence, int64_t progress)
         .bytes = 1000,
         .stored_bytes = 500,
         .took_ms = 20,
+        .pause_ms = WIRE_NONE,
         .progress = progress,
         .saved_at = 5000,
         .cause = "notice"};

@@ -24,6 +24,7 @@ static struct wire_status status_of_everything(void)
         .bytes = 10,
         .stored_bytes = 4,
         .took_ms = 7,
+        .pause_ms = 3,
         .progress = 0,
         .saved_at = 1760000000000,
         .cause = "periodic"};
