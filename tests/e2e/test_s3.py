@@ -17,6 +17,9 @@ import lab
 from lab import Lab, undisturbed
 
 STEPS = 250  # of 20 ms
+SLOW_STEPS = 450
+SLOW_MS = 700  # a write takes
+BULK = 9 << 20  # three pieces a checkpoint
 CALLS = ["PutObject", "GetObject", "ListObjectsV2", "DeleteObjects"]
 
 
@@ -105,6 +108,40 @@ class S3(unittest.TestCase):
             left = json.loads(l.belay("checkpoint", "--json", "list", str(job)))["checkpoints"]
             self.assertEqual(len(left), 1)
             l.belay("checkpoint", "verify", str(job))
+
+    def test_a_job_goes_on_while_it_is_stored_and_resumes_from_what_is(self):
+        """Every write takes long, so most of the time something is accepted and not stored. What is lost with a machine that
+        is gone at once is what was not; with a notice, nothing."""
+        with S3Lab() as l:
+            job = l.submit("chain.py", SLOW_STEPS, "0.02", BULK, method="coop", every_ms=1000)
+            l.wait_event(job, "saved")
+            l.cloud({"slow": {"action": "PutObject", "ms": SLOW_MS, "count": 1000}})
+            stored = l.wait(lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS], "a slow one is stored")
+            self.assertTrue(all(2 * c["pause_ms"] < c["took_ms"] for c in stored), stored)
+            step = int(re.findall("(?m)^step ([0-9]+) ", l.log(job))[-1])
+            l.wait_log(job, "^step %d " % (step + 60))  # by now the next one is accepted, and not stored
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 0}})
+            l.wait_event(job, "started", 2)
+            first = self.resumed_from_the_newest(l, job, 2)
+            self.assertLess(first["progress"], step + 60)
+            self.assertGreater(l.job(job)["lost_steps"], 0)
+            lost = l.job(job)["lost_steps"]
+            step = first["progress"] + 60
+            l.wait(lambda: len(re.findall("(?m)^step %d " % step, l.log(job))) > 1, "the second attempt is as far")
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 30}})
+            l.wait_event(job, "started", 3)
+            l.cloud({"clear": {}})
+            self.assertEqual(self.resumed_from_the_newest(l, job, 3)["cause"], "notice")
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+            self.assertEqual(l.job(job)["lost_steps"], lost)
+            self.assertEqual(l.log(job).splitlines()[-1], undisturbed("chain.py", SLOW_STEPS, 0).splitlines()[-1])
+
+    def resumed_from_the_newest(self, l, job, attempt):
+        shown = l.show(job)
+        saved = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
+        restored = next(a for a in shown["attempts"] if a["attempt"] == attempt)["restored"]
+        self.assertEqual(restored, {"attempt": attempt - 1, "sequence": saved["sequence"]})
+        return saved
 
     def check_secrets(self, l):
         """The keys of the role are in nobody's words, nor in a file of the node's."""
