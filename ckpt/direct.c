@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/direct.h"
 #include "base/fs.h"
+#include "base/time.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)               /* no disk has larger blocks */
 #define DIRECT_MIN ((size_t)(256u << 10)) /* below, the disk's latency costs more than the copy */
+
+#define TRIED 4        /* so many writes go each way first, */
+#define TRIED_AGAIN 32 /* then every so manieth goes the way that was slower */
 
 static bool is_aligned(const void *p)
 {
@@ -56,6 +61,52 @@ int direct_write(int fd, const void *p, size_t n, struct err *e)
     sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync tells of errors */
     return 0;
 }
+
+/* ---- Either way ---- */
+
+static bool goes_past(struct direct_choice *c)
+{
+    long long n = atomic_fetch_add(&c->n, 1);
+    bool past = atomic_load(&c->cost[true]) < atomic_load(&c->cost[false]);
+
+    if (n < 2L * TRIED)
+        return n < TRIED;
+    return n % TRIED_AGAIN ? past : !past;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void learn(struct direct_choice *c, bool past, int64_t took_ns, size_t n)
+{
+    long long cost = took_ns / (long long)(1 + (n >> 20)), before = atomic_load(&c->cost[past]);
+
+    atomic_store(
+        &c->cost[past], before ? (7 * before + cost) / 8 : cost); /* a lost update is one sample less */
+}
+
+int direct_write_at(struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
+{
+    bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p), past = may && goes_past(c);
+    int64_t began_ns = now_ns();
+    size_t done;
+
+    if (lseek(fd, offset, SEEK_SET) < 0)
+        return err_errno(e, errno, "seek");
+    done = past ? write_pages(fd, p, n / PAGE * PAGE) : 0;
+    if (done < n && fs_write_all(fd, (const char *)p + done, n - done, e))
+        return e->kind;
+    if (may)
+        learn(c, past, now_ns() - began_ns, n);
+    return 0;
+}
+
+/* ---- Reading ---- */
 
 /* All of the file, or false: somebody else has to read it. */
 static bool read_pages(int fd, size_t size, struct buf *out)

@@ -8,10 +8,23 @@
 #define BELAY_CKPT_DIRECT_H
 
 #include "base/buf.h"
+#include <stdatomic.h>
+#include <stdint.h>
 
 /* Writes all of p to fd, open on an empty file, from its beginning; past the cache what lies in whole pages, if p is of
  * mem_pages. Not durable before fsync, but on its way. */
 int direct_write(int fd, const void *p, size_t n, struct err *e);
+
+/* What nobody waits for to be durable may go either way. Which is faster here is measured: the cache is, where the disk is
+ * slow and memory is free; the disk is, where the cache has more to write back than it may hold, or has to get its memory from
+ * a hypervisor. Zeroed is valid; for all threads of one piece of work. */
+struct direct_choice {
+    atomic_llong n;       /* writes */
+    atomic_llong cost[2]; /* ns for a MiB, the last ones counting most: through the cache, past it */
+};
+
+/* Writes all of p at offset. Past the cache only what lies in whole pages of the file, and if p is of mem_pages. */
+int direct_write_at(struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e);
 
 /* As fs_read; past the cache if out's memory is of mem_pages and has room for the file and DIRECT_MORE. */
 #define DIRECT_MORE 8192

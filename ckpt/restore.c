@@ -24,6 +24,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "ckpt/gang.h"
+#include "ckpt/direct.h"
 #include "ckpt/layout.h"
 #include "ckpt/nearby.h"
 #include <dirent.h>
@@ -53,7 +54,8 @@ struct restore {
     unsigned char *whole; /* of each entry: all its content is in one chunk */
     int root_fd;          /* of the directory being built; -1: verify only */
     bool goes_on;         /* it holds what an interrupted restore of this manifest has built */
-    atomic_llong reused;  /* bytes of content that did not come from the store */
+    struct direct_choice choice;
+    atomic_llong reused; /* bytes of content that did not come from the store */
 };
 
 /* Which files are made at once when their chunk comes: most, where there are many. */
@@ -74,6 +76,20 @@ static unsigned char *find_whole(const struct manifest *m)
     return whole;
 }
 
+/* Room for a file that has no holes: what does not fit is known before anything is fetched, and several threads may write
+ * to it at once. */
+static bool allocate(int fd, const struct manifest_entry *entry)
+{
+    int rc = 0;
+
+    if ((entry->extra && entry->extra->is_sparse) || entry->size == 0)
+        return true;
+    do
+        rc = fallocate(fd, 0, 0, entry->size);
+    while (rc && errno == EINTR);
+    return rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS;
+}
+
 /* Directories, and files that are not whole, empty but of their size: chunks are then written into place in any
  * order. */
 static int make_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
@@ -90,7 +106,7 @@ static int make_entry(const struct restore *r, const struct manifest_entry *entr
                    : 0;
     fd = openat(
         root_fd, entry->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->goes_on ? 0 : O_EXCL), 0600);
-    if (fd < 0 || ftruncate(fd, entry->size))
+    if (fd < 0 || ftruncate(fd, entry->size) || !allocate(fd, entry))
         rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
     if (fd >= 0)
         close(fd);
@@ -166,6 +182,7 @@ static int finish_entry(const struct restore *r, const struct manifest_entry *en
 
 struct writing {
     const struct restore *restore;
+    struct direct_choice *choice;
     const char *content;
     const struct manifest_entry *file; /* that fd is open on; NULL: none */
     int fd;
@@ -204,20 +221,14 @@ static int finish_whole(int fd, const struct manifest_entry *file, struct err *e
     return rc;
 }
 
-static int write_at(int fd, const char *p, size_t n, int64_t offset, struct err *e)
-{
-    if (lseek(fd, offset, SEEK_SET) < 0)
-        return err_errno(e, errno, "seek");
-    return fs_write_all(fd, p, n, e);
-}
-
 static bool is_zero(const char *p, size_t n)
 {
     return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
 /* Blocks of zeros stay holes: those that were too small to be told apart when they were saved. */
-static int write_sparse(int fd, const char *p, size_t n, int64_t offset, struct err *e)
+static int write_sparse(
+    struct direct_choice *choice, int fd, const char *p, size_t n, int64_t offset, struct err *e)
 {
     int rc = 0;
 
@@ -226,7 +237,7 @@ static int write_sparse(int fd, const char *p, size_t n, int64_t offset, struct 
 
         block = block < n ? block : n;
         if (!is_zero(p, block))
-            rc = write_at(fd, p, block, offset, e);
+            rc = direct_write_at(choice, fd, p, block, offset, e);
         p += block;
         offset += (int64_t)block;
         n -= block;
@@ -245,8 +256,11 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
         stop_writing(w);
         rc = open_file(w, p->file, is_whole, e);
     }
-    if (!rc &&
-        (is_sparse ? write_sparse : write_at)(w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e))
+    if (!rc && is_sparse)
+        rc = write_sparse(w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
+    else if (!rc)
+        rc = direct_write_at(w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
+    if (rc)
         rc = err_wrap(e, "write '%.300s' of the checkpoint", p->file->path);
     return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
 }
@@ -295,7 +309,7 @@ static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *
 {
     struct restore *r = ctx;
     const struct manifest_chunk *c = &r->manifest.chunks[i];
-    struct writing writing = {.restore = r};
+    struct writing writing = {.restore = r, .choice = &r->choice};
     const void *content;
     int rc;
 

@@ -18,6 +18,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#define PAGED_MIN 65536 /* bodies that may be worth writing to a disk as they are: they begin at a page */
 #define REPLY_HEADER_MAX 8192 /* longer ones are left out */
 
 /* An option that this libcurl does not know would be a broken build, not a failed request. */
@@ -39,8 +40,12 @@ static void make_room(struct http_curl *c, size_t n)
         return;
     curl_off_t whole = -1;
     curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &whole);
-    if (whole > 0 && (uint64_t)whole <= c->max_reply_bytes)
+    if (whole >= PAGED_MIN && (uint64_t)whole <= c->max_reply_bytes) {
+        larger = (struct buf){.data = mem_pages((size_t)whole + 1), .cap = (size_t)whole + 1};
+        larger.data[0] = '\0';
+    } else if (whole > 0 && (uint64_t)whole <= c->max_reply_bytes) {
         buf_reserve(&larger, (size_t)whole);
+    }
     buf_reserve(&larger, b->len + n);
     buf_add(&larger, b->data, b->len);
     buf_wipe(b);

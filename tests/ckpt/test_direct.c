@@ -80,6 +80,37 @@ static void bytes_come_back_whatever_their_number_and_place(void **state)
     free(p);
 }
 
+/* Whichever way each went, and however they lie. */
+static void writes_at_places_add_up(void **state)
+{
+    static const size_t steps[] = {LARGE, LARGE - 1, (256 << 10) + 5, 4096, 17};
+    const char *dir = ((struct scratch *)*state)->dir;
+    struct direct_choice choice = {0};
+    char path[400], *p = content(LARGE + 4096);
+    struct buf expected = {0}, out = pages(48 * LARGE + DIRECT_MORE);
+    struct err e;
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/file", dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < 80; i++) {
+        size_t n = i < 40 ? LARGE : steps[i % 5];
+        const char *from = p + (i % 3 ? 0 : i % 4096);
+
+        OK(direct_write_at(&choice, fd, from, n, (int64_t)expected.len, &e));
+        buf_add(&expected, from, n);
+    }
+    assert_true(atomic_load(&choice.cost[false]) > 0 && atomic_load(&choice.cost[true]) > 0);
+    close(fd);
+    OK(direct_read(path, expected.len, &out, &e));
+    assert_int_equal(out.len, expected.len);
+    assert_memory_equal(out.data, expected.data, expected.len);
+    buf_deinit(&expected);
+    buf_deinit(&out);
+    free(p);
+}
+
 static void what_cannot_be_read_is_an_error(void **state)
 {
     const char *dir = ((struct scratch *)*state)->dir;
@@ -123,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             bytes_come_back_whatever_their_number_and_place, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(writes_at_places_add_up, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_an_error, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             a_file_that_does_not_fit_is_an_error, scratch_setup, scratch_teardown),
