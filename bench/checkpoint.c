@@ -2,18 +2,23 @@
  *
  * What bench/checkpoint.py has done: a line on stdin each, an answer on stdout each, {"ms":...,...} or an error.
  *     fill FILE MIB SEED     random bytes
- *     copy FROM TO           a sequential write with one fsync: what the disk does at all
- *     read FILE              what it reads at all
+ *     disk DIR MIB           files of 4 MiB into DIR, many at once, past the page cache, each fsynced: what the disk
+ *                            takes at all
+ *     load DIR MIB           and what it gives, of those
+ *     read FILE              so that it is in the page cache
  *     evict DIR              nothing below DIR stays in the page cache
  *     save DIR               as the next checkpoint of one attempt; what was read before is remembered
  *     forget                 nothing is remembered any more
  *     restore DIR
+ * The store is in S3 with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a directory.
  */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "ckpt/ckpt.h"
+#include "ckpt/chunk.h"
+#include "ckpt/direct.h"
+#include "ckpt/store_net.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -51,23 +56,51 @@ static int fill(struct bench *b, const char *path, const char *mib, const char *
     return rc;
 }
 
-/* to NULL: read only. */
-static int copy(struct bench *b, const char *from, const char *to, struct err *e)
+static int read_through(struct bench *b, const char *from, struct err *e)
 {
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = to ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
-    int rc = in < 0 || (to && out < 0) ? err_errno(e, errno, "open %s, %s", from, to ? to : "") : 0;
-    ssize_t n;
+    int in = open(from, O_RDONLY | O_CLOEXEC), rc = 0;
+    ssize_t n = 1;
 
-    while (!rc && (n = read(in, b->block, BLOCK)) > 0)
-        rc = to ? fs_write_all(out, b->block, (size_t)n, e) : 0;
-    if (!rc && to && fsync(out))
-        rc = err_errno(e, errno, "sync %s", to);
+    while (in >= 0 && n > 0)
+        n = read(in, b->block, BLOCK);
+    if (in < 0 || n < 0)
+        rc = err_errno(e, errno, "read %s", from);
     if (in >= 0)
         close(in);
-    if (out >= 0)
-        close(out);
     return rc;
+}
+
+struct disk {
+    const char *dir, *block;
+    bool writes;
+};
+
+static int move_file(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    const struct disk *d = ctx;
+    char *path = mem_printf("%s/%zu", d->dir, i);
+    int rc = 0, fd = -1;
+
+    if (!d->writes) {
+        rc = direct_read(path, BLOCK, &w->object, e);
+    } else {
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        rc = fd < 0 ? err_errno(e, errno, "create %s", path) : direct_write(fd, d->block, BLOCK, e);
+    }
+    if (!rc && fd >= 0 && fsync(fd))
+        rc = err_errno(e, errno, "sync %s", path);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+static int disk(const struct bench *b, const char *dir, const char *mib, bool writes, struct err *e)
+{
+    struct disk d = {.dir = dir, .block = b->block, .writes = writes};
+    int rc = fs_mkdirs(dir, 0700, e);
+
+    return rc ? rc : chunk_for_each(strtoul(mib, NULL, 10) / (BLOCK >> 20), move_file, &d, NULL, e);
 }
 
 static int evict(char *dir, struct err *e)
@@ -117,10 +150,10 @@ static int run(struct bench *b, char *line, struct err *e)
         n++;
     if (n == 4 && str_eq(words[0], "fill"))
         return fill(b, words[1], words[2], words[3], e);
-    if (n == 3 && str_eq(words[0], "copy"))
-        return copy(b, words[1], words[2], e);
+    if (n == 3 && (str_eq(words[0], "disk") || str_eq(words[0], "load")))
+        return disk(b, words[1], words[2], str_eq(words[0], "disk"), e);
     if (n == 2 && str_eq(words[0], "read"))
-        return copy(b, words[1], NULL, e);
+        return read_through(b, words[1], e);
     if (n == 2 && str_eq(words[0], "evict"))
         return evict(words[1], e);
     if (n == 2 && str_eq(words[0], "save"))
@@ -154,17 +187,34 @@ static long take_peak(void)
     return peak;
 }
 
+static struct store_net *make_net(void)
+{
+    struct store_net *net = store_net_create(NULL, NULL);
+    const char *access_key = getenv("AWS_ACCESS_KEY_ID"), *secret_key = getenv("AWS_SECRET_ACCESS_KEY");
+    struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = WALL_NONE};
+
+    if (access_key && secret_key && STR_COPY(k.access_key, access_key) && STR_COPY(k.secret_key, secret_key))
+        store_auth_set(store_net_auth(net, STORE_KEYS_AWS), &k);
+    store_keys_wipe(&k);
+    return net;
+}
+
 int main(int argc, char **argv)
 {
     struct bench b = {
-        .job = {.cluster = "bench", .job = 1}, .seen = ckpt_seen_create(), .block = mem_alloc(BLOCK)};
+        .job = {.cluster = "bench", .job = 1}, .seen = ckpt_seen_create(), .block = mem_pages(BLOCK)};
+    const struct store_options o = {.net = make_net()};
+    struct prng prng;
     char line[4096];
     struct err e;
 
-    if (argc != 2 || store_open(argv[1], NULL, &b.job.store, &e)) {
-        fprintf(stderr, "usage: bench_checkpoint file:///STORE\n");
+    if (argc != 2 || store_open(argv[1], &o, &b.job.store, &e)) {
+        fprintf(stderr, "usage: bench_checkpoint file:///STORE|s3://BUCKET/PREFIX?endpoint=URL\n");
         return 2;
     }
+    prng_init(&prng, 1);
+    for (size_t i = 0; i < BLOCK / 8; i++)
+        ((uint64_t *)(void *)b.block)[i] = prng_u64(&prng);
     take_peak();
     while (fgets(line, sizeof(line), stdin)) {
         int64_t start = clock_mono(&clock_system).ms;
@@ -182,6 +232,7 @@ int main(int argc, char **argv)
         fflush(stdout);
     }
     store_close(b.job.store);
+    store_net_destroy(o.net);
     ckpt_seen_destroy(b.seen);
     free(b.block);
     return 0;

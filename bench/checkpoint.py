@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves and restores next to what tar | zstd, restic, rclone and the aws command do with the same trees, where they are
-installed, and next to what the disk does at all.
+installed, and next to what the disk, or the server, does at all.
 
-BELAY_BENCH_MIB is the size of the large trees (4096), BELAY_BENCH_DIR where all of it lies. For the aws command
-BELAY_BENCH_S3 names a place, s3://BUCKET/PREFIX, at the endpoint that it is configured for.
+BELAY_BENCH_MIB is the size of the large trees (4096), BELAY_BENCH_DIR where all of it lies. BELAY_BENCH_S3 is ceph or swift:
+a server of tests/s3server.py, for those of them that speak S3 (BELAY_BENCH_S3_MIB: 1024).
 """
 
+import datetime
+import hashlib
+import hmac
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
+import s3server  # noqa: E402
 
 SMALL_FILES = 10000
 CHANGED = 20  # one file in so many
+PUTS, PUT_MIB = 8, 4  # at once, each
 
 
 class Tool:
     """bench_checkpoint, with a store of its own."""
 
-    def __init__(self, build, store):
-        self.process = subprocess.Popen([os.path.join(build, "bench", "bench_checkpoint"), "file://" + store],
+    def __init__(self, build, store, env):
+        self.process = subprocess.Popen([os.path.join(build, "bench", "bench_checkpoint"), store], env=env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
 
     def __call__(self, *words):
@@ -36,8 +45,14 @@ class Tool:
         self.process.wait()
 
 
+def timed(act):
+    began = time.monotonic()
+    act()
+    return 1000 * (time.monotonic() - began)
+
+
 def sync(path):
-    """What the others leave to the page cache counts as theirs."""
+    """What was left to the page cache, if it is a file or a tree of this machine."""
     for folder, _, files in os.walk(path) if os.path.isdir(path) else [(os.path.dirname(path), [],
                                                                          [os.path.basename(path)])]:
         for name in files:
@@ -47,72 +62,191 @@ def sync(path):
 
 
 def shell(line, **names):
-    began = time.monotonic()
     subprocess.run(["bash", "-c", "set -euo pipefail; " + line], check=True, stdout=subprocess.DEVNULL,
                    env=dict(os.environ, **names))
-    return 1000 * (time.monotonic() - began)
 
+
+# ---- The others: save(tree, at), restore(at, tree) ----
 
 class TarZstd:
     name, commands = "tar | zstd", ("tar", "zstd")
 
     def save(self, tree, at):
-        return shell('tar -C "$TREE" -cf - . | zstd -q -1 -T0 -f -o "$AT"; sync "$AT"', TREE=tree, AT=at)
+        shell('tar -C "$TREE" -cf - . | zstd -q -1 -T0 -f -o "$AT"', TREE=tree, AT=at)
 
     def restore(self, at, tree):
-        return shell('mkdir "$TREE"; zstd -q -dc "$AT" | tar -C "$TREE" -xf -', TREE=tree, AT=at)
+        shell('mkdir "$TREE"; zstd -q -dc "$AT" | tar -C "$TREE" -xf -', TREE=tree, AT=at)
 
 
 class Restic:
     name, commands = "restic", ("restic",)
     secret = {"RESTIC_PASSWORD": "bench"}
 
+    def __init__(self):
+        self.made = set()
+
     def save(self, tree, at):
-        if not os.path.exists(at):
+        if at not in self.made:
             shell('restic -q init -r "$AT"', AT=at, **self.secret)
-        return shell('cd "$TREE"; restic -q --no-cache backup -r "$AT" .', TREE=tree, AT=at, **self.secret)
+        self.made.add(at)
+        shell('cd "$TREE"; restic -q --no-cache backup -r "$AT" .', TREE=tree, AT=at, **self.secret)
 
     def restore(self, at, tree):
-        return shell('restic -q --no-cache restore latest -r "$AT" -t "$TREE"', TREE=tree, AT=at, **self.secret)
+        shell('restic -q --no-cache restore latest -r "$AT" -t "$TREE"', TREE=tree, AT=at, **self.secret)
 
 
 class Rclone:
     name, commands = "rclone", ("rclone",)
+    quiet = "rclone -q --config /dev/null "
 
     def save(self, tree, at):
-        took = shell('rclone -q --config /dev/null sync "$TREE" "$AT"', TREE=tree, AT=at)
-        began = time.monotonic()
-        sync(at)
-        return took + 1000 * (time.monotonic() - began)
+        shell(self.quiet + 'sync "$TREE" "$AT"', TREE=tree, AT=at)
 
     def restore(self, at, tree):
-        return shell('rclone -q --config /dev/null sync "$AT" "$TREE"', TREE=tree, AT=at)
+        shell(self.quiet + 'sync "$AT" "$TREE"', TREE=tree, AT=at)
 
 
 class Aws:
     name, commands = "aws s3 cp", ("aws",)
 
-    def __init__(self):
-        self.to = os.environ["BELAY_BENCH_S3"]
+    def save(self, tree, at):
+        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$TREE" "$AT"', TREE=tree, AT=at)
 
-    def save(self, tree, _):
-        return shell('aws s3 cp --only-show-errors --recursive "$TREE" "$TO"', TREE=tree, TO=self.to)
-
-    def restore(self, _, tree):
-        return shell('aws s3 cp --only-show-errors --recursive "$TO" "$TREE"', TREE=tree, TO=self.to)
+    def restore(self, at, tree):
+        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$AT" "$TREE"', TREE=tree, AT=at)
 
 
-def peers():
-    wanted = [TarZstd, Restic, Rclone] + ([Aws] if "BELAY_BENCH_S3" in os.environ else [])
-    return [p() for p in wanted if all(shutil.which(c) for c in p.commands)]
+# ---- Where it goes ----
+
+class Disk:
+    """A directory."""
+
+    title, peers, mib = "", (TarZstd, Restic, Rclone), 4096
+
+    def __init__(self, dir):
+        self.dir, self.env = dir, None
+
+    def close(self):
+        pass
+
+    def store(self):
+        return "file://" + self.path("store")
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def fresh(self, name):
+        path = self.path(name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
+        return path
+
+    def peer(self, _):
+        return self.fresh("peer")
+
+    def drop(self, name):
+        self.fresh(name)
+
+    def sync(self, _):
+        sync(self.path("peer"))
+
+    def evict(self, tool, name):
+        path = self.path(name)
+        tool("evict", path if os.path.isdir(path) else self.dir)
+
+    def limits(self, tool, mib):
+        """The ms that a save and a restore take at least."""
+        at = self.fresh("disk")
+        write = tool("disk", at, str(mib))["ms"]
+        read = tool("load", at, str(mib))["ms"]
+        shutil.rmtree(at)
+        return write, read, "what the disk takes", "what it gives"
+
+
+class Bucket:
+    """A bucket of a server that is started for it."""
+
+    peers, mib = (Rclone, Aws, Restic), 1024
+
+    def __init__(self, which, dir):
+        self.server, self.number = s3server.start(which, dir), 0
+        self.title = ", S3 (%s)" % which
+        self.env = {**os.environ, **self.server.env}
+        os.environ.pop("AWS_CA_BUNDLE", None)  # rclone cannot have one
+        os.environ.update(self.server.env, RCLONE_CONFIG_BENCH_TYPE="s3", RCLONE_CONFIG_BENCH_PROVIDER="Ceph",
+                          RCLONE_CONFIG_BENCH_ENV_AUTH="true", RCLONE_CONFIG_BENCH_ENDPOINT=self.server.endpoint,
+                          RCLONE_CONFIG_BENCH_REGION=s3server.REGION)
+
+    def close(self):
+        self.server.close()
+
+    def next(self):
+        self.number += 1
+        return "%s/%d" % (s3server.BUCKET, self.number)
+
+    def store(self):
+        return "s3://%s?endpoint=%s" % (self.next(), self.server.endpoint)
+
+    def peer(self, peer):
+        roots = {Rclone: "bench:", Aws: "s3://", Restic: "s3:%s/" % self.server.endpoint}
+        return roots[type(peer)] + self.next()
+
+    def drop(self, _):
+        """Memory of the server's."""
+        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 rm --only-show-errors --recursive "$AT"',
+              AT="s3://%s/%d" % (s3server.BUCKET, self.number))
+
+    def sync(self, _):
+        pass
+
+    def evict(self, *_):
+        pass
+
+    def limits(self, _, mib):
+        """Prepared bytes by curl, several at once, with URLs that were signed before."""
+        n, at = mib // PUT_MIB, self.next()
+        with tempfile.TemporaryDirectory() as d:
+            block = os.path.join(d, "block")
+            with open(block, "wb") as f:
+                f.write(os.urandom(PUT_MIB << 20))
+            took = []
+            for method, how in (("PUT", 'upload-file = "%s"\n' % block), ("GET", "")):
+                config = os.path.join(d, method)
+                with open(config, "w") as f:
+                    for i in range(n):
+                        f.write('url = "%s"\noutput = "/dev/null"\n%s' % (self.signed(method, "%s/%d" % (at, i)), how))
+                took.append(timed(lambda: shell('curl -s --no-progress-meter --fail -Z --parallel-immediate --parallel-max %d -K "$CONFIG"' % PUTS,
+                                                CONFIG=config)))
+        self.drop(None)
+        return took[0], took[1], "curl, %d PUTs at once" % PUTS, "curl, %d GETs at once" % PUTS
+
+    def signed(self, method, path):
+        """Signature Version 4 in the query, of a body that is not signed."""
+        date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        scope = "%s/%s/s3/aws4_request" % (date[:8], s3server.REGION)
+        query = urllib.parse.urlencode(sorted({
+            "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": "%s/%s" % (self.server.access_key, scope),
+            "X-Amz-Date": date, "X-Amz-Expires": "3600", "X-Amz-SignedHeaders": "host"}.items()), quote_via=urllib.parse.quote,
+            safe="")
+        host = self.server.endpoint[len("http://"):]
+        asked = "%s\n/%s\n%s\nhost:%s\n\nhost\nUNSIGNED-PAYLOAD" % (method, path, query, host)
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (date, scope, hashlib.sha256(asked.encode()).hexdigest())
+        key = ("AWS4" + s3server.SECRET_KEY).encode()
+        for word in scope.split("/") + [text]:
+            last, key = key, hmac.new(key, word.encode(), hashlib.sha256).digest()
+        return "%s/%s?%s&X-Amz-Signature=%s" % (self.server.endpoint, path, query,
+                                                hmac.new(last, text.encode(), hashlib.sha256).hexdigest())
 
 
 class Bench:
-    def __init__(self, build, say):
-        self.dir = tempfile.mkdtemp(prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
-        self.build, self.say = build, say
-        self.mib = int(os.environ.get("BELAY_BENCH_MIB", "4096"))
+    def __init__(self, build, say, place, mib):
+        self.build, self.say, self.place, self.mib = build, say, place, mib
+        self.dir = place.dir if isinstance(place, Disk) else tempfile.mkdtemp(
+            prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
         self.out = os.path.join(self.dir, "out")
+        self.peers = [p() for p in place.peers if all(shutil.which(c) for c in p.commands)]
+
+    def close(self):
+        shutil.rmtree(self.dir)
 
     def fresh(self, name):
         path = os.path.join(self.dir, name)
@@ -121,45 +255,52 @@ class Bench:
 
     def measure(self, what, tree, tool, change=None):
         """One tree: everybody saves it (and with a change saves it again), and restores it."""
-        belay = self.saves(lambda: tool("save", tree), change)
-        peak = belay["peak_kib"]
-        tool("evict", os.path.join(self.dir, "store"))
+        saved = tool("save", tree)
+        saved = self.again(change, lambda: tool("save", tree)) or saved
+        self.place.evict(tool, "store")
         back = tool("restore", self.out)
-        self.check(tree)
-        peak = max(peak, back["peak_kib"])
+        subprocess.run(["diff", "-r", tree, self.out], check=True)
         others = {}
-        for p in peers():
-            at = self.fresh("peer")
-            took = self.saves(lambda: {"ms": p.save(tree, at)}, change)["ms"]
-            tool("evict", at if os.path.isdir(at) else self.dir)
+        for p in self.peers:
+            at = self.place.peer(p)
+            took = timed(lambda: p.save(tree, at))
+            if change:
+                self.place.sync(at)
+            took = self.again(change, lambda: timed(lambda: p.save(tree, at))) or took
+            synced = took + timed(lambda: self.place.sync(at))
+            self.place.evict(tool, "peer")
             shutil.rmtree(self.out)
-            others[p.name] = (took, p.restore(at, self.out))
-            self.remove(at)
+            others[p.name] = (took, timed(lambda: p.restore(at, self.out)), synced)
+            self.place.drop("peer")
         shutil.rmtree(self.out)
-        for i, (verb, mine) in enumerate((("save", belay["ms"]), ("restore", back["ms"]))):
-            best = min(others, key=lambda name: others[name][i])
-            self.say("%s, %s" % (what, verb), "%.2f s" % (mine / 1000),
-                     ", ".join("%s: %.2f s" % (name, o[i] / 1000) for name, o in others.items()),
-                     "%.2f x as fast as %s" % (others[best][i] / mine, best))
-        self.say("%s, peak memory" % what, "%.0f MiB" % (peak / 1024))
-        return belay, back
+        what += self.place.title
+        self.line("%s, save" % what, saved["ms"], {n: o[0] for n, o in others.items()})
+        if isinstance(self.place, Disk):
+            self.line("  when the others sync, too", saved["ms"], {n: o[2] for n, o in others.items()})
+        self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()})
+        self.say("  peak memory of the two", "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024))
+        return saved, back
 
-    def saves(self, save, change):
-        done = save()
+    def again(self, change, save):
         if change:
             change()
-            done = save()
-        return done
+            return save()
+        return None
 
-    def check(self, tree):
-        subprocess.run(["diff", "-r", tree, self.out], check=True)
-
-    def remove(self, at):
-        shutil.rmtree(at) if os.path.isdir(at) else os.unlink(at)
+    def line(self, what, mine, others):
+        if not others:
+            self.say(what, "%.2f s" % (mine / 1000))
+            return
+        best = min(others, key=lambda name: others[name])
+        self.say(what, "%.2f s" % (mine / 1000), ", ".join("%s: %.2f s" % (name, o / 1000) for name, o in others.items()),
+                 "%.2f x as fast as %s" % (others[best] / mine, best))
 
     def tool(self):
-        self.fresh("store")
-        return Tool(self.build, os.path.join(self.dir, "store"))
+        return Tool(self.build, self.place.store(), self.place.env)
+
+    def close_tool(self, tool):
+        tool.close()
+        self.place.drop("store")
 
     def one_file(self):
         tree = self.fresh("tree")
@@ -167,18 +308,13 @@ class Bench:
         tool = self.tool()
         file = os.path.join(tree, "random")
         tool("fill", file, str(self.mib), "1")
-        copied = os.path.join(self.dir, "copied")
-        write = tool("copy", file, copied)["ms"]
-        tool("evict", self.dir)
-        read = tool("read", copied)["ms"]
-        os.unlink(copied)
+        write, read, takes, gives = self.place.limits(tool, self.mib)
         tool("read", file)
         saved, back = self.measure("one file of %d MiB, random" % self.mib, tree, tool)
-        for verb, mine, disk, means in (("save", saved["ms"], write, "a copy and an fsync"),
-                                        ("restore", back["ms"], max(read, write), "the slower of that and a read")):
-            self.say("  of what the disk does, %s" % verb, "%.0f MiB/s" % (1000 * self.mib / mine),
-                     "%s: %.0f MiB/s" % (means, 1000 * self.mib / disk), "%.2f x" % (disk / mine))
-        tool.close()
+        for verb, mine, limit, means in (("save", saved["ms"], write, takes), ("restore", back["ms"], read, gives)):
+            self.say("  of the limit, %s" % verb, "%.0f MiB/s" % (1000 * self.mib / mine),
+                     "%s: %.0f MiB/s" % (means, 1000 * self.mib / limit), "%.2f x" % (limit / mine))
+        self.close_tool(tool)
 
     def small_files(self):
         tree = self.fresh("tree")
@@ -189,7 +325,7 @@ class Bench:
                 f.write(os.urandom(1000 + i % 5000) + b"text " * (i % 500))
         tool = self.tool()
         self.measure("%d files of some 5 KB" % SMALL_FILES, tree, tool)
-        tool.close()
+        self.close_tool(tool)
 
     def changed(self):
         tree = self.fresh("tree")
@@ -206,14 +342,26 @@ class Bench:
         saved, _ = self.measure("%d MiB in %d files, 1 of %d changed" % (n * size, n, CHANGED), tree, tool, change)
         self.say("  of it not read, and stored", "%.1f %%, %.1f %%" % (100 * saved["unread"] / saved["bytes"],
                                                                       100 * saved["stored"] / saved["bytes"]))
-        tool.close()
+        self.close_tool(tool)
+
+    def run(self):
+        try:
+            self.one_file()
+            self.small_files()
+            self.changed()
+        finally:
+            self.close()
 
 
 def bench(build, say):
-    b = Bench(build, say)
+    top = os.environ.get("BELAY_BENCH_DIR")
+    Bench(build, say, Disk(tempfile.mkdtemp(prefix="belay-bench.", dir=top)),
+          int(os.environ.get("BELAY_BENCH_MIB", Disk.mib))).run()
+    which = os.environ.get("BELAY_BENCH_S3")
+    if not which:
+        return
+    place = Bucket(which, top)
     try:
-        b.one_file()
-        b.small_files()
-        b.changed()
+        Bench(build, say, place, int(os.environ.get("BELAY_BENCH_S3_MIB", Bucket.mib))).run()
     finally:
-        shutil.rmtree(b.dir)
+        place.close()
