@@ -315,6 +315,11 @@ struct s3_op s3_op_make(const struct s3_client *c, const char *method, const cha
 void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX])
 {
     sigv4_sha256_hex(p, n, sha256);
+    s3_op_body_known(op, p, n, sha256);
+}
+
+void s3_op_body_known(struct s3_op *op, const void *p, size_t n, const char *sha256)
+{
     op->request.body = p;
     op->request.n = n;
     op->request.sha256 = sha256;

@@ -35,8 +35,9 @@ struct s3_op {
 
 /* An op whose request has an empty body and no headers. */
 struct s3_op s3_op_make(const struct s3_client *c, const char *method, const char *key, const char *query);
-/* Its body, borrowed, and hex for its hash. */
+/* Its body, borrowed, and room for its hash in hex, or that hash already (known). */
 void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX]);
+void s3_op_body_known(struct s3_op *op, const void *p, size_t n, const char *sha256);
 void s3_op_header(struct s3_op *op, const char *name, const char *value); /* borrowed */
 
 /* 0: op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED. Otherwise an error that

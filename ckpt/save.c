@@ -22,6 +22,7 @@
 #include "ckpt/gang.h"
 #include "ckpt/late.h"
 #include "ckpt/layout.h"
+#include "ckpt/own.h"
 #include "ckpt/scan.h"
 #include "ckpt/seen.h"
 #include "ckpt/snapshot.h"
@@ -42,6 +43,7 @@ struct save {
     struct scan scan;
     struct manifest manifest;    /* what is being made; scan has the stamps of its entries */
     struct manifest previous;    /* the newest in the store, or empty */
+    struct own own;              /* what is below chunks/<own attempt>/ */
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
@@ -189,27 +191,37 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 
 /* ---- storing ---- */
 
-/* *ret_stored is the size of our own attempt's object if it is there, else 0. One of an impossible size, or
+/* The content's size in the store if our own attempt's object is there, else 0. One of an impossible size, or
  * of another than the manifest before says (expected, 0: any), is damaged: it is set aside, so that it is
  * written again. */
-static int find_own(struct save *s, const struct layout_name *name, const struct manifest_chunk *c,
-    int64_t expected, int64_t *ret_stored, struct err *e)
+static int64_t find_own(
+    struct save *s, const struct layout_name *name, const struct manifest_chunk *c, int64_t expected)
 {
     struct err why;
+    int64_t size = own_size(&s->own, name->s), stored = size - layout_chunk_bytes(s->manifest.key, 0);
+
+    if (size < 0)
+        return 0;
+    if (stored >= 1 && stored <= c->size && (!expected || stored == expected))
+        return stored;
+    err_set(&why, ERR_CORRUPT, "it has %" PRId64 " bytes", size);
+    layout_set_aside(s->job, name->s, &why);
+    own_remove(&s->own, name->s);
+    return 0;
+}
+
+/* The same of what may have come since the store was listed. */
+static int find_new(struct save *s, const struct layout_name *name, const struct manifest_chunk *c,
+    int64_t *ret_stored, struct err *e)
+{
     int64_t size;
     int rc = s->job->store->ops->stat(s->job->store, name->s, &size, e);
 
     *ret_stored = 0;
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc;
-    size -= layout_chunk_bytes(s->manifest.key, 0);
-    if (size >= 1 && size <= c->size && (!expected || size == expected)) {
-        *ret_stored = size;
-        return 0;
-    }
-    size += layout_chunk_bytes(s->manifest.key, 0);
-    err_set(&why, ERR_CORRUPT, "it has %" PRId64 " bytes", size);
-    layout_set_aside(s->job, name->s, &why);
+    own_add(&s->own, name->s, size);
+    *ret_stored = find_own(s, name, c, 0);
     return 0;
 }
 
@@ -244,15 +256,16 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
 
         crypt_seal(key, what.s, p, stored);
     }
-    rc = store_put(s->job->store, name->s, p, n, e);
+    rc = store_put(s->job->store, name->s, p, n, !key && p == w->content ? c->sha256 : NULL, e);
     if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
-        rc = find_own(s, name, c, 0, &c->stored, e);
+        rc = find_new(s, name, c, &c->stored, e);
         if (!rc && !c->stored)
             rc = err_set(e, ERR_UNAVAILABLE, "chunk %s was there and is not", name->s);
         return rc;
     }
     if (rc)
         return rc;
+    own_add(&s->own, name->s, (int64_t)n);
     c->stored = (int64_t)stored;
     atomic_fetch_add(&s->stored_bytes, (int64_t)n);
     return 0;
@@ -264,12 +277,13 @@ static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk
     struct layout_name name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
     const struct manifest_chunk *known = smap_get(&s->previous_chunks, c->sha256);
     bool known_own = known && s->previous.id.attempt == s->manifest.id.attempt;
-    int rc = find_own(s, &name, c, known_own ? known->stored : 0, &c->stored, e);
+    int rc = 0;
 
-    if (!rc && !c->stored && known && !known_own) {
+    c->stored = find_own(s, &name, c, known_own ? known->stored : 0);
+    if (!c->stored && known && !known_own) {
         rc = link_previous(s, &name, known, e);
         if (!rc)
-            rc = find_own(s, &name, c, 0, &c->stored, e);
+            rc = find_new(s, &name, c, &c->stored, e);
     }
     if (rc || !c->stored)
         return rc ? rc : write_chunk(s, w, &name, c, e);
@@ -277,20 +291,17 @@ static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk
     return 0;
 }
 
-/* *ret_found: what was read before is still in the store. */
-static int find_unread(struct save *s, size_t i, bool *ret_found, struct err *e)
+/* True if what was read before is still in the store. */
+static bool find_unread(struct save *s, size_t i)
 {
     struct manifest_chunk *c = &s->manifest.chunks[i];
     struct layout_name name;
-    int rc;
 
-    *ret_found = false;
     if (!seen_find(&s->seen, i, c))
-        return 0;
+        return false;
     name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
-    rc = find_own(s, &name, c, c->stored, &c->stored, e);
-    *ret_found = c->stored != 0;
-    return rc;
+    c->stored = find_own(s, &name, c, c->stored);
+    return c->stored != 0;
 }
 
 static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
@@ -298,14 +309,11 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     struct save *s = ctx;
     struct manifest_chunk *c = &s->manifest.chunks[i];
     struct reading r = {.save = s, .chunk = i, .work = w};
-    bool found;
     int rc = check_time(s, e);
 
-    if (!rc)
-        rc = find_unread(s, i, &found, e);
     if (rc)
         return rc;
-    if (found) {
+    if (find_unread(s, i)) {
         atomic_fetch_add(&s->unread_bytes, c->size);
         atomic_fetch_add(&s->reused_bytes, c->size);
         return 0;
@@ -331,13 +339,17 @@ static int settle_chunks(struct save *s, struct err *e)
 
 static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
 {
+    struct layout_name prefix = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, "");
     struct err ignored;
     int rc;
 
     s->started_ms = clock_mono(&clock_system).ms;
     atomic_store(&s->pace->started_ms, s->started_ms);
     atomic_store(&s->pace->total_bytes, s->read_bytes);
-    rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+    rc = own_init(&s->own, s->job->store, prefix.s, e);
+    if (!rc)
+        rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+    own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)
         settle_chunks(s, &ignored); /* for the next save to find */
     if (!rc)

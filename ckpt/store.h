@@ -29,8 +29,9 @@ struct store_ops {
     /* Durable when it returns 0. ERR_CONFLICT if the name exists: nothing was changed. */
     int (*create)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
     /* As create, for many objects: it is there, and durable, only when settle has returned 0, and may be there before
-     * that, always whole. No error either if the name comes to exist meanwhile. NULL: create does it. */
-    int (*put)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
+     * that, always whole. No error either if the name comes to exist meanwhile. sha256: of p, in lower-case hex, where
+     * the caller knows it; else NULL. NULL: create does it. */
+    int (*put)(struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e);
     /* Makes durable what was put and linked under prefix, a "directory" ending in '/', when no put is under way. NULL: it
      * is. */
     int (*settle)(struct store *s, const char *prefix, struct err *e);
@@ -38,8 +39,8 @@ struct store_ops {
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
     /* 0 and the size, or ERR_NOT_FOUND. */
     int (*stat)(struct store *s, const char *name, int64_t *ret_size, struct err *e);
-    /* Names under prefix (a "directory" ending in '/', or ""), in byte order. A walk that fn stops is no
-     * error. */
+    /* Names under prefix (a "directory" ending in '/', or ""), in byte order; all that were created before and none that
+     * was removed before: fences and what a save need not store again rest on that. A walk that fn stops is no error. */
     int (*list)(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
     /* At most STORE_REMOVE_MAX names, gone durably when it returns 0; a missing name is fine. */
     int (*remove)(struct store *s, const char *const *names, size_t n, struct err *e);
@@ -68,9 +69,10 @@ int store_open(const char *url, const struct store_options *o, struct store **re
 int store_check_url(const char *url, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
-static inline int store_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static inline int store_put(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
-    return (s->ops->put ? s->ops->put : s->ops->create)(s, name, p, n, e);
+    return s->ops->put ? s->ops->put(s, name, p, n, sha256, e) : s->ops->create(s, name, p, n, e);
 }
 
 static inline int store_settle(struct store *s, const char *prefix, struct err *e)

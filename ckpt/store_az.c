@@ -99,14 +99,15 @@ static int az_create(struct store *s, const char *name, const void *p, size_t n,
     int rc = object_check_name(name, e);
     if (rc != 0)
         return rc;
-    return n > WHOLE_BYTES_MAX ? create_in_blocks(s, name, p, n, e) : object_create_whole(s, name, p, n, e);
+    return n > WHOLE_BYTES_MAX ? create_in_blocks(s, name, p, n, e)
+                               : object_create_whole(s, name, p, n, NULL, e);
 }
 
 /* Over what has the name. */
 static int put_over(struct store *s, const char *name, const struct buf *bytes, struct err *e)
 {
     struct object_put put;
-    object_put_op(s, name, buf_str(bytes), bytes->len, &put);
+    object_put_op(s, name, buf_str(bytes), bytes->len, NULL, &put);
     int rc = s3_op_finish(&put.op, e);
     return rc == 0 && put.op.meaning != S3_DONE
                ? s3_op_refused(&put.op, ERR_IO, "the object cannot be replaced", e)

@@ -191,8 +191,10 @@ static size_t take_pending(struct store_file *f, size_t enough, struct pending *
     return n;
 }
 
-static int file_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static int file_put(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
+    (void)sha256;
     struct store_file *f = (struct store_file *)s;
     struct pending v[PENDING_MAX], made;
     char *path = NULL;

@@ -159,10 +159,14 @@ static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
         s3_op_header(op, "Content-MD5", sum);
 }
 
-void object_put_op(struct store *s, const char *name, const void *p, size_t n, struct object_put *ret)
+void object_put_op(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct object_put *ret)
 {
     ret->op = s3_op_make(object_client(s), "PUT", name, NULL);
-    s3_op_body(&ret->op, p, n, ret->sha256);
+    if (sha256)
+        s3_op_body_known(&ret->op, p, n, sha256);
+    else
+        s3_op_body(&ret->op, p, n, ret->sha256);
     s3_op_header(&ret->op, "Content-Type", BYTES);
     if (ret->op.client->place.dialect == STORE_KEYS_AZURE)
         s3_op_header(&ret->op, "x-ms-blob-type", "BlockBlob");
@@ -170,10 +174,11 @@ void object_put_op(struct store *s, const char *name, const void *p, size_t n, s
     add_sum(&ret->op, ret->sum);
 }
 
-int object_create_whole(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+int object_create_whole(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
     struct object_put put;
-    object_put_op(s, name, p, n, &put);
+    object_put_op(s, name, p, n, sha256, &put);
     int rc = object_write(s, name, &put.op, p, n, e);
     if (rc == ERR_NOT_FOUND) /* of a PUT: the bucket, without a word for it */
         e->kind = rc = ERR_CONFIG;

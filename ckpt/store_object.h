@@ -52,11 +52,14 @@ struct object_put {
     struct s3_op op;
     char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX];
 };
-void object_put_op(struct store *s, const char *name, const void *p, size_t n, struct object_put *ret);
+/* sha256: of p in hex, NULL: not known. */
+void object_put_op(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct object_put *ret);
 
 /* ---- As store_ops has them ---- */
 
-int object_create_whole(struct store *s, const char *name, const void *p, size_t n, struct err *e);
+int object_create_whole(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e);
 int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
 int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e);
 int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);

@@ -150,13 +150,19 @@ static int create_in_parts(struct store *s, const char *name, const char *p, siz
     return rc;
 }
 
-static int s3_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static int s3_put(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
     int rc = object_check_name(name, e);
     if (rc != 0)
         return rc;
     bool in_parts = n > WHOLE_BYTES_MAX && object_client(s)->place.dialect == STORE_KEYS_AWS;
-    return in_parts ? create_in_parts(s, name, p, n, e) : object_create_whole(s, name, p, n, e);
+    return in_parts ? create_in_parts(s, name, p, n, e) : object_create_whole(s, name, p, n, sha256, e);
+}
+
+static int s3_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    return s3_put(s, name, p, n, NULL, e);
 }
 
 /* ---- remove, rename, link ---- */
@@ -276,6 +282,7 @@ static int s3_link(struct store *s, const char *from, const char *to, struct err
 static const struct store_ops s3_ops = {
     .scheme = "s3",
     .create = s3_create,
+    .put = s3_put,
     .read = object_read,
     .stat = object_stat,
     .list = object_list,
@@ -288,6 +295,7 @@ static const struct store_ops s3_ops = {
 static const struct store_ops gs_ops = {
     .scheme = "gs",
     .create = s3_create,
+    .put = s3_put,
     .read = object_read,
     .stat = object_stat,
     .list = object_list,

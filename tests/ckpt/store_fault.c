@@ -39,9 +39,10 @@ static int fault_create(struct store *s, const char *name, const void *p, size_t
     FAULTY("create", create(f->inner, name, p, n, e));
 }
 
-static int fault_put(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static int fault_put(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
-    FAULTY_CALL("put", store_put(f->inner, name, p, n, e));
+    FAULTY_CALL("put", store_put(f->inner, name, p, n, sha256, e));
 }
 
 static int fault_settle(struct store *s, const char *prefix, struct err *e)

@@ -63,9 +63,9 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
     OK(DO(settle, "put/", &e)); /* nothing was put */
     for (int i = 0; i < 50; i++) {
         snprintf(name, sizeof(name), "put/%d", i);
-        OK(DO(put, name, name, strlen(name), &e));
+        OK(DO(put, name, name, strlen(name), NULL, &e));
     }
-    OK(DO(put, "put/49", "again", 5, &e)); /* not known yet: either is fine */
+    OK(DO(put, "put/49", "again", 5, NULL, &e)); /* not known yet: either is fine */
     OK(DO(settle, "put/", &e));
     OK(DO(list, "put/", count, &n, &e));
     assert_int_equal(n, 50);
@@ -74,8 +74,8 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
         OK(DO(read, name, 100, &out, &e));
         assert_string_equal(buf_str(&out), name);
     }
-    FAILS(ERR_CONFLICT, DO(put, "put/7", "x", 1, &e));
-    OK(DO(put, "put/unsettled", "x", 1, &e));
+    FAILS(ERR_CONFLICT, DO(put, "put/7", "x", 1, NULL, &e));
+    OK(DO(put, "put/unsettled", "x", 1, NULL, &e));
     store_close(s->job.store);
     snprintf(url, sizeof(url), "file://%s", s->store);
     OK(store_open(url, NULL, &s->job.store, &e));
