@@ -243,7 +243,7 @@ class Bench:
         self.dir = place.dir if isinstance(place, Disk) else tempfile.mkdtemp(
             prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
         self.out = os.path.join(self.dir, "out")
-        self.peers = [p() for p in place.peers if all(shutil.which(c) for c in p.commands)]
+        self.peers = [p for p in place.peers if all(shutil.which(c) for c in p.commands)]
 
     def close(self):
         shutil.rmtree(self.dir)
@@ -261,7 +261,7 @@ class Bench:
         back = tool("restore", self.out)
         subprocess.run(["diff", "-r", tree, self.out], check=True)
         others = {}
-        for p in self.peers:
+        for p in [peer() for peer in self.peers]:
             at = self.place.peer(p)
             took = timed(lambda: p.save(tree, at))
             if change:
