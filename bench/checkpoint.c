@@ -9,6 +9,7 @@
  *     evict DIR              nothing below DIR stays in the page cache
  *     save DIR               as the next checkpoint of one attempt; what was read before is remembered
  *     forget                 nothing is remembered any more
+ *     encrypt                from now on
  *     restore DIR
  * The store is in S3 with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a directory.
  */
@@ -31,6 +32,7 @@
 
 struct bench {
     struct ckpt_job job;
+    struct ckpt_crypt crypt;
     struct ckpt_seen *seen;
     int64_t sequence;
     char *block;
@@ -140,6 +142,18 @@ static int restore(struct bench *b, const char *dir, struct err *e)
     return rc;
 }
 
+static int encrypt(struct bench *b, struct err *e)
+{
+    char key[CRYPT_KEY_HEX + 1];
+    int rc;
+
+    random_hex(CRYPT_KEY_BYTES, key);
+    rc = crypt_add(&b->crypt, key, e);
+    b->crypt.encrypts = true;
+    b->job.crypt = &b->crypt;
+    return rc;
+}
+
 static int run(struct bench *b, char *line, struct err *e)
 {
     char *words[4] = {NULL}, *rest = line;
@@ -160,6 +174,8 @@ static int run(struct bench *b, char *line, struct err *e)
         return save(b, words[1], e);
     if (n == 2 && str_eq(words[0], "restore"))
         return restore(b, words[1], e);
+    if (n == 1 && str_eq(words[0], "encrypt"))
+        return encrypt(b, e);
     if (n != 1 || !str_eq(words[0], "forget"))
         return err_set(e, ERR_INVALID, "%s: no such command", line);
     ckpt_seen_destroy(b->seen);

@@ -160,13 +160,48 @@ static int read_told(
     return rc;
 }
 
+static bool is_sealed(const struct gang_meeting *g)
+{
+    return g->job->crypt && g->job->crypt->encrypts && g->job->crypt->n > 0;
+}
+
+static struct layout_name seal_of_failure(const struct gang_meeting *g, int32_t rank)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "gang-failed/%010" PRId64 "-%010" PRId64 "-%04" PRId32, g->id.attempt,
+        g->id.sequence, rank);
+    return layout_prefix(g->job, what);
+}
+
+static int read_failure(const struct gang_meeting *g, const struct layout_name *name, int32_t rank,
+    char out[TOLD_MAX], struct err *e)
+{
+    struct layout_name what = seal_of_failure(g, rank);
+    struct buf text = {0};
+    size_t n;
+    int rc;
+
+    if (!is_sealed(g))
+        return read_told(g, name, out, e);
+    rc = g->job->store->ops->read(g->job->store, name->s, TOLD_MAX - 1 + CRYPT_MORE, &text, e);
+    if (!rc)
+        rc = crypt_open(&g->job->crypt->keys[0], what.s, text.data, text.len, &n, e);
+    if (!rc) {
+        buf_truncate(&text, n);
+        str_copy(out, TOLD_MAX, buf_str(&text));
+    }
+    buf_deinit(&text);
+    return rc;
+}
+
 static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 {
     struct layout_name name = name_of(g, "failed", rank);
     char why[TOLD_MAX] = "";
     struct err ignored;
 
-    read_told(g, &name, why, &ignored);
+    read_failure(g, &name, rank, why, &ignored);
     return err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " could not save: %s", rank, why);
 }
 
@@ -211,11 +246,20 @@ int gang_join(struct gang_meeting *g, struct err *e)
 void gang_fail(const struct gang_meeting *g, const struct err *why)
 {
     struct layout_name name = name_of(g, "failed", g->gang.rank);
-    char text[TOLD_MAX];
+    char text[TOLD_MAX + CRYPT_MORE];
     struct err e;
 
-    str_copy(text, sizeof(text), why->text);
-    if (g->job->store->ops->create(g->job->store, name.s, text, strlen(text), &e) && e.kind != ERR_CONFLICT)
+    size_t n;
+
+    str_copy(text, TOLD_MAX, why->text);
+    n = strlen(text);
+    if (is_sealed(g)) { /* it may name files */
+        struct layout_name what = seal_of_failure(g, g->gang.rank);
+
+        crypt_seal(&g->job->crypt->keys[0], what.s, text, n);
+        n += CRYPT_MORE;
+    }
+    if (g->job->store->ops->create(g->job->store, name.s, text, n, &e) && e.kind != ERR_CONFLICT)
         log_warn(
             "the other ranks could not be told that a save failed", log_i("job", g->job->job), log_err(&e));
 }
