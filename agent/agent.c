@@ -316,7 +316,7 @@ static void leave(struct agent *a)
 static void stop_all(struct agent *a, const char *text)
 {
     LIST_FOREACH (&a->tasks, n) {
-        task_save_and_stop(task_of_link(n), "node-lost", text);
+        task_save_and_stop(task_of_link(n), "node-lost", text, 0);
     }
 }
 

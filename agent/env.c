@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/env.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PORT_FIRST 30000 /* above those of services, below those of connections going out */
+#define PORTS 2700
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct list_of_env {
@@ -69,6 +72,35 @@ static void add_dir(struct list_of_env *l, const char *name, const char *dir)
         put_text(l, name, dir);
 }
 
+/* "a,b,c": the names of the attempt's nodes, by rank. */
+static char *node_list(const struct task_env *t)
+{
+    struct buf list = {0};
+    for (size_t i = 0; i < t->spec->n_peers; i++)
+        buf_printf(&list, "%s%s", i ? "," : "", t->spec->peers[i].name);
+    char *text = mem_strdup(t->spec->n_peers ? buf_str(&list) : t->node);
+    buf_deinit(&list);
+    return text;
+}
+
+static int64_t n_nodes(const struct task_env *t)
+{
+    return t->spec->n_peers ? (int64_t)t->spec->n_peers : 1;
+}
+
+/* What torch.distributed and its like find each other by; a launcher on each node gives its workers numbers of their own. */
+static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    if (s->n_peers == 0)
+        return;
+    put_text(l, "MASTER_ADDR", s->peers[0].address);
+    put_number(l, "MASTER_PORT", PORT_FIRST + (s->job * 31 + s->attempt) % PORTS);
+    put_number(l, "WORLD_SIZE", (int64_t)s->n_peers);
+    put_number(l, "RANK", s->rank);
+    put_number(l, "LOCAL_RANK", 0);
+}
+
 static void add_belay(struct list_of_env *l, const struct task_env *t)
 {
     put_number(l, "BELAY_JOB_ID", t->spec->job);
@@ -79,9 +111,12 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_path(l, "BELAY_NOTICE_FILE", t->dir, "control/notice");
     put_number(l, "BELAY_RESTORED", t->restored);
     put_number(l, "BELAY_GRACE_S", t->grace_ms / 1000);
-    put_number(l, "BELAY_NODE_RANK", 0);
-    put_number(l, "BELAY_NNODES", 1);
-    put_text(l, "BELAY_NODELIST", t->node);
+    char *nodes = node_list(t);
+    put_number(l, "BELAY_NODE_RANK", t->spec->rank);
+    put_number(l, "BELAY_NNODES", n_nodes(t));
+    put_text(l, "BELAY_NODELIST", nodes);
+    free(nodes);
+    add_rendezvous(l, t);
     add_dir(l, "PATH", t->bin);
     add_dir(l, "PYTHONPATH", t->python);
 }
@@ -89,11 +124,13 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
 static void add_slurm(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
-    static const char *const ones[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"};
-    static const char *const zeros[] = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"};
+    static const char *const counts[] = {
+        "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"};
+    static const char *const ranks[] = {"SLURM_PROCID", "SLURM_NODEID"};
     static const char *const cpus[] = {
         "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
-    static const char *const nodes[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"};
+    static const char *const lists[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST"};
+    char *nodes = node_list(t);
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);
     put_text(l, "SLURM_JOB_NAME", s->name);
@@ -104,14 +141,17 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     if (*s->cluster)
         put_text(l, "SLURM_CLUSTER_NAME", s->cluster);
     put_number(l, "SLURM_RESTART_COUNT", s->attempt - 1);
-    for (size_t i = 0; i < sizeof(ones) / sizeof(*ones); i++)
-        put_number(l, ones[i], 1);
-    for (size_t i = 0; i < sizeof(zeros) / sizeof(*zeros); i++)
-        put_number(l, zeros[i], 0);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        put_number(l, counts[i], n_nodes(t));
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
+        put_number(l, ranks[i], s->rank);
+    put_number(l, "SLURM_LOCALID", 0);
     for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++)
         put_number(l, cpus[i], s->cpus);
-    for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
-        put_text(l, nodes[i], t->node);
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+        put_text(l, lists[i], nodes);
+    put_text(l, "SLURMD_NODENAME", t->node);
+    free(nodes);
     if (s->memory_mib > 0)
         put_number(l, "SLURM_MEM_PER_NODE", s->memory_mib);
     if (s->gpus > 0)

@@ -362,7 +362,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
         return;
     const char *end = *d->reason ? d->reason : "user";
     if (d->want == WIRE_SAVE_STOP)
-        task_save_and_stop(t, end, "stopped by belayd");
+        task_save_and_stop(t, end, "stopped by belayd", d->stop_by);
     else if (!*t->state.stop)
         task_stop(t, end, "stopped by belayd", 0, d->kill_wait_ms);
 }

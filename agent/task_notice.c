@@ -51,25 +51,26 @@ void task_notice_init(struct task *t)
     timer_init(&t->deadline, on_deadline, t);
 }
 
-void task_save_and_stop(struct task *t, const char *end, const char *text)
-{
-    if (t->phase == WIRE_ENDED || t->killing || *t->state.stop || t->ask.stop)
-        return;
-    if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
-        task_ask_save(t, SAVE_EVICT, end, text);
-    else
-        task_stop(t, end, text, 0, t->spec->kill_wait_ms);
-}
-
-static void set_hard_deadline(struct task *t, const struct notice *n)
+static void set_hard_deadline(struct task *t, int64_t left)
 {
     int64_t now = clock_mono(t->room->timers->clock).ms;
-    int64_t left = n->deadline_mono.ms - now;
     left = left < 0 ? 0 : left;
     int64_t last_words = left / 10 < LAST_WORDS_MAX_MS ? left / 10 : LAST_WORDS_MAX_MS;
     int64_t grace = t->spec->kill_wait_ms < left / 4 ? t->spec->kill_wait_ms : left / 4;
     t->hard_at.ms = now + left - last_words;
     timer_start(t->room->timers, &t->deadline, left - last_words - grace);
+}
+
+void task_save_and_stop(struct task *t, const char *end, const char *text, int64_t stop_by)
+{
+    if (t->phase == WIRE_ENDED || t->killing || *t->state.stop || t->ask.stop)
+        return;
+    if (stop_by > 0 && !mono_is_set(t->hard_at))
+        set_hard_deadline(t, stop_by - clock_wall(t->room->timers->clock).ms);
+    if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
+        task_ask_save(t, SAVE_EVICT, end, text);
+    else
+        task_stop(t, end, text, 0, t->spec->kill_wait_ms);
 }
 
 static void reclaim(struct task *t, const struct notice *n)
@@ -85,7 +86,7 @@ static void reclaim(struct task *t, const struct notice *n)
         STR_COPY(t->ask.text, "");
     }
     if (mono_is_set(n->deadline_mono))
-        set_hard_deadline(t, n);
+        set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
 }
 
 void task_notice(struct task *t, const struct notice *n)

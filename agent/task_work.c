@@ -138,6 +138,11 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     return rc;
 }
 
+static struct ckpt_gang gang_of(const struct task *t)
+{
+    return (struct ckpt_gang){.rank = (int32_t)t->spec->rank, .nodes = (int32_t)t->spec->n_peers};
+}
+
 /* What a try before this one has put in place comes first. */
 static int restore_near(struct task *t, const struct ckpt_job *j)
 {
@@ -145,7 +150,7 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     const struct task_room *r = t->room;
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
-    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}};
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t)};
     for (size_t i = 0; i < n; i++)
         with.nearby[1 + i] = left[i];
     int rc = ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
@@ -175,7 +180,7 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct err ignored;
     if (!t->seen)
         t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace};
+    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t)};
     int rc = w->snapshot
                  ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
                  : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);

@@ -119,7 +119,8 @@ struct ckpt_save_with {
     struct ckpt_pace *pace; /* NULL: nobody wants to know */
     /* Of a gang, this rank's part: it returns when the checkpoint of all ranks is committed. The sequence of rank 0 holds, that
      * of the others is the least that they may join. ERR_UNAVAILABLE: another rank could not save, or is at another step;
-     * ERR_TIMEOUT: one did not come, until the deadline or for ten minutes. The stats are those of the whole. */
+     * ERR_TIMEOUT: one did not come, until the deadline or for ten minutes. The stats are those of the whole; their sequence is
+     * set on an error too, 0 if the save was not joined. */
     struct ckpt_gang gang;
 };
 

@@ -273,7 +273,9 @@ static int put_part(const struct gang_meeting *g, const struct manifest *own, st
     if (!rc)
         rc = g->job->store->ops->create(g->job->store, name.s, text.data, text.len, e);
     buf_deinit(&text);
-    return rc;
+    return rc == ERR_CONFLICT
+               ? 0
+               : rc; /* of an agent that was killed here: the program still waits, so it is the same */
 }
 
 /* ---- all parts as one ---- */
@@ -414,9 +416,11 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
 
         if (rc != ERR_NOT_FOUND)
             return rc;
-        rc = look(g, 1, g->id.sequence, &f, e);
+        rc = look(g, g->id.sequence + 1, g->id.sequence, &f, e);
         if (!rc && f.failed >= 0)
             return failed_by(g, f.failed, e);
+        if (!rc && f.sequence)
+            return err_set(e, ERR_UNAVAILABLE, "rank 0 has given this save up and begun another");
         if (!rc)
             rc = layout_check_fence(g->job, g->id.attempt, e);
         if (!rc)

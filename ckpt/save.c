@@ -466,6 +466,7 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);
     rc = with->gang.nodes > 1 ? meet(s, with, cancel, e) : 0;
+    *ret_stats = (struct ckpt_stats){.sequence = rc ? 0 : s->manifest.id.sequence};
     if (!rc)
         rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
     if (rc && s->gang.job)

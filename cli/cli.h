@@ -128,6 +128,6 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
 int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
 
 /* Prints the job's log from offset; follow: until it has ended. */
-int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e);
+int cli_print_logs(struct client *c, int64_t id, int64_t rank, int64_t offset, bool follow, struct err *e);
 
 #endif

@@ -97,12 +97,28 @@ static int apply_cpus(const struct context *c, const char *value, struct err *e)
     return set_number(c, "cpus", value, 1, 4096, e);
 }
 
+/* 4, 4-4 */
+static int apply_nodes(const struct context *c, const char *value, struct err *e)
+{
+    const char *dash = strchr(value, '-');
+    size_t n = dash ? (size_t)(dash - value) : 0;
+    if (dash && (strlen(dash + 1) != n || strncmp(value, dash + 1, n) != 0))
+        return err_set(e, ERR_UNSUPPORTED, "a job has a fixed number of nodes: found %s", SHOWN(value));
+    if (c->sbatch && !str_eq(dash ? dash + 1 : value, "1"))
+        return err_set(e, ERR_UNSUPPORTED,
+            "Slurm starts a script on the first of its nodes, belay on each of them; if that is right for "
+            "it, say #BELAY "
+            "--nodes=%s",
+            SHOWN(value));
+    return set_number(c, "nodes", dash ? dash + 1 : value, 1, 256, e);
+}
+
 static int apply_one(const struct context *c, const char *value, struct err *e)
 {
     (void)c;
     if (!str_eq(value, "1") && !str_eq(value, "1-1"))
-        return err_set(e, ERR_UNSUPPORTED, "jobs of more than one node or task are not supported: found %s",
-            SHOWN(value));
+        return err_set(e, ERR_UNSUPPORTED,
+            "a node runs one task of a job; it can start others itself: found %s", SHOWN(value));
     return 0;
 }
 
@@ -411,7 +427,8 @@ static const struct flag flags[] = {
     {{"gpus-per-task", 0, "N", "the same"}, apply_gpus},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
     {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
-    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"}, apply_time},
+    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
+        apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
     {{"checkpoint", 0, "none|signal|coop|criu", "how the program takes part in checkpoints (default none)"},
         apply_checkpoint},
@@ -421,7 +438,8 @@ static const struct flag flags[] = {
     {{"checkpoints-after", 0, "auto|delete|last|all",
          "what of them stays when the job has ended (default auto: all for some days)"},
         apply_after},
-    {{"drill", 0, NULL, "once it has saved or got somewhere, save, kill and resume it, and certify that it comes back"},
+    {{"drill", 0, NULL,
+         "once it has saved or got somewhere, save, kill and resume it, and certify that it comes back"},
         apply_drill},
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
@@ -430,7 +448,7 @@ static const struct flag flags[] = {
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         apply_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
-    {{"nodes", 'N', "1", "accepted for Slurm's scripts"}, apply_one},
+    {{"nodes", 'N', "N", "nodes, all of which start the job at once (default 1)"}, apply_nodes},
     {{"ntasks", 'n', "1", "accepted for Slurm's scripts"}, apply_one},
     {{"ntasks-per-node", 0, "1", "accepted for Slurm's scripts"}, apply_one},
     {{"output", 'o', "FILE", "accepted for Slurm's scripts; the output is in belay logs"}, apply_output},

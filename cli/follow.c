@@ -31,13 +31,13 @@ static int patient_call(
     return rc;
 }
 
-int cli_print_logs(struct client *c, int64_t id, int64_t offset, bool follow, struct err *e)
+int cli_print_logs(struct client *c, int64_t id, int64_t rank, int64_t offset, bool follow, struct err *e)
 {
     bool met = false;
     for (;;) {
         struct client_reply reply = {0};
-        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&wait_ms=%d", (long long)id,
-            (long long)offset, follow ? WAIT_MS : 0);
+        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&rank=%lld&wait_ms=%d", (long long)id,
+            (long long)offset, (long long)rank, follow ? WAIT_MS : 0);
         met = met && follow;
         int rc = patient_call(c, path, &met, &reply, e);
         free(path);
@@ -99,7 +99,7 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e)
 {
     json_t *v = NULL;
-    int rc = follow ? cli_print_logs(c, id, 0, true, e) : 0;
+    int rc = follow ? cli_print_logs(c, id, 0, 0, true, e) : 0;
     if (rc == 0)
         rc = wait_for_end(c, id, e);
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);

@@ -8,12 +8,14 @@
 #include <stdio.h>
 
 #define JSON_LOG_MAX (64u << 20)
+#define RANK_MAX 255
 
-enum { VAL_FOLLOW = 1, VAL_TAIL };
+enum { VAL_FOLLOW = 1, VAL_TAIL, VAL_RANK };
 
 struct choice {
     bool follow;
     int64_t tail; /* bytes before the end; 0: from the beginning */
+    int64_t rank;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -22,7 +24,8 @@ static int on_option(void *ctx, int val, const char *arg)
     struct err e;
     if (val == VAL_FOLLOW)
         c->follow = true;
-    else if (str_to_i64(arg, 1, 1LL << 40, "--tail-bytes", &c->tail, &e) != 0) {
+    else if (val == VAL_RANK ? str_to_i64(arg, 0, RANK_MAX, "--rank", &c->rank, &e) != 0
+                             : str_to_i64(arg, 1, 1LL << 40, "--tail-bytes", &c->tail, &e) != 0) {
         cli_error("%s", e.text);
         return CLI_USAGE;
     }
@@ -30,14 +33,15 @@ static int on_option(void *ctx, int val, const char *arg)
 }
 
 /* A whole log as one JSON text has to fit into memory. */
-static int print_as_json(struct client *c, int64_t id, int64_t offset, struct err *e)
+static int print_as_json(struct client *c, int64_t id, int64_t rank, int64_t offset, struct err *e)
 {
     struct buf all = {0};
     int rc = 0;
     for (size_t n = 1; rc == 0 && n > 0;) {
         struct client_reply reply = {0};
         char path[128];
-        snprintf(path, sizeof(path), "/api/v1/jobs/%lld/logs?offset=%lld", (long long)id, (long long)offset);
+        snprintf(path, sizeof(path), "/api/v1/jobs/%lld/logs?offset=%lld&rank=%lld", (long long)id,
+            (long long)offset, (long long)rank);
         rc = client_call(c, "GET", path, NULL, 60000, &reply, e);
         n = reply.body.len;
         if (rc == 0)
@@ -75,8 +79,8 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed = a.json ? print_as_json(c, id, -choice.tail, &e)
-                            : cli_print_logs(c, id, -choice.tail, choice.follow, &e);
+            failed = a.json ? print_as_json(c, id, choice.rank, -choice.tail, &e)
+                            : cli_print_logs(c, id, choice.rank, -choice.tail, choice.follow, &e);
         client_destroy(c);
         if (failed != 0)
             cli_error("%s", e.text);
@@ -88,6 +92,8 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW, "go on until the job has ended, across attempts", NULL},
+    {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK, "of a job on several nodes: of this one, from 0 (default 0)",
+        "N"},
     {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL, "begin this many bytes before the end", "N"},
     POPT_TABLEEND,
 };

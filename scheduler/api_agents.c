@@ -285,7 +285,7 @@ static void await_output(struct api *a, int64_t node, const struct wire_status *
         const struct job *job = model_job(tick_model(a->o.tick), s->job);
         const struct attempt *live = job_attempt_on(job, s->attempt, node);
         if (s->phase == WIRE_ENDED && live)
-            logs_await(a->o.logs, s->job, s->attempt, s->output_bytes);
+            logs_await(a->o.logs, s->job, s->attempt, live->row.rank, s->output_bytes);
     }
 }
 
@@ -308,20 +308,21 @@ void api_agent_sync(struct request *q)
 
 struct attempt_query {
     int64_t attempt, node;
+    int32_t rank; /* -1: none is there */
 };
 
 static int find_attempt(void *ctx, const struct attempt_row *a)
 {
     struct attempt_query *f = ctx;
-    if (a->attempt != f->attempt)
+    if (a->attempt != f->attempt || a->node != f->node)
         return 0;
-    f->node = a->node;
+    f->rank = a->rank;
     return 1;
 }
 
 void api_agent_output(struct request *q)
 {
-    struct attempt_query f = {.attempt = q->id2};
+    struct attempt_query f = {.attempt = q->id2, .node = api_node_of_cn(q->r->peer_cn), .rank = -1};
     int64_t offset, size = 0;
     struct err e;
     if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset))
@@ -329,12 +330,12 @@ void api_agent_output(struct request *q)
     int rc = db_read_attempts(q->api->o.reader, q->id, find_attempt, &f, &e);
     if (rc == 0 && q->r->body_len > WIRE_OUTPUT_MAX)
         rc = err_set(&e, ERR_INVALID, "a piece of output is at most %u bytes", WIRE_OUTPUT_MAX);
-    if (rc == 0 && f.node != api_node_of_cn(q->r->peer_cn))
+    if (rc == 0 && f.rank < 0)
         rc = err_set(&e, ERR_DENIED, "attempt %lld of job %lld does not run on this node", (long long)q->id2,
             (long long)q->id);
     if (rc == 0)
-        rc = logs_append(
-            q->api->o.logs, q->api->o.reader, q->id, q->id2, offset, q->r->body, q->r->body_len, &size, &e);
+        rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, f.rank, offset, q->r->body,
+            q->r->body_len, &size, &e);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;

@@ -276,8 +276,10 @@ static void warn_of_criu(json_t *list, const struct model *model, const struct j
     if (!pool)
         return;
     snprintf(text, sizeof(text),
-        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs criu %s, "
-        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says so)",
+        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs "
+        "criu %s, "
+        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says "
+        "so)",
         pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint" : "3.17 or later");
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
 }
@@ -315,16 +317,20 @@ void api_jobs_events(struct request *q)
     int64_t after, wait_ms;
     if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(q, WATCH_EVENTS, q->id, after, wait_ms, 0);
+        api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
 }
 
 void api_jobs_logs(struct request *q)
 {
-    int64_t offset, wait_ms, max;
+    int64_t offset, wait_ms, max, rank;
     if (api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &offset) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) &&
-        api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &max))
-        api_watch(q, WATCH_LOGS, q->id, offset, wait_ms, max);
+        api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &max) &&
+        api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
+        api_watch(q,
+            &(struct watch_of){
+                .kind = WATCH_LOGS, .job = q->id, .after = offset, .max = max, .rank = (int32_t)rank},
+            wait_ms);
 }
 
 /* ---- changing ---- */
@@ -403,7 +409,8 @@ void api_drills_list(struct request *q)
         json_decref(list);
         return;
     }
-    if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit, add_drill, list, &e) == 0) {
+    if (db_read_drills(
+            q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit, add_drill, list, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
     } else {
         json_decref(list);

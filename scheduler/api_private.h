@@ -102,8 +102,13 @@ json_t *api_json_opt(int64_t value, int64_t none);
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
 /* Answers q now, or when there is something after `after`, or when wait_ms have passed. */
-void api_watch(
-    struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max);
+struct watch_of {
+    enum watch_kind kind;
+    int64_t job, after;
+    int64_t max; /* bytes, of logs */
+    int32_t rank; /* of logs */
+};
+void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms);
 void api_watch_destroy_all(struct api *a);
 void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);

@@ -27,6 +27,7 @@ struct awaited {
     struct link in_logs;
     struct logs *logs;
     int64_t job, attempt, bytes;
+    int32_t rank;
     struct timer patience;
 };
 
@@ -55,11 +56,11 @@ void logs_close(struct logs *l)
 }
 
 /* NULL: all that was written is here, or will not come any more. */
-static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt)
+static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     LIST_FOREACH (&l->awaited, n) {
         struct awaited *a = LIST_ENTRY(n, struct awaited, in_logs);
-        if (a->job == job && a->attempt == attempt)
+        if (a->job == job && a->attempt == attempt && a->rank == rank)
             return a;
     }
     return NULL;
@@ -76,36 +77,39 @@ static void on_patience_over(struct timer *t, void *ctx)
     l->over(l->ctx, job);
 }
 
-static void arrived(struct logs *l, int64_t job, int64_t attempt, int64_t size)
+static void arrived(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t size)
 {
-    struct awaited *a = awaited_of(l, job, attempt);
+    struct awaited *a = awaited_of(l, job, attempt, rank);
     if (a && size >= a->bytes)
         awaited_free(a);
     else if (a)
         timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
 }
 
-static char *path_of(const struct logs *l, int64_t job, int64_t attempt)
+static char *path_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
-    return mem_printf(
-        "%s/%lld/%lld/%lld.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job, (long long)attempt);
+    char which[16] = "";
+    if (rank > 0)
+        snprintf(which, sizeof(which), ".%d", (int)rank);
+    return mem_printf("%s/%lld/%lld/%lld%s.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job,
+        (long long)attempt, which);
 }
 
-static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt)
+static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     struct stat st;
-    char *path = path_of(l, job, attempt);
+    char *path = path_of(l, job, attempt, rank);
     int64_t size = stat(path, &st) == 0 ? st.st_size : 0;
     free(path);
     return size;
 }
 
-void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes)
+void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes)
 {
-    if (size_of(l, job, attempt) >= bytes || awaited_of(l, job, attempt))
+    if (size_of(l, job, attempt, rank) >= bytes || awaited_of(l, job, attempt, rank))
         return;
     struct awaited *a = mem_alloc(sizeof(*a));
-    *a = (struct awaited){.logs = l, .job = job, .attempt = attempt, .bytes = bytes};
+    *a = (struct awaited){.logs = l, .job = job, .attempt = attempt, .rank = rank, .bytes = bytes};
     timer_init(&a->patience, on_patience_over, a);
     timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
     list_push_back(&l->awaited, &a->in_logs);
@@ -121,29 +125,30 @@ static bool is_settled(const struct attempt_row *a)
 
 struct later {
     int64_t than;
+    int32_t rank;
     bool settled;
 };
 
 static int find_later(void *ctx, const struct attempt_row *a)
 {
     struct later *f = ctx;
-    f->settled = a->attempt > f->than && is_settled(a);
+    f->settled = a->attempt > f->than && a->rank == f->rank && is_settled(a);
     return f->settled;
 }
 
 /* A later attempt's seam can be read (or the database cannot). */
-static int is_closed(
-    struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, bool *ret_closed, struct err *e)
+static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
+    bool *ret_closed, struct err *e)
 {
-    struct later f = {.than = attempt};
+    struct later f = {.than = attempt, .rank = rank};
     int rc = db_read_attempts(r, job, find_later, &f, e);
-    *ret_closed = f.settled && !awaited_of(l, job, attempt);
+    *ret_closed = f.settled && !awaited_of(l, job, attempt, rank);
     return rc;
 }
 
-static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, struct err *e)
+static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, int32_t rank, struct err *e)
 {
-    char *path = path_of(l, job, attempt);
+    char *path = path_of(l, job, attempt, rank);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), rc = 0;
     if (fd < 0 && errno == ENOENT) {
         char *dir = mem_strndup(path, (size_t)(strrchr(path, '/') - path));
@@ -171,14 +176,14 @@ static int write_piece(int fd, int64_t offset, const void *p, size_t n, struct e
     return rc;
 }
 
-int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int64_t offset,
-    const void *p, size_t n, int64_t *ret_size, struct err *e)
+int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
+    int64_t offset, const void *p, size_t n, int64_t *ret_size, struct err *e)
 {
     int64_t end = offset + (int64_t)n;
     struct stat st;
     bool closed;
-    int rc = is_closed(l, r, job, attempt, &closed, e);
-    int fd = rc == 0 ? open_for_append(l, job, attempt, e) : rc;
+    int rc = is_closed(l, r, job, attempt, rank, &closed, e);
+    int fd = rc == 0 ? open_for_append(l, job, attempt, rank, e) : rc;
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) != 0) {
@@ -194,7 +199,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
             *ret_size = end;
     }
     if (rc == 0)
-        arrived(l, job, attempt, *ret_size);
+        arrived(l, job, attempt, rank, *ret_size);
     close(fd);
     return rc;
 }
@@ -203,6 +208,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
 
 struct view {
     struct logs *l;
+    int32_t rank;
     int64_t start; /* of the piece being looked at */
     int64_t from;  /* the next byte that the caller wants */
     size_t max;
@@ -268,7 +274,7 @@ static int read_piece(struct view *v, int fd, int64_t job, size_t n, int64_t ski
 static void add_file(struct view *v, const struct attempt_row *a)
 {
     struct stat st;
-    char *path = path_of(v->l, a->job, a->attempt), last = '\n';
+    char *path = path_of(v->l, a->job, a->attempt, a->rank), last = '\n';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int64_t skip;
     free(path);
@@ -286,21 +292,23 @@ static void add_file(struct view *v, const struct attempt_row *a)
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
     struct view *v = ctx;
+    if (a->rank != v->rank)
+        return 0;
     if (a->attempt > 1 && !is_settled(a))
         return 1;
     if (a->attempt > 1)
         add_seam(v, a);
     add_file(v, a);
-    v->awaited = awaited_of(v->l, a->job, a->attempt) != NULL;
+    v->awaited = awaited_of(v->l, a->job, a->attempt, a->rank) != NULL;
     return v->rc != 0 || v->awaited;
 }
 
-int logs_read(struct logs *l, struct db_reader *r, int64_t job, int64_t offset, size_t max, struct buf *out,
-    int64_t *ret_next, bool *ret_complete, struct err *e)
+int logs_read(struct logs *l, struct db_reader *r, int64_t job, int32_t rank, int64_t offset, size_t max,
+    struct buf *out, int64_t *ret_next, bool *ret_complete, struct err *e)
 {
-    struct view v = {.l = l, .max = max, .from = offset, .e = e};
+    struct view v = {.l = l, .rank = rank, .max = max, .from = offset, .e = e};
     if (offset < 0) {
-        struct view measure = {.l = l, .e = e};
+        struct view measure = {.l = l, .rank = rank, .e = e};
         int rc = db_read_attempts(r, job, add_attempt, &measure, e);
         if (rc != 0)
             return rc;

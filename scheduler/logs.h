@@ -38,16 +38,16 @@ void logs_close(struct logs *l); /* harmless when zeroed */
 /* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has
  * without a gap: the agent goes on from there. A piece beyond that is refused (nothing written) by telling
  * the size; one that is dropped by telling its end. ERR_NO_SPACE, ERR_IO. */
-int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int64_t offset,
+int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank, int64_t offset,
     const void *p, size_t n, int64_t *ret_size, struct err *e);
 
 /* A live attempt was told to have ended after writing this many bytes: until they are here, or nothing
  * came for LOGS_AWAIT_MS, the log is not complete and shows nothing that came later. Safe to repeat. */
-void logs_await(struct logs *l, int64_t job, int64_t attempt, int64_t bytes);
+void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes);
 
-/* Bytes of the job's continuous log from offset (negative: that far before the end), at most max. *ret_next
+/* Bytes of the continuous log of this rank of the job from offset (negative: that far before the end), at most max. *ret_next
  * is the offset after them, *ret_complete true when nothing more is there and nothing is awaited. */
-int logs_read(struct logs *l, struct db_reader *r, int64_t job, int64_t offset, size_t max, struct buf *out,
+int logs_read(struct logs *l, struct db_reader *r, int64_t job, int32_t rank, int64_t offset, size_t max, struct buf *out,
     int64_t *ret_next, bool *ret_complete, struct err *e);
 
 #endif

@@ -228,6 +228,33 @@ struct message {
     bool owes;    /* secrets of something that is in it were */
 };
 
+static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
+{
+    d->rank = a->row.rank;
+    if (a->job->row.nodes == 1)
+        return;
+    d->n_peers = (size_t)a->job->row.nodes;
+    d->peers = mem_array(d->n_peers, sizeof(*d->peers));
+    LIST_FOREACH (&a->job->ranks, l) {
+        const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);
+        STR_COPY(d->peers[other->row.rank].name, other->node->row.name);
+        STR_COPY(d->peers[other->row.rank].address, other->node->row.address);
+    }
+}
+
+/* When the first of the nodes goes that its gang is on; 0: nobody has told. */
+static int64_t gang_deadline(const struct attempt *a)
+{
+    int64_t first = 0;
+    LIST_FOREACH (&a->job->ranks, l) {
+        const struct node_row *n = &LIST_ENTRY(l, struct attempt, in_job)->node->row;
+        if (n->state == NODE_NOTICED && wall_is_set(n->notice_deadline) &&
+            (first == 0 || n->notice_deadline.ms < first))
+            first = n->notice_deadline.ms;
+    }
+    return first;
+}
+
 /* What the agent needs to start it. The texts were checked when they came in and are read from our own
  * database: if they do not load, the file is damaged. False: it cannot be sent (now). */
 static bool add_start(
@@ -245,6 +272,7 @@ static bool add_start(
     } else {
         m->bytes += bytes;
         add_row(&a->job->row, d);
+        add_peers(a, d);
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
@@ -289,6 +317,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     if (a->row.state == ATTEMPT_STOPPING) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
+        if (a->row.save_first)
+            d->stop_by = gang_deadline(a);
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
             d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
     }
@@ -568,8 +598,8 @@ static void post_notice(struct sessions *s, const struct node *node, const struc
 
 static void post_facts(struct sessions *s, const struct node *node, const struct wire_status *st)
 {
-    struct event ev = {.type = EV_FACTS,
-        .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
+    struct event ev = {
+        .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
     STR_COPY(ev.facts.criu_text, st->criu_text);
     if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text))
         tick_post(s->o.tick, &ev, NULL, NULL);

@@ -17,8 +17,7 @@ struct watchers {
 struct watch {
     struct api *api;
     struct http_exchange *x;
-    enum watch_kind kind;
-    int64_t job, after, max;
+    struct watch_of of;
     struct link in_watchers;
 };
 
@@ -62,8 +61,7 @@ static bool answer_events(struct api *a, struct http_exchange *x, int64_t job, i
     return true;
 }
 
-static bool answer_logs(
-    struct api *a, struct http_exchange *x, int64_t job, int64_t after, int64_t max, bool must)
+static bool answer_logs(struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
     struct buf out = {0};
     struct job_row row;
@@ -71,9 +69,13 @@ static bool answer_logs(
     int64_t next = 0;
     bool complete = false, answered = true;
     char number[24];
-    int rc = db_read_job(a->o.reader, job, &row, &e);
+    int rc = db_read_job(a->o.reader, of->job, &row, &e);
+    if (rc == 0 && of->rank >= row.nodes)
+        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0", (long long)of->job,
+            (int)row.nodes, row.nodes == 1 ? "" : "s");
     if (rc == 0)
-        rc = logs_read(a->o.logs, a->o.reader, job, after, (size_t)max, &out, &next, &complete, &e);
+        rc = logs_read(a->o.logs, a->o.reader, of->job, of->rank, of->after, (size_t)of->max, &out, &next,
+            &complete, &e);
     bool ended = rc == 0 && row.state == JOB_ENDED && complete;
     if (rc != 0) {
         http_reply_err(x, &e);
@@ -90,12 +92,11 @@ static bool answer_logs(
     return answered;
 }
 
-static bool answer(struct api *a, struct http_exchange *x, enum watch_kind kind, int64_t job, int64_t after,
-    int64_t max, bool must)
+static bool answer(struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
-    if (kind == WATCH_EVENTS)
-        return answer_events(a, x, job, after, must);
-    return answer_logs(a, x, job, after, max, must);
+    if (of->kind == WATCH_EVENTS)
+        return answer_events(a, x, of->job, of->after, must);
+    return answer_logs(a, x, of, must);
 }
 
 /* ---- waiting ---- */
@@ -103,9 +104,9 @@ static bool answer(struct api *a, struct http_exchange *x, enum watch_kind kind,
 static void watch_free(struct watch *w)
 {
     link_remove(&w->in_watchers);
-    struct watchers *ws = map_get(&w->api->watchers, w->job);
+    struct watchers *ws = map_get(&w->api->watchers, w->of.job);
     if (ws && list_is_empty(&ws->list)) {
-        map_remove(&w->api->watchers, w->job);
+        map_remove(&w->api->watchers, w->of.job);
         free(ws);
     }
     free(w);
@@ -114,7 +115,7 @@ static void watch_free(struct watch *w)
 static void on_timeout(void *ctx, struct http_exchange *x)
 {
     struct watch *w = ctx;
-    answer(w->api, x, w->kind, w->job, w->after, w->max, true);
+    answer(w->api, x, &w->of, true);
     watch_free(w);
 }
 
@@ -124,20 +125,19 @@ static void on_gone(void *ctx, struct http_exchange *x)
     watch_free(ctx);
 }
 
-void api_watch(
-    struct request *q, enum watch_kind kind, int64_t job, int64_t after, int64_t wait_ms, int64_t max)
+void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms)
 {
     struct api *a = q->api;
     bool must = wait_ms <= 0 || a->shutting_down;
-    if (answer(a, q->x, kind, job, after, max, must))
+    if (answer(a, q->x, of, must))
         return;
-    struct watchers *ws = map_get(&a->watchers, job);
+    struct watchers *ws = map_get(&a->watchers, of->job);
     if (!ws) {
         ws = mem_alloc(sizeof(*ws));
-        map_put(&a->watchers, job, ws);
+        map_put(&a->watchers, of->job, ws);
     }
     struct watch *w = mem_alloc(sizeof(*w));
-    *w = (struct watch){.api = a, .x = q->x, .kind = kind, .job = job, .after = after, .max = max};
+    *w = (struct watch){.api = a, .x = q->x, .of = *of};
     list_push_back(&ws->list, &w->in_watchers);
     http_exchange_wait(q->x, wait_ms, on_timeout, on_gone, w);
 }
@@ -152,7 +152,7 @@ static void wake(struct api *a, int64_t job, bool must)
      */
     LIST_FOREACH (&ws->list, n) {
         struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);
-        if (answer(a, w->x, w->kind, w->job, w->after, w->max, must)) {
+        if (answer(a, w->x, &w->of, must)) {
             link_remove(&w->in_watchers);
             list_push_back(&due, &w->in_watchers);
         }

@@ -149,11 +149,19 @@ static const struct wire_field secrets_fields[] = {
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
 
+static const struct wire_field peer_fields[] = {
+    WIRE_TEXT_OPT(wire_peer, name),
+    WIRE_TEXT_OPT(wire_peer, address),
+    WIRE_END,
+};
+static const struct wire_table peer_table = {sizeof(struct wire_peer), peer_fields};
+
 static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_REQ(wire_desired_attempt, job, 1, ID_MAX),
     WIRE_I64_REQ(wire_desired_attempt, attempt, 1, ID_MAX),
     WIRE_ENUM_REQ(wire_desired_attempt, want, want_names),
     WIRE_TEXT_OPT(wire_desired_attempt, reason),
+    WIRE_I64_OPT(wire_desired_attempt, stop_by, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, acked_sequence, 0, ID_MAX),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_every_ms, 0, TIME_MAX),
     WIRE_STRUCT(wire_desired_attempt, secrets, &secrets_table),
@@ -173,6 +181,8 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, ckpt_keep_every, 0, 1000000),
     WIRE_I64_OPT(wire_desired_attempt, kill_wait_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, save_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, rank, 0, WIRE_PEERS_MAX - 1),
+    WIRE_STRUCTS(wire_desired_attempt, peers, &peer_table, WIRE_PEERS_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, slurm_env),
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),
     WIRE_TEXT_OPT(wire_desired_attempt, pool),

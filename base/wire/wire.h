@@ -34,6 +34,7 @@
 #define WIRE_ARGS_MAX 4096
 #define WIRE_ARG_MAX (64u << 10)
 #define WIRE_ENV_MAX 1024
+#define WIRE_PEERS_MAX 256
 #define WIRE_ENV_NAME_MAX 256
 #define WIRE_ENV_VALUE_MAX (64u << 10)
 #define WIRE_KEY_HEX 64 /* hex digits of a key of 256 bits */
@@ -151,9 +152,15 @@ struct wire_secrets {
     int64_t store_left_ms;
 };
 
+/* The node of one rank of a job that runs on several. */
+struct wire_peer {
+    char name[64], address[64];
+};
+
 struct wire_desired_attempt {
     int64_t job, attempt;
     enum wire_want want;
+    int64_t stop_by;        /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
     int64_t
@@ -176,6 +183,9 @@ struct wire_desired_attempt {
     int64_t ckpt_keep_every; /* 0: none */
     int64_t kill_wait_ms;
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
+    int64_t rank;               /* this node's, from 0 */
+    struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */
+    size_t n_peers;
     bool slurm_env;             /* the script has #SBATCH lines: give it SLURM_* too */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
     bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */

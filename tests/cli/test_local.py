@@ -225,7 +225,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["attempts", "checkpoints", "job", "ledger", "leftover", "spec"]),
+                                (("show", str(job)), ["attempts", "certificate", "checkpoints", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),

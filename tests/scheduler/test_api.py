@@ -256,7 +256,7 @@ class Api(unittest.TestCase):
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["attempts", "checkpoints", "job", "ledger", "leftover", "spec"])
+        self.assertEqual(sorted(shown), ["attempts", "certificate", "checkpoints", "drills", "job", "ledger", "leftover", "spec"])
         row = shown["job"]
         self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
                          ("pending", None, None, None, None))

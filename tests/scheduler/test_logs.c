@@ -101,7 +101,7 @@ static int64_t append(struct world *w, int64_t attempt, int64_t offset, const ch
 {
     int64_t size = -1;
     struct err e;
-    if (logs_append(&w->logs, w->reader, JOB, attempt, offset, text, strlen(text), &size, &e) != 0)
+    if (logs_append(&w->logs, w->reader, JOB, attempt, 0, offset, text, strlen(text), &size, &e) != 0)
         fail_msg("%s", e.text);
     return size;
 }
@@ -117,7 +117,7 @@ static struct piece read_at(struct world *w, int64_t offset, size_t max)
     struct piece p = {0};
     struct buf out = {0};
     struct err e;
-    if (logs_read(&w->logs, w->reader, JOB, offset, max, &out, &p.next, &p.complete, &e) != 0)
+    if (logs_read(&w->logs, w->reader, JOB, 0, offset, max, &out, &p.next, &p.complete, &e) != 0)
         fail_msg("%s", e.text);
     assert_true(out.len <= max && STR_COPY(p.text, buf_str(&out)));
     buf_deinit(&out);
@@ -166,9 +166,9 @@ static void output_of_other_attempts_and_jobs_is_apart(void **state)
     struct buf out = {0};
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "mine");
-    assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, "theirs", 6, &size, &e), 0);
+    assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, 0, "theirs", 6, &size, &e), 0);
     check_log(w, "mine", true);
-    assert_int_equal(logs_read(&w->logs, w->reader, JOB + 2, 0, 100, &out, &next, &complete, &e), 0);
+    assert_int_equal(logs_read(&w->logs, w->reader, JOB + 2, 0, 0, 100, &out, &next, &complete, &e), 0);
     assert_true(out.len == 0 && next == 0 && complete);
 }
 
@@ -197,7 +197,7 @@ static void a_disk_error_is_told(void **state)
     char *path = mem_printf("%s/1", w->dir);
     assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0); /* where the directory should be */
     put(w, 1, ATTEMPT_RUNNING);
-    assert_true(logs_append(&w->logs, w->reader, JOB, 1, 0, "x", 1, &size, &e) < 0);
+    assert_true(logs_append(&w->logs, w->reader, JOB, 1, 0, 0, "x", 1, &size, &e) < 0);
     assert_true(e.text[0] && size == -1);
     free(path);
 }
@@ -325,8 +325,8 @@ static void a_log_is_not_complete_while_output_is_awaited(void **state)
     struct world *w = *state;
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 6);
-    logs_await(&w->logs, JOB, 1, 6);
+    logs_await(&w->logs, JOB, 1, 0, 6);
+    logs_await(&w->logs, JOB, 1, 0, 6);
     put(w, 1, ATTEMPT_ENDED);
     check_log(w, "abc", false);
     append(w, 1, 3, "de");
@@ -339,10 +339,10 @@ static void nothing_is_awaited_of_who_wrote_nothing_or_shipped_all(void **state)
 {
     struct world *w = *state;
     put(w, 1, ATTEMPT_ENDED);
-    logs_await(&w->logs, JOB, 1, 0);
+    logs_await(&w->logs, JOB, 1, 0, 0);
     check_log(w, "", true);
     append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 3);
+    logs_await(&w->logs, JOB, 1, 0, 3);
     check_log(w, "abc", true);
 }
 
@@ -351,7 +351,7 @@ static void what_is_awaited_comes_before_the_next_attempts_seam(void **state)
     struct world *w = *state;
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 6);
+    logs_await(&w->logs, JOB, 1, 0, 6);
     put(w, 1, ATTEMPT_ENDED);
     put(w, 2, ATTEMPT_RUNNING);
     append(w, 2, 0, "second\n");
@@ -365,7 +365,7 @@ static void it_is_awaited_for_a_while_only(void **state)
     struct world *w = *state;
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc\n");
-    logs_await(&w->logs, JOB, 1, 1000);
+    logs_await(&w->logs, JOB, 1, 0, 1000);
     put(w, 1, ATTEMPT_ENDED);
     put(w, 2, ATTEMPT_RUNNING);
     vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
@@ -383,7 +383,7 @@ static void output_that_keeps_coming_is_awaited_however_long_it_takes(void **sta
     struct world *w = *state;
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc\n");
-    logs_await(&w->logs, JOB, 1, 12);
+    logs_await(&w->logs, JOB, 1, 0, 12);
     put(w, 1, ATTEMPT_ENDED);
     vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
     assert_int_equal(append(w, 1, 4, "def\n"), 8);
@@ -400,9 +400,9 @@ static void closing_ends_what_is_awaited(void **state)
     struct world *w = *state;
     int64_t due;
     put(w, 1, ATTEMPT_RUNNING);
-    logs_await(&w->logs, JOB, 1, 12);
-    logs_await(&w->logs, JOB, 1, 12);
-    logs_await(&w->logs, JOB, 2, 12);
+    logs_await(&w->logs, JOB, 1, 0, 12);
+    logs_await(&w->logs, JOB, 1, 0, 12);
+    logs_await(&w->logs, JOB, 2, 0, 12);
     assert_true(vtimers_next(&w->vt, &due));
     logs_close(&w->logs);
     assert_false(vtimers_next(&w->vt, &due));
