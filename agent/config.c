@@ -76,7 +76,8 @@ static void read_node(struct yaml_reader *r, struct config *c)
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
     if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))
-        yaml_reader_fail(r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s", str_show(c->criu, shown));
+        yaml_reader_fail(
+            r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s", str_show(c->criu, shown));
 }
 
 static void read_secrets(struct yaml_reader *r, struct config *c)

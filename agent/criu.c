@@ -52,8 +52,8 @@ static const char *after_place(const char *line, size_t n)
 /* Said after every failure whatever came before. */
 static bool says_nothing(const char *text, size_t n)
 {
-    static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED", "Pre-dumping FAILED",
-        "Could not initialize kernel features detection"};
+    static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED",
+        "Pre-dumping FAILED", "Could not initialize kernel features detection"};
     for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
         if (n >= strlen(empty[i]) && memcmp(text, empty[i], strlen(empty[i])) == 0)
             return true;
@@ -216,13 +216,14 @@ static int judge(int status, const char *what, const char *log, const struct cap
         return 0;
     find_error(log, c, why, sizeof(why));
     if (WIFSIGNALED(status))
-        return err_set(e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status), *why ? ": " : "", why);
-    return err_set(
-        e, ERR_IO, "%s failed with exit code %d: %s", what, WEXITSTATUS(status), *why ? why : "it did not say why");
+        return err_set(
+            e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status), *why ? ": " : "", why);
+    return err_set(e, ERR_IO, "%s failed with exit code %d: %s", what, WEXITSTATUS(status),
+        *why ? why : "it did not say why");
 }
 
-int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms, char *ret_output,
-    size_t size, struct err *e)
+int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
+    char *ret_output, size_t size, struct err *e)
 {
     int out[2], status = 0, rc;
     if (pipe2(out, O_CLOEXEC) < 0)
@@ -285,8 +286,8 @@ static bool check(const struct criu *c, const char *feature, struct err *e)
 /* NULL: programs with GPUs can be checkpointed too. */
 static const char *lacks_for_gpus(int major)
 {
-    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so", "/usr/local/lib/criu/cuda_plugin.so",
-        "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
+    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so",
+        "/usr/local/lib/criu/cuda_plugin.so", "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
     char path[256];
     if (!find_program("cuda-checkpoint", path, sizeof(path)))
         return "cuda-checkpoint is not installed";
@@ -306,8 +307,8 @@ static int probe(const char *path, struct criu *c, struct err *e)
         return err_set(e, ERR_UNSUPPORTED, "the agent's configuration says criu: no");
     if (*path ? !str_copy(c->path, sizeof(c->path), path) || access(path, X_OK) < 0
               : !find_program("criu", c->path, sizeof(c->path)))
-        return err_set(e, ERR_UNSUPPORTED, "%s", *path ? "the criu of the agent's configuration cannot be executed"
-                                                       : "criu is not installed");
+        return err_set(e, ERR_UNSUPPORTED, "%s",
+            *path ? "the criu of the agent's configuration cannot be executed" : "criu is not installed");
     if (geteuid() != 0)
         return err_set(e, ERR_UNSUPPORTED, "the agent does not run as root");
     const char *const argv[] = {c->path, "--version", NULL};

@@ -150,6 +150,18 @@ void task_ask_over(struct task *t)
 
 /* ---- from time to time ---- */
 
+static bool is_gang(const struct task *t)
+{
+    return t->spec->n_peers > 1;
+}
+
+/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all have to do. */
+static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
+{
+    int64_t now = wall_ms(t), left = every - now % every;
+    return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
+}
+
 static void restart_periodic(struct task *t)
 {
     int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = t->state.last_saved_at;
@@ -159,6 +171,7 @@ static void restart_periodic(struct task *t)
         since = t->state.told.started_at;
     int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
     left = left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
+    left = is_gang(t) ? left_for_gang(t, every, since) : left;
     timer_start(timers_of(t), &t->periodic, left);
 }
 
@@ -181,6 +194,12 @@ static void on_periodic(struct timer *timer, void *ctx)
 /* ---- storing ---- */
 
 static void on_saved(struct task *t);
+
+/* Rank 0 counts the saves; another learns which one it was when it has met the others, and knows the least that it can be. */
+static int64_t next_sequence(struct task *t)
+{
+    return t->spec->rank == 0 ? ++t->state.sequence : t->state.sequence + 1;
+}
 
 /* The first word is kept: whether an attempt goes on where it resumed shows in it, however late belayd hears of it. */
 static void note_done(struct task *t, int64_t done)
@@ -227,7 +246,7 @@ static void save_begin(struct task *t, int64_t commit, int64_t progress, enum sa
         .cause = cause,
         .is_final = cause == SAVE_EXIT,
         .is_asked = t->ask.on,
-        .sequence = ++t->state.sequence,
+        .sequence = next_sequence(t),
         .progress = progress,
         .pause_ms = TASK_WAITS};
     task_accept_drop(t);
@@ -368,6 +387,8 @@ static void on_saved(struct task *t)
     t->state.saving = false;
     if (t->save.snapshot)
         snapshot_over(t);
+    if (is_gang(t) && t->work.stats.sequence > 0)
+        t->save.sequence = t->work.sequence = t->state.sequence = t->work.stats.sequence;
     if (t->work.rc == 0)
         save_good(t);
     else if (t->work.rc != ERR_CANCELLED)
@@ -381,7 +402,8 @@ static void on_saved(struct task *t)
     }
     if (t->exited)
         task_finish(t);
-    else if (t->work.rc == 0 && t->room->notice->kind == NOTICE_NONE && !*t->state.stop && !t->killing)
+    else if (t->work.rc == 0 && t->spec->rank == 0 && t->room->notice->kind == NOTICE_NONE &&
+             !*t->state.stop && !t->killing)
         task_work_start(t, WORK_CLEAN, on_cleaned);
     else
         task_pump_saves(t);
@@ -397,7 +419,7 @@ static struct control_numbers last_progress(const struct task *t)
 /* Whether it is answered when it is stored, and not before. */
 static bool has_to_wait(const struct task *t)
 {
-    return (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+    return is_gang(t) || (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
 }
 
 /* Takes or stores what the program has committed, by one of the two ways, as soon as that may be. */

@@ -264,6 +264,17 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
 
 /* ---- taking one over ---- */
 
+/* The other ranks have gone on: the commit that the program waits for is answered, not saved once more. */
+static void answer_gang(struct task *t)
+{
+    const struct control_answer a = {.attempt = t->attempt, .sequence = t->work.found.sequence};
+    int64_t k;
+    t->state.sequence = t->work.found.sequence;
+    open_control(t);
+    if (t->control_fd >= 0 && control_next_commit(t->control_fd, &k))
+        control_answer(t->control_fd, k, &a);
+}
+
 /* A save that the agent before began may have been stored: then it has to be told. */
 static void on_found(struct task *t)
 {
@@ -280,6 +291,8 @@ static void on_found(struct task *t)
             STR_COPY(told->checkpoints[told->n_checkpoints++].cause, "program");
         }
         t->state.last_saved_at = t->work.found.saved_at;
+        if (t->spec->n_peers > 1)
+            answer_gang(t);
     }
     task_persist(t);
     start_keeper(t);

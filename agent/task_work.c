@@ -382,6 +382,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->fenced = false;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
+    w->stats = (struct ckpt_stats){0};
     atomic_store(&w->cancel, 0);
     atomic_store(&w->pace.total_bytes, -1);
     STR_COPY(w->store, node->store);

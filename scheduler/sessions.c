@@ -228,6 +228,20 @@ struct message {
     bool owes;    /* secrets of something that is in it were */
 };
 
+/* "10.0.0.7:40212" or "[::ffff:10.0.0.7]:40212", where it dialled from, without the port. */
+static void copy_host(const char *address, char *out, size_t size)
+{
+    if (str_starts(address, "["))
+        address++;
+    if (str_starts(address, "::ffff:") && strchr(address, '.'))
+        address += 7;
+    str_copy(out, size, address);
+    char *end = strrchr(out, ']');
+    end = end ? end : strrchr(out, ':');
+    if (end)
+        *end = '\0';
+}
+
 static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->rank = a->row.rank;
@@ -237,8 +251,9 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     d->peers = mem_array(d->n_peers, sizeof(*d->peers));
     LIST_FOREACH (&a->job->ranks, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);
-        STR_COPY(d->peers[other->row.rank].name, other->node->row.name);
-        STR_COPY(d->peers[other->row.rank].address, other->node->row.address);
+        struct wire_peer *p = &d->peers[other->row.rank];
+        STR_COPY(p->name, other->node->row.name);
+        copy_host(other->node->row.address, p->address, sizeof(p->address));
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #include "scheduler/core/planner.h"
 
+#include "base/mem.h"
 #include <string.h>
 
 #define LOOK_MAX 16 /* gangs of one shape that are looked at; the others wait behind them */
@@ -99,6 +100,8 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         if (!bin_serves(b, g, c->pool))
             continue;
         b->free = (struct resources){0};
+        if (b->node)
+            *GROW(w->p->held, w->p->n_held) = b->node->row.id;
         left--;
     }
     for (int32_t k = 0; k < c->missing; k++)
@@ -115,6 +118,14 @@ static void cover_gang(struct work *w, const struct gang *g)
     }
     if (best.pool)
         take(w, g, &best);
+}
+
+bool gang_holds(const struct planner *p, int64_t node)
+{
+    for (size_t k = 0; k < p->n_held; k++)
+        if (p->held[k] == node)
+            return true;
+    return false;
 }
 
 /* The first of its ranks of which the node is about to go. */

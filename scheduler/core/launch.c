@@ -27,6 +27,7 @@ void launches_deinit(struct planner *p)
 {
     free(p->launches);
     free(p->moves);
+    free(p->held);
     free(p->bins);
     free(p->room);
     free(p->planned);
@@ -253,8 +254,7 @@ static void cover_return(struct work *w, const struct attempt *a)
     int64_t pays = resources_share(&s->need, &a->node->row.total, a->node->row.price_uusd_h);
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
-        if (!bin_admits(b, s) || b->market >= a->node->row.market ||
-            !resources_fit(&s->need, &b->free) ||
+        if (!bin_admits(b, s) || b->market >= a->node->row.market || !resources_fit(&s->need, &b->free) ||
             !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
             continue;
         bin_fill(b, s, 1);
@@ -282,7 +282,7 @@ static void cover_returns(struct work *w)
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
-    p->n_launches = p->n_moves = 0;
+    p->n_launches = p->n_moves = p->n_held = 0;
     p->change = m->change;
     p->base = m->launches;
     p->valid_until = MONO_NONE;
@@ -304,6 +304,12 @@ static void recompute(struct planner *p, const struct model *m, struct stamp now
     bool expired = mono_is_set(p->valid_until) && p->valid_until.ms <= now.mono.ms;
     if (p->change != m->change || m->launches < p->base || expired)
         compute(p, m, now);
+}
+
+void gangs_look(struct planner *p, const struct model *m, struct stamp now)
+{
+    if (m->n_gangs > 0)
+        recompute(p, m, now);
 }
 
 bool moves_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)

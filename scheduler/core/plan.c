@@ -101,7 +101,8 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
 
 /* Idle nodes stand in the order in which they became so; one that joined lately may have to wait for longer
  * than those behind it. */
-static void consider_idle(const struct pool *p, struct mono *best, struct event *ret_event)
+static void consider_idle(
+    const struct planner *planner, const struct pool *p, struct mono *best, struct event *ret_event)
 {
     LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
@@ -111,6 +112,8 @@ static void consider_idle(const struct pool *p, struct mono *best, struct event 
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* none behind it can be earlier */
+        if (gang_holds(planner, n->row.id))
+            continue;
         if (cool.ms > due.ms)
             due = cool;
         struct event ev = end_after(n->instance, "idle", due.ms - n->idle_since.ms);
@@ -129,14 +132,14 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
 }
 
 /* When the next instance is to be ended, and the event; MONO_NONE: none. */
-static struct mono next_end(const struct model *m, struct event *ret_event)
+static struct mono next_end(const struct planner *planner, const struct model *m, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
     consider_lost(m, &best, ret_event);
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        consider_idle(p, &best, ret_event);
+        consider_idle(planner, p, &best, ret_event);
         consider_booting(p, &best, ret_event);
     }
     return best;
@@ -230,7 +233,10 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev) || is_due(next_end(m, &ev), now);
+    bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev);
+    if (!found)
+        gangs_look(p, m, now); /* whose nodes are not idle */
+    found = found || is_due(next_end(p, m, &ev), now);
     found = found || is_due(drill_next(m, now, &ev), now);
     found = found || moves_next(p, m, now, &ev);
     if (!found && launches_next(p, m, now, &offer)) {
@@ -249,9 +255,8 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
 {
     struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {
-        next_loss(m, &unused), next_end(m, &unused), next_clean(m, now, &unused), drill_next(m, now, &unused),
-        p->valid_until};
+    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused),
+        drill_next(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

@@ -39,6 +39,8 @@ struct planner {
     struct mono valid_until;
     int64_t *launches; /* offers */
     size_t n_launches;
+    int64_t *held; /* idle or not, nodes that a gang waits to have all of */
+    size_t n_held;
     int64_t *moves; /* jobs whose attempts can go on where it costs less, at once */
     size_t n_moves;
 
@@ -60,6 +62,9 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
 /* The next offer to launch, or false: none. After moves_next has said that there is nothing to move. */
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
+/* A gang that waits is to start there as soon as it has the rest: as of the last moves_next or gangs_look. */
+bool gang_holds(const struct planner *p, int64_t node);
+void gangs_look(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */
 

@@ -294,6 +294,40 @@ static void machines_are_launched_for_all_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
+/* The first to join are idle for longer than an idle node may be before the last does. */
+static void nodes_that_wait_for_the_rest_are_not_idle(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 3, "m5", 4);
+    int64_t job = submit_gang(&l, 3, 4);
+    lab_plan(&l);
+    int64_t first = lab_bring_up(&l, 1, 4);
+    lab_bring_up(&l, 2, 4);
+    lab_launched(&l, 3);
+    lab_plan(&l);
+    for (int k = 0; k < 20; k++) {
+        lab_wait(&l, LAB_LEASE_MS / 2);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_equal(model_node(l.m, first)->row.state, NODE_UP);
+    assert_int_equal(lab_launches(&l, 1), 3);
+    lab_join_instance(&l, 3, 4);
+    lab_plan(&l);
+    assert_int_equal(node_of(&l, job, 2), 3);
+    rank_ended(&l, job, 0, END_USER, 0);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+    rank_ended(&l, job, 1, END_USER, 0);
+    rank_ended(&l, job, 2, END_USER, 0);
+    lab_wait(&l, LAB_IDLE_MS + LAB_COOLDOWN_MS);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_null(model_node(l.m, first)); /* nobody waits for it any more */
+    lab_deinit(&l);
+}
+
 static void room_that_is_there_counts(void **state)
 {
     (void)state;
@@ -343,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_cancel_stops_all_and_keeps_its_reason),
         cmocka_unit_test(requeues_and_drains_stop_all),
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
+        cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
         cmocka_unit_test(room_that_is_there_counts),
         cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
     };

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job on several nodes: at each step every rank tells all others its value, and goes on with what all have told.
+
+    ring.py STEPS [SECONDS A STEP [RANK STEP: that rank fails there with exit code 7]]
+
+The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and agree at each
+step whether to save.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+
+CONNECT_S = 30
+
+
+def link(step, rank, values):
+    return hashlib.sha256(("%d %d %s" % (step, rank, " ".join(values))).encode()).hexdigest()
+
+
+def undisturbed(steps, size):
+    """The last value of each rank."""
+    values = ["start"] * size
+    for step in range(1, steps + 1):
+        values = [link(step, rank, values) for rank in range(size)]
+    return values
+
+
+class Ring:
+    """Rank 0 collects and hands out."""
+
+    def __init__(self, rank, size, address):
+        self.rank, self.size, self.peers = rank, size, {}
+        if rank == 0:
+            listener = socket.create_server(address, reuse_port=False)
+            listener.settimeout(CONNECT_S)
+            while len(self.peers) < size - 1:
+                peer = listener.accept()[0].makefile("rw")
+                self.peers[json.loads(peer.readline())] = peer
+        else:
+            self.peers[0] = self.connect(address).makefile("rw")
+            self.tell(self.peers[0], rank)
+
+    @staticmethod
+    def connect(address):
+        end = time.monotonic() + CONNECT_S
+        while True:
+            try:
+                return socket.create_connection(address)
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+
+    @staticmethod
+    def tell(peer, value):
+        peer.write(json.dumps(value) + "\n")
+        peer.flush()
+
+    @staticmethod
+    def hear(peer):
+        line = peer.readline()
+        if not line:  # another rank is gone: belay stops this one, which did nothing wrong
+            time.sleep(CONNECT_S)
+            sys.exit("another rank is gone")
+        return json.loads(line)
+
+    def exchange(self, value):
+        """What all ranks gave, by rank."""
+        if self.rank != 0:
+            self.tell(self.peers[0], value)
+            return self.hear(self.peers[0])
+        values = [value] + [self.hear(self.peers[r]) for r in range(1, self.size)]
+        for peer in self.peers.values():
+            self.tell(peer, values)
+        return values
+
+
+def main():
+    import belay
+    steps = int(sys.argv[1])
+    pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
+    fails = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 4 else None
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    step, value = 0, "start"
+    if belay.restored():
+        with open(os.path.join(belay.checkpoint_dir(), "state")) as f:
+            step, value = f.read().split()
+            step = int(step)
+    print("rank %d of %d on %s at step %d" % (rank, size, os.environ["BELAY_NODELIST"], step), flush=True)
+    ring = Ring(rank, size, (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
+    while step < steps:
+        told = ring.exchange([step, value, bool(belay.should_checkpoint())])
+        assert all(t[0] == step for t in told), told
+        step += 1
+        value = link(step, rank, [t[1] for t in told])
+        time.sleep(pause)
+        print("step %d %s" % (step, value[:8]), flush=True)
+        belay.progress(step, steps)
+        if fails == (rank, step):
+            sys.exit(7)
+        if any(t[2] for t in told):
+            with belay.checkpoint(step, steps) as directory:
+                with open(os.path.join(directory, "state"), "w") as f:
+                    f.write("%d %s\n" % (step, value))
+            if belay.stopping():
+                sys.exit(belay.EXIT_CHECKPOINTED)
+    print("ring %s" % value)
+
+
+if __name__ == "__main__":
+    main()
