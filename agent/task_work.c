@@ -180,7 +180,8 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct err ignored;
     if (!t->seen)
         t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {.seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t)};
+    const struct ckpt_save_with with = {
+        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t)};
     int rc = w->snapshot
                  ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
                  : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
