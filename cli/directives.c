@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 /* Outside text for an error or a warning. */
+#define NODES_MAX 256 /* docs/api.md */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 
 /* A key of the specification that directives_finish takes out again. */
@@ -100,17 +101,17 @@ static int apply_cpus(const struct context *c, const char *value, struct err *e)
 /* 4, 4-4 */
 static int apply_nodes(const struct context *c, const char *value, struct err *e)
 {
-    const char *dash = strchr(value, '-');
+    const char *dash = strchr(value, '-'), *number = dash ? dash + 1 : value;
     size_t n = dash ? (size_t)(dash - value) : 0;
-    if (dash && (strlen(dash + 1) != n || strncmp(value, dash + 1, n) != 0))
+    if (dash && (strlen(number) != n || strncmp(value, number, n) != 0))
         return err_set(e, ERR_UNSUPPORTED, "a job has a fixed number of nodes: found %s", SHOWN(value));
-    if (c->sbatch && !str_eq(dash ? dash + 1 : value, "1"))
-        return err_set(e, ERR_UNSUPPORTED,
-            "Slurm starts a script on the first of its nodes, belay on each of them; if that is right for "
-            "it, say #BELAY "
-            "--nodes=%s",
-            SHOWN(value));
-    return set_number(c, "nodes", dash ? dash + 1 : value, 1, 256, e);
+    int rc = set_number(c, "nodes", number, 1, NODES_MAX, e);
+    if (rc == 0 && c->sbatch && !str_eq(number, "1"))
+        rc = err_set(e, ERR_UNSUPPORTED,
+            "Slurm starts a script on the first of its nodes, belay on each of them: if that is right for this one, say "
+            "#BELAY --nodes=%s",
+            number);
+    return rc;
 }
 
 static int apply_one(const struct context *c, const char *value, struct err *e)

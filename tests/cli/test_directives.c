@@ -108,8 +108,10 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --account nlp\n", "{\"labels\":{\"account\":\"nlp\"}}");
     check_spec("#BELAY --chdir /data\n", "{\"cwd\":\"/data\"}");
     check_spec("#SBATCH --gpus-per-task=2\n", "{\"gpus\":2}");
-    check_spec("#SBATCH --nodes=1-1\n", "{}");
-    check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{}");
+    check_spec("#SBATCH --nodes=1-1\n", "{\"nodes\":1}");
+    check_spec("#BELAY -N 4\n", "{\"nodes\":4}");
+    check_spec("#BELAY --nodes=4-4\n", "{\"nodes\":4}");
+    check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{\"nodes\":1}");
     check_spec("#BELAY --requeue --parsable --open-mode append --comment 'to be kept'\n", "{}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
         "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
@@ -276,7 +278,10 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
     check_refused("#BELAY --chdir=\n", "expected a directory");
     check_refused("#BELAY --pool a/b\n", "is not a pool's name");
-    check_refused("#SBATCH --nodes=2\n", "--nodes: jobs of more than one node or task are not supported");
+    check_refused("#SBATCH --nodes=2\n", "if that is right for this one, say #BELAY --nodes=2");
+    check_refused("#BELAY --nodes=2-4\n", "--nodes: a job has a fixed number of nodes: found \"2-4\"");
+    check_refused("#BELAY --nodes=0\n", "nodes");
+    check_refused("#BELAY --nodes=257\n", "nodes");
     check_refused("#SBATCH -n 4\n", "--ntasks");
     check_refused(
         "#BELAY --job-name 0123456789012345678901234567890123456789012345678901234567890123\n", "63 bytes");
