@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,18 +253,66 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
     return rc;
 }
 
+/* Google's and Azure's have batches too, of 100 removals each, as requests within a request; several requests at a time over
+ * connections that are kept do as well, and each is tried again by itself. */
+#define REMOVERS 8
+
+struct removal {
+    struct store *store;
+    const char *const *names;
+    size_t n;
+    atomic_size_t next;
+    pthread_mutex_t lock; /* of the first error */
+    struct err first;
+    atomic_bool failed;
+};
+
+static int remove_one(struct store *s, const char *name, struct err *e)
+{
+    struct s3_op op = s3_op_make(object_client(s), "DELETE", name, NULL);
+    int rc = s3_op_finish(&op, e);
+    if (rc == 0 && op.meaning != S3_DONE && op.meaning != S3_MISSING)
+        rc = s3_op_refused(&op, ERR_DENIED, "something holds the object", e);
+    return rc;
+}
+
+static void *remove_some(void *ctx)
+{
+    struct removal *r = ctx;
+    struct err e;
+    size_t i;
+    while (!atomic_load(&r->failed) && (i = atomic_fetch_add(&r->next, 1)) < r->n) {
+        if (remove_one(r->store, r->names[i], &e) == 0)
+            continue;
+        pthread_mutex_lock(&r->lock);
+        if (!atomic_exchange(&r->failed, true))
+            r->first = e;
+        pthread_mutex_unlock(&r->lock);
+    }
+    return NULL;
+}
+
 int object_remove_each(struct store *s, const char *const *names, size_t n, struct err *e)
 {
+    struct removal r = {.store = s, .names = names, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[REMOVERS - 1];
+    size_t started = 0;
     int rc = n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = object_check_name(names[i], e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct s3_op op = s3_op_make(object_client(s), "DELETE", names[i], NULL);
-        rc = s3_op_finish(&op, e);
-        if (rc == 0 && op.meaning != S3_DONE && op.meaning != S3_MISSING)
-            rc = s3_op_refused(&op, ERR_DENIED, "something holds the object", e);
-    }
-    return rc;
+    if (rc != 0)
+        return rc;
+    /* A thread that cannot be started is not missed: this one works too. */
+    while (started < REMOVERS - 1 && started + 1 < n &&
+           pthread_create(&threads[started], NULL, remove_some, &r) == 0)
+        started++;
+    remove_some(&r);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&r.lock);
+    if (atomic_load(&r.failed))
+        *e = r.first;
+    return atomic_load(&r.failed) ? (int)r.first.kind : 0;
 }
 
 /* ---- open, close ---- */

@@ -63,7 +63,7 @@ int object_create_whole(
 int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
 int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e);
 int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
-/* With a request for each name. */
+/* With a request for each name, several at a time. An error is the first; what else was removed then is open. */
 int object_remove_each(struct store *s, const char *const *names, size_t n, struct err *e);
 void object_close(struct store *s);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/ckpt/store_contract.h"
 #include "tests/ckpt/tools.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DO(op, ...) s->ops->op(s, __VA_ARGS__)
@@ -78,6 +81,47 @@ void contract_a_list_is_ordered(struct store *s)
     OK(DO(list, "", stop_at_once, &n, &e));
     assert_int_equal(n, 1);
     buf_deinit(&out);
+}
+
+#define NAME_MAX_BYTES 32
+
+static void name_of(int i, char out[NAME_MAX_BYTES])
+{
+    snprintf(out, NAME_MAX_BYTES, "many/%05d/object", i);
+}
+
+/* The i-th of them is the i-th of the list. */
+static int count_in_order(void *ctx, const char *name, int64_t size_bytes)
+{
+    int *n = ctx;
+    char expected[NAME_MAX_BYTES];
+    name_of((*n)++, expected);
+    assert_string_equal(name, expected);
+    assert_int_equal(size_bytes, 1);
+    return 0;
+}
+
+void contract_many_objects(struct store *s, int n)
+{
+    char(*texts)[NAME_MAX_BYTES] = mem_array((size_t)n + 1, sizeof(*texts));
+    const char **names = mem_array((size_t)n + 1, sizeof(*names));
+    struct err e;
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        name_of(i, texts[i]);
+        names[i] = texts[i];
+        OK(DO(create, texts[i], "x", 1, &e));
+    }
+    names[n] = "many/never/was";
+    OK(DO(list, "many/", count_in_order, &found, &e));
+    assert_int_equal(found, n);
+    for (int i = 0; i <= n; i += STORE_REMOVE_MAX)
+        OK(DO(remove, names + i, n + 1 - i < STORE_REMOVE_MAX ? (size_t)(n + 1 - i) : STORE_REMOVE_MAX, &e));
+    found = 0;
+    OK(DO(list, "many/", count_in_order, &found, &e));
+    assert_int_equal(found, 0);
+    free(texts);
+    free(names);
 }
 
 void contract_remove_rename_link(struct store *s, bool can_link)

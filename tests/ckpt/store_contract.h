@@ -10,6 +10,8 @@
 void contract_bytes_come_back(struct store *s);
 void contract_a_name_is_created_once(struct store *s);
 void contract_a_list_is_ordered(struct store *s); /* eight objects: more than a server's page should hold */
+/* n are made, listed and removed, in as many removals as that takes; n beyond a page, which is 1000 at most servers. */
+void contract_many_objects(struct store *s, int n);
 void contract_remove_rename_link(struct store *s, bool can_link);
 
 /* For further tests: is the object this text?; "name=size " appended to a struct buf, until that

@@ -98,6 +98,11 @@ static void objects_are_removed_moved_and_linked(void **state)
     contract_remove_rename_link(STORE, true);
 }
 
+static void many_objects_come_and_go(void **state)
+{
+    contract_many_objects(STORE, 50);
+}
+
 static void a_large_object_goes_in_parts(void **state)
 {
     char *p = mem_alloc(LARGE_BYTES);
@@ -569,6 +574,7 @@ int main(void)
         TEST(a_name_is_created_once),
         TEST(a_list_goes_on_over_pages),
         TEST(objects_are_removed_moved_and_linked),
+        TEST(many_objects_come_and_go),
         TEST(a_large_object_goes_in_parts),
         TEST(how_a_server_is_to_encrypt_is_in_the_headers),
         cmocka_unit_test_setup_teardown(
