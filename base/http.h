@@ -31,6 +31,7 @@ struct http_request {
     int64_t timeout_ms;         /* whole request; required, > 0 */
     int64_t connect_timeout_ms; /* 0: timeout_ms */
     size_t max_reply_bytes;     /* larger replies fail with ERR_INVALID; required, > 0 */
+    struct buf *reply_memory;   /* http_blocking_run only: the reply's body takes this one's memory; NULL: its own */
     const char *unix_socket;    /* connect here instead of to the URL's host */
     bool use_proxy;             /* honour https_proxy and friends; default off */
     struct http_tls tls;

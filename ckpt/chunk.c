@@ -16,7 +16,7 @@
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three places */
-#define THREADS_MAX 8 /* more than there may be cores: some wait for the disk or the network while others compute */
+#define THREADS_MAX 6 /* more than there may be cores: some wait for the disk or the network while others compute */
 
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
 {

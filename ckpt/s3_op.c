@@ -55,7 +55,7 @@ static struct wall server_now(const struct s3_client *c)
 
 /* Sends request, which may be another than the op's. ERR_* of no reply. */
 static int send_request(struct run *run, const struct s3_request *request, size_t reply_max,
-    struct http_reply *reply, struct err *e)
+    struct buf *memory, struct http_reply *reply, struct err *e)
 {
     const struct s3_client *c = run->op->client;
     struct store_keys keys;
@@ -77,7 +77,8 @@ static int send_request(struct run *run, const struct s3_request *request, size_
         .body_len = request->n,
         .timeout_ms = TRY_MS + (int64_t)(request->n + reply_max) / BYTES_PER_MS,
         .connect_timeout_ms = CONNECT_MS,
-        .max_reply_bytes = reply_max};
+        .max_reply_bytes = reply_max,
+        .reply_memory = memory};
     memcpy(r.headers, s.headers, sizeof(s.headers));
     run->was_sent = true;
     rc = http_blocking_run(c->http, &r, c->cancel, reply, e);
@@ -94,7 +95,7 @@ static enum s3_meaning ask_why(struct run *run, int status)
         .sha256 = S3_EMPTY_SHA256};
     struct http_reply reply = {0};
     enum s3_meaning meaning = S3_AGAIN;
-    if (send_request(run, &why, ERROR_BODY_MAX, &reply, &run->failure) == 0 && reply.status != 206 &&
+    if (send_request(run, &why, ERROR_BODY_MAX, NULL, &reply, &run->failure) == 0 && reply.status != 206 &&
         reply.status != 200 && reply.status != 416) {
         s3_read_error(buf_str(&reply.body), reply.body.len, &run->error);
         meaning = s3_judge(status, &run->error);
@@ -197,7 +198,8 @@ static enum s3_meaning try_once(struct run *run)
         room = room > op->resumes->len ? room - op->resumes->len : 0;
     if (room < ERROR_BODY_MAX)
         room = ERROR_BODY_MAX;
-    int rc = send_request(run, &request, room, &op->reply, &run->failure);
+    /* An object comes into the memory of the one before. */
+    int rc = send_request(run, &request, room, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
     if (op->resumes && op->reply.status == (is_rest ? 206 : 200))
         collect(run);
     if (rc != 0)

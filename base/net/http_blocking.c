@@ -155,6 +155,11 @@ int http_blocking_run(struct http_pool *p, const struct http_request *r, const a
     struct http_curl c = {.easy = l->easy, .borrows_body = true};
     int rc = http_curl_init(&c, r, e);
     l->n_sent = 0;
+    if (r->reply_memory) {
+        c.reply.body = *r->reply_memory;
+        *r->reply_memory = (struct buf){0};
+        buf_clear(&c.reply.body);
+    }
     if (rc == 0) {
         curl_easy_setopt(c.easy, CURLOPT_PREREQFUNCTION, on_before_send);
         curl_easy_setopt(c.easy, CURLOPT_PREREQDATA, l);
