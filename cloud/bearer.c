@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/credentials.h"
+#include "cloud/endpoint.h"
 #include "cloud/gcp/credentials.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,22 +23,38 @@ struct bearer {
     void *ctx;
 };
 
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 static int create_azure(const struct bearer_options *o, struct bearer *b, struct err *e)
 {
-    struct azure_credential_options a = {.login_url = AZURE_LOGIN,
+    const char *authority = environment("AZURE_AUTHORITY_HOST");
+    char *login = NULL;
+    int rc = cloud_endpoint("AZURE_AUTHORITY_HOST", authority ? authority : AZURE_LOGIN, &login, e);
+    struct azure_credential_options a = {.login_url = login,
         .audience = AZURE_AUDIENCE,
         .metadata_url = o->metadata_url,
         .http = o->http,
         .timers = o->timers};
     azure_environment_read(&a.env);
-    return azure_credential_source_create(&a, &b->azure, e);
+    if (rc == 0)
+        rc = azure_credential_source_create(&a, &b->azure, e);
+    free(login);
+    return rc;
 }
 
 static int create_gcp(const struct bearer_options *o, struct bearer *b, struct err *e)
 {
+    const char *host = environment("GCE_METADATA_HOST");
+    char *url = host ? mem_printf("http://%s", host) : NULL;
     const struct gcp_credential_options g = {
-        .metadata_url = o->metadata_url, .http = o->http, .timers = o->timers};
-    return gcp_credential_source_create(&g, &b->gcp, e);
+        .metadata_url = o->metadata_url ? o->metadata_url : url, .http = o->http, .timers = o->timers};
+    int rc = gcp_credential_source_create(&g, &b->gcp, e);
+    free(url);
+    return rc;
 }
 
 int bearer_create(const struct bearer_options *o, struct bearer **ret_bearer, struct err *e)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bearer tokens for a store in Google's buckets or Azure's blobs, of whoever this process is: by its environment, or by
- * the identity of this machine. The token is cached by cloud/oauth.h.
+ * the identity of this machine. The token is cached by cloud/oauth.h. As with the providers' own tools, the environment may
+ * name where to ask: AZURE_AUTHORITY_HOST (https, or this machine), GCE_METADATA_HOST (HOST[:PORT], unless metadata_url is set).
  */
 #ifndef BELAY_CLOUD_BEARER_H
 #define BELAY_CLOUD_BEARER_H
