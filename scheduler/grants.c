@@ -68,6 +68,7 @@ static struct scoped_options options_of(
 {
     size_t container = strlen(p->bucket) + 1;
     size_t dir = strlen(p->dir);
+    bool names_key = p->dialect == STORE_KEYS_AWS && str_starts(p->kms_key, "arn:");
     *ret_service_url = mem_printf("%s%.*s", p->root, (int)(dir > container ? dir - container : 0), p->dir);
     return (struct scoped_options){.kind = kind_of(p),
         .bucket = p->bucket,
@@ -75,7 +76,9 @@ static struct scoped_options options_of(
         .sts_url = o->sts_url,
         .region = p->region,
         .role_arn = o->role_arn,
-        .kms_key = o->kms_key,
+        .kms_key = o->kms_key  ? o->kms_key
+                   : names_key ? p->kms_key
+                               : NULL,
         .account = p->account,
         .service_url = *ret_service_url,
         .http = o->http,

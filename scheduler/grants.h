@@ -19,8 +19,9 @@
 /* Borrowed until destroy. */
 struct grants_options {
     const char *store, *cluster;
-    const char *role_arn, *kms_key, *sts_url; /* NULL: none */
-    int64_t life_ms;                          /* 0: the usual */
+    const char *role_arn, *kms_key,
+        *sts_url;    /* NULL: none; kms_key: that of the store's URL, if it is an ARN */
+    int64_t life_ms; /* 0: the usual */
     struct tick *tick;
     struct timers *timers;
     struct prng *prng;

@@ -276,6 +276,20 @@ static void none_are_made_for_what_has_ended(void **state)
     assert_null(s.store_token);
 }
 
+static void the_key_of_the_stores_url_may_be_used(void **state)
+{
+    struct fixture *f = *state;
+    struct wire_secrets s;
+    struct err e;
+    grants_destroy(f->grants);
+    f->o.store = STORE "&sse=kms&kms_key=arn:aws:kms:us-east-1:111122223333:key/1-2";
+    assert_int_equal(grants_create(&f->o, &f->grants, &e), 0);
+    answer(f, "ASIA1");
+    give(f, submit(f, CKPT_COOP), &s);
+    lab_advance(f->lab, 10);
+    assert_non_null(strstr(buf_str(&f->http.requests[0].body), "key%2F1-2"));
+}
+
 static void many_do_not_ask_all_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -338,6 +352,7 @@ int main(void)
         FIXTURE(they_are_renewed_at_half_of_their_life),
         FIXTURE(a_failure_is_told_once_and_tried_again_while_the_old_ones_hold),
         FIXTURE(none_are_made_for_what_has_ended),
+        FIXTURE(the_key_of_the_stores_url_may_be_used),
         FIXTURE(many_do_not_ask_all_at_once),
         cmocka_unit_test(settings_are_held_against_the_store),
     };
