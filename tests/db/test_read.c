@@ -41,6 +41,11 @@ static int see_checkpoint(void *ctx, const struct checkpoint_row *row)
     return see(ctx, row->ref.attempt * 10 + row->ref.sequence);
 }
 
+static int see_drill(void *ctx, const struct drill_row *row)
+{
+    return see(ctx, row->job * 10 + row->number);
+}
+
 static int see_ledger(void *ctx, const struct ledger_row *row)
 {
     return see(ctx, row->uusd);
@@ -238,6 +243,46 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
     s = (struct seen){0};
     assert_int_equal(db_read_ledger(r, 0, see_ledger, &s, &e), 0);
     assert_int_equal(s.n, 6);
+}
+
+static void drills_are_listed_and_the_newest_that_says_something_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t job, number;
+        enum drill_state how;
+        const char *key;
+    } rows[] = {{1, 1, DRILL_PASSED, "a"}, {1, 2, DRILL_INTERRUPTED, "a"}, {2, 1, DRILL_FAILED, "b"}, {3, 1, DRILL_PASSED, "b"},
+        {4, 1, DRILL_PASSED, "c"}, {4, 2, DRILL_FAILED, "c"}, {5, 1, DRILL_RESUMED, "d"}, {6, 1, DRILL_PASSED, ""}};
+    struct db_batch b = {0};
+    struct seen s = {0};
+    struct drill_row got;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drill_row row = {.job = rows[i].job, .number = rows[i].number, .state = rows[i].how, .asked_at = at_ms((int64_t)i),
+            .killed_at = WALL_NONE, .resumed_at = WALL_NONE, .ended_at = at_ms((int64_t)i + 100)};
+        STR_COPY(row.script_key, rows[i].key);
+        snprintf(row.user, sizeof(row.user), "%s", rows[i].job == 4 ? "ada" : "bob");
+        batch_add(&b, TABLE_DRILLS, &row);
+    }
+    util_commit(d, &b);
+    assert_int_equal(db_read_job_drills(r, 4, see_drill, &s, &e), 0);
+    assert_ids(&s, 2, 41, 42);
+    s = (struct seen){0};
+    assert_int_equal(db_read_drills(r, NULL, 3, see_drill, &s, &e), 0);
+    assert_ids(&s, 3, 61, 51, 42);
+    s = (struct seen){0};
+    assert_int_equal(db_read_drills(r, "ada", 9, see_drill, &s, &e), 0);
+    assert_ids(&s, 2, 42, 41);
+    assert_int_equal(db_read_drills(r, NULL, 0, see_drill, &s, &e), ERR_INVALID);
+    assert_int_equal(db_read_certificate(r, "a", &got, &e), 0);
+    assert_int_equal(got.number, 1);
+    assert_int_equal(db_read_certificate(r, "b", &got, &e), 0);
+    assert_int_equal(got.state, DRILL_PASSED);
+    assert_int_equal(db_read_certificate(r, "c", &got, &e), 0);
+    assert_int_equal(got.state, DRILL_FAILED);
+    assert_int_equal(db_read_certificate(r, "d", &got, &e), ERR_NOT_FOUND);
+    assert_int_equal(db_read_certificate(r, "", &got, &e), ERR_NOT_FOUND);
 }
 
 static void nodes_and_instances_can_be_the_live_ones_only(void **state)
@@ -502,6 +547,13 @@ static void lists_read_no_more_than_they_show(void **state)
     assert_plan(&last, "instances_live");
     assert_int_equal(db_read_token_by_hash(r, "aa", &token, &e), ERR_NOT_FOUND);
     assert_plan(&last, "tokens_1");
+    struct drill_row drill;
+    assert_int_equal(db_read_certificate(r, "aa", &drill, &e), ERR_NOT_FOUND);
+    assert_plan(&last, "drills_key");
+    assert_int_equal(db_read_drills(r, NULL, 9, see_drill, &s, &e), 0);
+    assert_plan(&last, "drills_asked");
+    assert_int_equal(db_read_job_drills(r, 2, see_drill, &s, &e), 0);
+    assert_plan(&last, "PRIMARY KEY");
     sqlite3_trace_v2(d->sql, 0, NULL, NULL);
     buf_deinit(&last);
 }
@@ -516,6 +568,7 @@ int main(void)
         TEST(what_does_not_exist_is_not_found),
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
+        TEST(drills_are_listed_and_the_newest_that_says_something_counts),
         TEST(nodes_and_instances_can_be_the_live_ones_only),
         TEST(offers_and_tokens_are_listed_in_order),
         TEST(the_ledger_is_summed_by_instance_and_its_gaps_are_found),

@@ -64,6 +64,8 @@ class Api(unittest.TestCase):
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, "did you mean \"cpus\"")
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": "nowhere"}, "there is no pool \"nowhere\"")
 
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "drill": True}, "spec.drill", "nothing is saved")
+
     def test_bodies_that_are_too_large_are_refused(self):
         for n in ((2 << 20) + 1, (9 << 20) + 1):
             self.refuse(413, "invalid", "POST", "/api/v1/jobs", b" " * n)
@@ -136,7 +138,7 @@ class Api(unittest.TestCase):
                      "logs?max=999999999", "logs?wait_ms=-1"):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs/%d/%s" % (job, path))
-        for path in ("/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
+        for path in ("/api/v1/drills?limit=0", "/api/v1/drills?limit=x", "/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
                      "/api/v1/cost?from=yesterday", "/api/v1/events?after=x"):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", path)
@@ -144,7 +146,7 @@ class Api(unittest.TestCase):
     def test_things_that_are_not_there_are_told(self):
         for path in ("", "/why", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
-        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/nodes/4711/drain", "/nodes/4711/undrain",
+        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/nodes/4711/drain", "/nodes/4711/undrain",
                      "/nodes/4711/delete", "/tokens/4711/revoke"):
             self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
 
@@ -201,8 +203,11 @@ class Api(unittest.TestCase):
         shown = self.d.call("GET", path, token=bob)[1]
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
-        for what in ("cancel", "requeue"):
+        for what in ("cancel", "requeue", "drill"):
             self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
+        self.check_error(self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing")
+        for body in (b"{", b"[]", {"without_notice": "yes"}, {"notice": False}):
+            self.check_error(self.d.call("POST", path + "/drill", body, token=ann), 400, "invalid", "body")
         self.assertEqual(self.d.call("POST", path + "/cancel", token=boss)[0], 200)
         self.check_error(self.d.call("POST", path + "/cancel", token=ann), 409, "conflict", "has ended")
 
