@@ -127,7 +127,9 @@ static void pass(struct model *m, struct drill *d, struct stamp now)
         text_format(lost, sizeof lost, "%s of work", ms);
     }
     conclude(m, d, now, DRILL_PASSED, "resumes in %s%s, loses %s: %s, saved in %s, were restored on %s", took, at, lost,
-        bytes, saved, r->resumed_node == r->node ? "the same node, as there was no other" : "another node");
+        bytes, saved, d->job->row.nodes > 1            ? "its nodes"
+        : r->resumed_node == r->node ? "the same node, as there was no other"
+                                     : "another node");
 }
 
 /* What the program has told since it resumed. */
@@ -184,8 +186,11 @@ static bool is_elsewhere(const struct model *m, const struct shape *s, struct st
     return false;
 }
 
+/* A gang goes where it finds room for all of it. */
 static void start_avoiding(struct model *m, struct drill *d, struct stamp now)
 {
+    if (d->job->row.nodes > 1)
+        return;
     d->row.avoids = true;
     d->job->avoid = d->row.node;
     queue_reshape(m, d->job);
@@ -198,7 +203,7 @@ static void start_avoiding(struct model *m, struct drill *d, struct stamp now)
 static void killed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
 {
     const struct job_row *j = &d->job->row;
-    bool saved = a->row.sequence > d->row.before_sequence;
+    bool saved = j->last_good.attempt == a->row.attempt && j->last_good.sequence > d->row.before_sequence;
     d->row.killed_at = now.wall;
     if (!d->row.without_notice && !saved) {
         conclude(m, d, now, DRILL_FAILED,
@@ -220,31 +225,33 @@ static void killed(struct model *m, struct drill *d, const struct attempt *a, st
 }
 
 /* The attempt that was to show it has ended before it did. */
-static void ended_unproven(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
+static void ended_unproven(
+    struct model *m, struct drill *d, const struct attempt *a, enum end_kind as, struct stamp now)
 {
-    if (a->row.end == END_FAILED) {
+    if (as == END_FAILED) {
         conclude(m, d, now, DRILL_FAILED, "the attempt that resumed has failed with exit code %" PRId32 "%s%.120s",
             a->row.exit_code, a->row.text[0] ? ": " : "", a->row.text);
-    } else if (a->row.end == END_SUCCEEDED && d->row.state == DRILL_RESUMED && d->row.saved_progress == PROGRESS_NONE) {
+    } else if (as == END_SUCCEEDED && d->row.state == DRILL_RESUMED && d->row.saved_progress == PROGRESS_NONE) {
         d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms ? d->row.resumed_at.ms - d->row.killed_at.ms : 1;
         pass(m, d, now);
     } else {
         conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it showed that it goes on",
-            a->row.attempt, end_kind_names[a->row.end]);
+            a->row.attempt, end_kind_names[as]);
     }
 }
 
-void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, int64_t lost_ms, bool goes_on)
+void drill_attempt_ended(
+    struct model *m, struct attempt *a, struct stamp now, enum end_kind as, int64_t lost_ms, bool goes_on)
 {
     struct drill *d = a->job->drill;
     link_remove(&a->undrilled);
     if (!d)
         return;
     if (d->row.state != DRILL_STOPPING)
-        ended_unproven(m, d, a, now);
-    else if (a->row.end != END_DRILLED || !goes_on)
+        ended_unproven(m, d, a, as, now);
+    else if (as != END_DRILLED || !goes_on)
         conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it was stopped", a->row.attempt,
-            end_kind_names[a->row.end]);
+            end_kind_names[as]);
     else
         killed(m, d, a, now, lost_ms);
 }
@@ -379,7 +386,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
         .method_version = DRILL_METHOD_VERSION,
         .attempt = a->row.attempt,
         .node = a->row.node,
-        .before_sequence = a->row.sequence,
+        .before_sequence = j->row.last_good.attempt == a->row.attempt ? j->row.last_good.sequence : 0,
         .asked_at = ev->now.wall,
         .killed_at = WALL_NONE,
         .resumed_at = WALL_NONE,

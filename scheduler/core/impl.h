@@ -200,8 +200,10 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
 void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now);
 void drill_attempt_loaded(struct model *m, struct attempt *a);
 void drill_attempt_stops(struct attempt *a); /* for whatever reason */
-/* After its ledger rows; lost_ms: of work that is to be done again. goes_on: the job is. */
-void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, int64_t lost_ms, bool goes_on);
+/* The attempt has ended with its last rank, a, after its ledger rows; as: what all of it counts as. lost_ms: of work that is
+ * to be done again. goes_on: the job is. */
+void drill_attempt_ended(
+    struct model *m, struct attempt *a, struct stamp now, enum end_kind as, int64_t lost_ms, bool goes_on);
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first);
 void drill_job_ends(struct model *m, struct job *j, struct stamp now);

@@ -364,6 +364,32 @@ static void a_gang_that_loses_a_node_gets_one_ahead_of_time(void **state)
     lab_deinit(&l);
 }
 
+/* One checkpoint for all of it, told by one rank, and one verdict. */
+static void a_gang_is_drilled_as_a_whole(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    lab_apply(&t.l, (struct event){.type = EV_PROGRESS, .progress = {.job = t.job, .attempt = 1, .done = 50, .total = 100}});
+    lab_apply(&t.l, (struct event){.type = EV_DRILL, .drill = {.job = t.job, .by = "ann"}});
+    for (int32_t n = 0; n < 3; n++)
+        assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_DRILLED);
+    lab_wait(&t.l, 1000);
+    rank_saved(&t.l, t.job, 0, 1, 50);
+    for (int32_t n = 0; n < 3; n++)
+        rank_ended(&t.l, t.job, n, END_DRILLED, 85);
+    assert_int_equal(model_job(t.l.m, t.job)->drill->row.state, DRILL_QUEUED);
+    lab_wait(&t.l, 1000);
+    lab_plan(&t.l);
+    for (int32_t n = 0; n < 3; n++)
+        rank_started(&t.l, t.job, n);
+    lab_apply(&t.l, (struct event){.type = EV_PROGRESS, .progress = {.job = t.job, .attempt = 2, .done = 51, .total = 100}});
+    lab_take(&t.l);
+    assert_non_null(lab_history(&t.l, "drill-passed"));
+    assert_int_equal(row(&t)->reclaims, 0);
+    lab_deinit(&t.l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +406,7 @@ int main(void)
         cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
         cmocka_unit_test(room_that_is_there_counts),
         cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
+        cmocka_unit_test(a_gang_is_drilled_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
