@@ -8,6 +8,7 @@
  *     read FILE              so that it is in the page cache
  *     evict DIR              nothing below DIR stays in the page cache
  *     save DIR               as the next checkpoint of one attempt; what was read before is remembered
+ *     snapshot DIR           what a program waits for when it need not wait until it is saved; beside DIR
  *     forget                 nothing is remembered any more
  *     encrypt                from now on
  *     restore DIR
@@ -133,6 +134,21 @@ static int save(struct bench *b, const char *dir, struct err *e)
         &b->job, id, dir, -1, NULL, &(struct ckpt_save_with){.seen = b->seen}, &b->stats, e);
 }
 
+/* No bytes: it cannot be had, and the program waits for the save. */
+static int snapshot(struct bench *b, const char *dir, struct err *e)
+{
+    char *scratch = mem_printf("%s/..", dir);
+    const struct ckpt_snapshot_how how = {.scratch = scratch};
+    struct ckpt_snapshot_stats stats = {0};
+    struct ckpt_snapshot *s = NULL;
+    int rc = ckpt_snapshot_take(dir, &how, NULL, &s, &stats, e);
+
+    b->stats.bytes = stats.copied_bytes + stats.cloned_bytes + stats.held_bytes;
+    ckpt_snapshot_destroy(s);
+    free(scratch);
+    return rc;
+}
+
 static int restore(struct bench *b, const char *dir, struct err *e)
 {
     struct ckpt_restored restored;
@@ -172,6 +188,8 @@ static int run(struct bench *b, char *line, struct err *e)
         return evict(words[1], e);
     if (n == 2 && str_eq(words[0], "save"))
         return save(b, words[1], e);
+    if (n == 2 && str_eq(words[0], "snapshot"))
+        return snapshot(b, words[1], e);
     if (n == 2 && str_eq(words[0], "restore"))
         return restore(b, words[1], e);
     if (n == 1 && str_eq(words[0], "encrypt"))

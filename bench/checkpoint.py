@@ -257,6 +257,8 @@ class Bench:
         """One tree: everybody saves it (and with a change saves it again), and restores it."""
         saved = tool("save", tree)
         saved = self.again(change, lambda: tool("save", tree)) or saved
+        snapshot = tool("snapshot", tree)
+        pause = snapshot["ms"] if snapshot["bytes"] else saved["ms"]
         self.place.evict(tool, "store")
         back = tool("restore", self.out)
         subprocess.run(["diff", "-r", tree, self.out], check=True)
@@ -278,6 +280,8 @@ class Bench:
         if isinstance(self.place, Disk):
             self.line("  when the others sync, too", saved["ms"], {n: o[2] for n, o in others.items()})
         self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()})
+        self.say("  the program waits", "%d ms" % pause, "the whole save: %.2f s" % (saved["ms"] / 1000),
+                 "%.2f %% of it" % (100 * pause / max(saved["ms"], 1)))
         self.say("  peak memory of the two", "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024))
         return saved, back
 
