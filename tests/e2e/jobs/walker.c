@@ -90,14 +90,25 @@ static void on_signal(int signum)
     wanted = 1;
 }
 
+/* What is durable may be relied upon, what is accepted may not. */
+static void tell_durable(void)
+{
+    static long long told = -1;
+    long long step;
+    if (!belay_last_durable(&step) || step == told)
+        return;
+    told = step;
+    printf("committed %lld\n", step);
+    fflush(stdout);
+}
+
 static void commit(const struct state *s, int64_t steps)
 {
     char why[256];
     if (belay_commit(s->step, steps, why, sizeof(why)) != 0)
         printf("not committed %" PRId64 ": %s\n", s->step, why);
-    else
-        printf("committed %" PRId64 "\n", s->step);
     fflush(stdout);
+    tell_durable();
     if (belay_stopping())
         exit(BELAY_EXIT_CHECKPOINTED);
 }
@@ -126,6 +137,7 @@ int main(int argc, char **argv)
         printf("step %" PRId64 " %016" PRIx64 "\n", s.step, s.x);
         fflush(stdout);
         belay_progress(s.step, steps);
+        tell_durable();
         if (wanted) {
             save(&s, bytes, n);
             exit(BELAY_EXIT_CHECKPOINTED);
