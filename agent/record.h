@@ -29,6 +29,7 @@ struct task_state {
     int64_t sequence;                /* the last number that a save took */
     int64_t saving_sequence;         /* with saving; 0: sequence */
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
+    int64_t saves_asked;             /* by users, that a save has answered */
     bool needs_secrets;              /* it had some, whatever its spec says */
     char stop[16];                   /* the end kind with which it was told to stop; "" */
     char stop_text[256];

@@ -358,6 +358,8 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     if (t->state.told.n_checkpoints > 0)
         drop_acked(t, d->acked_sequence);
     task_set_every(t, d->ckpt_every_ms);
+    if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->killing)
+        task_asked(t, d->saves_asked);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
         return;
     const char *end = *d->reason ? d->reason : "user";

@@ -107,6 +107,7 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
         .ask_serial = t->ask.serial,
         .cause = t->ask.on ? t->ask.cause : SAVE_PROGRAM,
         .is_asked = t->ask.on,
+        .asked = t->ask.asked,
         .progress = progress,
         .begun_ms = now_ms(t),
         .pause_ms = TASK_WAITS,

@@ -58,14 +58,24 @@ static inline bool task_work_is_busy(const struct task_work *w)
 
 /* ---- asking the program for a checkpoint ---- */
 
-enum save_cause { SAVE_PERIODIC, SAVE_PROGRAM, SAVE_NOTICE, SAVE_REBALANCE, SAVE_EVICT, SAVE_EXIT };
+enum save_cause {
+    SAVE_PERIODIC,
+    SAVE_DAILY,
+    SAVE_USER,
+    SAVE_PROGRAM,
+    SAVE_NOTICE,
+    SAVE_REBALANCE,
+    SAVE_EVICT,
+    SAVE_EXIT
+};
 
 struct task_ask {
     bool on;
     bool stop;  /* the task ends when it is served */
     int serial; /* grows with every ask: a save that began before does not serve it */
     enum save_cause cause;
-    char end[16]; /* with stop: how the attempt then ends, and the words */
+    int64_t asked; /* by users, the last that was put to the program */
+    char end[16];  /* with stop: how the attempt then ends, and the words */
     char text[256];
 };
 
@@ -77,6 +87,7 @@ struct task_save {
     enum save_cause cause;
     bool is_final; /* of a program that has exited with 85 */
     bool is_asked; /* belay wanted it */
+    int64_t asked; /* by users, until it began */
     int64_t sequence, progress;
     int64_t begun_ms;               /* monotonic: the program began to wait */
     int64_t pause_ms;               /* for so long; TASK_WAITS: until it is stored */
@@ -115,6 +126,8 @@ struct task {
     int64_t save_took_ms;   /* the last that was stored; -1: none by this agent */
     int64_t every_ms;       /* between periodic saves, as belayd last said; 0: it has not, the spec's */
     bool save_failed;       /* the last one */
+    struct daily daily;     /* times of the day at which it is saved too */
+    enum save_cause due;    /* what the periodic timer waits for */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */
     struct task_ask ask;
     struct task_save save;     /* the one that is stored */
@@ -175,6 +188,7 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
 void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
+void task_asked(struct task *t, int64_t n);      /* how many saves users have asked for */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */

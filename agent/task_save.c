@@ -22,6 +22,7 @@
 #define ASK_AGAIN_MS 2000
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
+#define CLOCK_LOOK_MS 60000 /* before a time of the day: the wall clock may be set */
 #define FINAL_TRIES_MAX 60
 #define LEAVE_MS 2000 /* for a program that commits to end by itself when it is told that it stops */
 #define WATCH_POLL_MS 1000
@@ -33,6 +34,8 @@ static const struct {
     const char *request; /* to the program */
 } causes[] = {
     [SAVE_PERIODIC] = {"periodic", "periodic"},
+    [SAVE_DAILY] = {"daily", "periodic"},
+    [SAVE_USER] = {"user", "user"},
     [SAVE_PROGRAM] = {"program", ""},
     [SAVE_NOTICE] = {"notice", "notice"},
     [SAVE_REBALANCE] = {"rebalance", "periodic"},
@@ -104,7 +107,9 @@ static void limit_wait(struct task *t)
 void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text)
 {
     bool wanted_more = end && !t->ask.stop;
-    if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && cause != SAVE_NOTICE))
+    bool anew =
+        cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop); /* the program may be saving already */
+    if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && !anew))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
         task_work_cancel(t); /* the store is needed for this save now */
@@ -118,6 +123,15 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
     }
     put_request(t);
     limit_wait(t);
+}
+
+/* Each is put to the program once. One that no save has answered when the agent ends is put again by the next. */
+void task_asked(struct task *t, int64_t n)
+{
+    if (n <= t->ask.asked || n <= t->state.saves_asked)
+        return;
+    t->ask.asked = n;
+    task_ask_save(t, SAVE_USER, NULL, NULL);
 }
 
 /* The program may not have come to install its handler. */
@@ -162,17 +176,41 @@ static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
     return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
 }
 
+/* The moment from which on the next save is reckoned; WIRE_NONE: the program has not started. */
+static int64_t last_saved(const struct task *t)
+{
+    return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at : t->state.told.started_at;
+}
+
+static int64_t ms_to_periodic(const struct task *t)
+{
+    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = last_saved(t);
+    if (every <= 0)
+        return INT64_MAX;
+    if (is_gang(t))
+        return left_for_gang(t, every, since);
+    int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
+    return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
+}
+
+/* To the first time of the day after the last save: one that was missed is made up for. */
+static int64_t ms_to_daily(const struct task *t)
+{
+    int64_t now = wall_ms(t), since = last_saved(t);
+    struct wall at = daily_next(&t->daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
+    if (!wall_is_set(at))
+        return INT64_MAX;
+    return at.ms <= now ? 0 : at.ms - now;
+}
+
 static void restart_periodic(struct task *t)
 {
-    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = t->state.last_saved_at;
-    if (every <= 0 || !task_saves(t) || t->exited)
+    int64_t periodic = ms_to_periodic(t), daily = ms_to_daily(t), left = daily < periodic ? daily : periodic;
+    if (left == INT64_MAX || !task_saves(t) || t->exited)
         return;
-    if (since == WIRE_NONE)
-        since = t->state.told.started_at;
-    int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
-    left = left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
-    left = is_gang(t) ? left_for_gang(t, every, since) : left;
-    timer_start(timers_of(t), &t->periodic, left);
+    t->due = daily < periodic ? SAVE_DAILY : SAVE_PERIODIC;
+    timer_start(
+        timers_of(t), &t->periodic, t->due == SAVE_DAILY && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
 /* The pause after a failed save stands. */
@@ -187,8 +225,20 @@ void task_set_every(struct task *t, int64_t ms)
 
 static void on_periodic(struct timer *timer, void *ctx)
 {
+    struct task *t = ctx;
     (void)timer;
-    task_ask_save(ctx, SAVE_PERIODIC, NULL, NULL);
+    if (t->due == SAVE_DAILY && ms_to_daily(t) > 0)
+        restart_periodic(t);
+    else
+        task_ask_save(t, t->due, NULL, NULL);
+}
+
+/* What belayd checked; one that is newer may know more. */
+static void read_daily(struct task *t)
+{
+    struct err e;
+    if (daily_parse(t->spec->ckpt_at, &t->daily, &e) != 0)
+        task_log(t, "times of the day at which a task is saved cannot be read: there are none", &e);
 }
 
 /* ---- storing ---- */
@@ -246,6 +296,7 @@ static void save_begin(struct task *t, int64_t commit, int64_t progress, enum sa
         .cause = cause,
         .is_final = cause == SAVE_EXIT,
         .is_asked = t->ask.on,
+        .asked = t->ask.asked,
         .sequence = next_sequence(t),
         .progress = progress,
         .pause_ms = TASK_WAITS};
@@ -323,6 +374,8 @@ static void note_saved(struct task *t, enum save_cause cause)
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? wall_ms(t) : t->save.of_ms};
     t->save_took_ms = stats->took_ms;
+    if (t->save.asked > t->state.saves_asked)
+        t->state.saves_asked = t->save.asked;
     note_checkpoint(t, &c);
     STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause, causes[cause].told);
 }
@@ -521,6 +574,7 @@ void task_saves_begin(struct task *t)
     if (by_signal(t))
         t->checkpoint_watch = watch_start(t->room->loop, timers_of(t), t->checkpoint_dir, WATCH_SOON_MS,
             WATCH_POLL_MS, on_files_changed, t);
+    read_daily(t);
     put_request(t); /* asked for before it ran */
     restart_periodic(t);
     on_files_changed(t);

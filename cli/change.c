@@ -14,8 +14,7 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* Returns the exit code of this one. */
-static int change_one(const char *word, const char *action, const char *done, bool json)
+int change_job(const char *word, const char *action, const char *done, bool json)
 {
     int64_t id;
     if (!cli_job_id(word, &id))
@@ -41,7 +40,7 @@ int change_jobs(const struct verb *v, const char *action, const char *done, int 
         rc = CLI_USAGE;
     }
     for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_one(a.rest[i], action, done, a.json);
+        int one = change_job(a.rest[i], action, done, a.json);
         rc = one > rc ? one : rc;
     }
     cli_args_deinit(&a);

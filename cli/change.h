@@ -7,6 +7,9 @@
 
 #include "cli/cli.h"
 
+/* POST /api/v1/jobs/N/<action> for the job that a word names; says so. Returns the exit code. */
+int change_job(const char *word, const char *action, const char *done, bool json);
+
 /* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled". */
 int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked. Outside belay it does
- * nothing, so that a script needs no second way to run. The other actions are in checkpoints.c.
+ * nothing, so that a script needs no second way to run. save goes to belayd, the other actions (checkpoints.c) to the store.
  */
+#include "cli/change.h"
 #include "cli/checkpoints.h"
 #include "cli/verbs.h"
 
@@ -76,13 +77,27 @@ static int commit(const struct given *c, bool json)
     return belay_stopping() ? BELAY_EXIT_CHECKPOINTED : CLI_OK;
 }
 
+static int ask(const struct cli_args *a)
+{
+    int rc = CLI_OK;
+    if (a->n_rest < 2) {
+        cli_error("which job? belay checkpoint save JOB...");
+        return CLI_USAGE;
+    }
+    for (int i = 1; i < a->n_rest; i++) {
+        int one = change_job(a->rest[i], "save", "is asked for a checkpoint, and goes on", a->json);
+        rc = one > rc ? one : rc;
+    }
+    return rc;
+}
+
 static int act(struct given *g, const struct cli_args *a)
 {
     const char *action = a->n_rest > 0 ? a->rest[0] : "";
-    bool commits = str_eq(action, "commit");
-    if (!commits && !checkpoints_has(action)) {
-        cli_error(
-            "%s%s%swhat about the checkpoint? commit, list, show, get, verify, pin, unpin, delete or export",
+    bool commits = str_eq(action, "commit"), asks = str_eq(action, "save");
+    if (!commits && !asks && !checkpoints_has(action)) {
+        cli_error("%s%s%swhat about the checkpoint? commit, save, list, show, get, verify, pin, unpin, "
+                  "delete or export",
             action[0] ? "\"" : "", action, action[0] ? "\" is not known: " : "");
         return CLI_USAGE;
     }
@@ -93,6 +108,12 @@ static int act(struct given *g, const struct cli_args *a)
                 : "--progress, --total and --wait are for belay checkpoint commit");
         return CLI_USAGE;
     }
+    if (asks && g->of_store) {
+        cli_error("checkpoint save goes to belayd and takes jobs only");
+        return CLI_USAGE;
+    }
+    if (asks)
+        return ask(a);
     if (g->o.place.config && g->o.place.store) {
         cli_error("--config names the store too: leave out it or --store");
         return CLI_USAGE;
@@ -138,6 +159,7 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_checkpoint = {"checkpoint",
-    "[OPTION...] commit|list|show|get|verify|pin|unpin|delete|export [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
-    "commit one inside a job (exit code 85: stop now); list, fetch, verify, pin, delete those of a job", run,
-    options, false};
+    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
+    "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, pin, delete "
+    "those of a job",
+    run, options, false};

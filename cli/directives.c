@@ -6,6 +6,7 @@
  */
 #include "cli/directives.h"
 
+#include "base/daily.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Outside text for an error or a warning. */
@@ -240,6 +242,42 @@ static int apply_drill(const struct context *c, const char *value, struct err *e
     return 0;
 }
 
+/* What the clock shows in UTC when it shows this here, on this day. */
+static int minutes_in_utc(int minutes)
+{
+    time_t at = time(NULL);
+    struct tm tm;
+    localtime_r(&at, &tm);
+    tm.tm_hour = minutes / 60;
+    tm.tm_min = minutes % 60;
+    tm.tm_isdst = -1;
+    at = mktime(&tm);
+    gmtime_r(&at, &tm);
+    return tm.tm_hour * 60 + tm.tm_min;
+}
+
+static int apply_at(const struct context *c, const char *value, struct err *e)
+{
+    struct daily d = {0};
+    char text[DAILY_TEXT_MAX];
+    const char *p = value;
+    while (p) {
+        size_t n = strcspn(p, ",");
+        bool is_utc = n == 6 && p[5] == 'Z';
+        int minutes;
+        if (!daily_parse_time(p, is_utc ? 5 : n, &minutes))
+            return err_set(e, ERR_INVALID,
+                "expected times of the day, as 06:00,18:30, or 06:00Z for UTC, found %s", SHOWN(value));
+        if (!daily_add(&d, is_utc ? minutes : minutes_in_utc(minutes)))
+            return err_set(
+                e, ERR_INVALID, "expected at most %d times of the day, found %s", DAILY_MAX, SHOWN(value));
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    daily_format(&d, text);
+    json_object_set_new(sub_object(c->spec, "checkpoint"), "at", json_string(text));
+    return 0;
+}
+
 static int apply_keep(const struct context *c, const char *value, struct err *e)
 {
     int64_t n;
@@ -434,6 +472,9 @@ static const struct flag flags[] = {
     {{"checkpoint", 0, "none|signal|coop|criu", "how the program takes part in checkpoints (default none)"},
         apply_checkpoint},
     {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
+    {{"checkpoint-at", 0, "HH:MM,...",
+         "save at these times of the day as well, by this machine's clock; 06:00Z: UTC"},
+        apply_at},
     {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
     {{"keep-every", 0, "K", "keep every K-th checkpoint of an attempt as well"}, apply_keep_every},
     {{"checkpoints-after", 0, "auto|delete|last|all",

@@ -57,6 +57,8 @@ static void print_checkpoint(const json_t *job)
     } else {
         printf("checkpoints   %s, every ", cli_text(how, "method"));
         print_interval(job, cli_int(how, "every_ms", 0));
+        if (*cli_text(how, "at") && !str_eq(cli_text(how, "at"), "-"))
+            printf(" and daily at %s UTC", cli_text(how, "at"));
         printf(", keep %lld", (long long)cli_int(how, "keep", 0));
         if (cli_int(how, "keep_every", 0) > 0)
             printf(" and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));

@@ -195,6 +195,7 @@ static const struct column job_columns[] = {
     COL(job_row, on_demand_uusd),
     COL(job_row, ckpt_keep_every),
     COL_KIND(job_row, "ckpt_after", ckpt_after, ckpt_after_names),
+    COL(job_row, ckpt_at),
     COL(job_row, script_key),
     COL(job_row, drills),
     COL(job_row, drill_tries),
@@ -236,6 +237,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, on_demand_uusd_h),
     COL(attempt_row, text),
     COL(attempt_row, base_uusd),
+    COL(attempt_row, saves_asked),
 };
 
 static const struct column checkpoint_columns[] = {

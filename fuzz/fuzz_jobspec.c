@@ -54,6 +54,7 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(c, "method", json_string(ckpt_method_names[r->method]));
     json_object_set_new(
         c, "every_ms", json_integer(r->ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->ckpt_every_ms));
+    json_object_set_new(c, "at", json_string(r->ckpt_at));
     json_object_set_new(c, "keep", json_integer(r->ckpt_keep));
     json_object_set_new(c, "after", json_string(ckpt_after_names[r->ckpt_after]));
     json_object_set_new(c, "keep_every", json_integer(r->ckpt_keep_every));

@@ -33,6 +33,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
     {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
+    {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
     {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
     {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},

@@ -96,7 +96,7 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
     json_t *o = api_json_job(&live, a->node->row.name);
     if (row->method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
-        json_object_set_new(o, "reclaims_per_hour", json_real(core_reclaims_per_hour(a->node)));
+        json_object_set_new(o, "reclaims_per_hour", json_real(core_job_reclaims_per_hour(j)));
     }
     return o;
 }
@@ -370,6 +370,14 @@ void api_jobs_requeue(struct request *q)
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
     if (may_change(q, "requeue"))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_save(struct request *q)
+{
+    struct event ev = {.type = EV_SAVE, .save = {.job = q->id}};
+    STR_COPY(ev.save.by, q->caller.user);
+    if (may_change(q, "save"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

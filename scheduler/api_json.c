@@ -78,9 +78,9 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "market", json_string(market_wish_names[j->market]));
     set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));
     set(o, "checkpoint",
-        json_pack("{s:s,s:I,s:i,s:i,s:s}", "method", ckpt_method_names[j->method], "every_ms",
-            (json_int_t)j->ckpt_every_ms, "keep", (int)j->ckpt_keep, "keep_every", (int)j->ckpt_keep_every, "after",
-            ckpt_after_names[j->ckpt_after]));
+        json_pack("{s:s,s:I,s:s,s:i,s:i,s:s}", "method", ckpt_method_names[j->method], "every_ms",
+            (json_int_t)j->ckpt_every_ms, "at", j->ckpt_at, "keep", (int)j->ckpt_keep, "keep_every",
+            (int)j->ckpt_keep_every, "after", ckpt_after_names[j->ckpt_after]));
     set_i(o, "attempts", j->attempts);
     set_i(o, "reclaims", j->reclaims);
     set(o, "node", opt_text(node_name));

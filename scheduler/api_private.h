@@ -124,6 +124,7 @@ void api_jobs_cancel(struct request *q);
 void api_jobs_requeue(struct request *q);
 void api_jobs_drill(struct request *q);
 void api_drills_list(struct request *q);
+void api_jobs_save(struct request *q);
 void api_nodes_list(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);

@@ -69,6 +69,19 @@ static bool is_label_name(const char *s)
     return str_is_name(s, CORE_NAME_MAX - 1);
 }
 
+static void read_at(struct json_reader *r, struct job_row *row)
+{
+    struct daily d;
+    struct err e;
+    const char *text = json_opt_str(r, "at", 1024, "");
+    if (r->rc != 0)
+        return;
+    if (daily_parse(text, &d, &e) == 0)
+        daily_format(&d, row->ckpt_at);
+    else
+        json_reader_fail(r, "at", "%s", e.text);
+}
+
 static void read_checkpoint(struct json_reader *outer, struct job_row *row)
 {
     const json_t *object = json_opt_object(outer, "checkpoint");
@@ -81,6 +94,7 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
     json_reader_init(&r, object, "spec.checkpoint", outer->e);
     row->method = (enum ckpt_method)json_opt_enum(&r, "method", ckpt_method_names, CKPT_NONE);
     row->ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
+    read_at(&r, row);
     row->ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
     row->ckpt_keep_every = (int32_t)json_opt_i64(&r, "keep_every", 0, 1000000, 0);
     row->ckpt_after = (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);

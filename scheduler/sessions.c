@@ -182,6 +182,7 @@ static void add_row(const struct job_row *j, struct wire_desired_attempt *d)
     d->ckpt_signal = j->ckpt_signal;
     d->ckpt_keep = j->ckpt_keep;
     d->ckpt_keep_every = j->ckpt_keep_every;
+    STR_COPY(d->ckpt_at, j->ckpt_at);
     d->save_ms = j->save_ms;
 }
 
@@ -329,6 +330,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->acked_sequence = a->row.sequence;
     d->kill_wait_ms = s->o.kill_wait_ms;
     d->ckpt_every_ms = core_interval_ms(a);
+    d->saves_asked = a->row.saves_asked;
     if (a->row.state == ATTEMPT_STOPPING) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);

@@ -62,6 +62,14 @@ static void on_finish(struct timer *t, void *ctx)
         end_attempt(x, "succeeded", 0);
 }
 
+/* By the interval, or at a time of the day. */
+static void start_periodic(struct sim_attempt *x)
+{
+    struct wall now = clock_wall(x->agent->w->vt.timers.clock), at = daily_next(&x->daily, now);
+    bool daily = wall_is_set(at) && at.ms - now.ms < x->every_ms;
+    timer_start(timers(x->agent), &x->periodic, daily ? at.ms - now.ms : x->every_ms);
+}
+
 static void start_save(struct sim_attempt *x, const char *cause)
 {
     struct world *w = x->agent->w;
@@ -101,7 +109,7 @@ static void on_save_done(struct timer *t, void *ctx)
     } else {
         x->failed_saves++;
     }
-    timer_start(timers(x->agent), &x->periodic, x->every_ms);
+    start_periodic(x);
     if (x->stop_after_save)
         end_attempt(x, x->stop_reason, 85);
     else
@@ -162,7 +170,7 @@ static void on_restored(struct timer *t, void *ctx)
     x->ran_from_ms = world_now(w);
     timer_init(&x->finish, on_finish, x);
     timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
-    timer_start(timers(x->agent), &x->periodic, x->every_ms);
+    start_periodic(x);
     if (str_eq(x->agent->notice.kind, "reclaim"))
         save_and_stop(x, "reclaimed");
     urgent(x->agent);
@@ -175,7 +183,10 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->job = d->job;
     x->attempt = d->attempt;
     x->started_wall = WIRE_NONE;
+    struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
+    if (daily_parse(d->ckpt_at, &x->daily, &e) != 0)
+        world_fail(a->w, "job %lld is to be saved at %s", (long long)d->job, d->ckpt_at);
     timer_init(&x->finish, on_restored, x);
     timer_init(&x->save_done, on_save_done, x);
     timer_init(&x->periodic, on_periodic, x);
@@ -228,6 +239,19 @@ static const char *static_reason(const char *reason)
     return "user";
 }
 
+/* One under way began too early: the next answer says it again. */
+static void save_for_user(struct sim_attempt *x, int64_t asked)
+{
+    if (asked < x->saves_asked)
+        world_fail(x->agent->w,
+            "job %lld attempt %lld: belayd forgot that a save was asked for (%lld of %lld)",
+            (long long)x->job, (long long)x->attempt, (long long)asked, (long long)x->saves_asked);
+    if (asked <= x->saves_asked || x->phase != SIM_RUNNING || x->saving)
+        return;
+    x->saves_asked = asked;
+    start_save(x, "user");
+}
+
 /* `said`: the event in which belayd said it. */
 static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said)
 {
@@ -249,6 +273,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         acknowledge(x, want->acked_sequence);
         if (want->ckpt_every_ms > 0)
             x->every_ms = want->ckpt_every_ms; /* from its next save on */
+        save_for_user(x, want->saves_asked);
         if (want->want == WIRE_SAVE_STOP)
             save_and_stop(x, static_reason(want->reason));
         else if (want->want == WIRE_STOP)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct wish {
@@ -58,6 +59,8 @@ static void submit(struct world *w)
     snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.2))
         STR_COPY(row.pool, "burst");
+    if (world_chance(w, 0.2))
+        snprintf(row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */
@@ -95,7 +98,10 @@ static void change_a_job(struct world *w)
         tick_post(w->tick, &drill, on_done, NULL);
         return;
     }
-    struct event ev = {.type = world_chance(w, 0.4) ? EV_CANCEL : EV_REQUEUE, .cancel = {.job = job}};
+    struct event ev = {.type = world_chance(w, 0.4)   ? EV_CANCEL
+                               : world_chance(w, 0.5) ? EV_SAVE
+                                                      : EV_REQUEUE,
+        .cancel = {.job = job}};
     STR_COPY(ev.cancel.by, "ann");
     if (ev.type == EV_CANCEL) {
         struct wish *x = mem_alloc(sizeof(*x));

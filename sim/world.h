@@ -126,6 +126,8 @@ struct sim_attempt {
     int64_t exit_code;
     struct timer finish, save_done, periodic;
     int64_t every_ms;
+    struct daily daily;
+    int64_t saves_asked; /* as belayd last said, and a save has begun since */
 };
 
 struct sim_agent {

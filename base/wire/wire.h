@@ -22,6 +22,7 @@
 #define BELAY_WIRE_WIRE_H
 
 #include "base/buf.h"
+#include "base/daily.h"
 #include "base/err.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,8 +164,8 @@ struct wire_desired_attempt {
     int64_t stop_by;        /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
-    int64_t
-        ckpt_every_ms; /* between periodic saves, resolved: as things are now. 0: not told, or method none */
+    int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
+    int64_t saves_asked; /* by users, of this attempt: a save that begins after the last of them is wanted */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
@@ -181,6 +182,7 @@ struct wire_desired_attempt {
     int64_t ckpt_signal;
     int64_t ckpt_keep;
     int64_t ckpt_keep_every; /* 0: none */
+    char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
     int64_t kill_wait_ms;
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
     int64_t rank;               /* this node's, from 0 */

@@ -113,6 +113,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.pool, r->pool);
     STR_COPY(j->row.script_key, r->script_key);
     j->certified_at = certificate_date(m, j->row.script_key);
+    STR_COPY(j->row.ckpt_at, r->ckpt_at);
     map_put(&m->jobs, j->row.id, j);
     queue_adopt(m, j);
     queue_add(m, j);
@@ -163,6 +164,32 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
     history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again",
         ev->requeue.by);
     job_stop(m, j, END_USER, true);
+    return 0;
+}
+
+int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = named_job(m, ev->save.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    const struct attempt *a = job_attempt(j);
+    if (j->row.method == CKPT_NONE)
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64
+            " takes no part in checkpoints: submit it with --checkpoint signal or coop, and it can be saved",
+            j->row.id);
+    if (!a || (a->row.state == ATTEMPT_STOPPING && !a->row.save_first))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s: there is nothing to save", j->row.id,
+            a ? "is being stopped" : "does not run now");
+    ret_outcome->id = j->row.id;
+    if (a->row.state == ATTEMPT_STOPPING)
+        return 0; /* it is being saved */
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
+        rank->row.saves_asked++;
+        touch_attempt(m, rank);
+    }
+    history(m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
     return 0;
 }
 

@@ -14,6 +14,7 @@ enum event_type {
     EV_SUBMIT,
     EV_CANCEL,
     EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
+    EV_SAVE,             /* a user's: the running attempt is asked for a checkpoint, and goes on */
     EV_JOIN,             /* an agent proved its token */
     EV_HEARTBEAT,        /* memory only: never stored */
     EV_FACTS,            /* an agent found anew what its machine can do */
@@ -62,7 +63,7 @@ struct event {
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
-        } cancel, requeue;
+        } cancel, requeue, save;
         struct {
             const struct node_row *node; /* name, address, key_hash, version, total, criu; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */

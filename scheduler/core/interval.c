@@ -32,7 +32,7 @@ int64_t core_interval_ms(const struct attempt *a)
         return 0;
     if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
         return j->ckpt_every_ms;
-    double rate = core_reclaims_per_hour(a->node);
+    double rate = core_job_reclaims_per_hour(a->job);
     if (j->save_ms <= 0)
         return core_save_interval_ms(0, rate);
     int64_t best = core_save_interval_ms(j->pause_ms > 0 ? j->pause_ms : 1, rate);

@@ -46,6 +46,14 @@ double core_reclaims_per_hour(const struct node *n)
     return i->row.rebalanced ? rate + rebalance_comes_true(i->offer) / REBALANCE_HOURS : rate;
 }
 
+double core_job_reclaims_per_hour(const struct job *j)
+{
+    double sum = 0;
+    LIST_FOREACH (&j->ranks, l)
+        sum += core_reclaims_per_hour(LIST_ENTRY(l, struct attempt, in_job)->node);
+    return sum;
+}
+
 int64_t offer_boot_ms(const struct offer *o)
 {
     return (o->row.boot_ms + PRIOR_BOOT_MS) / (o->row.boots + 1);

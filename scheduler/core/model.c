@@ -63,6 +63,7 @@ static const apply_fn appliers[] = {
     [EV_SUBMIT] = apply_submit,
     [EV_CANCEL] = apply_cancel,
     [EV_REQUEUE] = apply_requeue,
+    [EV_SAVE] = apply_save,
     [EV_JOIN] = apply_join,
     [EV_HEARTBEAT] = apply_heartbeat,
     [EV_FACTS] = apply_facts,

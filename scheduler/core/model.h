@@ -231,6 +231,9 @@ void model_counts(const struct model *m, struct model_counts *ret_counts);
  * after a rebalance recommendation, by how often those of the offer came true. */
 double core_reclaims_per_hour(const struct node *n);
 
+/* The same of any of the nodes that a job runs on: the loss of one is the loss of all. */
+double core_job_reclaims_per_hour(const struct job *j);
+
 /* The same of a machine of this offer to come. */
 double core_offer_reclaims_per_hour(const struct offer *o);
 /* What an hour of it really costs a job that has saved nothing yet: price, and what its reclaims are expected to cost. */
@@ -255,7 +258,7 @@ int model_check(const struct model *m, struct err *e);
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
 /* Between the periodic saves of a live attempt, as things are now: what its user said, or the above by what the program waited for at
- * the job's last save and its node, but at least four times what all of that save took: storing leaves the node and its way
+ * the job's last save and its nodes, but at least four times what all of that save took: storing leaves the node and its way
  * to the store to the program most of the time. 0: it takes no part in checkpoints. */
 int64_t core_interval_ms(const struct attempt *a);
 

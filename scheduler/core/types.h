@@ -6,6 +6,7 @@
 #ifndef BELAY_CORE_TYPES_H
 #define BELAY_CORE_TYPES_H
 
+#include "base/daily.h"
 #include "base/sm.h"
 #include "base/time.h"
 #include <stdbool.h>
@@ -138,6 +139,7 @@ struct job_row {
     int32_t ckpt_keep;     /* >= 1 */
     int32_t ckpt_keep_every; /* every so many-th of an attempt stays too; 0: none */
     enum ckpt_after ckpt_after; /* what stays once the job has ended */
+    char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (base/daily.h) */
     int32_t retries_failed;    /* how many times END_FAILED is tried again */
     int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
@@ -177,6 +179,7 @@ struct attempt_row {
     int64_t restored_progress;
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */
+    int64_t saves_asked;       /* how many saves users have asked for */
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;           /* what its instance had cost by then */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
@@ -288,7 +291,7 @@ struct history_row {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
- *                 saved(bytes, took_ms) save-failed no-credentials cancel requeue(asked by a user)
+ *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move

@@ -349,6 +349,71 @@ static void an_interval_that_changes_holds_at_once(void **state)
     world_until(w, has_two_checkpoints, 1, "several saves are told");
 }
 
+static bool has_daily_checkpoint(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->n_checkpoints > 0 && strcmp(s->checkpoints[s->n_checkpoints - 1].cause, "daily") == 0;
+}
+
+static bool has_user_checkpoints(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    int n = 0;
+    for (size_t i = 0; s && i < s->n_checkpoints; i++)
+        n += strcmp(s->checkpoints[i].cause, "user") == 0;
+    return n == world_find(w, job)->a.saves_asked;
+}
+
+static bool output_has_user_request(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "\"reason\":\"user\",\"deadline_ms\":null") != NULL;
+}
+
+static void a_save_that_a_user_asks_for_is_made_once(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    a->ckpt_every_ms = 3600000;
+    a->saves_asked = 1; /* before it runs */
+    world_start_agent(w);
+    world_until(w, has_user_checkpoints, 1, "the save is told");
+    world_until(w, output_has_user_request, 1, "the program was told who asks");
+    world_go(w); /* said again */
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "it is told by the next agent");
+    a->saves_asked = 2;
+    world_go(w);
+    world_until(w, has_user_checkpoints, 1, "the second is told");
+    assert_int_equal(world_told(w, 1)->checkpoints[world_told(w, 1)->n_checkpoints - 1].sequence, 2);
+    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+}
+
+/* No agent was there at the time. */
+static void a_time_of_the_day_that_was_missed_is_made_up_for(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct task_state s;
+    struct err e;
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    int64_t day_ms = 24 * 3600000LL;
+    a->ckpt_every_ms = 30 * day_ms;
+    a->saves_asked = 1;
+    STR_COPY(a->ckpt_at, "00:00,12:00");
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "a checkpoint is told");
+    world_kill_agent(w, SIGKILL);
+    char *path = world_task_path(w, 1, 1, "state.json");
+    assert_int_equal(record_read_state(path, &s, &e), 0);
+    s.last_saved_at -= day_ms;
+    assert_int_equal(record_write_state(path, &s, &e), 0);
+    record_deinit_state(&s);
+    free(path);
+    world_start_agent(w);
+    world_until(w, has_daily_checkpoint, 1, "it was saved");
+}
+
 static void a_save_that_fails_is_answered_and_told(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -690,6 +755,8 @@ int main(void)
         world_test(an_exit_that_asks_to_be_continued_needs_a_method),
         world_test(saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away),
         world_test(an_interval_that_changes_holds_at_once),
+        world_test(a_save_that_a_user_asks_for_is_made_once),
+        world_test(a_time_of_the_day_that_was_missed_is_made_up_for),
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_malformed_commit_is_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),

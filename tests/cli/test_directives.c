@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct result {
@@ -100,6 +101,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --checkpoint coop\n", "{\"checkpoint\":{\"method\":\"coop\"}}");
     check_spec("#BELAY --checkpoint-every 90\n", "{\"checkpoint\":{\"every_ms\":90000}}");
     check_spec("#BELAY --checkpoint-every auto\n", "{\"checkpoint\":{\"every_ms\":0}}");
+    check_spec("#BELAY --checkpoint-at 18:30Z,06:00Z\n", "{\"checkpoint\":{\"at\":\"06:00,18:30\"}}");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");
@@ -115,6 +117,17 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --requeue --parsable --open-mode append --comment 'to be kept'\n", "{}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
         "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
+}
+
+static void times_of_the_day_are_those_of_the_clock_here(void **state)
+{
+    (void)state;
+    setenv("TZ", "HERE-02:30", 1); /* two hours and a half before UTC's */
+    tzset();
+    check_spec(
+        "#BELAY --checkpoint-at 06:00,01:00,00:15Z\n", "{\"checkpoint\":{\"at\":\"00:15,03:30,22:30\"}}");
+    unsetenv("TZ");
+    tzset();
 }
 
 static void gpus_are_read_as_slurm_writes_them(void **state)
@@ -269,6 +282,13 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --market cheap\n", "--market: expected one of any, spot, on-demand");
     check_refused("#BELAY --checkpoint dmtcp\n", "--checkpoint: expected one of none, signal, coop, criu");
     check_refused("#BELAY --checkpoint-every 10ms\n", "--checkpoint-every");
+    check_refused(
+        "#BELAY --checkpoint-at 6am\n", "--checkpoint-at: expected times of the day, as 06:00,18:30");
+    check_refused("#BELAY --checkpoint-at 06:00Z,\n", "--checkpoint-at");
+    check_refused("#BELAY --checkpoint-at 06:00z\n", "--checkpoint-at");
+    check_refused("#BELAY --checkpoint-at ''\n", "--checkpoint-at");
+    check_refused("#BELAY --checkpoint-at 01:00Z,02:00Z,03:00Z,04:00Z,05:00Z,06:00Z,07:00Z,08:00Z,09:00Z\n",
+        "at most 8");
     check_refused("#BELAY --keep 0\n", "--keep");
     check_refused("#BELAY --checkpoints-after never\n", "--checkpoints-after");
     check_refused("#BELAY --keep-every 0\n", "--keep-every");
@@ -370,6 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flag_sets_what_it_says),
+        cmocka_unit_test(times_of_the_day_are_those_of_the_clock_here),
         cmocka_unit_test(gpus_are_read_as_slurm_writes_them),
         cmocka_unit_test(memory_for_each_cpu_is_multiplied_when_all_is_read),
         cmocka_unit_test(a_relative_directory_counts_from_the_current_one),

@@ -146,6 +146,39 @@ static void a_cancel_overrides_a_drain(void **state)
     lab_deinit(&r.l);
 }
 
+static int ask_to_save(struct running *r)
+{
+    struct event ev = {.type = EV_SAVE, .save = {r->job, "ann"}};
+    return lab_try(&r->l, &ev, NULL);
+}
+
+static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    for (int n = 1; n <= 2; n++) {
+        assert_int_equal(ask_to_save(&r), 0);
+        assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, n);
+    }
+    lab_take(&r.l);
+    assert_string_equal(lab_history(&r.l, "save")->text, "ann asked for a save");
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.state, ATTEMPT_RUNNING);
+    lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
+    assert_int_equal(ask_to_save(&r), 0); /* it is being saved */
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 2);
+    lab_ended(&r.l, r.job, END_DRAINED, 0);
+    assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* pending */
+    lab_apply(&r.l, (struct event){.type = EV_UNDRAIN, .undrain.node = r.node});
+    lab_plan(&r.l);
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 0); /* another attempt */
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
+    assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* nobody wants it any more */
+    model_job(r.l.m, r.job)->row.method = CKPT_NONE;
+    assert_int_equal(ask_to_save(&r), ERR_CONFLICT);
+    lab_deinit(&r.l);
+}
+
 static void a_requeue_saves_stops_and_queues_again(void **state)
 {
     (void)state;
@@ -675,6 +708,7 @@ int main(void)
         cmocka_unit_test(a_running_job_is_cancelled_when_its_attempt_has_ended),
         cmocka_unit_test(a_cancelled_job_that_succeeds_first_has_succeeded),
         cmocka_unit_test(a_cancel_overrides_a_drain),
+        cmocka_unit_test(a_save_is_asked_for_while_there_is_something_to_save),
         cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
         cmocka_unit_test(a_requeue_of_nothing_is_not_found),
         cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_room),

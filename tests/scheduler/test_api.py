@@ -146,7 +146,7 @@ class Api(unittest.TestCase):
     def test_things_that_are_not_there_are_told(self):
         for path in ("", "/why", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
-        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/nodes/4711/drain", "/nodes/4711/undrain",
+        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/jobs/4711/save", "/nodes/4711/drain", "/nodes/4711/undrain",
                      "/nodes/4711/delete", "/tokens/4711/revoke"):
             self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
 
@@ -203,7 +203,7 @@ class Api(unittest.TestCase):
         shown = self.d.call("GET", path, token=bob)[1]
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
-        for what in ("cancel", "requeue", "drill"):
+        for what in ("cancel", "requeue", "drill", "save"):
             self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
         self.check_error(self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing")
         for body in (b"{", b"[]", {"without_notice": "yes"}, {"notice": False}):
@@ -258,7 +258,7 @@ class Api(unittest.TestCase):
 
     def test_a_job_is_shown_with_everything(self):
         job = self.d.submit(name="all", args=["a", ""], env={"K": "v"}, cpus=2, memory_mib=5, gpus=1, pool="spare", market="spot",
-                            time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "keep": 2, "signal": 12},
+                            time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
         self.assertEqual(sorted(shown), ["attempts", "certificate", "checkpoints", "drills", "job", "ledger", "leftover", "spec"])
@@ -267,7 +267,9 @@ class Api(unittest.TestCase):
                          ("pending", None, None, None, None))
         self.assertEqual((row["cpus"], row["memory_mib"], row["gpus"], row["pool"], row["market"], row["time_limit_ms"]),
                          (2, 5, 1, "spare", "spot", 60000))
-        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "keep": 2, "keep_every": 0, "after": "auto"})
+        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "at": "06:00,18:30", "keep": 2, "keep_every": 0,
+                                             "after": "auto"})
+        self.check_error(self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}), 409, "conflict", "does not run now")
         self.assertEqual((row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None))
         self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
                                          "labels": {"team": "nlp"}})

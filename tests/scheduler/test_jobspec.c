@@ -145,6 +145,8 @@ static const struct refused {
     {WITH("\"checkpoint\": \"coop\""), "spec.checkpoint"},
     {WITH("\"checkpoint\": {\"method\": \"dmtcp\"}"), "spec.checkpoint.method"},
     {WITH("\"checkpoint\": {\"methd\": \"coop\"}"), "did you mean \"method\"?"},
+    {WITH("\"checkpoint\": {\"at\": \"06:00,6\"}"), "spec.checkpoint.at: expected times of the day"},
+    {WITH("\"checkpoint\": {\"at\": 6}"), "spec.checkpoint.at"},
     {WITH("\"checkpoint\": {\"every_ms\": 999}"), "expected 0 (auto) or at least 1000, found 999"},
     {WITH("\"checkpoint\": {\"every_ms\": -1}"), "spec.checkpoint.every_ms"},
     {WITH("\"checkpoint\": {\"keep\": 0}"), "spec.checkpoint.keep"},

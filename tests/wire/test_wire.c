@@ -119,6 +119,8 @@ static struct wire_desired desired_of_everything(void)
         .ckpt_every_ms = 600000,
         .ckpt_keep = 3,
         .ckpt_keep_every = 10,
+        .ckpt_at = "04:00,16:00",
+        .saves_asked = 2,
         .kill_wait_ms = 30000,
         .save_ms = 1234,
         .slurm_env = true,
