@@ -130,8 +130,8 @@ int db_read_certificate(struct db_reader *r, const char *script_key, struct dril
 int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e);
 
 /* Cost sums for `belay cost`: by what ("job" "user" "pool" "kind" "day" in UTC; else ERR_INVALID), for one user or all
- * (NULL), from one wall time to before another (WALL_NONE: open), ordered by key. A stretch counts whole where it ended,
- * so a period that is over has its final sum. The key "" is boot and idle time, which is no job's and no user's. */
+ * (NULL), from one wall time to before another (WALL_NONE: open), ordered by key. A stretch counts in each period by its share of the
+ * time: the sums of periods add up exactly, and are final when all that ran in them has ended. The key "" is boot and idle time, which is no job's and no user's. */
 struct cost_line {
     char key[CORE_NAME_MAX];
     int64_t jobs, uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;

@@ -466,20 +466,48 @@ static void costs_are_summed_by_what_is_asked(void **state)
     assert_cost("kind", NULL, WALL_NONE, WALL_NONE,
         "boot:0,70,210,0,0,7000 lost:1,5,15,0,500,500 save:1,1,3,0,0,100 useful:2,30,90,3000,0,3000 ");
     assert_cost("day", NULL, WALL_NONE, WALL_NONE,
-        "1970-01-01:1,10,30,1000,0,1000 1970-01-02:2,25,75,2000,500,2500 1970-01-03:1,71,213,0,0,7100 ");
+        "1970-01-01:2,34,104,2999,500,3499 1970-01-02:2,72,214,1,0,7101 ");
     assert_cost("day", "ada", WALL_NONE, WALL_NONE,
-        "1970-01-01:1,10,30,1000,0,1000 1970-01-02:2,25,75,2000,500,2500 ");
+        "1970-01-01:2,34,104,2999,500,3499 1970-01-02:1,1,1,1,0,1 ");
     assert_cost("user", "eve", WALL_NONE, WALL_NONE, "");
 }
 
-static void a_stretch_counts_in_the_period_in_which_it_ended(void **state)
+static void a_stretch_counts_in_the_periods_in_which_it_was(void **state)
 {
     (void)state;
     add_costs();
-    assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:2,25,75,2000,500,2500 ");
-    assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:1,10,30,1000,0,1000 ");
-    assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS), "ada:2,25,75,2000,500,2500 ");
-    assert_cost("user", NULL, at_ms(3 * DAY_MS), WALL_NONE, "");
+    assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:1,1,1,1,0,1 ");
+    assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:2,34,104,2999,500,3499 ");
+    assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS), ":0,70,210,0,0,7000 ada:1,1,1,1,0,1 bob:1,1,3,0,0,100 ");
+    assert_cost("user", NULL, at_ms(2 * DAY_MS), WALL_NONE, "");
+}
+
+static void a_stretch_of_days_is_spread_over_them_to_the_micro_dollar(void **state)
+{
+    struct db_batch b = {0};
+    (void)state;
+    add_job(&b, 2, "ada", JOB_ENDED);
+    add_ledger(&b, 2, 0, 0, LEDGER_USEFUL, 3 * DAY_MS + DAY_MS / 2, 3 * DAY_MS, 1000001);
+    util_commit(d, &b);
+    assert_cost("day", NULL, WALL_NONE, WALL_NONE,
+        "1970-01-01:1,166666,500000,43200000,0,43200000 1970-01-02:1,333334,1000001,86400000,0,86400000 "
+        "1970-01-03:1,333334,1000001,86400000,0,86400000 1970-01-04:1,166667,500001,43200000,0,43200000 ");
+    assert_cost("day", NULL, at_ms(DAY_MS + 1), at_ms(2 * DAY_MS - 1), "1970-01-02:1,333334,1000001,86399998,0,86399998 ");
+}
+
+static void sums_of_the_largest_numbers_are_exact(void **state)
+{
+    struct db_batch b = {0};
+    int64_t ten_years = 3650 * DAY_MS, dear = INT64_C(87600000) * 1000000;
+    (void)state;
+    add_job(&b, 2, "ada", JOB_ENDED);
+    add_ledger(&b, 2, 0, 0, LEDGER_USEFUL, ten_years + 7, ten_years, dear);
+    add_ledger(&b, 2, 0, 0, LEDGER_LOST, 5, 0, 3); /* the clock was set back */
+    util_commit(d, &b);
+    assert_cost("kind", NULL, at_ms(6), WALL_NONE, "useful:1,87600000000000,262800000000000,315360000000,0,315360000000 ");
+    assert_cost("kind", NULL, WALL_NONE, at_ms(6), "lost:1,3,9,0,0,0 ");
+    assert_cost("kind", NULL, WALL_NONE, at_ms(ten_years / 2 + 7),
+        "lost:1,3,9,0,0,0 useful:1,43800000000000,131400000000000,157680000000,0,157680000000 ");
 }
 
 static void cost_by_something_else_is_refused(void **state)
@@ -573,7 +601,9 @@ int main(void)
         TEST(offers_and_tokens_are_listed_in_order),
         TEST(the_ledger_is_summed_by_instance_and_its_gaps_are_found),
         TEST(costs_are_summed_by_what_is_asked),
-        TEST(a_stretch_counts_in_the_period_in_which_it_ended),
+        TEST(a_stretch_counts_in_the_periods_in_which_it_was),
+        TEST(a_stretch_of_days_is_spread_over_them_to_the_micro_dollar),
+        TEST(sums_of_the_largest_numbers_are_exact),
         TEST(cost_by_something_else_is_refused),
         TEST(lists_read_no_more_than_they_show),
     };
