@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ORPHAN_LOOK_MS 5000
@@ -594,6 +595,7 @@ int agent_run(uv_loop_t *loop, struct config *config)
 {
     struct agent a = {.loop = loop, .config = config, .lock_fd = -1};
     struct err e;
+    umask(geteuid() == 0 ? 022 : 077); /* whatever user data came with: other users' jobs have to get to their directories */
     int rc = start(&a, &e);
     if (rc) {
         log_error("the agent cannot start", log_err(&e));
