@@ -484,6 +484,7 @@ static void wire_up(struct agent *a)
         .prng = &a->prng,
         .peer = &a->peer,
         .net = storage_net(a->storage),
+        .criu = &a->criu,
         .dir = a->tasks_dir,
         .kept_dir = a->kept_dir,
         .notice = &a->notice,
@@ -515,10 +516,6 @@ static void measure(struct agent *a)
         r.memory_mib = a->config->memory_mib;
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);
-    if (!str_eq(a->criu.can, "no")) { /* asked for what it can do, not used for anything */
-        STR_COPY(a->criu.can, "no");
-        STR_COPY(a->criu.text, "this version of the agent does not use it");
-    }
     log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
 }
 

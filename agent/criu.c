@@ -49,15 +49,16 @@ static const char *after_place(const char *line, size_t n)
     return end ? end + 3 : NULL;
 }
 
-/* Said after every failure whatever came before. */
+/* Said after every failure whatever came before, or of what came before. */
 static bool says_nothing(const char *text, size_t n)
 {
     static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED",
-        "Pre-dumping FAILED", "Could not initialize kernel features detection"};
+        "Pre-dumping FAILED", "Could not initialize kernel features detection",
+        "Unable to open fd=", "Can't open file on ", "Can't open vma"};
     for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
         if (n >= strlen(empty[i]) && memcmp(text, empty[i], strlen(empty[i])) == 0)
             return true;
-    return false;
+    return memmem(text, n, " exited, status=", 16) || memmem(text, n, " killed by signal ", 18);
 }
 
 void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
@@ -193,8 +194,22 @@ static bool follow(pid_t pid, int pidfd, int output, int64_t deadline_ms, struct
     }
 }
 
+/* What a helper of ours said says more than what criu makes of its exit code. */
+static bool find_own_error(const struct capture *c, char *out, size_t size)
+{
+    static const char mark[] = "Error (belay): ";
+    const char *p = memmem(c->tail, c->n_tail, mark, strlen(mark));
+    const char *end = p ? memchr(p, '\n', (size_t)(c->tail + c->n_tail - p)) : NULL;
+    if (!p)
+        return false;
+    criu_last_error(p, (size_t)((end ? end : c->tail + c->n_tail) - p), out, size);
+    return true;
+}
+
 static void find_error(const char *log, const struct capture *c, char *out, size_t size)
 {
+    if (find_own_error(c, out, size))
+        return;
     char *text = mem_alloc(LOG_TAIL_MAX);
     int fd = log ? open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);

@@ -24,7 +24,8 @@
 
 #define CRIU_ROOM "/run/belay-task"
 #define CRIU_IMAGES CRIU_ROOM "/checkpoint/images"
-#define CRIU_ROOT_PID 1000 /* of the script in its room: above what a restore needs before, and never given again */
+#define CRIU_ROOT_PID                                                                                        \
+    1000 /* of the script in its room: above what a restore needs before, and never given again */
 #define CRIU_GHOST_LIMIT "67108864" /* bytes of an open file without a name that go into the images */
 
 /* What can be done here; as a zeroed struct nothing. */
@@ -49,9 +50,9 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size);
 
 /* Command lines, NULL-terminated; the words are constant or borrowed from c. Free the array with free(). */
 enum criu_step {
-    CRIU_PRE_DUMP,      /* memory, while the programs go on */
-    CRIU_DUMP_RUNNING,  /* all; they go on after it */
-    CRIU_DUMP_STOPPED,  /* all; they stay stopped (SIGSTOP) */
+    CRIU_PRE_DUMP,     /* memory, while the programs go on */
+    CRIU_DUMP_RUNNING, /* all; they go on after it */
+    CRIU_DUMP_STOPPED, /* all; they stay stopped (SIGSTOP) */
     CRIU_RESTORE
 };
 /* parent: CRIU_PRE_DUMP came before. */
@@ -60,7 +61,7 @@ const char **criu_argv(const struct criu *c, enum criu_step step, bool parent);
 /* Runs a program to its end, with a short environment, no standard input, and its output read and bounded. Blocks; any
  * thread. log: the file that has its errors; NULL: its output has. ret_output (may be NULL, size > 0): the
  * beginning of its output. ERR_TIMEOUT: it and its process group were killed; ERR_IO: it failed, with criu_last_error. */
-int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms, char *ret_output,
-    size_t size, struct err *e);
+int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
+    char *ret_output, size_t size, struct err *e);
 
 #endif

@@ -106,7 +106,7 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_number(l, "BELAY_JOB_ID", t->spec->job);
     put_text(l, "BELAY_JOB_NAME", t->spec->name);
     put_number(l, "BELAY_ATTEMPT", t->spec->attempt);
-    put_path(l, "BELAY_CHECKPOINT_DIR", t->dir, "checkpoint");
+    put_path(l, "BELAY_CHECKPOINT_DIR", t->dir, t->checkpoint);
     put_path(l, "BELAY_CONTROL_DIR", t->dir, "control");
     put_path(l, "BELAY_NOTICE_FILE", t->dir, "control/notice");
     put_number(l, "BELAY_RESTORED", t->restored);
@@ -162,6 +162,8 @@ char **env_build(const struct task_env *t)
 {
     struct list_of_env l = {0};
     add_basics(&l, t->user);
+    if (t->own_tmp)
+        put_path(&l, "TMPDIR", t->dir, t->checkpoint);
     for (size_t i = 0; i < t->spec->n_env; i++)
         put_text(&l, t->spec->env[i].name, t->spec->env[i].value);
     if (t->spec->slurm_env)

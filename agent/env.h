@@ -13,7 +13,9 @@ struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;
     const char *node;         /* its name */
-    const char *dir;          /* the task's, absolute */
+    const char *dir;          /* the task's, absolute, as the task sees it */
+    const char *checkpoint;   /* the name of BELAY_CHECKPOINT_DIR in it */
+    bool own_tmp;             /* that is TMPDIR too */
     const char *bin, *python; /* struct tools */
     bool restored;
     int64_t grace_ms; /* for the program to write its state after a notice */

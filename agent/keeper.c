@@ -70,6 +70,8 @@ static void on_answer(struct keeper *k)
     k->line[k->n_line] = '\0';
     if (sscanf(k->line, "signalled %d", &count) == 1)
         k->signalled(k->ctx, count);
+    else if (str_eq(k->line, "ready"))
+        k->ready(k->ctx);
     k->n_line = 0;
 }
 
@@ -248,6 +250,11 @@ void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms)
 void keeper_kill(struct keeper *k)
 {
     command(k, "kill\n");
+}
+
+void keeper_await_ready(struct keeper *k)
+{
+    command(k, "ready\n");
 }
 
 void keeper_stop(struct keeper *k)

@@ -25,6 +25,7 @@ struct keeper {
     const char *node;      /* this node's name */
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
     void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
+    void (*ready)(void *ctx);                /* the answer to keeper_await_ready */
     void (*ended)(
         void *ctx, const struct err *e); /* once. NULL: exit.json is there; else no supervisor can be had */
     void *ctx;
@@ -47,6 +48,7 @@ void keeper_start(struct keeper *k);
 void keeper_signal(struct keeper *k, int signum);
 void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms);
 void keeper_kill(struct keeper *k);
+void keeper_await_ready(struct keeper *k);
 
 /* Lets go of the supervisor, which goes on. No callback runs after it. */
 void keeper_stop(struct keeper *k);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/launch.h"
 
+#include "agent/criu_room.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -41,11 +43,23 @@ static int become_user(const struct job_user *u)
     return 0;
 }
 
-static int set_files(int output)
+/* In a room by its name there: the one that the supervisor has open would be a file of nowhere else. */
+static int open_output(const struct launch *l)
 {
-    int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+    int fd = l->room ? open(CRIU_ROOM "/output.log", O_WRONLY | O_APPEND | O_NOFOLLOW) : l->output;
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10); /* not one of those that are given anew */
+    if (l->room && fd >= 0)
+        close(fd);
+    return high;
+}
+
+static int set_files(const struct launch *l)
+{
+    int output = open_output(l), null = open("/dev/null", O_RDONLY);
+    if (output < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
         return -1;
+    if (null > 2)
+        close(null);
     return 0;
 }
 
@@ -70,7 +84,7 @@ static void run_script(const struct launch *l, int to_supervisor)
     reset_signals();
     report(keep, LAUNCH_READY, 0);
     umask(022);
-    if (set_files(l->output) == 0) {
+    if (set_files(l) == 0) {
         step = LAUNCH_USER;
         if (become_user(l->user) == 0) {
             step = LAUNCH_CWD;
@@ -116,6 +130,53 @@ static void wait_for_all(pid_t script, int to_supervisor)
     }
 }
 
+static void fail(int to_supervisor, enum launch_step step)
+{
+    report(to_supervisor, step, errno);
+    _exit(127);
+}
+
+static void start_script(const struct launch *l, int to_supervisor)
+{
+    pid_t script = fork();
+    if (script == 0)
+        run_script(l, to_supervisor);
+    if (script < 0)
+        fail(to_supervisor, LAUNCH_FORK);
+    close(l->output);
+    wait_for_all(script, to_supervisor);
+}
+
+static void run_first(const struct launch *l, int to_supervisor)
+{
+    struct err e;
+    if (criu_room_enter(l->room) < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    if (l->restore) {
+        if (criu_room_restore(l->restore, l->user, &e))
+            fail(to_supervisor, LAUNCH_RESTORE);
+        close(l->output);
+        report(to_supervisor, LAUNCH_READY, 0);
+        wait_for_all(CRIU_ROOT_PID, to_supervisor);
+    }
+    if (criu_room_prepare_pid() < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    start_script(l, to_supervisor);
+}
+
+/* The report is the first process's then: with it ends all that is in the room. */
+static void make_room(const struct launch *l, int to_supervisor)
+{
+    pid_t first = criu_room_separate() < 0 ? -1 : fork();
+    if (first == 0)
+        run_first(l, to_supervisor);
+    if (first < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    close(to_supervisor);
+    close(l->output);
+    wait_for_all(0, -1);
+}
+
 static void run_init(const struct launch *l, int to_supervisor, int gate)
 {
     char go;
@@ -132,15 +193,9 @@ static void run_init(const struct launch *l, int to_supervisor, int gate)
     if (read(gate, &go, 1) != 1)
         _exit(0);
     close(gate);
-    pid_t script = fork();
-    if (script == 0)
-        run_script(l, to_supervisor);
-    if (script < 0) {
-        report(to_supervisor, LAUNCH_FORK, errno);
-        _exit(127);
-    }
-    close(l->output);
-    wait_for_all(script, to_supervisor);
+    if (l->room)
+        make_room(l, to_supervisor);
+    start_script(l, to_supervisor);
 }
 
 int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e)

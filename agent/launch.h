@@ -7,7 +7,8 @@
  * The init is a subreaper of all that the script starts, holds no files and ignores signals, so that after a
  * supervisor's sudden death the whole tree can still be found below it where there are no cgroups. It waits
  * at a gate until the supervisor has written down who it is, tells the script's end, and ends with the last
- * process below it.
+ * process below it. With a room there is a process more between the two, the first of the script's namespace, which tells
+ * the end then.
  */
 #ifndef BELAY_AGENT_LAUNCH_H
 #define BELAY_AGENT_LAUNCH_H
@@ -23,12 +24,17 @@ struct launch {
     char *const *env;
     const char *cwd;
     int output; /* becomes stdout and stderr */
+    const char *room;    /* the task's directory: the script gets a room of its own (criu_room.h), in which script and
+                            output.log are looked for; NULL: none */
+    const char *restore; /* with a room: the criu that brings the script back, instead of a start; NULL */
 };
 
 enum launch_step {
     LAUNCH_READY, /* not the last word: from now on a signal reaches the script; before, none does */
     LAUNCH_ENDED,
     LAUNCH_GROUP,
+    LAUNCH_ROOM,
+    LAUNCH_RESTORE, /* restore.log says why */
     LAUNCH_FORK,
     LAUNCH_USER,
     LAUNCH_CWD,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
+#include "agent/criu_room.h"
 #include "agent/host.h"
 #include "agent/supervisor.h"
 #include "base/log.h"
@@ -66,6 +67,10 @@ int main(int argc, char **argv)
     log_init("belay-agent", level);
     if (argc == 4 && strcmp(argv[1], "supervise") == 0)
         return supervisor_main(argv[2], argv[3]);
+    if (argc >= 2 && strcmp(argv[1], "criu-dump") == 0)
+        return criu_room_dump_main(argc, argv);
+    if (argc == 2 && strcmp(argv[1], "criu-files") == 0)
+        return criu_room_files_main();
     if (argc >= 2 && strcmp(argv[1], "host") == 0)
         return host_main(argc - 2, argv + 2);
     if (argc == 3 && strcmp(argv[1], "hold") == 0)

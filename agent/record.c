@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const char *const cause_names[] = {
-    "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", NULL};
+    "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", NULL};
 static_assert(sizeof(enum exit_cause) == sizeof(int), "the tables write enums through int");
 
 static const struct wire_field state_fields[] = {
@@ -26,6 +26,9 @@ static const struct wire_field state_fields[] = {
     WIRE_I64_OR_NONE(task_state, last_saved_at, 0, INT64_MAX),
     WIRE_I64_OPT(task_state, saves_asked, 0, INT64_MAX),
     WIRE_BOOL_OPT(task_state, needs_secrets),
+    WIRE_TEXT_OPT(task_state, criu),
+    WIRE_I64_OPT(task_state, refused_attempt, 0, INT64_MAX),
+    WIRE_I64_OPT(task_state, refused_sequence, 0, INT64_MAX),
     WIRE_TEXT_OPT(task_state, stop),
     WIRE_TEXT_OPT(task_state, stop_text),
     WIRE_END,

@@ -31,6 +31,8 @@ struct task_state {
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
     int64_t saves_asked;             /* by users, that a save has answered */
     bool needs_secrets;              /* it had some, whatever its spec says */
+    char criu[256];                  /* with the method criu: the program */
+    int64_t refused_attempt, refused_sequence; /* the last checkpoint that CRIU could not bring back here; 0: none */
     char stop[16];                   /* the end kind with which it was told to stop; "" */
     char stop_text[256];
 };
@@ -42,7 +44,8 @@ enum exit_cause {
     EXIT_TIMEOUT,  /* its time limit */
     EXIT_NO_EXEC,  /* it could not be started; text says why */
     EXIT_SHUTDOWN, /* the machine goes down */
-    EXIT_LOST      /* its supervisor died; the rest was killed */
+    EXIT_LOST,     /* its supervisor died; the rest was killed */
+    EXIT_NO_RESTORE /* CRIU could not bring it back; text says why */
 };
 
 struct task_exit {

@@ -17,6 +17,7 @@
  */
 #include "agent/supervisor.h"
 
+#include "agent/criu.h"
 #include "agent/env.h"
 #include "agent/launch.h"
 #include "agent/record.h"
@@ -39,6 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define RESTORE_LOG_MAX 65536
 #define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
 #define KILL_WAIT_MS 10000
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
@@ -137,9 +139,27 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit, "the working directory %.150s cannot be entered: %s", s->task->cwd, why);
     } else if (r->step == LAUNCH_USER) {
         describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
+    } else if (r->step == LAUNCH_ROOM) {
+        describe(&s->exit, "no namespaces can be made for it, which --checkpoint criu needs: %s", why);
     } else {
         describe(&s->exit, "the program cannot be started (step %d): %s", (int)r->step, why);
     }
+}
+
+/* In the last lines of criu's log, or in ours. */
+static void note_no_restore(struct task_exit *x)
+{
+    struct buf log = {0};
+    struct err e;
+    if (x->cause != EXIT_BY_ITSELF)
+        return;
+    x->cause = EXIT_NO_RESTORE;
+    x->code = 126;
+    if (fs_read("restore.log", RESTORE_LOG_MAX, &log, &e))
+        STR_COPY(x->text, e.text);
+    else
+        criu_last_error(buf_str(&log), log.len, x->text, sizeof(x->text));
+    buf_deinit(&log);
 }
 
 /* How the program ended is not known, or would have: what was killed is ours, not the job's. */
@@ -161,6 +181,8 @@ static void note_report(struct supervisor *s, const struct launch_report *r)
         note_status(&s->exit, r->value);
     else if (r->step == LAUNCH_SILENT)
         note_silence(&s->exit);
+    else if (r->step == LAUNCH_RESTORE)
+        note_no_restore(&s->exit);
     else
         note_no_exec(s, r);
 }
@@ -228,17 +250,21 @@ static int64_t grace_ms(const struct supervisor *s)
 
 static int fork_program(struct supervisor *s, int output, struct err *e)
 {
-    char *script = mem_printf("%s/script", s->dir);
+    bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
+    const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
+    char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);
     struct tools tools;
     tools_find(&tools);
     const struct task_env t = {.spec = s->task,
         .user = &s->user,
         .node = s->node,
-        .dir = s->dir,
+        .dir = seen,
+        .checkpoint = in_room ? "scratch" : "checkpoint",
+        .own_tmp = in_room,
         .bin = tools.bin,
         .python = tools.python,
-        .restored = s->state.told.restored_attempt > 0,
+        .restored = is_restored,
         .grace_ms = grace_ms(s)};
     char **env = env_build(&t);
     const struct launch l = {.group = s->group,
@@ -247,7 +273,9 @@ static int fork_program(struct supervisor *s, int output, struct err *e)
         .argv = argv,
         .env = env,
         .cwd = *s->task->cwd ? s->task->cwd : s->user.home,
-        .output = output};
+        .output = output,
+        .room = in_room ? s->dir : NULL,
+        .restore = in_room && is_restored ? s->state.criu : NULL};
     int rc = launch_start(&l, &s->launched, e);
     env_free(env);
     tools_deinit(&tools);

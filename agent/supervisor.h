@@ -12,6 +12,7 @@
  *
  * ctl.sock (stream, one command a line; the end of the connection is the end of the supervisor):
  *
+ *     ready                    answers "ready\n" once the script runs: at once, or when it has been restored
  *     signal N                 to every process of the task that handles N; answers "signalled COUNT\n"
  *     terminate DELAY GRACE    from now on the task counts as stopped; SIGTERM after DELAY ms unless it has
  * ended, SIGKILL GRACE ms later. A repeated one can only hasten it. kill                     SIGKILL to all

@@ -146,16 +146,17 @@ static void end_as_found(struct task *t)
     const struct task_exit *x = &t->exit;
     const char *stop = *t->state.stop ? t->state.stop : t->ask.stop ? t->ask.end : "";
     const char *stop_text = *t->state.stop ? t->state.stop_text : t->ask.text;
-    char words[160];
-    snprintf(words, sizeof(words), "exit code %lld%s", (long long)x->code,
-        x->code == EXIT_CHECKPOINTED && !task_saves(t)
-            ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint none: "
-              "submit it "
-              "with --checkpoint signal or coop"
-            : "");
+    char words[192];
+    bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
+    snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
+        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint " : "",
+        !in_vain          ? ""
+        : task_by_criu(t) ? "criu"
+                          : "none",
+        in_vain ? ": submit it with --checkpoint signal or coop" : "");
     if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
         task_end(t, "node-lost", x->code, x->text);
-    else if (x->cause == EXIT_NO_EXEC)
+    else if (x->cause == EXIT_NO_EXEC || x->cause == EXIT_NO_RESTORE)
         task_end(t, "failed", x->code, x->text);
     else if (x->cause == EXIT_TIMEOUT)
         task_end(t, "timeout", x->code, x->text);
@@ -163,7 +164,7 @@ static void end_as_found(struct task *t)
         task_end(t, stop, x->code, stop_text);
     else if (x->code == 0)
         task_end(t, "succeeded", 0, "");
-    else if (x->code == EXIT_CHECKPOINTED && task_saves(t))
+    else if (x->code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t))
         task_end(t, "checkpointed", x->code, words);
     else
         task_end(t, "failed", x->code, *x->text ? x->text : words);
@@ -175,7 +176,7 @@ bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
     bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
-    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !t->save.is_final && (by_itself || for_stop);
+    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) && !t->save.is_final && (by_itself || for_stop);
 }
 
 static bool is_over(const struct task *t)

@@ -5,6 +5,7 @@
 #ifndef BELAY_AGENT_TASK_H
 #define BELAY_AGENT_TASK_H
 
+#include "agent/criu.h"
 #include "agent/order.h"
 #include "agent/peer.h"
 #include "base/list.h"
@@ -36,6 +37,7 @@ struct task_room {
     struct prng *prng;
     struct peer *peer;
     struct store_net *net;                   /* for stores over a network */
+    const struct criu *criu;
     const char *dir;                         /* where tasks' directories are */
     const char *kept_dir;                    /* kept.h */
     const struct notice *notice;             /* kind NOTICE_NONE: none */

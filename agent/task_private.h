@@ -18,7 +18,7 @@
 
 /* ---- work on a thread: one at a time a task (and a snapshot) ---- */
 
-enum work_kind { WORK_NONE, WORK_PREPARE, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK_REMOVE };
+enum work_kind { WORK_NONE, WORK_PREPARE, WORK_DUMP, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK_REMOVE };
 
 struct task_work {
     enum work_kind kind;
@@ -28,7 +28,8 @@ struct task_work {
     int64_t started_ms; /* monotonic */
     void (*done)(struct task *t);
     /* in */
-    int64_t deadline_ms; /* of a save, monotonic; 0: none */
+    int64_t deadline_ms; /* of a save or a dump, monotonic; 0: none */
+    bool dumps_stopped;  /* the processes stay stopped after the dump */
     char store[1024], cluster[64];
     int64_t sequence, progress;  /* -1 unknown */
     bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
@@ -41,6 +42,7 @@ struct task_work {
     int rc;
     struct err e;
     bool fenced; /* a later attempt owns the job */
+    int64_t dump_ms;
     struct ckpt_restored restored;
     struct ckpt_stats stats;
     struct wire_checkpoint found; /* sequence 0: nothing */
@@ -82,7 +84,7 @@ struct task_ask {
 #define TASK_WAITS (-1)
 
 struct task_save {
-    int64_t commit; /* being served; 0: .done, or the exit */
+    int64_t commit; /* being served; 0: .done, the exit, or a dump by CRIU */
     int ask_serial; /* when it began */
     enum save_cause cause;
     bool is_final; /* of a program that has exited with 85 */
@@ -154,6 +156,7 @@ struct task {
     bool exited;     /* exit is known */
     bool end_told;   /* or to be told now */
     bool stop_saved; /* the save before the stop was served */
+    bool is_dumped;  /* by CRIU, for a stop: its processes stay stopped until that dump is stored */
     bool killing, leaving, removed, released;
     struct task_exit exit;
 };
@@ -182,7 +185,8 @@ void task_shipped(void *ctx);       /* some of the output is there */
 void task_put_notice(struct task *t); /* into its file, if there is one */
 
 /* task_save.c */
-bool task_saves(const struct task *t); /* takes part in checkpoints */
+bool task_saves(const struct task *t);     /* has checkpoints */
+bool task_by_criu(const struct task *t);   /* they are made without the program; else it takes part */
 /* end NULL: the task goes on after it. */
 void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text);
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */

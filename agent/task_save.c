@@ -5,6 +5,9 @@
  * Asking and storing are independent: a notice is put to the program at once even while an earlier save is
  * being stored, and that earlier save does not serve it. What the program has committed is found by looking
  * (commit files, .done), never remembered, so nothing is missed over a restart of the agent.
+ *
+ * With CRIU nobody is asked: what is asked for is dumped (WORK_DUMP), and then stored like any other directory. For a stop
+ * the processes stay stopped after the dump, which is stored until that works or the time is over.
  */
 #include "agent/task_private.h"
 
@@ -50,7 +53,12 @@ static bool by_signal(const struct task *t)
 
 bool task_saves(const struct task *t)
 {
-    return by_signal(t) || str_eq(t->spec->method, "coop");
+    return by_signal(t) || str_eq(t->spec->method, "coop") || task_by_criu(t);
+}
+
+bool task_by_criu(const struct task *t)
+{
+    return str_eq(t->spec->method, "criu");
 }
 
 static struct timers *timers_of(const struct task *t)
@@ -90,7 +98,7 @@ static int64_t ask_deadline(const struct task *t)
 static void put_request(struct task *t)
 {
     struct err e;
-    if (t->control_fd < 0 || !t->ask.on)
+    if (t->control_fd < 0 || !t->ask.on || task_by_criu(t))
         return;
     if (control_request(t->control_fd, wall_ms(t), causes[t->ask.cause].request, ask_deadline(t), &e))
         log_error("a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
@@ -123,6 +131,8 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
     }
     put_request(t);
     limit_wait(t);
+    if (task_by_criu(t))
+        task_pump_saves(t);
 }
 
 /* Each is put to the program once. One that no save has answered when the agent ends is put again by the next. */
@@ -149,7 +159,7 @@ static void on_again(struct timer *timer, void *ctx)
         task_finish(t);
         return;
     }
-    if (t->ask.on && !has_done(t))
+    if (by_signal(t) && t->ask.on && !has_done(t))
         send_signal(t);
     task_pump_saves(t);
 }
@@ -351,7 +361,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
         .failed = failed, .attempt = t->attempt, .sequence = s->sequence, .stop = stop};
     if (s->commit)
         control_answer(t->control_fd, s->commit, &a);
-    else if (!failed && !s->is_final)
+    else if (!failed && !s->is_final && by_signal(t))
         task_done_taken(t);
 }
 
@@ -366,14 +376,15 @@ static void note_saved(struct task *t, enum save_cause cause)
 {
     const struct ckpt_stats *stats = &t->work.stats;
     bool waited = t->save.pause_ms == TASK_WAITS;
+    int64_t dump_ms = task_by_criu(t) ? t->work.dump_ms : 0;
     const struct wire_checkpoint c = {.sequence = t->work.sequence,
         .bytes = stats->bytes,
         .stored_bytes = stats->stored_bytes,
-        .took_ms = stats->took_ms + (waited ? 0 : t->save.pause_ms),
-        .pause_ms = waited ? stats->took_ms : t->save.pause_ms,
+        .took_ms = stats->took_ms + (waited ? dump_ms : t->save.pause_ms),
+        .pause_ms = task_by_criu(t) ? dump_ms : waited ? stats->took_ms : t->save.pause_ms,
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? wall_ms(t) : t->save.of_ms};
-    t->save_took_ms = stats->took_ms;
+    t->save_took_ms = stats->took_ms + dump_ms;
     if (t->save.asked > t->state.saves_asked)
         t->state.saves_asked = t->save.asked;
     note_checkpoint(t, &c);
@@ -395,11 +406,20 @@ static void save_good(struct task *t)
         task_ask_over(t);
     if (stop) {
         t->stop_saved = true;
-        task_stop(t, t->ask.end, t->ask.text, t->save.commit ? LEAVE_MS : 0, t->spec->kill_wait_ms);
+        /* What was dumped is not to go on here. */
+        task_stop(t, t->ask.end, t->ask.text, t->save.commit ? LEAVE_MS : 0,
+            task_by_criu(t) ? 0 : t->spec->kill_wait_ms);
     }
     if (waits)
         answer(t, &t->save, NULL, stop);
     restart_periodic(t);
+}
+
+/* A dump costs the program time even if it fails, and will most likely fail again. */
+static int64_t failed_pause_ms(const struct task *t)
+{
+    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms;
+    return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
@@ -415,11 +435,11 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
     if (waits && asked) /* or the program would try again at its every step */
         task_ask_over(t);
     if (waits ? asked : s->is_asked)
-        timer_start(timers_of(t), &t->periodic, PERIODIC_RETRY_MS);
+        timer_start(timers_of(t), &t->periodic, failed_pause_ms(t));
     if (!waits)
         return;
     answer(t, s, e, false);
-    if (!s->commit)
+    if (!s->commit && (!task_by_criu(t) || t->ask.on))
         timer_start(timers_of(t), &t->again, RETRY_MS);
 }
 
@@ -494,9 +514,10 @@ static bool serve_commit(struct task *t)
         struct control_numbers n;
         struct err e;
         int rc = control_read_commit(t->control_fd, k, &n, &e);
-        if (!rc && !task_saves(t))
+        if (!rc && (!task_saves(t) || task_by_criu(t)))
             rc = err_set(&e, ERR_UNSUPPORTED,
-                "the job was submitted with --checkpoint none: submit it with --checkpoint coop");
+                "the job was submitted with --checkpoint %s: submit it with --checkpoint coop",
+                task_by_criu(t) ? "criu" : "none");
         if (!rc) {
             note_numbers(t, &n);
             serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t));
@@ -506,6 +527,50 @@ static bool serve_commit(struct task *t)
         control_answer(t->control_fd, k, &a);
     }
     return false;
+}
+
+/* ---- dumping ---- */
+
+static void on_dumped(struct task *t)
+{
+    enum save_cause cause = t->save.cause;
+    int serial = t->save.ask_serial;
+    if (t->work.rc == 0) {
+        struct control_numbers n = last_progress(t);
+        t->is_dumped = t->work.dumps_stopped;
+        save_begin(t, 0, progress_of(&n), cause);
+        t->save.ask_serial = serial;
+        return;
+    }
+    if (!t->exited)
+        task_save_failed(t, &t->save, &t->work.e);
+    if (t->phase == WIRE_SAVING)
+        task_move(t, WIRE_RUNNING);
+    t->room->changed(t->room->ctx);
+    if (t->exited) {
+        task_finish(t);
+    } else if (t->work.rc == ERR_TIMEOUT) { /* in whatever state criu left it */
+        task_stop(t, t->ask.stop ? t->ask.end : "node-lost", t->work.e.text, 0, 0);
+        t->ask.stop = false;
+    }
+}
+
+/* A restore is no moment to dump: what is asked for meanwhile has its turn after it. */
+static void pump_dumps(struct task *t)
+{
+    if (!t->ask.on || t->exited || !t->control_watch || timer_is_running(&t->again) || *t->state.stop)
+        return;
+    if (t->is_dumped) {
+        struct control_numbers n = last_progress(t);
+        save_begin(t, 0, progress_of(&n), t->ask.cause);
+        return;
+    }
+    t->save = (struct task_save){
+        .ask_serial = t->ask.serial, .cause = t->ask.cause, .is_asked = true, .pause_ms = TASK_WAITS};
+    t->work.dumps_stopped = t->ask.stop;
+    if (t->phase == WIRE_RUNNING)
+        task_move(t, WIRE_SAVING);
+    task_work_start(t, WORK_DUMP, on_dumped);
 }
 
 void task_pump_saves(struct task *t)
@@ -519,6 +584,8 @@ void task_pump_saves(struct task *t)
     }
     if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
         task_save_queued(t);
+    if (task_by_criu(t) && !task_work_is_busy(&t->work))
+        pump_dumps(t);
 }
 
 bool task_save_final(struct task *t)

@@ -22,14 +22,49 @@
 
 static void prepare(struct task *t);
 
+/* CRIU brings it back: it does not run yet. */
+static bool is_resuming(const struct task *t)
+{
+    return task_by_criu(t) && t->state.told.restored_attempt > 0 && t->state.told.started_at == WIRE_NONE;
+}
+
 static void note_start(struct task *t)
 {
+    if (is_resuming(t))
+        return;
     struct task_start start;
     struct err e;
     char *path = mem_printf("%s/start.json", t->dir);
     if (record_read_start(path, &start, &e) == 0)
         t->state.told.started_at = start.started_at;
     free(path);
+}
+
+/* The checkpoint before, or the beginning, is for this node: another one is not known to do better. */
+static void try_older(struct task *t)
+{
+    static const char *const left[] = {"exit.json", "start.json", "supervisor.pid", "ctl.sock"};
+    struct wire_attempt_status *told = &t->state.told;
+    char *path;
+    log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_s("why", t->exit.text));
+    t->state.refused_attempt = told->restored_attempt;
+    t->state.refused_sequence = told->restored_sequence;
+    told->failed_saves++;
+    snprintf(told->save_error, sizeof(told->save_error), "checkpoint %lld.%lld cannot be resumed here: %.200s",
+        (long long)told->restored_attempt, (long long)told->restored_sequence, t->exit.text);
+    told->restored_attempt = told->restored_sequence = 0;
+    t->state.prepared = false;
+    task_persist(t);
+    keeper_stop(&t->keeper);
+    for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+        path = mem_printf("%s/%s", t->dir, left[i]);
+        unlink(path);
+        free(path);
+    }
+    t->exited = false;
+    t->exit = (struct task_exit){0};
+    prepare(t);
 }
 
 static void on_ended(void *ctx, const struct err *e)
@@ -43,6 +78,10 @@ static void on_ended(void *ctx, const struct err *e)
     t->exited = true;
     note_start(t);
     task_saves_end(t);
+    if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing && !*t->state.stop) {
+        try_older(t);
+        return;
+    }
     if (rc) {
         task_log(t, "how a task ended is not known", e ? e : &why);
         t->exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
@@ -53,14 +92,33 @@ static void on_ended(void *ctx, const struct err *e)
 
 /* ---- running ---- */
 
-static void on_up(void *ctx)
+static void runs(struct task *t)
 {
-    struct task *t = ctx;
-    t->is_up = true;
     note_start(t);
     if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING)
         task_move(t, WIRE_RUNNING);
     task_saves_begin(t);
+}
+
+static void on_ready(void *ctx)
+{
+    struct task *t = ctx;
+    if (!is_resuming(t))
+        return;
+    t->state.told.started_at = clock_wall(t->room->timers->clock).ms;
+    task_persist(t);
+    runs(t);
+    task_changed(t);
+}
+
+static void on_up(void *ctx)
+{
+    struct task *t = ctx;
+    t->is_up = true;
+    if (is_resuming(t))
+        keeper_await_ready(&t->keeper);
+    else
+        runs(t);
     if (t->killing)
         keeper_kill(&t->keeper);
     else if (*t->state.stop)
@@ -92,6 +150,7 @@ static void start_keeper(struct task *t)
         .node = r->peer->id->node.name,
         .up = on_up,
         .signalled = on_signalled,
+        .ready = on_ready,
         .ended = on_ended,
         .ctx = t};
     keeper_start(&t->keeper);
@@ -161,7 +220,8 @@ static void on_prepared(struct task *t)
     note_restored(t);
     t->state.prepared = true;
     task_persist(t);
-    start_ship(t, true);
+    if (!t->ship.started)
+        start_ship(t, true);
     start_keeper(t);
 }
 
@@ -311,7 +371,7 @@ static void resume(struct task *t)
         t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
         prepare(t);
     } else {
-        t->phase = WIRE_RUNNING;
+        t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_ship(t, false);
         if (t->state.saving && task_saves(t)) {
             t->work.sequence = t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;

@@ -5,6 +5,7 @@
  */
 #include "agent/task_private.h"
 
+#include "agent/criu_room.h"
 #include "agent/kept.h"
 #include "agent/user.h"
 #include "base/fs.h"
@@ -22,6 +23,9 @@
 #include <unistd.h>
 
 #define SECRETS_WAIT_MS 15000 /* for what an agent that was restarted has to be given again */
+#define DUMP_MS 600000         /* without a deadline: the longest that criu may take */
+#define DUMP_LEAST_MS 1000     /* with one, however near it is: it may be enough */
+#define PRE_DUMP_BYTES (64 << 20) /* of memory: less is dumped as quickly at once */
 
 /* ---- the directory ---- */
 
@@ -159,13 +163,114 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
+/* ---- with CRIU ---- */
+
+/* Where the programs of the job had got to in their own directory. */
+static int make_scratch(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *scratch = mem_printf("%s/scratch", t->dir), *saved = mem_printf("%s/scratch", t->checkpoint_dir);
+    int rc = fs_remove_tree(scratch, e);
+    if (!rc && rename(saved, scratch) < 0 && errno != ENOENT)
+        rc = err_errno(e, errno, "moving %s", saved);
+    if (!rc)
+        rc = make_sub(t, u, "scratch", e);
+    if (!rc)
+        rc = own_tree(u, scratch, e);
+    free(saved);
+    free(scratch);
+    return rc;
+}
+
+/* The checkpoint's directory stays the agent's: what criu does as root is what the images say. */
+static int prepare_room(struct task *t, const struct job_user *u)
+{
+    struct task_work *w = &t->work;
+    if (str_eq(t->room->criu->can, "no"))
+        return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
+    STR_COPY(t->state.criu, t->room->criu->path);
+    return make_scratch(t, u, &w->e);
+}
+
+static int64_t dump_time_ms(const struct task_work *w)
+{
+    int64_t left = w->deadline_ms ? w->deadline_ms - clock_mono(&clock_system).ms : DUMP_MS;
+    return left < DUMP_LEAST_MS ? DUMP_LEAST_MS : left;
+}
+
+static int dump(struct task *t)
+{
+    struct task_work *w = &t->work;
+    struct err ignored;
+    struct criu_dump d = {.task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP};
+    int64_t began = clock_mono(&clock_system).ms;
+    int rc = criu_room_prepare_dump(t->dir, &w->e);
+    d.timeout_ms = dump_time_ms(w);
+    if (!rc && d.criu->tracks && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
+        rc = criu_room_dump(&d, &w->e);
+        d.parent = rc == 0;
+        if (rc && rc != ERR_TIMEOUT) { /* then all at once */
+            log_warn("memory could not be dumped ahead", log_i("job", t->job), log_err(&w->e));
+            rc = criu_room_prepare_dump(t->dir, &ignored);
+        }
+    }
+    d.step = w->dumps_stopped ? CRIU_DUMP_STOPPED : CRIU_DUMP_RUNNING;
+    d.timeout_ms = dump_time_ms(w);
+    if (!rc)
+        rc = criu_room_dump(&d, &w->e);
+    w->dump_ms = clock_mono(&clock_system).ms - began;
+    return rc;
+}
+
+/* The newest that is older than the one which CRIU could not bring back. */
+struct older {
+    struct ckpt_id below, found;
+    int64_t progress;
+};
+
+static int consider_older(void *ctx, const struct ckpt_info *info)
+{
+    struct older *o = ctx;
+    bool is_older = info->id.attempt < o->below.attempt ||
+                    (info->id.attempt == o->below.attempt && info->id.sequence < o->below.sequence);
+    if (is_older) {
+        o->found = info->id;
+        o->progress = info->progress;
+    }
+    return is_older;
+}
+
+/* One that does not verify is passed over, and stays for a node that has not refused a newer one. */
+static int restore_older(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    struct older o = {.below = {t->state.refused_attempt, t->state.refused_sequence}};
+    int rc = ERR_CORRUPT;
+    while (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
+        o.found = (struct ckpt_id){0};
+        rc = fs_remove_tree(t->checkpoint_dir, &w->e);
+        if (!rc)
+            rc = ckpt_list(j, consider_older, &o, &w->e);
+        if (rc || o.found.attempt == 0)
+            return rc;
+        rc = ckpt_get(j, o.found, t->checkpoint_dir, &w->cancel, &w->restored.stats, &w->e);
+        o.below = o.found;
+    }
+    if (!rc) {
+        w->restored.id = o.found;
+        w->restored.progress = o.progress;
+    }
+    return rc;
+}
+
+/* ---- with the store again ---- */
+
 static int restore(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
     int rc = ckpt_fence(j, t->attempt, &w->e);
     w->fenced = rc == ERR_CONFLICT;
     if (!rc)
-        rc = restore_near(t, j);
+        rc = t->state.refused_attempt > 0 ? restore_older(t, j) : restore_near(t, j);
     if (rc == ERR_NO_SPACE) { /* a checkpoint of which all is fetched, rather than none */
         kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
         rc = restore_near(t, j);
@@ -224,6 +329,8 @@ static int prepare(struct task *t)
         rc = make_dir(t, &u, &w->e);
     if (!rc && task_saves(t))
         rc = with_store(t, restore);
+    if (!rc && task_by_criu(t))
+        return prepare_room(t, &u);
     if (!rc)
         rc = make_sub(t, &u, "checkpoint", &w->e);
     if (!rc) {
@@ -249,6 +356,9 @@ static void on_thread(void *ctx)
     switch (w->kind) {
     case WORK_PREPARE:
         w->rc = prepare(t);
+        break;
+    case WORK_DUMP:
+        w->rc = dump(t);
         break;
     case WORK_SAVE:
         w->rc = with_store(t, save);
@@ -325,16 +435,19 @@ void task_work_cancel(struct task *t)
 static bool lacks_secrets(const struct task *t)
 {
     enum work_kind kind = t->work.kind;
-    return kind != WORK_REMOVE && task_saves(t) && needs_secrets(t) && t->secrets.version == 0;
+    return kind != WORK_REMOVE && kind != WORK_DUMP && task_saves(t) && needs_secrets(t) && t->secrets.version == 0;
 }
 
 static void go_on(struct task *t)
 {
     t->work.lacks = false;
-    if (t->work.kind == WORK_SAVE && mono_is_set(t->hard_at))
+    if (t->work.kind == WORK_SAVE && mono_is_set(t->hard_at)) {
         wait_for_turn(t);
-    else
-        begin(t);
+        return;
+    }
+    if (t->work.kind == WORK_DUMP && mono_is_set(t->hard_at))
+        t->work.deadline_ms = t->hard_at.ms;
+    begin(t);
 }
 
 void task_work_secrets(struct task *t)

@@ -72,7 +72,7 @@ static void check_times(struct vigil *v)
     struct err e;
     if (now_ms() >= v->limit_at)
         on_limit(v);
-    if (v->is_ready && now_ms() >= v->term_at)
+    if (v->is_ready && now_ms() >= v->term_at && now_ms() < v->kill_at)
         terminate(v);
     if (now_ms() < v->kill_at)
         return;
@@ -113,30 +113,51 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
     } else if (str_starts(line, "terminate ")) {
         c.what = VIGIL_TERMINATE;
         rc = parse_terminate(line + strlen("terminate "), &c, e);
+    } else if (str_eq(line, "ready")) {
+        c.what = VIGIL_READY;
     } else if (!str_eq(line, "kill")) {
-        rc = err_set(e, ERR_INVALID, "expected signal, terminate or kill, found %s", str_show(line, shown));
+        rc = err_set(
+            e, ERR_INVALID, "expected signal, terminate, kill or ready, found %s", str_show(line, shown));
     }
     if (!rc)
         *ret_command = c;
     return rc;
 }
 
-static void obey(struct vigil *v, int fd, const char *line)
+static void answer(int fd, const char *text)
+{
+    if (send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        log_debug("an answer did not reach the agent");
+}
+
+static void tell_ready(struct vigil *v)
+{
+    for (size_t i = 0; v->is_ready && i < VIGIL_CONNECTIONS; i++)
+        if (v->connections[i].fd >= 0 && v->connections[i].wants_ready) {
+            v->connections[i].wants_ready = false;
+            answer(v->connections[i].fd, "ready\n");
+        }
+}
+
+static void obey(struct vigil *v, struct vigil_connection *from, const char *line)
 {
     struct vigil_command c;
     struct err e;
-    char answer[32] = "ok\n";
+    char text[32] = "ok\n";
     if (vigil_parse(line, &c, &e)) {
         log_warn("a command was not understood", log_err(&e));
-        snprintf(answer, sizeof(answer), "unknown\n");
+        snprintf(text, sizeof(text), "unknown\n");
+    } else if (c.what == VIGIL_READY) {
+        from->wants_ready = true;
+        tell_ready(v);
+        return;
     } else if (c.what == VIGIL_SIGNAL) {
         snprintf(
-            answer, sizeof(answer), "signalled %d\n", proc_group_signal_handlers(v->group, (int)c.signal));
+            text, sizeof(text), "signalled %d\n", proc_group_signal_handlers(v->group, (int)c.signal));
     } else {
         stop(v, EXIT_STOPPED, "", c.delay_ms, c.grace_ms);
     }
-    if (send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        log_debug("an answer did not reach the agent");
+    answer(from->fd, text);
 }
 
 static void drop(struct vigil_connection *c)
@@ -157,7 +178,7 @@ static void on_input(struct vigil *v, struct vigil_connection *c)
     c->n += (size_t)n;
     for (char *end; (end = memchr(c->line, '\n', c->n));) {
         *end = '\0';
-        obey(v, c->fd, c->line);
+        obey(v, c, c->line);
         size_t used = (size_t)(end - c->line) + 1;
         memmove(c->line, end + 1, c->n - used);
         c->n -= used;
@@ -241,7 +262,10 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
     if (n != (ssize_t)sizeof(*ret_report))
         *ret_report = (struct launch_report){.step = LAUNCH_SILENT};
     v->is_ready = true;
-    return ret_report->step != LAUNCH_READY;
+    if (ret_report->step != LAUNCH_READY)
+        return true;
+    tell_ready(v);
+    return false;
 }
 
 struct launch_report vigil_keep(struct vigil *v)

@@ -15,7 +15,7 @@
 #define VIGIL_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
 
 struct vigil_command {
-    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL } what;
+    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
     int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. VIGIL_TIME_MAX_MS */
 };
@@ -26,6 +26,7 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
 
 struct vigil_connection {
     int fd; /* -1: free */
+    bool wants_ready;
     char line[VIGIL_LINE_BYTES];
     size_t n;
 };

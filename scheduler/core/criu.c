@@ -146,6 +146,7 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
     }
     if (r.can > 0 || r.cannot == 0)
         return 0;
-    return err_set(e, ERR_UNSUPPORTED, "--checkpoint criu%s: no machine that the job may use can do that; %s: %.180s",
+    return err_set(e, ERR_UNSUPPORTED,
+        "--checkpoint criu%s: no machine that the job may use can do that; %s: %.180s",
         j->need.gpus > 0 ? " with GPUs" : "", r.who, r.why);
 }

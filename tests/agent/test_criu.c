@@ -3,25 +3,31 @@
  * What criu says, how it is called, and what comes of one that fails in every way: a script of the test's own plays it.
  */
 #include "agent/criu.h"
+#include "agent/criu_files.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include <setjmp.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 /* after the three above */
 #include <cmocka.h>
 
 static void versions_are_read(void **state)
 {
-    static const char *const bad[] = {"", "Version", "Version: ", "Version: x.1", "GitID: v3.17", "version: 3.17"};
+    static const char *const bad[] = {
+        "", "Version", "Version: ", "Version: x.1", "GitID: v3.17", "version: 3.17"};
     char text[8];
     int major, minor;
     (void)state;
@@ -58,7 +64,8 @@ static void the_last_error_of_a_log_is_the_one_that_says_something(void **state)
                 "Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds\n"
                 "Error (criu/crtools.c:260): Could not initialize kernel features detection.\n",
         "vdso: Unexpected rt vDSO area bounds");
-    check_error("(00.01) Error (criu/files-reg.c:1): File a has bad size 3 (expect 4)\n(00.02) Error (criu/cr-restore.c:2): "
+    check_error("(00.01) Error (criu/files-reg.c:1): File a has bad size 3 (expect 4)\n(00.02) Error "
+                "(criu/cr-restore.c:2): "
                 "Restoring FAILED.\n(00.03) cleaning\n",
         "File a has bad size 3 (expect 4)");
     check_error("(00.1) Error (criu/cr-dump.c:1): Dumping FAILED.\n", "Dumping FAILED.");
@@ -81,8 +88,10 @@ static void command_lines_say_what_each_step_needs(void **state)
 {
     const struct criu c = {.path = "/x/criu"};
     (void)state;
-    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false), **running = criu_argv(&c, CRIU_DUMP_RUNNING, true),
-               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false), **restore = criu_argv(&c, CRIU_RESTORE, false);
+    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false),
+               **running = criu_argv(&c, CRIU_DUMP_RUNNING, true),
+               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false),
+               **restore = criu_argv(&c, CRIU_RESTORE, false);
     assert_string_equal(pre[0], "/x/criu");
     assert_string_equal(pre[1], "pre-dump");
     assert_true(has(pre, "--track-mem") && has(pre, CRIU_IMAGES "/pre") && !has(pre, "--action-script"));
@@ -93,7 +102,8 @@ static void command_lines_say_what_each_step_needs(void **state)
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
     const char *const *const all[] = {pre, running, stopped, restore};
     for (size_t i = 0; i < 4; i++)
-        assert_true(has(all[i], "--tcp-close") && has(all[i], "--manage-cgroups=ignore") && has(all[i], "--file-locks"));
+        assert_true(has(all[i], "--tcp-close") && has(all[i], "--manage-cgroups=ignore") &&
+                    has(all[i], "--file-locks"));
     free(pre);
     free(running);
     free(stopped);
@@ -115,7 +125,8 @@ static const char *player(const char *script)
     return path;
 }
 
-static int call(const char *script, const char *log, int64_t timeout_ms, char *out, size_t size, struct err *e)
+static int call(
+    const char *script, const char *log, int64_t timeout_ms, char *out, size_t size, struct err *e)
 {
     const char *const argv[] = {player(script), "dump", NULL};
     return criu_call(argv, "criu dump", log, timeout_ms, out, size, e);
@@ -149,15 +160,14 @@ static void one_that_hangs_is_killed_with_what_it_started(void **state)
     char out[64] = "";
     (void)state;
     int64_t began = clock_mono(&clock_system).ms;
-    assert_int_equal(call("sleep 3600 & echo $!; exec sleep 3600", NULL, 1000, out, sizeof(out), &e), ERR_TIMEOUT);
+    assert_int_equal(
+        call("sleep 3600 & echo $!; exec sleep 3600", NULL, 1000, out, sizeof(out), &e), ERR_TIMEOUT);
     assert_string_equal(e.text, "criu dump did not end within 1s and was killed");
     assert_true(clock_mono(&clock_system).ms - began < 60000);
-    char *proc = mem_printf("/proc/%ld/cmdline", strtol(out, NULL, 10));
-    struct buf left = {0};
-    if (fs_read(proc, 4096, &left, &e) == 0) /* it may be there still, but not alive */
-        assert_int_equal(left.len, 0);
-    buf_deinit(&left);
-    free(proc);
+    struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, (pid_t)strtol(out, NULL, 10), 0), .events = POLLIN};
+    assert_true(p.fd < 0 || poll(&p, 1, 60000) == 1); /* it is gone, or going */
+    if (p.fd >= 0)
+        close(p.fd);
 }
 
 static void floods_are_bounded_and_their_end_is_read(void **state)
@@ -165,8 +175,9 @@ static void floods_are_bounded_and_their_end_is_read(void **state)
     struct err e;
     char out[64];
     (void)state;
-    assert_int_equal(
-        call("yes | head -c 3000000; echo 'Error (a.c:1): at last'; exit 1", NULL, 60000, out, sizeof(out), &e), ERR_IO);
+    assert_int_equal(call("yes | head -c 3000000; echo 'Error (a.c:1): at last'; exit 1", NULL, 60000, out,
+                         sizeof(out), &e),
+        ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: at last");
     assert_int_equal(strlen(out), 63);
 }
@@ -208,8 +219,8 @@ static void the_probe_tells_why_not(void **state)
     check_probe("exit 1", "no", "criu --version failed with exit code 1: it did not say why");
     check_probe("echo hello", "no", "criu --version does not say which version it is");
     check_probe("echo Version: 3.11", "no", "criu 3.11 is too old: 3.17 or later");
-    check_probe("[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1", "no",
-        "criu 3.17.1: criu check failed with exit code 1: no vDSO");
+    check_probe("[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1",
+        "no", "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     criu_probe(player("echo Version: 4.1"), &c);
     if (access("/proc/sys/kernel/ns_last_pid", W_OK) == 0) {
         assert_string_not_equal(c.can, "no");
@@ -219,6 +230,118 @@ static void the_probe_tells_why_not(void **state)
         assert_string_not_equal(c.can, "no");
         assert_false(c.tracks);
     }
+}
+
+/* ---- files ---- */
+
+static void put(const char *path, const char *text)
+{
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0640, &e), 0);
+}
+
+static void check_text(const char *path, const char *want)
+{
+    struct buf text = {0};
+    struct err e;
+    assert_int_equal(fs_read(path, 4096, &text, &e), 0);
+    assert_string_equal(buf_str(&text), want);
+    buf_deinit(&text);
+}
+
+static void own_open_files_are_found_copied_and_put_back(void **state)
+{
+    char *cwd = mem_printf("%s/cwd", dir), *a = mem_printf("%s/a", cwd), *b = mem_printf("%s/sub/b", cwd),
+         *reads = mem_printf("%s/reads", cwd), *gone = mem_printf("%s/gone", cwd),
+         *other = mem_printf("%s/cwdx", dir), *scratch = mem_printf("%s/scratch", dir),
+         *note = mem_printf("%s/note", scratch), *link = mem_printf("%s/link", scratch),
+         *to = mem_printf("%s/to", dir), *copy = mem_printf("%s/to/scratch/note", dir);
+    struct criu_files f;
+    struct job_user u = {.uid = geteuid(), .gid = getegid(), .name = "me"};
+    struct err e;
+    (void)state;
+    char *sub = mem_printf("%s/sub", cwd);
+    assert_int_equal(fs_mkdirs(sub, 0755, &e) | fs_mkdirs(scratch, 0755, &e), 0);
+    put(a, "first");
+    put(b, "second");
+    put(reads, "input");
+    put(gone, "removed");
+    put(other, "elsewhere");
+    put(note, "a note");
+    assert_int_equal(symlink("note", link), 0);
+    int fds[] = {open(a, O_WRONLY | O_APPEND), open(a, O_RDWR), open(b, O_RDWR), open(reads, O_RDONLY),
+        open(gone, O_RDWR), open(other, O_RDWR)};
+    void *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fds[2], 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    close(fds[2]); /* mapped is enough, where we may look at mappings */
+    assert_int_equal(unlink(gone), 0);
+    assert_int_equal(criu_files_find(getpid(), geteuid(), cwd, &f, &e), 0);
+    size_t n = geteuid() == 0 ? 2 : f.n;
+    assert_int_equal(f.n, n);
+    assert_string_equal(f.files[0].path, a);
+    assert_int_equal(f.files[0].mode, 0640);
+    assert_int_equal(criu_files_save(&f, scratch, to, &e), 0);
+    check_text(copy, "a note");
+    put(a, "written after the save, and longer");
+    assert_int_equal(fs_remove_tree(sub, &e), 0);
+    assert_int_equal(criu_files_restore(to, &u, &e), 0);
+    check_text(a, "first");
+    if (n == 2)
+        check_text(b, "second");
+    assert_int_equal(fs_remove_tree(a, &e) | fs_mkdirs(a, 0755, &e), 0);
+    assert_int_not_equal(criu_files_restore(to, &u, &e), 0);
+    assert_non_null(strstr(e.text, a));
+    criu_files_deinit(&f);
+    assert_int_equal(criu_files_find(getpid(), geteuid() + 1, cwd, &f, &e), 0); /* another's */
+    assert_int_equal(f.n, 0);
+    criu_files_deinit(&f);
+    assert_int_equal(mkfifo(gone, 0600), 0);
+    assert_int_equal(criu_files_find(getpid(), geteuid(), dir, &f, &e), 0);
+    criu_files_deinit(&f);
+    char *fifo = mem_printf("%s/fifo", scratch), *to2 = mem_printf("%s/to2", dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    f = (struct criu_files){0};
+    assert_int_equal(criu_files_save(&f, scratch, to2, &e), ERR_UNSUPPORTED);
+    assert_non_null(strstr(e.text, fifo));
+    munmap(map, 4);
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+        if (i != 2)
+            close(fds[i]);
+    char *const all[] = {cwd, a, b, reads, gone, other, scratch, note, link, to, copy, sub, fifo, to2};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        free(all[i]);
+}
+
+static void a_list_of_files_that_is_malformed_is_refused(void **state)
+{
+    static const char *const bad[] = {"", "[]", "{}", "{\"version\":2,\"files\":[]}",
+        "{\"version\":1,\"files\":{}}", "{\"version\":1,\"files\":[{}]}",
+        "{\"version\":1,\"files\":[{\"path\":\"a\",\"mode\":1,\"number\":0}]}",
+        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":-1,\"number\":0}]}",
+        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":1}]}",
+        "{\"version\":1,\"files\":[{\"path\":\"/"
+        "a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
+    struct criu_files f;
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        assert_int_equal(criu_files_parse(bad[i], strlen(bad[i]), &f, &e), ERR_INVALID);
+    static const char good[] =
+        "{\"version\":1,\"later\":1,\"files\":[{\"path\":\"/a\",\"mode\":420,\"number\":0}]}";
+    assert_int_equal(criu_files_parse(good, sizeof(good) - 1, &f, &e), 0);
+    assert_int_equal(f.n, 1);
+    assert_string_equal(f.files[0].path, "/a");
+    criu_files_deinit(&f);
+}
+
+static void what_has_left_the_tree_is_named(void **state)
+{
+    struct err e;
+    (void)state;
+    if (getppid() == 1)
+        return; /* nobody else is there */
+    assert_int_equal(criu_files_check_tree(getpid(), &e), ERR_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "has left the job's tree of processes"));
 }
 
 static int make_dir(void **state)
@@ -245,6 +368,9 @@ int main(void)
         cmocka_unit_test(floods_are_bounded_and_their_end_is_read),
         cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
         cmocka_unit_test(the_probe_tells_why_not),
+        cmocka_unit_test(own_open_files_are_found_copied_and_put_back),
+        cmocka_unit_test(a_list_of_files_that_is_malformed_is_refused),
+        cmocka_unit_test(what_has_left_the_tree_is_named),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

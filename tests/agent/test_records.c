@@ -167,6 +167,7 @@ static char **build(struct wire_desired_attempt *a, bool restored)
     const struct task_env t = {.spec = a,
         .user = &user,
         .node = "n1",
+        .checkpoint = "checkpoint",
         .dir = "/var/tasks/42-3",
         .restored = restored,
         .grace_ms = 117900};

@@ -71,8 +71,8 @@ static void such_a_job_goes_only_where_it_can_be_done(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, full), CORE_ID_NONE);
     assert_non_null(why(&l, full, "nodes-busy"));
-    assert_string_equal(
-        why(&l, full, "criu"), "2 machines large enough cannot checkpoint it by CRIU; a: criu is not installed");
+    assert_string_equal(why(&l, full, "criu"),
+        "2 machines large enough cannot checkpoint it by CRIU; a: criu is not installed");
     tell(&l, b, CRIU_GPU, "4.1");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, full), b);
@@ -88,10 +88,12 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     lab_init(&l);
     int64_t a = lab_join(&l, "a", 4);
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say what CRIU can do there");
+        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say what CRIU "
+        "can do there");
     tell(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu check failed with exit code "
+        "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu check failed "
+        "with exit code "
         "1: no vDSO");
     struct job_row several = criu_job(0);
     several.nodes = 2;
@@ -108,7 +110,8 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     struct job_row r = criu_job(0);
     STR_COPY(r.pool, "burst");
     refused(&l, r,
-        "--checkpoint criu: no machine that the job may use can do that; burst: its configuration says criu: no");
+        "--checkpoint criu: no machine that the job may use can do that; burst: its configuration says criu: "
+        "no");
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);
     lab_submit(&l, &r);
@@ -128,7 +131,8 @@ static void gpus_need_more(void **state)
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);
     refused(&l, criu_job(1),
-        "--checkpoint criu with GPUs: no machine that the job may use can do that; burst: its configuration says criu: cpu");
+        "--checkpoint criu with GPUs: no machine that the job may use can do that; burst: its configuration "
+        "says criu: cpu");
     p.criu = CRIU_GPU;
     lab_set_pool(&l, p);
     struct job_row r = criu_job(1);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The room of a task with the method criu (criu.h): making it, restoring into it, dumping from outside of it.
+ *
+ *     supervisor --fork--> init --fork--> room's first process (pid 1 of its namespace) --> script (pid CRIU_ROOT_PID)
+ *                                                  \--> criu restore --> the script's tree
+ *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump --> belay-agent criu-files, while all is frozen
+ */
+#ifndef BELAY_AGENT_CRIU_ROOM_H
+#define BELAY_AGENT_CRIU_ROOM_H
+
+#include "agent/criu.h"
+#include "agent/user.h"
+
+#define CRIU_RESTORE_MS 600000 /* the longest that criu may take */
+#define CRIU_HELPER_MS 15000   /* what a dump takes beyond criu's own time, at most */
+
+/* ---- for launch.c ---- */
+
+/* In init: the next child is the first process of a new room. -1 and errno. */
+int criu_room_separate(void);
+/* In that child, before anything else: mounts the room. -1 and errno. */
+int criu_room_enter(const char *task_dir);
+/* There: the next child gets CRIU_ROOT_PID. -1 and errno. */
+int criu_room_prepare_pid(void);
+/* There: brings back what was dumped; its processes become our children. On an error CRIU_ROOM/restore.log says why. */
+int criu_room_restore(const char *criu, const struct job_user *u, struct err *e);
+
+/* ---- for the agent ---- */
+
+/* Makes the dump's directories in the task's directory, empty, and what criu calls while all is frozen. */
+int criu_room_prepare_dump(const char *task_dir, struct err *e);
+
+struct criu_dump {
+    const char *task_dir;
+    const struct criu *criu;
+    enum criu_step step;
+    bool parent; /* as criu_argv has it */
+    int64_t timeout_ms;
+};
+
+/* Dumps; blocks. ERR_TIMEOUT: criu was killed in the middle, and what it was dumping may be damaged. Another error: nothing
+ * has happened to it. */
+int criu_room_dump(const struct criu_dump *d, struct err *e);
+
+/* Memory of the task's processes, in bytes, for whether a dump before the freeze pays; 0: not known. */
+int64_t criu_room_memory(const char *task_dir);
+
+/* ---- programs of the agent's own: `belay-agent criu-dump DIR CRIU STEP PARENT`, `belay-agent criu-files` ---- */
+int criu_room_dump_main(int argc, char **argv);
+int criu_room_files_main(void);
+
+#endif

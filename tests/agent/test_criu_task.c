@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tasks with the method criu under a real agent, with a criu that a script of the test's own plays: it dumps nothing, and
+ * restores a shell. Rooms are real, so this needs root and namespaces, and is skipped without.
+ */
+#include "world.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What it does to a dump and to a restore is in the file `mode` beside it. */
+static const char player[] =
+    "#!/bin/sh\n"
+    "room=/run/belay-task\n"
+    "case \"$1\" in\n"
+    "--version) echo 'Version: 4.1'; exit ;;\n"
+    "check | pre-dump) exit 0 ;;\n"
+    "esac\n"
+    "mode=$(cat \"$(dirname \"$0\")/mode\")\n"
+    "echo \"$*\" >>\"$(dirname \"$0\")/calls\"\n"
+    "case \"$1 $mode\" in\n"
+    "'dump fails')\n"
+    "  echo '(00.01) Error (criu/ptrace.c:1): cannot seize 1000' >$room/dump.log\n"
+    "  echo '(00.02) Error (criu/cr-dump.c:2): Dumping FAILED.' >>$room/dump.log\n"
+    "  exit 1 ;;\n"
+    "'dump hookless') CRTOOLS_SCRIPT_ACTION=pre-dump $room/hook ;;\n"
+    "dump*)\n"
+    "  echo image >$room/checkpoint/images/dump/core-1000.img\n"
+    "  CRTOOLS_SCRIPT_ACTION=post-dump $room/hook || exit 1 ;;\n"
+    "'restore missing')\n"
+    "  echo '(00.01) Error (criu/image.c:1): Unable to open inventory.img: No such file' >$room/restore.log\n"
+    "  exit 1 ;;\n"
+    "'restore dies') kill -9 $$ ;;\n"
+    "restore*)\n"
+    "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
+    "  sh -c 'echo back with $(cat /run/belay-task/scratch/state); exec sleep 1000' </dev/null "
+    ">>$room/output.log 2>&1 &\n"
+    "  ;;\n"
+    "esac\n";
+
+static const char script[] = "#!/bin/sh\n"
+                             "echo \"start $$ in $TMPDIR, ${BELAY_CONTROL_DIR%/*}\"\n"
+                             "echo something >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+                             "while [ ! -e \"$BELAY_CONTROL_DIR/end\" ]; do sleep 0.05; done\n"
+                             "exit 85\n";
+
+static bool can_have_rooms(void)
+{
+    int status = 1;
+    pid_t pid = geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 ? fork() : -1;
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWPID | CLONE_NEWNS) < 0);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    return status == 0;
+}
+
+static void set_mode(const char *mode)
+{
+    struct err e;
+    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/mode", mode, strlen(mode), 0644, &e), 0);
+}
+
+static struct world *begin(void **state, const char *mode)
+{
+    struct err e;
+    if (!can_have_rooms())
+        skip();
+    fs_remove_tree("/tmp/belay-test-criu", &e);
+    assert_int_equal(fs_mkdirs("/tmp/belay-test-criu", 0755, &e), 0);
+    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/criu", player, sizeof(player) - 1, 0755, &e), 0);
+    set_mode(mode);
+    return world_create(state, "token: t\ncriu: /tmp/belay-test-criu/criu\n");
+}
+
+static int end(void **state)
+{
+    struct err e;
+    return fs_remove_tree("/tmp/belay-test-criu", &e) | world_teardown(state);
+}
+
+static struct wire_desired_attempt *want_criu(struct world *w, int64_t attempt, int64_t every_ms)
+{
+    struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
+    STR_COPY(a->method, "criu");
+    a->ckpt_every_ms = every_ms;
+    return a;
+}
+
+static bool has_started(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "start 1000 ") != NULL;
+}
+
+static bool is_back(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "back with something\n") != NULL;
+}
+
+static bool was_called(const char *words)
+{
+    char *calls = world_read("/tmp/belay-test-criu/calls");
+    bool found = calls && strstr(calls, words);
+    free(calls);
+    return found;
+}
+
+static void drain(struct world *w)
+{
+    struct wire_desired_attempt *a = &world_find(w, 1)->a;
+    a->want = WIRE_SAVE_STOP;
+    STR_COPY(a->reason, "drained");
+    world_go(w);
+}
+
+static void save_and_stop(struct world *w)
+{
+    want_criu(w, 1, 0);
+    world_start_agent(w);
+    world_until(w, has_started, 1, "the program runs, as process 1000");
+    drain(w);
+    world_until(w, has_ended, 1, "it was saved and stopped");
+    const struct wire_attempt_status *s = world_told(w, 1);
+    assert_string_equal(s->end, "drained");
+    assert_int_equal(s->n_checkpoints, 1);
+    assert_string_equal(s->checkpoints[0].cause, "drain");
+    assert_true(was_called("--leave-stopped"));
+}
+
+static void next_attempt(struct world *w)
+{
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is cleared away");
+    want_criu(w, 2, 0);
+    world_go(w);
+}
+
+static void what_is_dumped_is_stored_and_comes_back(void **state)
+{
+    struct world *w = begin(state, "");
+    save_and_stop(w);
+    assert_non_null(strstr(world_output(w, 1), " in /run/belay-task/scratch, /run/belay-task\n"));
+    next_attempt(w);
+    world_until(w, is_back, 1, "it is back");
+    world_until(w, is_running, 1, "and told as running");
+    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_true(world_told(w, 1)->started_at != WIRE_NONE);
+}
+
+static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
+{
+    struct world *w = begin(state, "fails");
+    want_criu(w, 1, 1000);
+    world_start_agent(w);
+    world_until(w, has_failed_save, 1, "the failure is told");
+    assert_string_equal(world_told(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
+    assert_true(was_called("--leave-running"));
+    set_mode(
+        "hookless"); /* what it calls success lacks the job's files: it is stored, and found wanting at the restore */
+    world_until(w, has_checkpoint, 1, "the next one is stored");
+    set_mode("");
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the agent that came back has it");
+    char *path = world_task_path(w, 1, 1, "control/end");
+    world_write(path, "");
+    free(path);
+    world_until(w, has_ended, 1, "it ended");
+    assert_string_equal(
+        world_told(w, 1)->end, "failed"); /* 85 means nothing of a program that is not asked */
+    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    next_attempt(w);
+    world_until(w, has_failed_save, 1, "that it cannot be resumed is told");
+    assert_non_null(strstr(world_told(w, 1)->save_error, "files.json"));
+}
+
+static void check_refused(void **state, const char *mode, const char *why)
+{
+    struct world *w = begin(state, "");
+    save_and_stop(w);
+    set_mode(mode);
+    next_attempt(w);
+    world_until(w, has_started, 1, "it begins again");
+    world_until(w, is_running, 1, "and is told as running");
+    const struct wire_attempt_status *s = world_told(w, 1);
+    assert_int_equal(s->restored_attempt, 0);
+    assert_int_equal(s->failed_saves, 1);
+    assert_string_equal(s->save_error, why);
+}
+
+static void what_does_not_come_back_begins_again(void **state)
+{
+    check_refused(state, "missing",
+        "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to open "
+        "inventory.img: No "
+        "such file");
+}
+
+static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)
+{
+    check_refused(
+        state, "dies", "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
+        cmocka_unit_test_teardown(a_dump_that_fails_is_told_and_the_program_goes_on, end),
+        cmocka_unit_test_teardown(what_does_not_come_back_begins_again, end),
+        cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
