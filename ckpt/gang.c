@@ -16,7 +16,7 @@
 
 #define PAUSE_MS 20
 #define PAUSE_MAX_MS 1000
-#define RANK_DIR_MAX 16
+#define RANK_DIR_MAX 24
 #define TOLD_MAX 256 /* bytes of what a rank tells that is no manifest */
 
 /* ---- names ---- */

@@ -96,6 +96,16 @@ static void note_saved(struct sim_attempt *x)
     STR_COPY(c->cause, x->save_cause);
 }
 
+/* Another rank than 0 does not commit: it learns of what rank 0 has. */
+static void join_save(struct sim_attempt *x)
+{
+    struct ckpt_ref newest = store_newest(x->agent->w, x->job);
+    if (newest.attempt != x->attempt || newest.sequence <= x->sequence)
+        return;
+    x->sequence = newest.sequence;
+    note_saved(x);
+}
+
 static void on_save_done(struct timer *t, void *ctx)
 {
     struct sim_attempt *x = ctx;
@@ -103,7 +113,9 @@ static void on_save_done(struct timer *t, void *ctx)
     bool ok = !world_chance(w, w->calm ? 0 : 0.05);
     (void)t;
     x->saving = false;
-    if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
+    if (x->rank > 0) {
+        join_save(x);
+    } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
         x->sequence++;
         note_saved(x);
     } else {
@@ -182,6 +194,7 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->agent = a;
     x->job = d->job;
     x->attempt = d->attempt;
+    x->rank = d->rank;
     x->started_wall = WIRE_NONE;
     struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;

@@ -9,9 +9,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static int64_t attempt_key(int64_t job, int64_t attempt)
+static int64_t drill_key(int64_t job, int64_t number)
 {
-    return (job << 20) + attempt;
+    return (job << 20) + number;
+}
+
+/* A rank of an attempt is known by its node. */
+static int64_t rank_key(int64_t job, int64_t attempt, int64_t node)
+{
+    return (job << 40) + (attempt << 20) + node;
 }
 
 static int compare(struct ckpt_ref a, struct ckpt_ref b)
@@ -42,7 +48,7 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
-    if (r->reclaims != j->losses)
+    if (r->nodes == 1 ? r->reclaims != j->losses : r->reclaims > j->losses) /* a gang may lose two nodes at once */
         world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id, (long long)r->reclaims,
             (long long)j->losses);
     if (r->attempts < j->attempts)
@@ -83,7 +89,7 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
 /* It goes on to one end; and who passes has shown that it goes on where it was. */
 static void check_drill(struct world *w, const struct drill_row *r)
 {
-    int64_t key = attempt_key(r->job, r->number);
+    int64_t key = drill_key(r->job, r->number);
     uintptr_t before = (uintptr_t)map_get(&w->drills, key);
     const struct sim_job *j = world_job(w, r->job);
     if (before && (before - 1 >= DRILL_PASSED || (uintptr_t)r->state < before - 1))
@@ -97,7 +103,7 @@ static void check_drill(struct world *w, const struct drill_row *r)
     if (j->forgets || !r->saved.attempt || r->progress < r->saved_progress)
         world_fail(w, "job %lld was certified, though it %s", (long long)r->job,
             j->forgets ? "begins again each time" : "has shown nothing");
-    if (!map_get(&w->attempts, attempt_key(r->job, r->attempt)) || r->resumed_attempt <= r->attempt)
+    if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)) || r->resumed_attempt <= r->attempt)
         world_fail(w, "job %lld was certified without having been killed and resumed", (long long)r->job);
 }
 
@@ -106,7 +112,7 @@ static void check_drill(struct world *w, const struct drill_row *r)
 static void check_market(struct world *w, const struct attempt_row *r)
 {
     uintptr_t at = (uintptr_t)smap_get(&w->proven, world_job(w, r->job)->script);
-    bool is_new = !map_get(&w->attempts, attempt_key(r->job, r->attempt));
+    bool is_new = !map_get(&w->attempts, rank_key(r->job, r->attempt, r->node));
     if (w->seed % SIM_REQUIRE != 0 || !is_new || !map_get(&w->spot, r->node))
         return;
     if (!at || r->assigned_at.ms - (int64_t)(at - 1) > SIM_VALID_MS + 60000)
@@ -171,8 +177,8 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_attempts; i++)
         check_market(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
-        map_put(&w->attempts, attempt_key(c->attempts[i].job, c->attempts[i].attempt),
-            (void *)(uintptr_t)(c->attempts[i].node + 1));
+        map_put(&w->attempts,
+            rank_key(c->attempts[i].job, c->attempts[i].attempt, c->attempts[i].node), w);
     for (size_t i = 0; i < c->n_instances; i++)
         check_place(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_instances; i++)
@@ -224,13 +230,9 @@ void check_terminate(struct world *w, const char *token)
 
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
 {
-    uintptr_t owner = (uintptr_t)map_get(&w->attempts, attempt_key(job, attempt));
-    if (owner == 0)
-        world_fail(w, "job %lld attempt %lld was sent to an agent before it was committed", (long long)job,
-            (long long)attempt);
-    else if ((int64_t)owner - 1 != node)
-        world_fail(w, "job %lld attempt %lld was sent to node %lld, which does not own it", (long long)job,
-            (long long)attempt, (long long)node);
+    if (!map_get(&w->attempts, rank_key(job, attempt, node)))
+        world_fail(w, "job %lld attempt %lld was sent to node %lld, which does not have it, or not durably yet",
+            (long long)job, (long long)attempt, (long long)node);
 }
 
 void check_model(struct world *w)
@@ -281,7 +283,7 @@ void check_end(struct world *w)
         if (!w->failure[0])
             check_leftover(w, &row);
         for (int64_t n = 1; n <= row.drills && !w->failure[0]; n++)
-            if ((uintptr_t)map_get(&w->drills, attempt_key(id, n)) < DRILL_PASSED + 1)
+            if ((uintptr_t)map_get(&w->drills, drill_key(id, n)) < DRILL_PASSED + 1)
                 world_fail(w, "drill %lld of job %lld has no end", (long long)n, (long long)id);
     }
     if (cloud_alive(w) > 0)

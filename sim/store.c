@@ -40,6 +40,12 @@ bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t ste
     return true;
 }
 
+struct ckpt_ref store_newest(const struct world *w, int64_t job)
+{
+    const struct sim_store_job *s = &w->store[job - 1];
+    return s->n ? s->manifests[s->n - 1].ref : (struct ckpt_ref){0};
+}
+
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged)
 {
     struct sim_store_job *s = of(w, job);

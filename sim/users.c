@@ -45,7 +45,7 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
 static void submit(struct world *w)
 {
     struct job_row row = {
-        .nodes = 1,
+        .nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1,
         .need = {.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)},
         .ckpt_keep = 3,
         .ckpt_signal = SIGUSR1,

@@ -56,6 +56,7 @@ struct sim_store_job {
 void store_fence(struct world *w, int64_t job, int64_t attempt);
 /* False: fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
+struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: there is none */
 /* The newest sound one of an attempt before `attempt`; ref.attempt 0: none. Sets damaged ones aside, counting
  * them. */
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged);
@@ -107,7 +108,7 @@ enum sim_phase { SIM_RESTORING, SIM_RUNNING, SIM_ENDED };
 struct sim_attempt {
     struct sim_agent *agent;
     struct link in_agent;
-    int64_t job, attempt;
+    int64_t job, attempt, rank;
     enum sim_phase phase;
     int64_t restored_steps;
     int64_t base_steps;  /* where it goes on: there, unless it forgets */
@@ -224,7 +225,7 @@ struct world {
     struct timer user_timer, trouble_timer;
     bool calm; /* no more trouble: let it end */
     /* what is committed, as the checks keep it */
-    struct map attempts; /* job * 2^20 + attempt -> node + 1 */
+    struct map attempts; /* (job, attempt, node): what is committed */
     struct smap tokens;  /* token -> instance state + 1 */
     struct map spent;    /* instance -> sum of its ledger rows in micro-dollars + 1 */
     struct smap places;  /* token -> where its launch may be answered from, as first said; owned */
