@@ -111,7 +111,10 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     size_t i;
     json_t *a;
     char started[32];
+    bool is_gang = cli_int(job, "nodes", 1) > 1;
     table_column(t, "ATTEMPT", true);
+    if (is_gang)
+        table_column(t, "RANK", true);
     table_column(t, "NODE", true);
     table_column(t, "STATE", false);
     table_column(t, "END", false);
@@ -124,6 +127,8 @@ static void print_attempts(const json_t *attempts, const json_t *job)
         const json_t *from = json_object_get(a, "restored");
         table_row(t);
         table_cell(t, "%lld", (long long)cli_int(a, "attempt", 0));
+        if (is_gang)
+            table_cell(t, "%lld", (long long)cli_int(a, "rank", 0));
         table_cell(t, "%lld", (long long)cli_int(a, "node", 0));
         table_cell(t, "%s", cli_text(a, "state"));
         table_cell(t, "%s", end_of(a, job));
@@ -164,7 +169,10 @@ static void print_job(const json_t *v)
     printf("\nsubmitted     %s ago\n", cli_ago(job, "submitted_at", age, sizeof(age)));
     if (cli_int(job, "memory_mib", 0) > 0)
         snprintf(memory, sizeof(memory), "%lld MiB", (long long)cli_int(job, "memory_mib", 0));
-    printf("needs         %lld cpus, %s, %lld gpus, market %s, pool %s, time limit %s\n",
+    fputs("needs         ", stdout);
+    if (cli_int(job, "nodes", 1) > 1)
+        printf("%lld nodes, each with ", (long long)cli_int(job, "nodes", 1));
+    printf("%lld cpus, %s, %lld gpus, market %s, pool %s, time limit %s\n",
         (long long)cli_int(job, "cpus", 0), memory, (long long)cli_int(job, "gpus", 0),
         cli_text(job, "market"), cli_text(job, "pool"),
         cli_int(job, "time_limit_ms", 0)

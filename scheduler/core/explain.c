@@ -33,11 +33,11 @@ static void say(struct answer *a, const char *code, const char *fmt, ...)
 
 /* What there is for a job of this kind of demand. */
 struct survey {
-    int64_t nodes, other_market, too_small;       /* nodes and offers that are large enough, but ... */
-    int64_t uncertified; /* of pools that ask for a drill first */
-    const char *asks;    /* the first of those */
+    int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
+    int64_t uncertified;                    /* of pools that ask for a drill first */
+    const char *asks;                       /* the first of those */
     int64_t no_criu;
-    const char *no_criu_who, *no_criu_why; /* the first of those */
+    const char *no_criu_who, *no_criu_why;        /* the first of those */
     int64_t busy, draining, noticed, lost, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* of the right pool, node or offer */
@@ -54,8 +54,8 @@ static bool serves(const struct pool *p, const struct shape *s)
 }
 
 /* Can a machine of this size and market ever hold it? */
-static bool suits(struct survey *v, const struct shape *s, const struct pool *p, const struct resources *total,
-    enum market market)
+static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
+    const struct resources *total, enum market market)
 {
     if (total->cpus > v->largest.cpus)
         v->largest = *total;
@@ -139,16 +139,19 @@ static void say_criu(const struct survey *v, struct answer *a)
 /* only: nothing else is there for it. */
 static void say_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
 {
-    const char *until = only ? "and there are no others for it: submit it with --market any, where there are others"
-                             : "until then it runs on others";
+    const char *until =
+        only ? "and there are no others for it: submit it with --market any, where there are others"
+             : "until then it runs on others";
     if (j->row.method == CKPT_NONE)
         say(a, "drill-required",
-            "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves nothing (--checkpoint none), so "
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves nothing "
+            "(--checkpoint none), so "
             "it cannot be",
             v->asks, until);
     else if (j->drill || j->row.drill_tries > 0)
-        say(a, "drill-required", "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s", v->asks,
-            until, j->drill ? "is being drilled" : "will be drilled when it has saved");
+        say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s", v->asks, until,
+            j->drill ? "is being drilled" : "will be drilled when it has saved");
     else
         say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill %" PRId64
@@ -156,8 +159,8 @@ static void say_uncertified(const struct survey *v, const struct job *j, bool on
             v->asks, until, j->row.id);
 }
 
-static bool explain_impossible(
-    const struct model *m, const struct job *j, const struct shape *s, const struct survey *v, struct answer *a)
+static bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
+    const struct survey *v, struct answer *a)
 {
     if (s->pool[0] && !model_pool(m, s->pool)) {
         say(a, "no-pool", "there is no pool '%s'", s->pool);
@@ -189,7 +192,8 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
-        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) || !shape_may_use(s, i->pool, i->row.market))
+        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) ||
+            !shape_may_use(s, i->pool, i->row.market))
             continue;
         struct resources total = offer_total(o);
         if (!resources_fit(&s->need, &total))
@@ -273,6 +277,42 @@ static void explain_queue(const struct model *m, const struct job *j, struct ans
             plural(ahead), ahead == 1 ? "s" : "", oldest);
 }
 
+/* How many nodes of the pool could be had at once for jobs of this shape, and how many have room now. */
+static int64_t gang_nodes(
+    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ret_ready)
+{
+    struct survey v = {0};
+    int64_t nodes = 0;
+    *ret_ready = 0;
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market))
+            continue;
+        nodes++;
+        *ret_ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free);
+    }
+    return p->row.elastic ? p->row.max_nodes : nodes;
+}
+
+static void explain_gang(const struct model *m, const struct job *j, struct answer *a)
+{
+    int64_t most = 0, ready = 0, most_ready = 0;
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        int64_t nodes = serves(p, j->shape) ? gang_nodes(m, p, j->shape, &ready) : 0;
+        most = nodes > most ? nodes : most;
+        most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
+    }
+    if (most < j->row.nodes)
+        say(a, "too-many-nodes",
+            "it needs %" PRId32 " nodes of one pool at once; the largest pool can have %" PRId64,
+            j->row.nodes, most);
+    else
+        say(a, "nodes-together",
+            "%" PRId64 " of the %" PRId32 " nodes that it needs at once, of one pool, have room", most_ready,
+            j->row.nodes);
+}
+
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct survey v = {0};
@@ -281,8 +321,11 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     if (explain_impossible(m, j, j->shape, &v, a))
         return;
     if (j->avoid != CORE_ID_NONE)
-        say(a, "drill", "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
-    if (v.ready)
+        say(a, "drill",
+            "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
+    if (j->row.nodes > 1)
+        explain_gang(m, j, a);
+    else if (v.ready)
         say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");
     explain_coming(m, j->shape, now, a);

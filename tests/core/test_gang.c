@@ -370,7 +370,8 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     (void)state;
     struct trio t;
     start(&t);
-    lab_apply(&t.l, (struct event){.type = EV_PROGRESS, .progress = {.job = t.job, .attempt = 1, .done = 50, .total = 100}});
+    lab_apply(&t.l, (struct event){.type = EV_PROGRESS,
+                        .progress = {.job = t.job, .attempt = 1, .done = 50, .total = 100}});
     lab_apply(&t.l, (struct event){.type = EV_DRILL, .drill = {.job = t.job, .by = "ann"}});
     for (int32_t n = 0; n < 3; n++)
         assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_DRILLED);
@@ -383,11 +384,34 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     lab_plan(&t.l);
     for (int32_t n = 0; n < 3; n++)
         rank_started(&t.l, t.job, n);
-    lab_apply(&t.l, (struct event){.type = EV_PROGRESS, .progress = {.job = t.job, .attempt = 2, .done = 51, .total = 100}});
+    lab_apply(&t.l, (struct event){.type = EV_PROGRESS,
+                        .progress = {.job = t.job, .attempt = 2, .done = 51, .total = 100}});
     lab_take(&t.l);
     assert_non_null(lab_history(&t.l, "drill-passed"));
     assert_int_equal(row(&t)->reclaims, 0);
     lab_deinit(&t.l);
+}
+
+static void why_it_waits_is_told(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct reason why[EXPLAIN_REASONS_MAX];
+    lab_init(&l);
+    lab_join(&l, "a", 4);
+    lab_join(&l, "b", 4);
+    int64_t job = submit_gang(&l, 3, 2);
+    lab_plan(&l);
+    assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(why[0].code, "too-many-nodes");
+    assert_string_equal(why[0].text, "it needs 3 nodes of one pool at once; the largest pool can have 2");
+    lab_join(&l, "c", 4);
+    int64_t small = lab_submit_cpus(&l, 4);
+    lab_apply(&l, (struct event){.type = EV_PLACE, .place = {.job = small, .node = 3}});
+    lab_plan(&l);
+    assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(why[0].text, "2 of the 3 nodes that it needs at once, of one pool, have room");
+    lab_deinit(&l);
 }
 
 int main(void)
@@ -405,6 +429,7 @@ int main(void)
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
         cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
         cmocka_unit_test(room_that_is_there_counts),
+        cmocka_unit_test(why_it_waits_is_told),
         cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
         cmocka_unit_test(a_gang_is_drilled_as_a_whole),
     };
