@@ -149,7 +149,8 @@ static void end_as_found(struct task *t)
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
-        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint " : "",
+        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint "
+                : "",
         !in_vain          ? ""
         : task_by_criu(t) ? "criu"
                           : "none",
@@ -176,7 +177,8 @@ bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
     bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
-    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) && !t->save.is_final && (by_itself || for_stop);
+    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) && !t->save.is_final &&
+           (by_itself || for_stop);
 }
 
 static bool is_over(const struct task *t)
@@ -366,7 +368,9 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     const char *end = *d->reason ? d->reason : "user";
     if (d->want == WIRE_SAVE_STOP)
         task_save_and_stop(t, end, "stopped by belayd", d->stop_by);
-    else if (!*t->state.stop)
+    else
+        task_leave_gang(t);
+    if (d->want == WIRE_STOP && !*t->state.stop)
         task_stop(t, end, "stopped by belayd", 0, d->kill_wait_ms);
 }
 

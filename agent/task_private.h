@@ -157,6 +157,7 @@ struct task {
     bool end_told;   /* or to be told now */
     bool stop_saved; /* the save before the stop was served */
     bool is_dumped;  /* by CRIU, for a stop: its processes stay stopped until that dump is stored */
+    bool left_gang;  /* its other ranks end: no save of all of them comes about any more */
     bool killing, leaving, removed, released;
     struct task_exit exit;
 };
@@ -195,6 +196,7 @@ void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
 void task_asked(struct task *t, int64_t n);      /* how many saves users have asked for */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
+void task_leave_gang(struct task *t); /* harmless in a job of one node */
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */
 bool task_save_queued(struct task *t);  /* true: it is stored now */
 void task_ask_over(struct task *t);

@@ -381,7 +381,9 @@ static void note_saved(struct task *t, enum save_cause cause)
         .bytes = stats->bytes,
         .stored_bytes = stats->stored_bytes,
         .took_ms = stats->took_ms + (waited ? dump_ms : t->save.pause_ms),
-        .pause_ms = task_by_criu(t) ? dump_ms : waited ? stats->took_ms : t->save.pause_ms,
+        .pause_ms = task_by_criu(t) ? dump_ms
+                    : waited        ? stats->took_ms
+                                    : t->save.pause_ms,
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? wall_ms(t) : t->save.of_ms};
     t->save_took_ms = stats->took_ms + dump_ms;
@@ -573,9 +575,16 @@ static void pump_dumps(struct task *t)
     task_work_start(t, WORK_DUMP, on_dumped);
 }
 
+void task_leave_gang(struct task *t)
+{
+    t->left_gang = is_gang(t);
+    if (t->left_gang && t->work.kind == WORK_SAVE)
+        task_work_cancel(t);
+}
+
 void task_pump_saves(struct task *t)
 {
-    if (t->killing)
+    if (t->killing || t->left_gang)
         return;
     if (!serve_commit(t) && by_signal(t) && !t->exited && !t->taking.is_busy &&
         !timer_is_running(&t->again) && has_done(t)) {
@@ -590,6 +599,8 @@ void task_pump_saves(struct task *t)
 
 bool task_save_final(struct task *t)
 {
+    if (t->left_gang)
+        return false;
     if (timer_is_running(&t->again))
         return true;
     if (t->final_tries++ >= FINAL_TRIES_MAX)

@@ -25,6 +25,16 @@ class Gang(unittest.TestCase):
         return l.wait(lambda: [i["provider_id"] for i in l.get("/instances?state=all")["instances"]
                                if i["node"] == node and i["provider_id"]], "the machine of node %d" % node)[0]
 
+    def wait_rank_log(self, l, job, rank, pattern):
+        follower = l.start_belay("logs", "-f", "--rank", str(rank), str(job))
+        for line in follower.stdout:
+            if re.search(pattern, line):
+                break
+        else:
+            self.fail("rank %d has not told %s" % (rank, pattern))
+        follower.terminate()
+        follower.communicate()
+
     def check_result(self, l, job):
         shown = l.show(job)
         self.assertEqual((shown["job"]["state"], shown["job"]["end"]), ("ended", "succeeded"), l.log(job))
@@ -63,6 +73,15 @@ class Gang(unittest.TestCase):
             shown = self.check_result(l, job)
             self.assertEqual(max(a["attempt"] for a in shown["attempts"]), 2)
             self.assertIsNotNone(shown["attempts"][-1]["restored"])
+
+    def test_a_node_that_vanishes_while_the_others_wait_for_its_part(self):
+        with Lab() as l:
+            job = self.start(l, 2, 10, "hold", every_ms=1000)
+            self.wait_rank_log(l, job, 2, "^holds$")
+            doomed = self.node_of(l, job, 2)
+            l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "without_notice": True}})
+            l.wait_ended(job)
+            self.assertEqual(max(a["attempt"] for a in self.check_result(l, job)["attempts"]), 2)
 
     def test_a_rank_that_fails_ends_the_job_with_its_exit_code(self):
         with Lab() as l:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on several nodes: at each step every rank tells all others its value, and goes on with what all have told.
 
-    ring.py STEPS [SECONDS A STEP [RANK STEP: that rank fails there with exit code 7]]
+    ring.py STEPS [SECONDS A STEP [RANK STEP [hold]]]
+
+At that step that rank fails with exit code 7; or, with hold, it comes to no checkpoint from then on in the first attempt.
 
 The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and agree at each
 step whether to save.
@@ -83,7 +85,8 @@ def main():
     import belay
     steps = int(sys.argv[1])
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
-    fails = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 4 else None
+    at = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 4 else None
+    holds = len(sys.argv) > 5 and os.environ["BELAY_ATTEMPT"] == "1"
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     step, value = 0, "start"
     if belay.restored():
@@ -100,9 +103,13 @@ def main():
         time.sleep(pause)
         print("step %d %s" % (step, value[:8]), flush=True)
         belay.progress(step, steps)
-        if fails == (rank, step):
+        if at == (rank, step) and len(sys.argv) == 5:
             sys.exit(7)
         if any(t[2] for t in told):
+            if holds and rank == at[0] and step >= at[1]:
+                print("holds", flush=True)
+                time.sleep(600)
+            print("saves", flush=True)
             with belay.checkpoint(step, steps) as directory:
                 with open(os.path.join(directory, "state"), "w") as f:
                     f.write("%d %s\n" % (step, value))
