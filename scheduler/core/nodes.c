@@ -56,6 +56,19 @@ static struct list *list_of_state(struct model *m, struct node *n)
     return NULL;
 }
 
+/* Before those that still run something, behind those that have been empty for longer: found without a search. */
+static void push_to_be_ended(struct model *m, struct node *n)
+{
+    LIST_FOREACH (&m->noticed, l) {
+        const struct node *other = LIST_ENTRY(l, struct node, by_state);
+        if (!other->instance || !list_is_empty(&other->attempts)) {
+            list_insert_before(l, &n->by_state);
+            return;
+        }
+    }
+    list_push_back(&m->noticed, &n->by_state);
+}
+
 static void refresh_state_list(struct model *m, struct node *n)
 {
     struct list *want = list_of_state(m, n);
@@ -64,7 +77,7 @@ static void refresh_state_list(struct model *m, struct node *n)
     link_remove(&n->by_state);
     n->state_list = want;
     if (want == &m->noticed && n->instance && list_is_empty(&n->attempts))
-        list_push_front(want, &n->by_state); /* to be ended: found without a search */
+        push_to_be_ended(m, n);
     else if (want)
         list_push_back(want, &n->by_state);
 }

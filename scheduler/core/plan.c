@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #define LOST_LEASES 2   /* an instance whose node is lost for so many leases is ended */
+#define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
 #define MEMO_SLACK 1024 /* remembered shapes beyond the living ones before the memory is emptied */
 
 struct planner *planner_create(void)
@@ -96,7 +97,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     if (!n || !n->instance || !list_is_empty(&n->attempts))
         return;
     struct event ev = end_of(n->instance, "its reclaim was announced and nothing runs on it");
-    consider(n->idle_since, &ev, best, ret_event);
+    consider(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
 }
 
 /* Idle nodes stand in the order in which they became so; one that joined lately may have to wait for longer

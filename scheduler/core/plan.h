@@ -10,7 +10,7 @@
  *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
  *     market limits what is paid for by the hour: owned nodes serve every wish;
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
- *     just paid to boot is given a chance), noticed and empty, or LOST for two leases; boot overdue;
+ *     just paid to boot is given a chance), noticed and empty for 5 s, or LOST for two leases; boot overdue;
  *  4. drills of jobs that were submitted so, when they have saved or got somewhere, and drills that have waited for too
  *     long (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with room where they pay

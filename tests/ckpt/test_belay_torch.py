@@ -158,7 +158,7 @@ class Callbacks(InProcess):
                 callback.on_train_batch_end(trainer, None, None, None, 0)
             self.assertEqual(trainer.should_stop, stop)
             trainer.global_step += 1
-        self.assertEqual(self.agent.commits, [{"progress": 7, "total": 10}, {"progress": 8, "total": 10}])
+        self.assertEqual(self.agent.commits, [{"progress": n, "total": 10, "wait": False} for n in (7, 8)])
         with self.assertRaises(SystemExit) as end:
             module.exit_if_stopped()
         self.assertEqual(end.exception.code, belay.EXIT_CHECKPOINTED)

@@ -47,6 +47,8 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     lab_ended(&l, job, END_RECLAIMED, 85);
     assert_int_equal(model_job(l.m, job)->row.state, JOB_PENDING);
     lab_launched(&l, 2);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_wait(&l, 5000); /* for the last of its output */
     assert_int_equal(lab_plan(&l), 1); /* the empty noticed machine is ended */
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
     int64_t second = lab_join_instance(&l, 2, 4);
