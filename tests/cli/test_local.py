@@ -343,7 +343,7 @@ class Local(unittest.TestCase):
                                 (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
                                 (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
                                 (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
-                                (("submit", "-n", "2", script), "--nodes"), (("submit", "--wrap", "true", script), "--wrap"),
+                                (("submit", "-n", "2", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
                                 (("submit", "--wrap", " \n"), "expected a command"), (("submit", "--wrap"), "--wrap"), (("run",), "which command"),
                                 (("cost", "--by", "weather"), "--by"), (("cost", "--from", "now"), "--from"),
                                 (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),
