@@ -174,7 +174,7 @@ void task_ask_over(struct task *t)
 
 /* ---- from time to time ---- */
 
-static bool is_gang(const struct task *t)
+bool task_is_gang(const struct task *t)
 {
     return t->spec->n_peers > 1;
 }
@@ -197,7 +197,7 @@ static int64_t ms_to_periodic(const struct task *t)
     int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = last_saved(t);
     if (every <= 0)
         return INT64_MAX;
-    if (is_gang(t))
+    if (task_is_gang(t))
         return left_for_gang(t, every, since);
     int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
     return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
@@ -462,7 +462,7 @@ static void on_saved(struct task *t)
     t->state.saving = false;
     if (t->save.snapshot)
         snapshot_over(t);
-    if (is_gang(t) && t->work.stats.sequence > 0)
+    if (task_is_gang(t) && t->work.stats.sequence > 0)
         t->save.sequence = t->work.sequence = t->state.sequence = t->work.stats.sequence;
     if (t->work.rc == 0)
         save_good(t);
@@ -494,7 +494,7 @@ static struct control_numbers last_progress(const struct task *t)
 /* Whether it is answered when it is stored, and not before. */
 static bool has_to_wait(const struct task *t)
 {
-    return is_gang(t) || (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+    return task_is_gang(t) || (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
 }
 
 /* Takes or stores what the program has committed, by one of the two ways, as soon as that may be. */
@@ -577,7 +577,7 @@ static void pump_dumps(struct task *t)
 
 void task_leave_gang(struct task *t)
 {
-    t->left_gang = is_gang(t);
+    t->left_gang = task_is_gang(t);
     if (t->left_gang && t->work.kind == WORK_SAVE)
         task_work_cancel(t);
 }

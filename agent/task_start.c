@@ -351,7 +351,7 @@ static void on_found(struct task *t)
             STR_COPY(told->checkpoints[told->n_checkpoints++].cause, "program");
         }
         t->state.last_saved_at = t->work.found.saved_at;
-        if (t->spec->n_peers > 1)
+        if (task_is_gang(t))
             answer_gang(t);
     }
     task_persist(t);

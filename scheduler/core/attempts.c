@@ -129,7 +129,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
 }
 
 /* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. */
-static void gang_note(struct model *m, struct job *j, enum end_kind end, int32_t exit_code)
+static void gang_note(struct job *j, enum end_kind end, int32_t exit_code)
 {
     bool decides = j->row.gang_end == END_NONE || j->row.gang_end == END_SUCCEEDED ||
                    (j->row.gang_end == END_GANG && end != END_SUCCEEDED);
@@ -137,7 +137,6 @@ static void gang_note(struct model *m, struct job *j, enum end_kind end, int32_t
         return;
     j->row.gang_end = end;
     j->row.gang_code = exit_code;
-    touch_job(m, j);
 }
 
 /* Writes the end down; again: the work that is lost is computed again. Returns how much that is, in ms. */
@@ -187,7 +186,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     struct job *j = a->job;
     enum end_kind own = counts_as(a, reported);
     bool is_gang = j->row.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
-    gang_note(m, j, own, exit_code);
+    gang_note(j, own, exit_code); /* stored with the rank's end */
     if (!is_last) {
         rank_end(m, now, a, own, exit_code, text, false);
         retire_attempt(m, a);

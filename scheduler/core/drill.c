@@ -155,7 +155,7 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
 
 static bool serves(const struct pool *p, const struct shape *s, enum market market)
 {
-    return (!s->pool[0] || strcmp(s->pool, p->row.name) == 0) && shape_may_use(s, p, market);
+    return shape_allows_pool(s, p) && shape_may_use(s, p, market);
 }
 
 static bool is_open(const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)

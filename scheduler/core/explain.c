@@ -48,11 +48,6 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-static bool serves(const struct pool *p, const struct shape *s)
-{
-    return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
-}
-
 /* Can a machine of this size and market ever hold it? */
 static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
@@ -89,7 +84,7 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!serves(n->pool, s) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
+        if (!shape_allows_pool(s, n->pool) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
@@ -105,7 +100,7 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
 {
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0)
+        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0)
             continue;
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
@@ -192,7 +187,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
-        if (!instance_is_coming(i) || !o || !serves(i->pool, s) || !pool_may_criu(i->pool, s->criu) ||
+        if (!instance_is_coming(i) || !o || !shape_allows_pool(s, i->pool) || !pool_may_criu(i->pool, s->criu) ||
             !shape_may_use(s, i->pool, i->row.market))
             continue;
         struct resources total = offer_total(o);
@@ -212,7 +207,7 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     const struct room all = model_room(m);
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!serves(p, s) || !p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
+        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
             continue;
         struct room room = pool_room(p);
         if (room.nodes == 0)
@@ -299,7 +294,7 @@ static void explain_gang(const struct model *m, const struct job *j, struct answ
     int64_t most = 0, ready = 0, most_ready = 0;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        int64_t nodes = serves(p, j->shape) ? gang_nodes(m, p, j->shape, &ready) : 0;
+        int64_t nodes = shape_allows_pool(j->shape, p) ? gang_nodes(m, p, j->shape, &ready) : 0;
         most = nodes > most ? nodes : most;
         most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
     }

@@ -70,6 +70,7 @@ int64_t resources_times(const struct resources *room, const struct resources *ne
 int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value);
 bool wish_allows(enum market_wish wish, enum market market);
 /* The wish allows the market, and the pool the job (certificates.c); whichever of its machines it is. */
+bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they name this one, or none */
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);

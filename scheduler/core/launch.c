@@ -35,20 +35,15 @@ void launches_deinit(struct planner *p)
     free(p->demands);
 }
 
-static bool is_pool_of(const struct pool *p, const struct shape *s)
-{
-    return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
-}
-
 bool pool_serves(const struct pool *p, const struct shape *s)
 {
-    return is_pool_of(p, s) && pool_may_criu(p, s->criu);
+    return shape_allows_pool(s, p) && pool_may_criu(p, s->criu);
 }
 
 bool bin_admits(const struct bin *b, const struct shape *s)
 {
     bool can = b->node ? node_can_criu(b->node, s->criu) : pool_may_criu(b->pool, s->criu);
-    return can && is_pool_of(b->pool, s) && shape_may_use(s, b->pool, b->market);
+    return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
 
 /* ---- what there is ---- */

@@ -233,8 +233,7 @@ bool nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids)
     enum market dearest, least = MARKET_ON_DEMAND;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        bool serves = !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
-        if (serves && gang_in(p, s, ids, &dearest) == s->nodes && (!best || dearest < least)) {
+        if (shape_allows_pool(s, p) && gang_in(p, s, ids, &dearest) == s->nodes && (!best || dearest < least)) {
             best = p;
             least = dearest;
         }

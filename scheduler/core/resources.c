@@ -71,6 +71,11 @@ bool wish_allows(enum market_wish wish, enum market market)
     return market == (wish == WISH_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND);
 }
 
+bool shape_allows_pool(const struct shape *s, const struct pool *p)
+{
+    return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
+}
+
 struct resources offer_total(const struct offer *o)
 {
     struct resources t = o->row.total;
