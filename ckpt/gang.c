@@ -51,12 +51,12 @@ static struct layout_name name_of_restored(const struct gang_meeting *g, int rou
     return name;
 }
 
-/* What a part is sealed as. */
-static struct layout_name seal_of(const struct gang_meeting *g, int32_t rank)
+/* What a part ("gang"), or why it could not be ("gang-failed"), is sealed as. */
+static struct layout_name seal_of(const struct gang_meeting *g, const char *kind, int32_t rank)
 {
     char what[64];
 
-    snprintf(what, sizeof(what), "gang/%010" PRId64 "-%010" PRId64 "-%04" PRId32, g->id.attempt,
+    snprintf(what, sizeof(what), "%.12s/%010" PRId64 "-%010" PRId64 "-%04" PRId32, kind, g->id.attempt,
         g->id.sequence, rank);
     return layout_prefix(g->job, what);
 }
@@ -119,13 +119,14 @@ static bool parse_rank(const char *s, int32_t *ret_rank)
 static int note(void *ctx, const char *name, int64_t size_bytes)
 {
     struct found *f = ctx;
-    const char *rest = name + f->skip, *what = rest + 11;
+    const char *rest = name + f->skip, *what = strchr(rest, '-');
     int64_t sequence;
     int32_t rank;
 
     (void)size_bytes;
-    if (strlen(rest) < 12 || !layout_parse_attempt(rest, '-', &sequence))
+    if (!layout_parse_attempt(rest, '-', &sequence))
         return 0;
+    what++;
     if (str_eq(what, "open") && sequence >= f->least && (f->sequence == 0 || sequence < f->sequence))
         f->sequence = sequence;
     if (sequence != f->wanted)
@@ -148,12 +149,20 @@ static int look(
     return g->job->store->ops->list(g->job->store, dir.s, note, ret_found, e);
 }
 
-static int read_told(
-    const struct gang_meeting *g, const struct layout_name *name, char out[TOLD_MAX], struct err *e)
+/* seal: what it is sealed as; NULL: it is in clear. */
+static int read_told(const struct gang_meeting *g, const struct layout_name *name,
+    const struct layout_name *seal, char out[TOLD_MAX], struct err *e)
 {
     struct buf text = {0};
-    int rc = g->job->store->ops->read(g->job->store, name->s, TOLD_MAX - 1, &text, e);
+    size_t n;
+    int rc = g->job->store->ops->read(
+        g->job->store, name->s, TOLD_MAX - 1 + (seal ? CRYPT_MORE : 0), &text, e);
 
+    if (!rc && seal) {
+        rc = crypt_open(&g->job->crypt->keys[0], seal->s, text.data, text.len, &n, e);
+        if (!rc)
+            buf_truncate(&text, n);
+    }
     if (!rc)
         str_copy(out, TOLD_MAX, buf_str(&text));
     buf_deinit(&text);
@@ -165,43 +174,13 @@ static bool is_sealed(const struct gang_meeting *g)
     return g->job->crypt && g->job->crypt->encrypts && g->job->crypt->n > 0;
 }
 
-static struct layout_name seal_of_failure(const struct gang_meeting *g, int32_t rank)
-{
-    char what[64];
-
-    snprintf(what, sizeof(what), "gang-failed/%010" PRId64 "-%010" PRId64 "-%04" PRId32, g->id.attempt,
-        g->id.sequence, rank);
-    return layout_prefix(g->job, what);
-}
-
-static int read_failure(const struct gang_meeting *g, const struct layout_name *name, int32_t rank,
-    char out[TOLD_MAX], struct err *e)
-{
-    struct layout_name what = seal_of_failure(g, rank);
-    struct buf text = {0};
-    size_t n;
-    int rc;
-
-    if (!is_sealed(g))
-        return read_told(g, name, out, e);
-    rc = g->job->store->ops->read(g->job->store, name->s, TOLD_MAX - 1 + CRYPT_MORE, &text, e);
-    if (!rc)
-        rc = crypt_open(&g->job->crypt->keys[0], what.s, text.data, text.len, &n, e);
-    if (!rc) {
-        buf_truncate(&text, n);
-        str_copy(out, TOLD_MAX, buf_str(&text));
-    }
-    buf_deinit(&text);
-    return rc;
-}
-
 static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 {
-    struct layout_name name = name_of(g, "failed", rank);
+    struct layout_name name = name_of(g, "failed", rank), seal = seal_of(g, "gang-failed", rank);
     char why[TOLD_MAX] = "";
     struct err ignored;
 
-    read_failure(g, &name, rank, why, &ignored);
+    read_told(g, &name, is_sealed(g) ? &seal : NULL, why, &ignored);
     return err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " could not save: %s", rank, why);
 }
 
@@ -248,13 +227,12 @@ void gang_fail(const struct gang_meeting *g, const struct err *why)
     struct layout_name name = name_of(g, "failed", g->gang.rank);
     char text[TOLD_MAX + CRYPT_MORE];
     struct err e;
-
     size_t n;
 
     str_copy(text, TOLD_MAX, why->text);
     n = strlen(text);
     if (is_sealed(g)) { /* it may name files */
-        struct layout_name what = seal_of_failure(g, g->gang.rank);
+        struct layout_name what = seal_of(g, "gang-failed", g->gang.rank);
 
         crypt_seal(&g->job->crypt->keys[0], what.s, text, n);
         n += CRYPT_MORE;
@@ -266,16 +244,15 @@ void gang_fail(const struct gang_meeting *g, const struct err *why)
 
 static int put_part(const struct gang_meeting *g, const struct manifest *own, struct err *e)
 {
-    struct layout_name name = name_of(g, "part", g->gang.rank), seal = seal_of(g, g->gang.rank);
+    struct layout_name name = name_of(g, "part", g->gang.rank), seal = seal_of(g, "gang", g->gang.rank);
     struct buf text = {0};
     int rc = layout_seal_manifest(own, &seal, &text, e);
 
     if (!rc)
         rc = g->job->store->ops->create(g->job->store, name.s, text.data, text.len, e);
     buf_deinit(&text);
-    return rc == ERR_CONFLICT
-               ? 0
-               : rc; /* of an agent that was killed here: the program still waits, so it is the same */
+    /* It is there: of an agent that was killed here. The program still waits, so it is the same. */
+    return rc == ERR_CONFLICT ? 0 : rc;
 }
 
 /* ---- all parts as one ---- */
@@ -343,7 +320,7 @@ static int merge(const struct gang_meeting *g, struct manifest *m, struct err *e
     int rc = 0;
 
     for (int32_t rank = 0; !rc && rank < g->gang.nodes; rank++) {
-        struct layout_name name = name_of(g, "part", rank), seal = seal_of(g, rank);
+        struct layout_name name = name_of(g, "part", rank), seal = seal_of(g, "gang", rank);
         struct manifest part;
 
         rc = layout_read_sealed(g->job, g->id, &name, &seal, &part, e);
@@ -454,7 +431,7 @@ static int told_restored(
 {
     struct layout_name name = name_of_restored(g, round, rank);
     char text[TOLD_MAX];
-    int rc = read_told(g, &name, text, e);
+    int rc = read_told(g, &name, NULL, text, e);
     char *dot = rc ? NULL : strchr(text, '.');
 
     if (rc)

@@ -2,7 +2,6 @@
 #include "ckpt/nearby.h"
 #include "base/str.h"
 #include "ckpt/scan.h"
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,34 +35,17 @@ static bool open_file(struct reading *r, const struct manifest_entry *file)
     return true;
 }
 
-static bool read_at(int fd, char *p, size_t n, int64_t offset)
-{
-    while (n > 0) {
-        ssize_t got = pread(fd, p, n, offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        p += got;
-        offset += got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
 /* Non-zero, which is nobody's error: it is not there. */
 static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;
 
-    (void)e;
     if (r->file != p->file) {
         stop_reading(r);
         if (!open_file(r, p->file))
             return 1;
     }
-    return read_at(r->fd, r->content + p->chunk_offset, p->n, p->file_offset) ? 0 : 1;
+    return scan_read(r->fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
 }
 
 bool nearby_read(int root_fd, const struct manifest *m, const struct manifest_chunk *c, struct chunk_work *w)

@@ -119,24 +119,6 @@ static int check_time(struct save *s, struct err *e)
 
 /* ---- reading ---- */
 
-static int read_full(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e)
-{
-    while (n > 0) {
-        ssize_t got = pread(fd, p, n, offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_errno(e, errno, "read '%.300s'", path);
-        if (got == 0)
-            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
-        p += got;
-        offset += got;
-        n -= (size_t)got;
-    }
-    return 0;
-}
-
 struct reading {
     struct save *save;
     size_t chunk;
@@ -182,7 +164,7 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 
         n = p->n - at < STEP_BYTES ? p->n - at : STEP_BYTES;
         rc = s->snapshot ? snapshot_read(s->snapshot, entry, p->file, to + at, n, offset, e)
-                         : read_full(r->fd, to + at, n, offset, p->file->path, e);
+                         : scan_read(r->fd, to + at, n, offset, p->file->path, e);
         if (!rc)
             chunk_hash_add(r->work, to + at, n);
     }

@@ -82,6 +82,24 @@ int scan_open(int root_fd, const char *path)
     return fd;
 }
 
+int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e)
+{
+    while (n > 0) {
+        ssize_t got = pread(fd, p, n, offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(e, errno, "read '%.300s'", path);
+        if (got == 0)
+            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
+        p += got;
+        offset += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
 int scan_open_entry(int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e)
 {
     const struct scan_stamp *scanned = &s->stamps[i];

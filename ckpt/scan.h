@@ -44,6 +44,9 @@ int scan_open(int root_fd, const char *path);
 int scan_open_entry(
     int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e);
 
+/* Exactly n bytes of a file that is being saved. ERR_UNAVAILABLE if it ends before. */
+int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e);
+
 /* Where we save another user's tree, as root does, we can read more than that user, who can make a hard link to
  * any file that is in reach: ERR_UNSUPPORTED for a file or directory that does not belong to the root's owner.
  * Before a byte of a file is read, st has to be of its open descriptor. */

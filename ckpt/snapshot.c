@@ -90,23 +90,19 @@ static int copy_range(struct taking *t, int fd, int64_t to, const struct manifes
 {
     for (int64_t done = 0; done < range->size;) {
         size_t n = range->size - done < COPY_BYTES ? (size_t)(range->size - done) : COPY_BYTES;
-        ssize_t got = pread(fd, t->block, n, range->offset + done);
+        int rc = scan_read(fd, t->block, n, range->offset + done, path, e);
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_errno(e, errno, "read '%.300s'", path);
-        if (got == 0)
-            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
-        for (ssize_t put = 0; put < got;) {
-            ssize_t n_put =
-                pwrite(t->s->spool, t->block + put, (size_t)(got - put), to + range->offset + done + put);
+        if (rc)
+            return rc;
+        for (size_t put = 0; put < n;) {
+            ssize_t n_put = pwrite(
+                t->s->spool, t->block + put, n - put, to + range->offset + done + (int64_t)put);
 
             if (n_put < 0 && errno != EINTR)
                 return err_errno(e, errno, "write a copy of '%.300s'", path);
-            put += n_put < 0 ? 0 : n_put;
+            put += n_put < 0 ? 0 : (size_t)n_put;
         }
-        done += got;
+        done += (int64_t)n;
     }
     return 0;
 }
