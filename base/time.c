@@ -37,8 +37,8 @@ static struct mono system_mono(void *ctx)
 
 const struct clock clock_system = {.wall = system_wall, .mono = system_mono};
 
-/* Days since 1970-01-01 of a date of the years 1970 to 9999. The year is taken to begin in March. */
-static int64_t days_from_civil(int64_t year, int month, int day)
+/* The year is taken to begin in March. */
+int64_t time_days_from_date(int64_t year, int month, int day)
 {
     year -= month <= 2;
     int64_t era = year / 400, year_of_era = year % 400;
@@ -46,7 +46,7 @@ static int64_t days_from_civil(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
+void time_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
 {
     days += 719468;
     int64_t era = days / 146097, day_of_era = days % 146097;
@@ -58,6 +58,13 @@ static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *re
     *ret_year = (int)(era * 400 + year_of_era + (*ret_month <= 2));
 }
 
+int time_days_of_month(int64_t year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (leap && month == 2);
+}
+
 void time_format_iso(struct wall w, char out[TIME_ISO_MAX])
 {
     if (w.ms < 0 || w.ms >= WALL_END_MS) {
@@ -65,7 +72,7 @@ void time_format_iso(struct wall w, char out[TIME_ISO_MAX])
         return;
     }
     int year, month, day, in_day = (int)(w.ms % DAY_MS), ms = in_day % 1000, s = in_day / 1000;
-    civil_from_days(w.ms / DAY_MS, &year, &month, &day);
+    time_date_from_days(w.ms / DAY_MS, &year, &month, &day);
     int n = snprintf(
         out, TIME_ISO_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day, s / 3600, s / 60 % 60, s % 60);
     snprintf(out + n, TIME_ISO_MAX - (size_t)n, ms ? ".%03dZ" : "Z", ms);
@@ -110,10 +117,7 @@ static bool read_fraction(const char **at, int *ret_ms)
 
 static bool is_date(int year, int month, int day)
 {
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return year >= 1970 && month >= 1 && month <= 12 && day >= 1 &&
-           day <= days[month - 1] + (leap && month == 2);
+    return year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= time_days_of_month(year, month);
 }
 
 int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
@@ -128,7 +132,7 @@ int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
         return err_set(e, ERR_INVALID, "expected a time in UTC such as 2026-08-22T12:02:00Z, found %s",
             str_show(text, shown));
     ret_wall->ms =
-        days_from_civil(v[0], v[1], v[2]) * DAY_MS + ((v[3] * 60 + v[4]) * 60 + v[5]) * (int64_t)1000 + ms;
+        time_days_from_date(v[0], v[1], v[2]) * DAY_MS + ((v[3] * 60 + v[4]) * 60 + v[5]) * (int64_t)1000 + ms;
     return 0;
 }
 

@@ -63,6 +63,12 @@ void time_format_iso(struct wall w, char out[TIME_ISO_MAX]);
  * Years 1970 to 9999, no leap second; what is finer than a millisecond is cut off. ERR_INVALID. */
 int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e);
 
+/* The Gregorian calendar: days since 1970-01-01 of a date of the years 1600 to 9999 (month 1 .. 12, day 1 ..), and back; and how
+ * many days a month has. */
+int64_t time_days_from_date(int64_t year, int month, int day);
+void time_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day);
+int time_days_of_month(int64_t year, int month);
+
 #define TIME_DURATION_MAX_MS (3650 * 24 * 3600 * (int64_t)1000) /* 10 years */
 
 /* Reads a duration: "90", "500ms", "90s", "10m", "2h", "1d" (bare number = seconds). When slurm is true, a

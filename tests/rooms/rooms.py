@@ -25,6 +25,7 @@ LIBRARIES = {
     "sqlite3.h": "sqlite",
     "curl/": "libcurl",
     "microhttpd.h": "libmicrohttpd",
+    "glib.h": "glib",
     "gnutls/": "gnutls",
     "openssl/": "openssl",
     "jansson.h": "jansson",
