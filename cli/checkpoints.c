@@ -29,6 +29,7 @@ struct call {
     struct ckpt_crypt crypt; /* the job's */
     struct ckpt_id id;       /* attempt 0: of none */
     const char *path;        /* the second word, or NULL */
+    int64_t progress;        /* of get_quietly */
 };
 
 struct action {
@@ -470,6 +471,31 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
     store_net_destroy(net);
     crypt_wipe(&c->crypt);
     place_deinit(&place);
+    return rc;
+}
+
+static int get_quietly(struct call *c, struct err *e)
+{
+    struct manifest m = {0};
+    struct ckpt_stats stats;
+    int rc = layout_read_manifest(&c->job, c->id, &m, e);
+    if (rc == 0) {
+        c->progress = m.progress;
+        rc = ckpt_get(&c->job, c->id, c->path, NULL, &stats, e);
+    }
+    manifest_deinit(&m);
+    return rc;
+}
+
+int checkpoints_get_newest(int64_t job, const char *dir, int64_t *ret_progress, struct err *e)
+{
+    static const struct action a = {.name = "get", .takes_id = true, .run = get_quietly};
+    struct checkpoints_options o = {0};
+    struct call c = {.o = &o, .path = dir};
+    c.job.job = job;
+    int rc = with_store(&a, &c, e);
+    if (rc == 0)
+        *ret_progress = c.progress;
     return rc;
 }
 

@@ -1,23 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay drill JOB: saves, kills and resumes a running job, and says whether it came back as it was.
+ * belay drill JOB: saves, kills and resumes a running job, and says whether it came back as it was; with --compare also
+ * whether its result is that of an undisturbed run, once it has one.
  * belay drill --list: what drills there were.
  */
 #include "cli/drill.h"
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
+#include "cli/compare.h"
 #include "cli/verbs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VAL_WITHOUT_NOTICE = 1, VAL_LIST, VAL_USER };
+enum { VAL_WITHOUT_NOTICE = 1, VAL_LIST, VAL_USER, VAL_COMPARE, VAL_AGAINST, VAL_LIMIT };
+
+#define LIMIT_MAX_MS (86400LL * 1000)
 
 struct wanted {
-    bool without_notice, list;
+    bool without_notice, list, limit_given;
+    struct compare compare; /* its command is owned here */
     struct buf path; /* of the list */
 };
+
+static int take_limit(struct wanted *w, const char *arg)
+{
+    struct err e;
+    if (time_parse_duration(arg, false, &w->compare.limit_ms, &e) != 0 || w->compare.limit_ms < 1000 ||
+        w->compare.limit_ms > LIMIT_MAX_MS) {
+        cli_error("--compare-limit: expected a time from 1s to 1d, found \"%.60s\"", arg);
+        return CLI_USAGE;
+    }
+    w->limit_given = true;
+    return CLI_OK;
+}
 
 static int on_option(void *ctx, int val, const char *arg)
 {
@@ -26,6 +44,13 @@ static int on_option(void *ctx, int val, const char *arg)
         w->without_notice = true;
     else if (val == VAL_LIST)
         w->list = true;
+    else if (val == VAL_COMPARE) {
+        free(w->compare.command);
+        w->compare.command = mem_strdup(arg);
+    } else if (val == VAL_AGAINST)
+        return cli_job_id(arg, &w->compare.against) ? CLI_OK : CLI_USAGE;
+    else if (val == VAL_LIMIT)
+        return take_limit(w, arg);
     else {
         buf_adds(&w->path, "&user=");
         str_url_encode(&w->path, arg, strlen(arg));
@@ -82,6 +107,9 @@ static void print_resumed(const json_t *d)
     if (cli_int(d, "progress", -1) >= 0)
         printf(" at step %lld", (long long)cli_int(d, "progress", -1));
     putchar('\n');
+    if (cli_int(d, "compared_with", 0) > 0)
+        printf("  result      %s that of job %lld, which ran undisturbed\n",
+            str_eq(cli_text(d, "state"), "passed") ? "equals" : "is not", (long long)cli_int(d, "compared_with", 0));
 }
 
 void drill_print(const json_t *d)
@@ -160,7 +188,7 @@ static int begin(struct client *c, int64_t job, bool without_notice, struct err 
     return rc;
 }
 
-/* The job's newest drill, a reference of the caller's. */
+/* The job's newest drill, a reference of the caller's; NULL: there was none. */
 static int newest(struct client *c, int64_t job, json_t **ret_drill, struct err *e)
 {
     json_t *v = NULL;
@@ -172,7 +200,7 @@ static int newest(struct client *c, int64_t job, json_t **ret_drill, struct err 
     const json_t *drills = json_object_get(v, "drills");
     *ret_drill = json_incref(json_array_get(drills, json_array_size(drills) - 1));
     json_decref(v);
-    return *ret_drill ? 0 : err_set(e, ERR_INTERNAL, "belayd has begun the drill of job %lld and does not tell it", (long long)job);
+    return 0;
 }
 
 static void print_events(const json_t *events, const char *since)
@@ -191,6 +219,8 @@ static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill,
     for (;;) {
         json_t *drill = NULL, *events = NULL;
         int rc = newest(c, job, &drill, e);
+        if (rc == 0 && !drill)
+            rc = err_set(e, ERR_INTERNAL, "belayd has begun the drill of job %lld and does not tell it", (long long)job);
         if (rc == 0 && is_over(drill)) {
             *ret_drill = drill;
             return 0;
@@ -211,22 +241,58 @@ static void advise(const json_t *drill)
     if (str_eq(cli_text(drill, "state"), "interrupted"))
         cli_error("nothing is known of whether job %lld resumes: drill it again when it runs",
             (long long)cli_int(drill, "job", 0));
+    else if (str_eq(cli_text(drill, "state"), "failed") && cli_int(drill, "compared_with", 0) > 0)
+        cli_error("job %lld came back and made something else: what it saves is not all that its result depends on (random numbers, "
+                  "the order of the data; docs/checkpoints.md)",
+            (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed"))
         cli_error("job %lld goes on, but would not come through a reclaim as it should: belay show %lld and belay logs %lld say "
                   "more; docs/checkpoints.md says what a program has to do",
             (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0));
 }
 
-static int drill(int64_t job, bool without_notice, bool json)
+/* One that has passed, or is under way, is what is compared: that of `submit --drill`, or of a `belay drill` before. */
+static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w, struct err *e)
+{
+    json_t *d = NULL;
+    int rc = w->compare.command ? newest(c, job, &d, e) : 0;
+    bool serves = d && (!is_over(d) || str_eq(cli_text(d, "state"), "passed"));
+    json_decref(d);
+    return rc != 0 || serves ? rc : begin(c, job, w->without_notice, e);
+}
+
+/* *drill becomes what is known of it afterwards. */
+static int compare(struct client *c, int64_t job, const struct wanted *w, bool quiet, json_t **drill, struct err *e)
+{
+    int exit_code = 0;
+    if (!quiet)
+        fprintf(stderr, "it has resumed; its result is compared when it has ended\n");
+    int rc = cli_wait_job(c, job, false, &exit_code, e);
+    if (rc == 0 && exit_code != 0)
+        rc = err_set(e, ERR_CONFLICT, "job %lld has not succeeded, so there is no result to compare", (long long)job);
+    if (rc == 0)
+        rc = compare_run(c, &w->compare, job, cli_int(*drill, "number", 0), e);
+    if (rc != 0)
+        return rc;
+    json_decref(*drill);
+    *drill = NULL;
+    return newest(c, job, drill, e);
+}
+
+static int drill(int64_t job, const struct wanted *w, bool json)
 {
     struct client *c = NULL;
     json_t *d = NULL;
     struct err e = {0};
     int rc = client_create(&c, &e);
+    if (rc == 0 && w->compare.command)
+        rc = compare_check(c, &w->compare, job, &e);
     if (rc == 0)
-        rc = begin(c, job, without_notice, &e);
+        rc = begin_if_needed(c, job, w, &e);
     if (rc == 0)
         rc = follow(c, job, json, &d, &e);
+    if (rc == 0 && w->compare.command && str_eq(cli_text(d, "state"), "passed"))
+        rc = compare(c, job, w, json, &d, &e);
     if (rc != 0)
         cli_error("%s", e.text);
     else if (json)
@@ -242,24 +308,42 @@ static int drill(int64_t job, bool without_notice, bool json)
     return passed ? CLI_OK : CLI_FAILED;
 }
 
+/* What does not go together. CLI_OK, or CLI_USAGE after a report. */
+static int check_wanted(const struct wanted *w, int n_rest)
+{
+    bool compares = w->compare.command || w->compare.against || w->limit_given;
+    const char *wrong = NULL;
+    if (w->list && n_rest > 0)
+        wrong = "--list takes no job: belay drill --list, or belay drill JOB";
+    else if (w->list && compares)
+        wrong = "--list compares nothing: leave --compare and --against out";
+    else if (compares && (!w->compare.command || !w->compare.against))
+        wrong = "--compare COMMAND and --against JOB go together: JOB is a run of the same script that nothing disturbed";
+    else if (w->compare.command && !w->compare.command[0])
+        wrong = "--compare: which command?";
+    if (wrong)
+        cli_error("%s", wrong);
+    return wrong ? CLI_USAGE : CLI_OK;
+}
+
 static int run(int argc, const char **argv)
 {
-    struct wanted w = {0};
+    struct wanted w = {.compare.limit_ms = COMPARE_LIMIT_MS};
     struct cli_args a;
     int64_t id = 0;
     buf_adds(&w.path, "/api/v1/drills?limit=200");
     int rc = cli_parse(&verb_drill, argc, argv, false, on_option, &w, &a);
-    if (rc == 0 && w.list && a.n_rest > 0) {
-        cli_error("--list takes no job: belay drill --list, or belay drill JOB");
-        rc = CLI_USAGE;
-    } else if (rc == 0 && w.list) {
+    if (rc == 0)
+        rc = check_wanted(&w, a.n_rest);
+    if (rc == 0 && w.list) {
         rc = list(&w, a.json);
     } else if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id)) {
         rc = CLI_USAGE;
     } else if (rc == 0) {
-        rc = drill(id, w.without_notice, a.json);
+        rc = drill(id, &w, a.json);
     }
     cli_args_deinit(&a);
+    free(w.compare.command);
     buf_deinit(&w.path);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -267,6 +351,11 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"without-notice", 0, POPT_ARG_NONE, NULL, VAL_WITHOUT_NOTICE,
         "kill it without a save: it has to resume from the checkpoint that it has", NULL},
+    {"compare", 0, POPT_ARG_STRING, NULL, VAL_COMPARE,
+        "when the job has ended, run this here with two directories, the undisturbed result and its own: exit code 0 says that they are equal",
+        "COMMAND"},
+    {"against", 0, POPT_ARG_STRING, NULL, VAL_AGAINST, "with --compare: the undisturbed run of the same script", "JOB"},
+    {"compare-limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT, "with --compare: how long the command may take; default 10m", "TIME"},
     {"list", 'l', POPT_ARG_NONE, NULL, VAL_LIST, "list drills, the newest first", NULL},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with --list: only of this user's jobs", "NAME"},
     POPT_TABLEEND,

@@ -323,6 +323,7 @@ static const char schema_2[] =
     " restore_ms INTEGER NOT NULL,"
     " progress INTEGER,"
     " resume_ms INTEGER NOT NULL,"
+    " compared_with INTEGER NOT NULL,"
     " text TEXT NOT NULL,"
     " PRIMARY KEY (job, number)"
     ") STRICT, WITHOUT ROWID;"

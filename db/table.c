@@ -323,6 +323,7 @@ static const struct column drill_columns[] = {
     COL(drill_row, restore_ms),
     COL_TYPED(drill_row, progress, COLUMN_OPTIONAL),
     COL(drill_row, resume_ms),
+    COL(drill_row, compared_with),
     COL(drill_row, text),
 };
 

@@ -32,6 +32,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
     {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},
+    {"POST", "/api/v1/jobs/#/compared", NEED_USER, api_jobs_compared},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
     {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},

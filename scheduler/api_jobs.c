@@ -335,20 +335,28 @@ void api_jobs_logs(struct request *q)
 
 /* ---- changing ---- */
 
-/* False after an error reply: no such job, ended, or somebody else's. */
-static bool may_change(struct request *q, const char *what)
+/* False after an error reply: no such job, or somebody else's. */
+static bool may_judge(struct request *q, const char *what, struct job_row *ret_row)
 {
-    struct job_row row;
     struct err e;
-    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0) {
+    if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
         http_reply_err(q->x, &e);
         return false;
     }
-    if (!q->caller.admin && !str_eq(row.user, q->caller.user)) {
+    if (!q->caller.admin && !str_eq(ret_row->user, q->caller.user)) {
         api_reply_failure(q->x, ERR_DENIED, "job %lld is %s's: only they or an administrator can %s it",
-            (long long)q->id, row.user, what);
+            (long long)q->id, ret_row->user, what);
         return false;
     }
+    return true;
+}
+
+/* So, and not one that has ended. */
+static bool may_change(struct request *q, const char *what)
+{
+    struct job_row row;
+    if (!may_judge(q, what, &row))
+        return false;
     if (row.state == JOB_ENDED) {
         api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
             (long long)q->id, end_kind_names[row.end], what);
@@ -406,6 +414,74 @@ void api_jobs_drill(struct request *q)
     STR_COPY(ev.drill.by, q->caller.user);
     if (may_change(q, "drill") && read_drill(q, &ev))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+struct wanted_drill {
+    int64_t number;
+    struct drill_row row; /* number 0: there is none */
+};
+
+static int find_drill(void *ctx, const struct drill_row *d)
+{
+    struct wanted_drill *f = ctx;
+    if (d->number == f->number)
+        f->row = *d;
+    return 0;
+}
+
+/* {"number": 1, "with": 41, "equal": false, "text": "..."}. False after an error reply. */
+static bool read_compared(struct request *q, int64_t *ret_number, struct event *ret_event)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    *ret_number = json_req_i64(&r, "number", 1, INT64_MAX);
+    ret_event->compared.with = json_req_i64(&r, "with", 1, INT64_MAX);
+    ret_event->compared.equal = json_req_bool(&r, "equal");
+    json_opt_strcpy(&r, "text", ret_event->compared.text, sizeof(ret_event->compared.text), "they differ");
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+/* Both have an end to compare: this one however it came there, the other in one attempt. */
+static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
+{
+    struct job_row other;
+    int rc = row->end != END_SUCCEEDED ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result", (long long)q->id)
+                                       : db_read_job(q->api->o.reader, with, &other, e);
+    if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
+        rc = err_set(e, ERR_CONFLICT, "job %lld has not succeeded in a single attempt: it is not an undisturbed run", (long long)with);
+    else if (rc == 0 && !str_eq(other.script_key, row->script_key))
+        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld", (long long)with, (long long)q->id);
+    return rc;
+}
+
+void api_jobs_compared(struct request *q)
+{
+    struct event ev = {.type = EV_DRILL_COMPARED};
+    struct wanted_drill f = {0};
+    struct job_row row;
+    struct err e;
+    STR_COPY(ev.compared.by, q->caller.user);
+    if (!may_judge(q, "judge", &row) || !read_compared(q, &f.number, &ev))
+        return;
+    int rc = check_compared(q, &row, ev.compared.with, &e);
+    if (rc == 0)
+        rc = db_read_job_drills(q->api->o.reader, q->id, find_drill, &f, &e);
+    if (rc == 0 && f.row.number == 0)
+        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    ev.compared.drill = &f.row;
+    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_drills_list(struct request *q)

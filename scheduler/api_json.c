@@ -133,6 +133,7 @@ json_t *api_json_drill(const struct drill_row *d)
     set(o, "restore_ms", api_json_opt(d->resumed_attempt ? d->restore_ms : INT64_MIN, INT64_MIN));
     set(o, "progress", api_json_opt(d->progress, PROGRESS_NONE));
     set(o, "resume_ms", api_json_opt(d->resume_ms, 0));
+    set(o, "compared_with", api_json_opt(d->compared_with, 0));
     return o;
 }
 

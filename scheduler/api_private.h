@@ -123,6 +123,7 @@ void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
 void api_jobs_requeue(struct request *q);
 void api_jobs_drill(struct request *q);
+void api_jobs_compared(struct request *q);
 void api_drills_list(struct request *q);
 void api_jobs_save(struct request *q);
 void api_nodes_list(struct request *q);

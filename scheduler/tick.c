@@ -30,6 +30,7 @@ struct post {
         struct node_row node;
         struct pool_row pool;
         struct offer_row offer;
+        struct drill_row drill;
     } copy;
     struct job_spec spec; /* members owned here */
     tick_work_fn work;
@@ -160,6 +161,9 @@ static void copy_pointees(struct post *p)
     } else if (ev->type == EV_OFFER) {
         p->copy.offer = *ev->offer;
         ev->offer = &p->copy.offer;
+    } else if (ev->type == EV_DRILL_COMPARED) {
+        p->copy.drill = *ev->compared.drill;
+        ev->compared.drill = &p->copy.drill;
     }
 }
 

@@ -11,7 +11,8 @@
  *  - tells progress, or saves at one, that is not behind the checkpoint's; or
  *  - if the checkpoint has none: has saved again, succeeded, or run for SETTLE_MS.
  * It FAILED when it did not save, resumed from something else, told a step before the checkpoint's, ended with a failure, or
- * told nothing for PROGRESS_MS. Whatever else ends an attempt in the middle INTERRUPTED it: that says nothing of the program.
+ * told nothing for PROGRESS_MS; or if its user has held what the job made in the end against what an undisturbed one did,
+ * and it differs: no program of the user's runs here, the verdict comes as an event. Whatever else ends an attempt in the middle INTERRUPTED it: that says nothing of the program.
  *
  * Invariants: a drill under way is its job's only one, and its job has not ended; DRILL_STOPPING exactly while the attempt
  * it names lives; at most DRILLS_LIVE_MAX are under way, so that looking at all of them costs nothing.
@@ -408,6 +409,35 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
         d->row.without_notice ? "killed without a save and has to resume" : "saved, stopped and has to resume");
     job_stop(m, j, END_DRILLED, !ev->drill.without_notice);
     ret_outcome->id = j->row.id;
+    return 0;
+}
+
+/* The job has ended, so nothing of it but this row need be known here. A difference counts as a failure of now: what was
+ * certified since the resume is not any more. */
+int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct drill_row r = *ev->compared.drill;
+    int64_t with = ev->compared.with;
+    int state = (int)r.state;
+    ret_outcome->id = r.job;
+    if (r.state != DRILL_PASSED)
+        return err_set(e, ERR_CONFLICT,
+            "drill %" PRId64 " of job %" PRId64 " is %s: only the result of one that has passed is compared", r.number, r.job,
+            sm_name(&drill_sm, state));
+    r.compared_with = with;
+    if (!ev->compared.equal) {
+        sm_move(&drill_sm, r.job, &state, DRILL_FAILED);
+        r.state = DRILL_FAILED;
+        r.ended_at = ev->now.wall;
+        text_format(r.text, sizeof r.text, "it resumed, but its result is not that of job %" PRId64 ", which ran undisturbed: %s",
+            with, ev->compared.text);
+        certificate_note(m, &r);
+    }
+    *GROW(m->out.drills, m->out.n_drills) = r;
+    history(m, ev->now, "drill-compared", (struct history_of){.a = r.number, .b = with},
+        "for %s: its result %s that of job %" PRId64 ", which ran undisturbed%s%s", ev->compared.by,
+        ev->compared.equal ? "equals" : "is not", with, ev->compared.equal ? "" : ": ", ev->compared.equal ? "" : ev->compared.text);
+    m->out.history[m->out.n_history - 1].job = r.job;
     return 0;
 }
 

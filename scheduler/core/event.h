@@ -39,6 +39,7 @@ enum event_type {
     EV_OFFER_REFUSED,    /* one of the other offers of a launch gave nothing, whatever became of the launch */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
     EV_CLEANED,          /* the cleaning of what an ended job left is over, or has failed */
+    EV_DRILL_COMPARED,   /* a user's: what the drilled job made in the end, held against what an undisturbed one did */
     EV_DRILL,            /* a user's, or a decision for a job that was submitted so: the attempt is stopped and has to resume */
     /* decisions */
     EV_PLACE,
@@ -164,6 +165,13 @@ struct event {
             char by[CORE_NAME_MAX]; /* "": the decision */
             bool without_notice;
         } drill;
+        struct {
+            const struct drill_row *drill; /* as it is stored */
+            int64_t with;                  /* the undisturbed job */
+            bool equal;
+            char by[CORE_NAME_MAX];
+            char text[CORE_TEXT_MAX]; /* how it was told, "" if equal */
+        } compared;
         struct {
             int64_t job;
             bool failed;

@@ -266,6 +266,7 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

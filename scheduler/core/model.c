@@ -94,6 +94,7 @@ static const apply_fn appliers[] = {
     [EV_NODE_LOST] = apply_node_lost,
     [EV_CLEAN] = apply_clean,
     [EV_DRILL] = apply_drill,
+    [EV_DRILL_COMPARED] = apply_drill_compared,
     [EV_DRILL_DUE] = apply_drill_due,
 };
 

@@ -83,6 +83,7 @@ static const struct sm_transition drill_moves[] = {
     {DRILL_RESUMED, DRILL_PASSED},
     {DRILL_RESUMED, DRILL_FAILED},
     {DRILL_RESUMED, DRILL_INTERRUPTED},
+    {DRILL_PASSED, DRILL_FAILED},
 };
 const struct sm drill_sm = {"drill", drill_states, drill_moves, N(drill_moves)};
 
@@ -144,6 +145,7 @@ const char *const history_kinds[] = {
     "clean-failed",
     "drill",
     "drill-passed",
+    "drill-compared",
     "drill-failed",
     "drill-interrupted",
     NULL,
@@ -177,6 +179,7 @@ const char *const event_type_names[] = {
     "offer-refused",
     "instance-gone",
     "cleaned",
+    "drill-compared",
     "drill",
     "place",
     "launch",

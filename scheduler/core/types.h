@@ -341,9 +341,10 @@ struct leftover_row {
 
 /*
  *  asked for --> STOPPING --- the attempt has ended ---> QUEUED --- the next has started ---> RESUMED --> PASSED
- *                  |   |                                 |   |                              |   |
- *                  |   +------- it did not save ---------|---+------------------------------|---+----> FAILED
- *                  +------- something else came ---------+----------------------------------+--------> INTERRUPTED
+ *                  |   |                                 |   |                              |   |         |
+ *                  |   |                                 |   |                              |   |         | its result differs
+ *                  |   +------- it did not save ---------|---+------------------------------|---+---------+--> FAILED
+ *                  +------- something else came ---------+----------------------------------+-------> INTERRUPTED
  */
 enum drill_state { DRILL_STOPPING, DRILL_QUEUED, DRILL_RESUMED, DRILL_PASSED, DRILL_FAILED, DRILL_INTERRUPTED };
 extern const struct sm drill_sm;
@@ -373,6 +374,7 @@ struct drill_row {
     int64_t restore_ms;
     int64_t progress;          /* first told after the resume; PROGRESS_NONE */
     int64_t resume_ms;         /* from the kill to that, or to the start of a program that tells none; 0: not yet */
+    int64_t compared_with;     /* the job whose result its own was held against, and equals while it is PASSED; 0: none */
     char text[CORE_TEXT_MAX];  /* what came of it */
 };
 

@@ -466,6 +466,44 @@ static void the_newest_drill_of_a_script_decides(void **state)
     end(&d);
 }
 
+static int compare(struct drilled *d, const struct drill_row *r, bool equal)
+{
+    struct event ev = {.type = EV_DRILL_COMPARED, .compared = {.drill = r, .with = 41, .equal = equal, .by = "ann", .text = "exit code 1"}};
+    return lab_try(&d->l, &ev, NULL);
+}
+
+/* The job has ended by then, and a result that differs takes the certificate back. */
+static void a_result_is_compared_after_the_end(void **state)
+{
+    (void)state;
+    struct drilled d;
+    struct job_row twin = lab_job(1);
+    STR_COPY(twin.script_key, KEY);
+    start(&d);
+    drill(&d);
+    save_and_die(&d);
+    resume(&d);
+    tell(&d, 62);
+    struct drill_row r = row(&d);
+    lab_ended(&d.l, d.job, END_SUCCEEDED, 0);
+    assert_null(model_job(d.l.m, d.job));
+    assert_int_equal(compare(&d, &r, true), 0);
+    r = row(&d);
+    assert_int_equal(r.state * 100 + r.compared_with, DRILL_PASSED * 100 + 41);
+    assert_int_equal(lab_history(&d.l, "drill-compared")->job, d.job);
+    assert_string_equal(lab_history(&d.l, "drill-compared")->text, "for ann: its result equals that of job 41, which ran undisturbed");
+    assert_true(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
+    lab_wait(&d.l, 5000);
+    assert_int_equal(compare(&d, &r, false), 0);
+    r = row(&d);
+    assert_int_equal(r.state, DRILL_FAILED);
+    assert_int_equal(r.ended_at.ms, d.l.now.wall.ms); /* newer than whatever passed before */
+    assert_string_equal(r.text, "it resumed, but its result is not that of job 41, which ran undisturbed: exit code 1");
+    assert_false(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
+    assert_int_equal(compare(&d, &r, true), ERR_CONFLICT); /* what failed stays so */
+    end(&d);
+}
+
 /* ---- pools that ask for one ---- */
 
 static bool is_told(const struct lab *l, int64_t job, const char *code, const char *text)
@@ -648,6 +686,7 @@ int main(void)
         cmocka_unit_test(one_that_is_interrupted_is_tried_three_times),
         cmocka_unit_test(what_cannot_be_drilled_is_refused),
         cmocka_unit_test(the_newest_drill_of_a_script_decides),
+        cmocka_unit_test(a_result_is_compared_after_the_end),
         cmocka_unit_test(spot_machines_are_for_the_certified),
         cmocka_unit_test(a_certificate_gets_too_old),
         cmocka_unit_test(a_drill_outlives_a_restart),

@@ -17,7 +17,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
     static const char *const attempts[] = {"0111", "0011", "0001", "0000"};
     static const char *const nodes[] = {"01111", "00011", "11011", "11101", "00000"};
     static const char *const leftovers[] = {"010", "101", "000"};
-    static const char *const drills[] = {"010011", "001011", "000111", "000000", "000000", "000000"};
+    static const char *const drills[] = {"010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const instances[] = {"01111", "00111", "00011", "00001", "00000"};
     const struct {
         const struct sm *sm;

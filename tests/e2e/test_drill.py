@@ -2,6 +2,7 @@
 """Drills on real machines: what resumes is certified, what does not is not, and the job goes on either way."""
 
 import json
+import os
 import re
 import subprocess
 import unittest
@@ -78,17 +79,45 @@ class Drill(unittest.TestCase):
         self.assertEqual(l.show(twin)["certificate"]["job"], coop)
 
     def test_submitted_so_and_belayd_killed_in_the_middle(self):
+        """And its result held against that of an undisturbed run."""
         with Lab() as l:
-            script = l.write("train.sh", "#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s --drill\nexec %s %s/chain.py \"$@\"\n" % (
+            script = l.write("count.sh", "#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s\nexec %s %s/result.py 60 \"$1\"\n" % (
                 lab.PYTHON, lab.JOBS), 0o755)
-            job = int(l.belay("submit", "--parsable", script, "200"))
+            go = l.write("go", "")
+            undisturbed = int(l.belay("submit", "--parsable", script, go))
+            l.wait_ended(undisturbed)
+            os.unlink(go)
+            job = int(l.belay("submit", "--parsable", "--drill", script, go))
             l.wait_event(job, "drill")
             l.kill_belayd()
             l.up()
             l.wait_event(job, "drill-passed")
+            compare = self.begin(l, job, "--compare", "diff -r -x attempt", "--against", str(undisturbed))
+            l.write("go", "")
+            code, drill, said = self.finish(compare)
+            self.assertEqual((code, drill.get("state"), drill.get("compared_with")), (0, "passed", undisturbed), said)
             shown = l.wait_ended(job)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
             self.assertEqual([d["state"] for d in shown["drills"]], ["passed"])
+            self.check_comparisons(l, job, undisturbed)
+
+    def check_comparisons(self, l, job, undisturbed):
+        for command, against, more, text in (("true", job, (), "not succeeded in a single attempt"),
+                                             ("sleep 60; true", undisturbed, ("--compare-limit", "1s"), "did not end within 1 s"),
+                                             ("no-such-program", undisturbed, (), "exit code 127")):
+            code, drill, said = self.drill(l, job, "--compare", command, "--against", str(against), *more)
+            self.assertEqual((code, drill), (1, {}), said)
+            self.assertIn(text, said)
+        for wrong in (("--compare", "true"), ("--against", "1"), ("--compare", "", "--against", "1"), ("--list", "--compare", "true", "--against", "1"),
+                      ("--compare", "true", "--against", "1", "--compare-limit", "2d")):
+            self.assertEqual(self.drill(l, job, *wrong)[0], 2, wrong)
+        self.assertEqual(l.show(job)["certificate"]["job"], job)
+        code, drill, said = self.drill(l, job, "--compare", "diff -r", "--against", str(undisturbed))
+        self.assertEqual((code, drill["state"]), (1, "failed"), said)
+        self.assertIn("its result is not that of job %d, which ran undisturbed: --compare ended with exit code 1" % undisturbed, drill["text"])
+        self.assertIn("diff", said)  # what the command wrote
+        self.assertIsNone(l.show(job)["certificate"])
+        self.assertEqual(l.kinds(job).count("drill-compared"), 2)
 
     def test_a_pool_asks_for_it_before_spot(self):
         with Lab(pool={"require_drill": "true", "return_after": "1s"}) as l:

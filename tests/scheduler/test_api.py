@@ -146,7 +146,7 @@ class Api(unittest.TestCase):
     def test_things_that_are_not_there_are_told(self):
         for path in ("", "/why", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
-        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/jobs/4711/save", "/nodes/4711/drain", "/nodes/4711/undrain",
+        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/jobs/4711/compared", "/jobs/4711/save", "/nodes/4711/drain", "/nodes/4711/undrain",
                      "/nodes/4711/delete", "/tokens/4711/revoke"):
             self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
 
@@ -203,11 +203,16 @@ class Api(unittest.TestCase):
         shown = self.d.call("GET", path, token=bob)[1]
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
-        for what in ("cancel", "requeue", "drill", "save"):
+        for what in ("cancel", "requeue", "drill", "compared", "save"):
             self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
         self.check_error(self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing")
         for body in (b"{", b"[]", {"without_notice": "yes"}, {"notice": False}):
             self.check_error(self.d.call("POST", path + "/drill", body, token=ann), 400, "invalid", "body")
+        verdict = {"number": 1, "with": 1, "equal": True}
+        for body in (b"{", b"[]", {}, {**verdict, "number": 0}, {**verdict, "with": "1"}, {**verdict, "equal": 1}, {**verdict, "text": "x" * 256},
+                     {**verdict, "by": "eve"}):
+            self.check_error(self.d.call("POST", path + "/compared", body, token=ann), 400, "invalid", "body")
+        self.check_error(self.d.call("POST", path + "/compared", verdict, token=ann), 409, "conflict", "has not succeeded")
         self.assertEqual(self.d.call("POST", path + "/cancel", token=boss)[0], 200)
         self.check_error(self.d.call("POST", path + "/cancel", token=ann), 409, "conflict", "has ended")
 
