@@ -17,9 +17,11 @@ samples a step trains on is a pure function of the seed and the step, so nothing
 type of device, with deterministic kernels and without loader workers that draw random numbers of their own, a run that
 was interrupted ends bit for bit like one that was not.
 
-Under torchrun (torch.distributed initialised, all processes on one node) all ranks save and stop at the same step: rank
-0 asks belay, the others are told. Rank 0 keeps the parts, which all ranks have alike (DDP); with `sharded=True` each
-rank keeps its own (FSDP local state), and the run can only go on with as many ranks. Each rank keeps its generators.
+With several processes (torch.distributed initialised before) all ranks save and stop at the same step. On each node one
+of them, that of local rank 0, asks belay, and all are told what any was answered: so it is with torchrun on one node, with
+a job of several nodes (belay submit --nodes) whose script is one rank on each, and with torchrun on each of its nodes. The
+parts, which all ranks have alike (DDP), are kept once a node; with `sharded=True` each rank keeps its own (FSDP local
+state), and the run can only go on with as many ranks. Each rank keeps its generators.
 """
 
 import contextlib
@@ -42,6 +44,20 @@ def rank():
 
 def world_size():
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def leads():
+    """True on the process of each node that speaks with belay for it: the one of local rank 0."""
+    return int(os.environ.get("LOCAL_RANK", rank())) == 0
+
+
+def any_rank(value):
+    """True on every rank if it is true on one; all must call it."""
+    if world_size() == 1:
+        return bool(value)
+    flag = torch.tensor([int(bool(value))], device="cuda" if dist.get_backend() == "nccl" else "cpu")
+    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+    return bool(flag.item())
 
 
 def agree(value):
@@ -83,23 +99,36 @@ def set_rng_state(state):
         numpy.random.set_state(state["numpy"])
 
 
+def _directory_here(directory):
+    """The directory that the process which leads on this node gave; None if one on any node gave none. All must call it."""
+    here = os.environ.get("BELAY_NODE_RANK", "0")
+    if world_size() == 1:
+        return directory
+    given = [None] * world_size()
+    dist.all_gather_object(given, (here, leads(), directory))
+    directories = {node: path for node, does_lead, path in given if does_lead}
+    return directories[here] if all(directories.values()) else None
+
+
 def save_together(step, total, write):
     """Makes a checkpoint of what write(directory) puts into a directory; all ranks call it, and each calls write with the
-    same directory. Returns when the checkpoint is accepted (see belay.commit), or was not made: then a line on stderr says
-    why, the checkpoint before still stands, and going on is right."""
-    if rank() != 0:
-        directory = agree(None)
+    directory of its node. Returns when the checkpoint is accepted (see belay.commit; of a job on several nodes: when it is
+    durable), or was not made: then a line on stderr says why, the checkpoint before still stands, and going on is right."""
+    if not leads():
+        directory = _directory_here(None)
         if directory:
             _write_together(directory, write)
         return
     told = False
     try:
         with belay.checkpoint(step, total) as directory:
-            told = agree(directory) is not None
+            told = True
+            if not _directory_here(directory):
+                raise _NotWritten("another node has no directory for it")
             _write_together(directory, write)
     except (OSError, _NotWritten) as error:
         if not told:
-            agree(None)
+            _directory_here(None)
         _say("not saved, going on: %s" % error)
 
 
@@ -111,7 +140,7 @@ def _write_together(directory, write):
         error = caught
     if all_ok(error is None):
         return
-    if rank() == 0:
+    if leads():
         raise _NotWritten(error or "another rank could not write its part")
     _say("rank %d: %s" % (rank(), error or "another rank could not write its part"))
 
@@ -170,7 +199,7 @@ class Run:
 
     def _names(self):
         """Of this rank: the file of its parts (None: it keeps none), and that of its generators."""
-        own = "state-%d.pt" % rank() if self.sharded else "state.pt" if rank() == 0 else None
+        own = "state-%d.pt" % rank() if self.sharded else "state.pt" if leads() else None
         return own, "generators-%d.pt" % rank()
 
     def _write(self, directory):
@@ -210,12 +239,12 @@ class Run:
     def done_step(self):
         """After each step: counts it, tells belay, saves when that is wanted. True: the program is to end now."""
         self.step += 1
-        if rank() == 0:
+        if leads():
             belay.progress(self.step, self.total)
-        if not agree(belay.should_checkpoint() if rank() == 0 else None):
+        if not any_rank(leads() and belay.should_checkpoint()):
             return False
         self.save()
-        return agree(belay.stopping())
+        return any_rank(leads() and belay.stopping())
 
     # ---- loops ----
 

@@ -63,7 +63,9 @@ def main():
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=200, gamma=0.5)
 
     run = belay_torch.Run(arguments.steps, model=model, optimizer=optimizer, schedule=schedule)
-    network = nn.parallel.DistributedDataParallel(model) if distributed else model
+    # Without find_unused_parameters the gradients are laid out anew after the first step, so also after a resume: with more than
+    # two ranks that changes the order of sums, and with it their last bits.
+    network = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True) if distributed else model
     for step, (images, labels) in run.batches(data, arguments.batch):
         loss = nn.functional.cross_entropy(network(images.float() / 255), labels)
         optimizer.zero_grad()
@@ -74,6 +76,10 @@ def main():
             print("step %d loss %.4f" % (step + 1, loss.item()), flush=True)
     if belay_torch.rank() == 0:
         print("weights sha256 %s" % digest(model), flush=True)
+    if distributed:
+        # Gloo's threads (of PyTorch 1.13) may abort a process that ends in the usual way while its peers end, or hang it.
+        torch.distributed.barrier()
+        os._exit(0)
 
 
 if __name__ == "__main__":

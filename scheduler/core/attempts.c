@@ -128,11 +128,16 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
 }
 
-/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. */
+/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. But a program whose
+ * peer vanishes fails or gives up at once, and is heard of long before the lost node's lease is over: so a loss is what made the
+ * others fail. Should it not be, the next attempt shows it. */
 static void gang_note(struct job *j, enum end_kind end, int32_t exit_code)
 {
-    bool decides = j->row.gang_end == END_NONE || j->row.gang_end == END_SUCCEEDED ||
-                   (j->row.gang_end == END_GANG && end != END_SUCCEEDED);
+    enum end_kind so_far = j->row.gang_end;
+    bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST;
+    bool decides = so_far == END_NONE || so_far == END_SUCCEEDED ||
+                   (so_far == END_GANG && end != END_SUCCEEDED) ||
+                   (is_loss && (so_far == END_FAILED || so_far == END_CHECKPOINTED));
     if (!decides)
         return;
     j->row.gang_end = end;

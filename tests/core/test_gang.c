@@ -187,7 +187,7 @@ static void one_that_fails_stops_the_others_and_decides(void **state)
     lab_plan(&t.l);
     assert_int_equal(row(&t)->attempts, 2);
     rank_ended(&t.l, t.job, 2, END_FAILED, 8);
-    rank_ended(&t.l, t.job, 1, END_NODE_LOST, 0); /* what came first decides */
+    rank_ended(&t.l, t.job, 1, END_FAILED, 9); /* what came first decides */
     rank_ended(&t.l, t.job, 0, END_FAILED, 143);
     lab_take(&t.l);
     assert_int_equal(lab_row(&t.l, t.job)->state, JOB_ENDED);
@@ -239,6 +239,25 @@ static void a_lost_node_stops_the_others_at_once(void **state)
     assert_int_equal(row(&t)->state, JOB_PENDING);
     assert_int_equal(row(&t)->end, END_NODE_LOST);
     assert_int_equal(row(&t)->used_node_lost, 1);
+    lab_deinit(&t.l);
+}
+
+/* The others' programs fail as soon as the connection breaks; that the node is lost is known when its lease is over. */
+static void a_loss_is_why_the_others_failed(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    rank_saved(&t.l, t.job, 0, 1, 100);
+    int64_t lost = node_of(&t.l, t.job, 1);
+    rank_ended(&t.l, t.job, 2, END_FAILED, 1);
+    rank_ended(&t.l, t.job, 0, END_FAILED, 1);
+    assert_int_equal(row(&t)->gang_end, END_FAILED);
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    assert_int_equal(row(&t)->end, END_NODE_LOST);
+    assert_int_equal(row(&t)->exit_code, 0);
+    assert_int_equal(row(&t)->used_failed, 0);
     lab_deinit(&t.l);
 }
 
@@ -424,6 +443,7 @@ int main(void)
         cmocka_unit_test(one_that_fails_stops_the_others_and_decides),
         cmocka_unit_test(a_notice_makes_all_ranks_save_and_stop),
         cmocka_unit_test(a_lost_node_stops_the_others_at_once),
+        cmocka_unit_test(a_loss_is_why_the_others_failed),
         cmocka_unit_test(a_cancel_stops_all_and_keeps_its_reason),
         cmocka_unit_test(requeues_and_drains_stop_all),
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/pytorch on several nodes: a machine is taken away, the gang goes on from its checkpoint, and the weights are those of
+an undisturbed run, bit for bit. Skipped where PyTorch or the data set is not installed; scripts/test --real installs both."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from lab import BUILD, PYTHON, Lab
+
+EXAMPLE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "pytorch"))
+DATA = "/usr/share/datasets/fashion-mnist"
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+STEPS = ["--steps", "120", "--batch", "16"]
+RANKS = 4
+RUN_S = 300
+WEIGHTS = r"^weights sha256 ([0-9a-f]{64})$"
+
+
+@unittest.skipUnless(HAS_TORCH and os.path.isdir(DATA), "needs python3-torch and dataset-fashion-mnist")
+class Torch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")}
+        done = subprocess.run(
+            [PYTHON, "-m", "torch.distributed.run", "--standalone", "--redirects", "2", "--tee", "2", "--nproc_per_node", str(RANKS),
+             os.path.join(EXAMPLE, "train.py"), *STEPS],
+            env=env, stdout=subprocess.PIPE, universal_newlines=True, check=True, timeout=RUN_S)
+        cls.expected = re.findall(WEIGHTS, done.stdout, re.M)
+
+    def submit(self, l, script, *flags):
+        for name in (script, "train.py"):
+            shutil.copy(os.path.join(EXAMPLE, name), l.dir)
+        said = l.belay("submit", *flags, script, *STEPS)
+        return int(re.search(r"[0-9]+", said).group())
+
+    def take_away(self, l, job, rank, **how):
+        """The machine of that rank, which runs."""
+        node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
+        machine = l.wait(lambda: [i["provider_id"] for i in l.get("/instances?state=all")["instances"]
+                                  if i["node"] == node and i["provider_id"]], "the machine of node %d" % node)[0]
+        l.cloud({"reclaim": {"instance": machine, **how}})
+
+    def check(self, l, job):
+        shown = l.wait_ended(job, timeout_s=RUN_S)
+        log = l.log(job)
+        self.assertEqual(shown["job"]["end"], "succeeded", log)
+        self.assertEqual(max(a["attempt"] for a in shown["attempts"]), 2, log)
+        self.assertEqual(shown["job"]["reclaims"], 1)
+        self.assertRegex(log, "(?m)^resumed at step [1-9]")
+        self.assertEqual(re.findall(WEIGHTS, log, re.M), self.expected)
+        return shown
+
+    def test_four_nodes_of_which_one_is_reclaimed(self):
+        with Lab() as l:
+            job = self.submit(l, "nodes.sh")
+            l.wait_log(job, "^step 40 loss", timeout_s=RUN_S)
+            self.take_away(l, job, 2, notice_s=30)
+            shown = self.check(l, job)
+            self.assertEqual(shown["job"]["lost_steps"], 0)
+            self.assertEqual([a["end"] for a in shown["attempts"][:RANKS]], ["gang", "gang", "reclaimed", "gang"])
+
+    def test_four_nodes_of_which_one_vanishes(self):
+        """The others' programs fail at once, of a connection that is no more: that is no failure of theirs."""
+        with Lab() as l:
+            job = self.submit(l, "nodes.sh", "--checkpoint-every", "2s")
+            l.wait_event(job, "saved", timeout_s=RUN_S)
+            self.take_away(l, job, 1, without_notice=True)
+            self.assertEqual(self.check(l, job)["job"]["end"], "succeeded")
+
+    def test_torchrun_on_two_nodes(self):
+        with Lab() as l:
+            job = self.submit(l, "torchrun-nodes.sh")
+            l.wait_log(job, "^step 40 loss", timeout_s=RUN_S)
+            self.take_away(l, job, 0, notice_s=30)
+            self.assertEqual(self.check(l, job)["job"]["lost_steps"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
