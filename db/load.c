@@ -78,6 +78,17 @@ static int load_attempts(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_accounts(const struct loading *l, struct err *e)
+{
+    struct account_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_ACCOUNTS, "ORDER BY team, user", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_account(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_leftovers(const struct loading *l, struct err *e)
 {
     struct leftover_row row = {0};
@@ -132,8 +143,8 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_jobs, load_attempts,
-        load_drills, load_leftovers, load_counters};
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs,
+        load_attempts, load_drills, load_leftovers, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -203,6 +203,9 @@ static const struct column job_columns[] = {
     COL_KIND(job_row, "gang_end", gang_end, end_kind_names),
     COL(job_row, gang_code),
     COL(job_row, pause_ms),
+    COL(job_row, team),
+    COL(job_row, qos),
+    COL(job_row, nice),
 };
 
 static const struct column spec_columns[] = {
@@ -327,6 +330,13 @@ static const struct column drill_columns[] = {
     COL(drill_row, text),
 };
 
+static const struct column account_columns[] = {
+    COL(account_row, team),
+    COL(account_row, user),
+    COL(account_row, used),
+    COL_AS(account_row, "used_at", at),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -356,6 +366,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
+    [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

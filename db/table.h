@@ -55,6 +55,7 @@ enum table_id {
     TABLE_LEDGER,
     TABLE_LEFTOVERS,
     TABLE_DRILLS,
+    TABLE_ACCOUNTS,
     TABLE_TOKENS,
     TABLE_COUNT
 };

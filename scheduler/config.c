@@ -632,6 +632,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_names(&r, &c);
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
+    config_read_order(&r, &c.order);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);
@@ -695,6 +696,7 @@ void config_deinit(struct config *c)
         free(p->offers);
     }
     free(c->pools);
+    config_order_deinit(&c->order);
     free(c->store_role);
     free(c->store_kms_key);
     free(c->store_sts);

@@ -8,6 +8,7 @@
 
 #include "base/uv/http_listen.h"
 #include "cloud/provider.h"
+#include "scheduler/config_order.h"
 #include "scheduler/core/types.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -54,6 +55,7 @@ struct config {
     int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
+    struct order_options order; /* in which jobs run */
     struct config_pool *pools;
     size_t n_pools;
 };

@@ -179,7 +179,8 @@ static int load_model(struct daemon *d, struct err *e)
         .max_nodes = d->config->max_nodes,
         .max_gpus = d->config->max_gpus,
         .max_uusd_h = d->config->max_uusd_h,
-        .retention_ms = d->config->retention_ms};
+        .retention_ms = d->config->retention_ms,
+        .order = &d->config->order};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->model = model_create(&o);

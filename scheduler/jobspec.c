@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/order.h"
 #include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -122,6 +123,9 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
     row->retries_failed = (int32_t)json_opt_i64(r, "retries", 0, 1000, JOB_RETRIES_FAILED_DEFAULT);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
+    json_opt_strcpy(r, "team", row->team, sizeof(row->team), "");
+    json_opt_strcpy(r, "qos", row->qos, sizeof(row->qos), "");
+    row->nice = (int32_t)json_opt_i64(r, "nice", 0, ORDER_NICE_MAX, 0);
     read_checkpoint(r, row);
     if (r->rc == 0 && row->drill_tries > 0 && row->method == CKPT_NONE)
         json_reader_fail(r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");

@@ -16,6 +16,8 @@ struct wish {
     int64_t job;
 };
 
+static const char *const users[] = {"ann", "bob", "cho"};
+
 static const char script[] = "#!/bin/sh\ntrue\n";
 
 /* ---- submit ---- */
@@ -55,7 +57,8 @@ static void submit(struct world *w)
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
     STR_COPY(row.name, "sim");
-    STR_COPY(row.user, "ann");
+    STR_COPY(row.user, users[world_between(w, 0, 2)]);
+    row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
     snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.2))
         STR_COPY(row.pool, "burst");

@@ -70,6 +70,8 @@ static int check_submit(const struct job_row *r, struct err *e)
         r->retries_failed < 0 || r->drill_tries < 0)
         return err_set(e, ERR_INVALID,
             "job '%s': a time, a count to keep or a number of retries is below its range", r->name);
+    if (r->nice < 0 || r->nice > ORDER_NICE_MAX)
+        return err_set(e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
     if (r->drill_tries > 0 && r->method == CKPT_NONE)
         return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
     return 0;
@@ -78,7 +80,13 @@ static int check_submit(const struct job_row *r, struct err *e)
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
+    struct job_row own = {.nice = r->nice};
     int rc = check_submit(r, e);
+    STR_COPY(own.user, r->user);
+    STR_COPY(own.team, r->team);
+    STR_COPY(own.qos, r->qos);
+    if (!rc)
+        rc = order_resolve(model_order(m), &own, e);
     if (!rc)
         rc = criu_check_submit(m, r, e);
     if (rc)
@@ -99,6 +107,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .ckpt_after = r->ckpt_after,
         .retries_failed = r->retries_failed,
         .drill_tries = r->drill_tries,
+        .nice = r->nice,
         .submitted_at = ev->now.wall,
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
@@ -111,9 +120,12 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.name, r->name);
     STR_COPY(j->row.user, r->user);
     STR_COPY(j->row.pool, r->pool);
+    STR_COPY(j->row.team, own.team);
+    STR_COPY(j->row.qos, own.qos);
     STR_COPY(j->row.script_key, r->script_key);
     j->certified_at = certificate_date(m, j->row.script_key);
     STR_COPY(j->row.ckpt_at, r->ckpt_at);
+    j->account = account_of(m, j->row.team, j->row.user);
     map_put(&m->jobs, j->row.id, j);
     queue_adopt(m, j);
     queue_add(m, j);
@@ -239,6 +251,7 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
     };
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
+    account_charge(m, j->account, order_mcpu(model_order(m), &j->row.need), now);
     touch_attempt(m, a);
 }
 

@@ -46,6 +46,11 @@ void touch_offer(struct model *m, struct offer *o)
     touch(&m->dirty_offers, &o->dirty);
 }
 
+void touch_account(struct model *m, struct account *a)
+{
+    touch(&m->dirty_accounts, &a->dirty);
+}
+
 void retire_job(struct model *m, struct job *j)
 {
     link_remove(&j->dirty);
@@ -116,6 +121,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     TAKE_DIRTY(m, struct instance, dirty_instances, instances, n_instances);
     TAKE_DIRTY(m, struct pool, dirty_pools, pools, n_pools);
     TAKE_DIRTY(m, struct offer, dirty_offers, offers, n_offers);
+    TAKE_DIRTY(m, struct account, dirty_accounts, accounts, n_accounts);
     *ret_changes = m->out;
     m->out = (struct changes){0};
     ret_changes->next_job = m->next.next_job;
@@ -128,7 +134,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
-               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills ==
+               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_accounts ==
            0;
 }
 
@@ -154,5 +160,6 @@ void changes_deinit(struct changes *c)
     free(c->specs);
     free(c->leftovers);
     free(c->drills);
+    free(c->accounts);
     *c = (struct changes){0};
 }

@@ -49,7 +49,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
-    int64_t pending = 0, queued = 0, last = CORE_ID_NONE;
+    int64_t pending = 0, queued = 0;
+    struct place last = {INT64_MIN, INT64_MIN};
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         int rc = check_job(m, j, e);
         if (rc)
@@ -59,13 +60,40 @@ static int check_jobs(const struct model *m, struct err *e)
     for (const struct shape *s = queue_first(m); s; s = queue_next(s)) {
         const struct tree_link *first = tree_first(&s->pending);
         queued += (int64_t)s->pending.n;
-        if (!first || TREE_ENTRY(first, struct job, in_shape)->row.id != s->head || s->head <= last)
+        const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
+        if (!head || head->row.id != s->head || s->place_16 != job_place_16(m, head) ||
+            place_order(queue_place(s), last) <= 0)
             return BROKEN("the queue is out of order at job %" PRId64, s->head);
-        last = s->head;
+        last = queue_place(s);
     }
     if (pending != m->n_pending || queued != pending)
         return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted", pending,
             queued, m->n_pending);
+    return 0;
+}
+
+/* What their jobs take is what their live attempts do. */
+static int check_accounts(const struct model *m, struct err *e)
+{
+    LIST_FOREACH (&m->all_teams, lt) {
+        LIST_FOREACH (&LIST_ENTRY(lt, struct team, in_all)->accounts, la) {
+            const struct account *a = LIST_ENTRY(la, struct account, in_team);
+            int64_t mcpu = 0, jobs = 0, pending = 0;
+            const struct job *j;
+            for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+                if (j->account != a)
+                    continue;
+                jobs++;
+                pending += tree_has(&j->in_shape);
+                LIST_FOREACH (&j->ranks, l)
+                    mcpu += order_mcpu(model_order(m), &j->row.need);
+            }
+            if (mcpu != a->mcpu || jobs != a->n_jobs || pending != a->n_pending)
+                return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64 " mcpu, and counts %" PRId64
+                              " and %" PRId64,
+                    a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
+        }
+    }
     return 0;
 }
 
@@ -241,5 +269,7 @@ int model_check(const struct model *m, struct err *e)
         rc = check_leftovers(m, e);
     if (rc == 0)
         rc = check_drills(m, e);
+    if (rc == 0)
+        rc = check_accounts(m, e);
     return rc ? rc : check_pools(m, e);
 }

@@ -48,7 +48,8 @@ enum event_type {
     EV_NODE_LOST,
     EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
     EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
-    EV_DRILL_DUE         /* a drill has waited for as long as it may for what comes next */
+    EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
+    EV_ORDER             /* the queue is put into the order that usage calls for now; memory only */
 };
 
 extern const char *const event_type_names[];

@@ -252,24 +252,26 @@ static void explain_nodes(const struct survey *v, struct answer *a)
         say(a, "nodes-lost", "%" PRId64 " node%s not heard of", v->lost, v->lost == 1 ? " is" : "s are");
 }
 
-/* Older jobs that could run where this one could. */
+/* Jobs before it that could run where this one could. */
 static void explain_queue(const struct model *m, const struct job *j, struct answer *a)
 {
-    int64_t ahead = 0, oldest = CORE_ID_NONE;
-    for (const struct shape *s = queue_first(m); s && s->head < j->row.id; s = queue_next(s)) {
+    int64_t ahead = 0, first = CORE_ID_NONE;
+    const struct place own = {job_place_16(m, j), j->row.id};
+    for (const struct shape *s = queue_first(m); s && place_order(queue_place(s), own) < 0; s = queue_next(s)) {
         if (s->pool[0] && j->shape->pool[0] && strcmp(s->pool, j->shape->pool) != 0)
             continue;
         for (const struct tree_link *l = tree_first(&s->pending); l; l = tree_next(l)) {
-            if (TREE_ENTRY(l, struct job, in_shape)->row.id >= j->row.id)
+            const struct job *other = TREE_ENTRY(l, struct job, in_shape);
+            if (place_order((struct place){job_place_16(m, other), other->row.id}, own) >= 0)
                 break;
             ahead++;
-            if (oldest == CORE_ID_NONE)
-                oldest = s->head;
+            if (first == CORE_ID_NONE)
+                first = s->head;
         }
     }
     if (ahead)
-        say(a, "queue-ahead", "%" PRId64 " older job%s wait%s too; the oldest is job %" PRId64, ahead,
-            plural(ahead), ahead == 1 ? "s" : "", oldest);
+        say(a, "queue-ahead", "%" PRId64 " job%s wait%s before it; the first is job %" PRId64, ahead, plural(ahead),
+            ahead == 1 ? "s" : "", first);
 }
 
 /* How many nodes of the pool could be had at once for jobs of this shape, and how many have room now. */

@@ -10,9 +10,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* The jobs that ask for the same: they fit together or not at all. */
+/* The jobs of one account that ask for the same: they fit together or not at all. */
 struct shape {
-    int64_t id; /* never given twice */
+    /* What every look at the queue reads, together. */
+    struct tree_link in_queue; /* while it has pending jobs; by place and head */
+    int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
+    int64_t head;              /* id of the first pending */
+    int64_t id;                /* never given twice */
     struct resources need; /* of one node */
     int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all */
     char pool[CORE_NAME_MAX]; /* "": any */
@@ -20,10 +24,13 @@ struct shape {
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
+    struct account *account;
+    char qos[ORDER_QOS_MAX];
+    int64_t boost_ms;          /* of its QOS and size */
     int64_t n_jobs;            /* pending and running */
-    struct tree pending;       /* struct job by id: the oldest first, requeued ones in their old place */
-    int64_t head;              /* id of the first pending */
-    struct tree_link in_queue; /* while it has pending jobs; by head */
+    struct tree pending;       /* struct job by since and id: requeued ones in their old place */
+    struct link by_arrival;    /* while it is in the queue: the last to come first */
+    int64_t arrived;           /* the model's count of arrivals at that moment */
 };
 
 struct model {
@@ -43,17 +50,24 @@ struct model {
     struct smap certificates; /* struct certificate by script_key */
     struct list live_drills;  /* at most DRILLS_LIVE_MAX */
     struct list undrilled;    /* attempts */
+    struct list all_teams;
+    struct smap teams, accounts; /* by name; by team and user */
+    struct list by_arrival;   /* shapes */
+    struct wall ordered_at;   /* the last EV_ORDER; 0: none yet */
+    struct mono ordered_mono; /* MONO_NONE: it is to be done at once */
+    int64_t ordered_change;   /* rewind and arrivals of then */
+    int64_t n_queued_accounts;
     struct room used;      /* by all pools */
-    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers;
+    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
     int64_t next_shape;
     int64_t n_pending, n_nodes_up, n_nodes_lost;
     int64_t n_gangs; /* jobs of several nodes, pending and running */
     /* For the planner's memory. growth: some node has more room than before. rewind: that, or a job came back
-     * into its place in the queue. change: something else that launches depend on. launches: only a launch.
+     * into its place in the queue, or the places have changed. arrivals: of shapes in the queue. change: something else that launches depend on. launches: only a launch.
      */
-    int64_t growth, rewind, change, launches;
+    int64_t growth, rewind, arrivals, change, launches;
 };
 
 /* Appends a zeroed element to an array with its count and yields its address; doubles at powers of two. */
@@ -124,6 +138,7 @@ void touch_node(struct model *m, struct node *n);
 void touch_instance(struct model *m, struct instance *i);
 void touch_pool(struct model *m, struct pool *p);
 void touch_offer(struct model *m, struct offer *o);
+void touch_account(struct model *m, struct account *a);
 /* The row is written for the last time; the thing is freed. It must be in no index. */
 void retire_job(struct model *m, struct job *j);
 void retire_attempt(struct model *m, struct attempt *a);
@@ -149,8 +164,26 @@ void queue_remove(struct model *m, struct job *j); /* harmless when it is not in
 void queue_disown(struct model *m, struct job *j); /* the job leaves the model */
 void queue_reshape(struct model *m, struct job *j); /* what it avoids, or its certificate, has changed */
 struct shape *queue_first(const struct model *m);
-struct shape *queue_at_least(const struct model *m, int64_t head); /* the first whose head is not older */
+/* Where a shape stands: two never stand at the same. */
+struct place {
+    int64_t at_16, head;
+};
+struct place queue_place(const struct shape *s);
+int place_order(struct place a, struct place b); /* < 0: a is before b */
+struct shape *queue_at_least(const struct model *m, struct place at); /* the first that does not stand before it */
+int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
+int64_t job_since_ms(const struct job *j); /* from when on its waiting counts: its place among those of its shape */
+/* Every shape gets the place that its account's share gives it now. */
+void queue_order(struct model *m);
 struct shape *queue_next(const struct shape *s);
+
+/* ---- who uses what (shares.c) ---- */
+struct account *account_of(struct model *m, const char *team, const char *user); /* made if there is none */
+/* Its jobs take so much more, or less, from now on. */
+void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now);
+void accounts_destroy_all(struct model *m);
+/* When the queue is to be put in order; MONO_NONE: not unless something changes. */
+struct mono order_next(const struct model *m, struct stamp now);
 
 /* ---- nodes (nodes.c) ---- */
 void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */
@@ -268,6 +301,7 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -107,6 +107,18 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     return 0;
 }
 
+int model_load_account(struct model *m, const struct account_row *r, struct err *e)
+{
+    if (!r->user[0] || !r->team[0] || r->used < 0 || !wall_is_set(r->at))
+        return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' has no name, or used less than nothing",
+            r->user, r->team);
+    struct account *a = account_of(m, r->team, r->user);
+    if (wall_is_set(a->row.at))
+        return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' comes twice", r->user, r->team);
+    a->row = *r;
+    return 0;
+}
+
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e)
 {
     if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
@@ -120,6 +132,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->row = *r;
     j->row.queued_mono = now.mono;
     j->certified_at = certificate_date(m, r->script_key);
+    j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     map_put(&m->jobs, r->id, j);
     queue_adopt(m, j);
     if (r->state == JOB_PENDING)
@@ -149,6 +162,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     a->job = j;
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
+    j->account->mcpu += order_mcpu(model_order(m), &j->row.need); /* since its row was stored */
     drill_attempt_loaded(m, a);
     return 0;
 }

@@ -14,6 +14,7 @@ struct model *model_create(const struct model_options *o)
     m->options = *o;
     m->next = (struct model_counters){1, 1, 1, 1, 1};
     m->next_shape = 1;
+    m->ordered_mono = MONO_NONE;
     return m;
 }
 
@@ -43,6 +44,7 @@ void model_destroy(struct model *m)
         for (struct link *l; (l = list_pop(&j->ranks));)
             free(LIST_ENTRY(l, struct attempt, in_job));
     drills_destroy_all(m);
+    accounts_destroy_all(m);
     certificates_destroy_all(m);
     free_all(&m->jobs);
     free_all(&m->nodes);
@@ -96,6 +98,7 @@ static const apply_fn appliers[] = {
     [EV_DRILL] = apply_drill,
     [EV_DRILL_COMPARED] = apply_drill_compared,
     [EV_DRILL_DUE] = apply_drill_due,
+    [EV_ORDER] = apply_order,
 };
 
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

@@ -9,7 +9,7 @@
  *  2. A live attempt is on a node that exists; the resources of a node's live attempts never exceed its total.
  *  3. last_good of a job never goes down in (attempt, sequence) order.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
- *  5. The queue holds exactly the PENDING jobs.
+ *  5. The queue holds exactly the PENDING jobs, in the order of order.h as of the last EV_ORDER.
  *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
  */
 #ifndef BELAY_CORE_MODEL_H
@@ -18,9 +18,32 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/order.h"
 #include "scheduler/core/tree.h"
 
-struct shape; /* the jobs of one kind of demand; its pending ones oldest first */
+struct shape; /* the jobs of one kind of demand and of one account; its pending ones in order */
+
+struct team {
+    char name[CORE_NAME_MAX];
+    int32_t shares;
+    struct list accounts;
+    struct link in_all;
+};
+
+/* A user in a team. It stays for as long as the model does. */
+struct account {
+    struct account_row row;
+    int64_t id; /* not stored */
+    struct team *team;
+    int32_t shares;      /* of the team's */
+    int64_t mcpu;        /* what its jobs take now */
+    int64_t n_jobs, n_pending;
+    int64_t n_queued;    /* shapes of it in the queue */
+    bool is_ordered;     /* had jobs when the queue was last put in order */
+    int64_t fair_ms;     /* its fair-share term of then */
+    struct link in_team;
+    struct link dirty;
+};
 
 /* One that is under way. */
 struct drill {
@@ -35,6 +58,7 @@ struct job {
     struct drill *drill;   /* or NULL */
     int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
+    struct account *account;
     struct shape *shape;
     struct tree_link in_shape; /* while PENDING */
     struct link dirty;
@@ -145,6 +169,7 @@ struct changes {
     struct spec_change *specs;          size_t n_specs;
     struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
+    struct account_row *accounts;       size_t n_accounts;
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
 };
 
@@ -156,6 +181,7 @@ struct model_options {
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
+    const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
 };
 
 struct model;
@@ -164,7 +190,7 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, jobs, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, jobs, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -174,6 +200,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e); /* one that passed; the newest of its key */
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
+int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
 struct model_counters {
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* >= 1 */
@@ -214,6 +241,18 @@ struct offer *model_offer(const struct model *m, int64_t id);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
+
+/* What the account has used by then. */
+int64_t account_used(const struct model *m, const struct account *a, struct wall now);
+const struct list *model_teams(const struct model *m); /* struct team by in_all, in the order in which they came up */
+const struct order_options *model_order(const struct model *m);
+
+/* Where a job stands in the queue: as if it had waited for total_ms and nothing else counted. */
+struct priority {
+    int64_t total_ms, age_ms, fair_ms, qos_ms, size_ms, nice_ms;
+};
+/* As of the last EV_ORDER. */
+void core_priority(const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority);
 
 /* What stays when it is cleaned next. */
 enum leftover_keep core_leftover_keep(const struct leftover_row *r);

@@ -6,8 +6,9 @@
  * What the planner remembers, and why it stays true:
  *  - of a shape: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
  * then only the nodes that grew since need to be looked at.
- *  - the cursor: no shape whose oldest job is older than it fits anywhere. It stays true until a node grows
- * or an older job comes back (rewind): placing takes room away, and new jobs are younger than all.
+ *  - the cursor: no shape that stands before it fits anywhere. It stays true until a node grows, a job comes back to its
+ * place or the places change (rewind): placing takes room away, and a shape that has just come into the queue sets the
+ * cursor back to itself.
  *  - the launches that a state of demand and supply calls for (launch.c).
  */
 #include "scheduler/core/planner.h"
@@ -212,19 +213,31 @@ static bool find_place(
     return ret_event->place.node != CORE_ID_NONE;
 }
 
+static void set_back(struct planner *p, const struct model *m)
+{
+    if (p->rewind != m->rewind)
+        p->cursor = (struct place){INT64_MIN, INT64_MIN};
+    LIST_FOREACH (&m->by_arrival, l) {
+        const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
+        if (p->rewind != m->rewind || s->arrived <= p->arrived)
+            break;
+        if (place_order(queue_place(s), p->cursor) < 0)
+            p->cursor = queue_place(s);
+    }
+    p->rewind = m->rewind;
+    p->arrived = m->arrivals;
+}
+
 static bool next_place(struct planner *p, const struct model *m, struct event *ret_event)
 {
-    if (p->rewind != m->rewind) {
-        p->rewind = m->rewind;
-        p->cursor = CORE_ID_NONE;
-    }
+    set_back(p, m);
     for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
-        p->cursor = s->head;
+        p->cursor = queue_place(s);
         if (may_fit(p, m, s) && find_place(p, m, s, ret_event))
             return true;
         remember_unfit(p, m, s);
     }
-    p->cursor = m->next.next_job;
+    p->cursor = (struct place){INT64_MAX, INT64_MAX};
     return false;
 }
 
@@ -234,7 +247,12 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now) || next_place(p, m, &ev);
+    bool found = is_due(next_loss(m, &ev), now);
+    if (!found && is_due(order_next(m, now), now)) {
+        ev = (struct event){.type = EV_ORDER};
+        found = true;
+    }
+    found = found || next_place(p, m, &ev);
     if (!found)
         gangs_look(p, m, now); /* whose nodes are not idle */
     found = found || is_due(next_end(p, m, &ev), now);
@@ -256,7 +274,7 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
 {
     struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused),
+    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
         drill_next(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))

@@ -5,8 +5,9 @@
  * what did not fit at which version of the capacity, so that a tick never scans what did not change.
  *
  * In order:
- *  1. nodes whose lease is over;
- *  2. places for pending jobs, oldest first (a shape that does not fit lets others pass); on owned nodes before spot
+ *  1. nodes whose lease is over; the order of the queue (order.h), at most every few seconds, when what is used or waits
+ *     has changed and jobs of several users wait;
+ *  2. places for pending jobs, in that order (a shape that does not fit lets others pass); on owned nodes before spot
  *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
  *     market limits what is paid for by the hour: owned nodes serve every wish;
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was

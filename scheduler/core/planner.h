@@ -29,7 +29,8 @@ struct demand {
 struct planner {
     struct map unfit; /* shape id -> growth count at which it fitted nowhere */
     int64_t rewind;   /* of the model, when the cursor was set back */
-    int64_t cursor;   /* no shape with an older head fits */
+    struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
+    int64_t arrived;     /* of the model, when that was so */
     int64_t gang[JOB_NODES_MAX]; /* of the last event that places one */
 
     /* The launches called for when the model's change count was `change` and `base` launches had been made;

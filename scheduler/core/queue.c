@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: pending jobs by shape, shapes by their oldest job. A job keeps its number when it is requeued,
- * and with it its place. Nothing is ever sorted again: a change moves one job and at most one shape.
+ * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs stand by the time of their
+ * submit, later by what their nice says; a job keeps its place when it is queued again. What else counts is the same for
+ * all of a shape (order.h), so that a change moves one job and at most one shape. Only what an account has used changes
+ * by itself: then the shapes get new places (queue_order), which are few, and no job is looked at.
  */
 #include "scheduler/core/impl.h"
 
@@ -11,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHAPE_KEY_MAX 192
+#define SHAPE_KEY_MAX 384
 
 static void shape_key(const struct shape *s, char *out)
 {
-    snprintf(out, SHAPE_KEY_MAX, "%" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 " %d %d %" PRId64 " %" PRId64 " %s",
-        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, (int)s->wish, (int)s->criu, s->avoid, s->certified_at.ms, s->pool);
+    snprintf(out, SHAPE_KEY_MAX,
+        "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 " %d %d %" PRId64 " %" PRId64 " %s %s", s->account->id,
+        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, (int)s->wish, (int)s->criu, s->avoid,
+        s->certified_at.ms, s->pool, s->qos);
 }
 
 static int order(int64_t a, int64_t b)
@@ -24,14 +28,32 @@ static int order(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
+struct position {
+    int64_t since_ms, id;
+};
+
 static int compare_job(const void *key, const struct tree_link *l)
 {
-    return order(*(const int64_t *)key, TREE_ENTRY(l, struct job, in_shape)->row.id);
+    const struct position *p = key;
+    const struct job *j = TREE_ENTRY(l, struct job, in_shape);
+    int c = order(p->since_ms, job_since_ms(j));
+    return c ? c : order(p->id, j->row.id);
 }
 
-static int compare_head(const void *key, const struct tree_link *l)
+int place_order(struct place a, struct place b)
 {
-    return order(*(const int64_t *)key, TREE_ENTRY(l, struct shape, in_queue)->head);
+    int c = order(a.at_16, b.at_16);
+    return c ? c : order(a.head, b.head);
+}
+
+struct place queue_place(const struct shape *s)
+{
+    return (struct place){s->place_16, s->head};
+}
+
+static int compare_place(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_queue)));
 }
 
 static struct shape *as_shape(struct tree_link *l)
@@ -43,37 +65,77 @@ void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
     struct shape want = {
-        .need = j->row.need, .nodes = j->row.nodes, .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at};
+        .need = j->row.need, .nodes = j->row.nodes, .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account};
     STR_COPY(want.pool, j->row.pool);
+    STR_COPY(want.qos, j->row.qos);
     shape_key(&want, key);
     struct shape *s = smap_get(&m->shapes, key);
     if (!s) {
         s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
+        s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         smap_put(&m->shapes, key, s);
     }
     s->n_jobs++;
+    s->account->n_jobs++;
     j->shape = s;
     m->n_gangs += s->nodes > 1;
 }
 
-/* The shape stands where its oldest pending job belongs. */
-static void shape_settle(struct model *m, struct shape *s)
+static void arrive(struct model *m, struct shape *s)
+{
+    struct account *a = s->account;
+    s->arrived = ++m->arrivals;
+    list_push_front(&m->by_arrival, &s->by_arrival);
+    m->n_queued_accounts += a->n_queued++ == 0;
+    if (!a->is_ordered)
+        m->ordered_mono = MONO_NONE;
+}
+
+static void leave(struct model *m, struct shape *s)
+{
+    link_remove(&s->by_arrival);
+    m->n_queued_accounts -= --s->account->n_queued == 0;
+}
+
+/* The shape stands where its first pending job belongs. True: not where it stood. */
+static bool shape_settle(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
-    int64_t head = first ? TREE_ENTRY(first, struct job, in_shape)->row.id : CORE_ID_NONE;
-    if (head == s->head)
-        return;
+    const struct job *j = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
+    bool was_in = s->head != CORE_ID_NONE;
+    struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
+    if (place_order(at, queue_place(s)) == 0)
+        return false;
     tree_remove(&m->queue, &s->in_queue);
-    s->head = head;
+    s->head = at.head;
+    s->place_16 = at.at_16;
     if (first)
-        tree_add(&m->queue, &s->in_queue, &s->head, compare_head);
+        tree_add(&m->queue, &s->in_queue, &at, compare_place);
+    if (first && !was_in)
+        arrive(m, s);
+    else if (!first && was_in)
+        leave(m, s);
+    return true;
+}
+
+void queue_order(struct model *m)
+{
+    bool moved = false;
+    LIST_FOREACH (&m->by_arrival, l)
+        moved |= shape_settle(m, LIST_ENTRY(l, struct shape, by_arrival));
+    if (!moved)
+        return;
+    m->rewind++;
+    m->change++;
 }
 
 void queue_add(struct model *m, struct job *j)
 {
-    tree_add(&j->shape->pending, &j->in_shape, &j->row.id, compare_job);
+    struct position at = {job_since_ms(j), j->row.id};
+    tree_add(&j->shape->pending, &j->in_shape, &at, compare_job);
     shape_settle(m, j->shape);
+    j->account->n_pending++;
     m->n_pending++;
     m->change++;
 }
@@ -84,6 +146,7 @@ void queue_remove(struct model *m, struct job *j)
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
     shape_settle(m, j->shape);
+    j->account->n_pending--;
     m->n_pending--;
     m->change++;
 }
@@ -93,6 +156,7 @@ void queue_disown(struct model *m, struct job *j)
     struct shape *s = j->shape;
     queue_remove(m, j);
     j->shape = NULL;
+    j->account->n_jobs--;
     m->n_gangs -= s->nodes > 1;
     if (--s->n_jobs > 0)
         return;
@@ -118,9 +182,9 @@ struct shape *queue_first(const struct model *m)
     return as_shape(tree_first(&m->queue));
 }
 
-struct shape *queue_at_least(const struct model *m, int64_t head)
+struct shape *queue_at_least(const struct model *m, struct place at)
 {
-    return as_shape(tree_at_least(&m->queue, &head, compare_head));
+    return as_shape(tree_at_least(&m->queue, &at, compare_place));
 }
 
 struct shape *queue_next(const struct shape *s)

@@ -188,5 +188,6 @@ const char *const event_type_names[] = {
     "move",
     "clean",
     "drill-due",
+    "order",
     NULL,
 };

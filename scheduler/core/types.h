@@ -157,6 +157,9 @@ struct job_row {
     int64_t lost_ms;       /* work recomputed after ends without a save, summed */
     int64_t lost_steps;    /* the same in the program's own steps where it reports them */
     int64_t cost_uusd, on_demand_uusd; /* what it cost; what the same seconds cost on-demand without reclaims */
+    char team[CORE_NAME_MAX];  /* set at submit: whose share it uses */
+    char qos[32];              /* "": none */
+    int32_t nice;              /* as if submitted so many minutes later */
     char script_key[65];       /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
     int64_t drills;            /* begun so far */
     int32_t drill_tries;       /* drilled of itself, at most so many times until one is not interrupted */
@@ -376,6 +379,14 @@ struct drill_row {
     int64_t resume_ms;         /* from the kill to that, or to the start of a program that tells none; 0: not yet */
     int64_t compared_with;     /* the job whose result its own was held against, and equals while it is PASSED; 0: none */
     char text[CORE_TEXT_MAX];  /* what came of it */
+};
+
+/* What a user has used as a member of a team, halved after each half-life: of the cpus that its jobs take (order.h), in
+ * microseconds of one. */
+struct account_row {
+    char team[CORE_NAME_MAX], user[CORE_NAME_MAX];
+    int64_t used;
+    struct wall at; /* as of then */
 };
 
 enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };

@@ -30,6 +30,7 @@ void shelf_deinit(struct shelf *s)
     free(s->by_instance);
     free(s->newest);
     free(s->drills);
+    free(s->accounts);
     *s = (struct shelf){0};
 }
 
@@ -124,6 +125,17 @@ static void put_instance(struct shelf *s, const struct instance_row *r)
     assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_instance_uusd(r, r->ended_at));
 }
 
+static void put_account(struct shelf *s, const struct account_row *r)
+{
+    size_t at = 0;
+    while (at < s->n_accounts &&
+           (strcmp(s->accounts[at].team, r->team) != 0 || strcmp(s->accounts[at].user, r->user) != 0))
+        at++;
+    if (at == s->n_accounts)
+        (void)APPEND(s->accounts, s->n_accounts);
+    s->accounts[at] = *r;
+}
+
 void shelf_put(struct shelf *s, const struct changes *c)
 {
     for (size_t k = 0; k < c->n_history; k++) {
@@ -157,6 +169,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
     }
     for (size_t k = 0; k < c->n_drills; k++)
         put_drill(s, &c->drills[k]);
+    for (size_t k = 0; k < c->n_accounts; k++)
+        put_account(s, &c->accounts[k]);
     s->counters =
         (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
 }
@@ -199,6 +213,16 @@ void shelf_compare(const struct shelf *s, const struct model *m)
         if (live != (s->drills[k].state < DRILL_PASSED) ||
             (live && memcmp(&j->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
             fail_msg("a drill of job %" PRId64 " changed without being told", s->drills[k].job);
+    }
+    LIST_FOREACH (model_teams(m), lt) {
+        LIST_FOREACH (&LIST_ENTRY(lt, struct team, in_all)->accounts, la) {
+            const struct account *a = LIST_ENTRY(la, struct account, in_team);
+            bool stored = !wall_is_set(a->row.at); /* nothing used yet */
+            for (size_t k = 0; k < s->n_accounts; k++)
+                stored |= memcmp(&s->accounts[k], &a->row, sizeof a->row) == 0;
+            if (!stored)
+                fail_msg("what %s used changed without being marked", a->row.user);
+        }
     }
     for (int64_t id = 1; id < (int64_t)s->n_nodes; id++) {
         const struct node *n = model_node(m, id);
@@ -246,6 +270,8 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 0; k < s->n_drills; k++)
         if (is_certificate(s, &s->drills[k]))
             must(model_load_certificate(m, &s->drills[k], &e), &e);
+    for (size_t k = 0; k < s->n_accounts; k++)
+        must(model_load_account(m, &s->accounts[k], &e), &e);
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);

@@ -26,6 +26,8 @@ struct shelf {
     size_t n_newest;
     struct drill_row *drills; /* of each the last */
     size_t n_drills;
+    struct account_row *accounts; /* of each the last */
+    size_t n_accounts;
     int64_t last_history;
     struct model_counters counters;
 };

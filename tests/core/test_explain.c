@@ -71,7 +71,7 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     assert_string_equal(text_of("nodes-draining"), "1 node is being emptied");
     assert_string_equal(text_of("nodes-noticed"), "1 node is being reclaimed");
     assert_string_equal(text_of("nodes-lost"), "1 node is not heard of");
-    assert_string_equal(text_of("queue-ahead"), "2 older jobs wait too; the oldest is job 3");
+    assert_string_equal(text_of("queue-ahead"), "2 jobs wait before it; the first is job 3");
     explain(&l, 1);
     assert_string_equal(text_of("running"), "attempt 1 is assigned on n1");
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {1, "ann"}});

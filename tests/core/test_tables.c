@@ -45,7 +45,7 @@ static size_t count(const char *const *names)
 static void every_number_has_a_name(void **state)
 {
     (void)state;
-    assert_int_equal(count(event_type_names), EV_DRILL_DUE + 1);
+    assert_int_equal(count(event_type_names), EV_ORDER + 1);
     assert_string_equal(event_type_names[EV_NODE_LOST], "node-lost");
     assert_string_equal(event_type_names[EV_PLACE], "place");
     assert_int_equal(count(end_kind_names), END_DRILLED + 1);

@@ -184,6 +184,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_LEDGER, ledger, ledger_row),
     PLACE_IN_CHANGES(TABLE_LEFTOVERS, leftovers, leftover_row),
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
+    PLACE_IN_CHANGES(TABLE_ACCOUNTS, accounts, account_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };
 

@@ -23,6 +23,40 @@ static struct config parse(const char *text)
     return c;
 }
 
+static void the_order_is_read_or_the_default(void **state)
+{
+    (void)state;
+    struct config c = parse("");
+    assert_memory_equal(&c.order, &order_defaults, sizeof(c.order));
+    config_deinit(&c);
+    c = parse("teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: 2, dee: 1}\n"
+              "  open: {}\n"
+              "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
+              " cpus_per_gib: 0.125, default_team: open}\n"
+              "qos:\n  urgent: {boost: 1d}\n  spare: {boost: -7d}\n");
+    const struct order_options *o = &c.order;
+    assert_int_equal(o->n_teams, 3);
+    assert_string_equal(o->teams[0].name, "red");
+    assert_int_equal(o->teams[0].shares, 30);
+    assert_string_equal(o->teams[0].users[1].name, "bob");
+    assert_int_equal(o->teams[0].users[1].shares, 1);
+    assert_string_equal(o->teams[1].users[0].name, "cho");
+    assert_int_equal(o->teams[1].users[0].shares, 2);
+    assert_int_equal(o->teams[2].shares, 1);
+    assert_int_equal(o->teams[2].n_users, 0);
+    assert_int_equal(o->half_life_ms, 14 * 86400000LL);
+    assert_int_equal(o->fair_ms, 30 * 86400000LL);
+    assert_int_equal(o->age_max_ms, 7200000);
+    assert_int_equal(o->size_ms, -600000);
+    assert_int_equal(o->gpu_mcpu, 12500);
+    assert_int_equal(o->gib_mcpu, 125);
+    assert_string_equal(o->default_team, "open");
+    assert_int_equal(o->n_qos, 2);
+    assert_int_equal(o->qos[0].boost_ms, 86400000LL);
+    assert_int_equal(o->qos[1].boost_ms, -7 * 86400000LL);
+    config_deinit(&c);
+}
+
 static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(void **state)
 {
     (void)state;
@@ -434,6 +468,29 @@ static const struct refused {
     {"socket: /0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123"
      "45\n",
         {"socket:", "97 bytes long, at most 96"}},
+    {"teams: [a]\n", {"lab.yaml:1: teams:", "a mapping"}},
+    {"teams:\n  \"a b\": {}\n", {"lab.yaml:2", "not a team's name"}},
+    {"teams:\n  a: {share: 1}\n", {"lab.yaml:2", "share", "shares"}},
+    {"teams:\n  a: {shares: 0}\n", {"lab.yaml:2", "shares"}},
+    {"teams:\n  a: {shares: 1, users: ann}\n", {"lab.yaml:2", "a list of names"}},
+    {"teams:\n  a:\n    users: [ann, [b]]\n", {"lab.yaml:3", "a user's name"}},
+    {"teams:\n  a:\n    users: [ann, ann]\n", {"lab.yaml:3", "listed twice"}},
+    {"teams:\n  a:\n    users:\n      ann: many\n", {"lab.yaml:4", "many"}},
+    {"teams:\n  a:\n    users:\n      ann: 1000001\n", {"lab.yaml:4", "1000000"}},
+    {"priority: 3\n", {"lab.yaml:1: priority:"}},
+    {"priority:\n  half_life: 1s\n", {"lab.yaml:2: half_life:", "1m"}},
+    {"priority:\n  half_life: 91d\n", {"lab.yaml:2: half_life:"}},
+    {"priority:\n  fair_share: -1d\n", {"lab.yaml:2: fair_share:"}},
+    {"priority:\n  age_max: soon\n", {"lab.yaml:2: age_max:", "soon"}},
+    {"priority:\n  size: 4000d\n", {"lab.yaml:2: size:", "10 years"}},
+    {"priority:\n  cpus_per_gpu: 1.2345\n", {"lab.yaml:2: cpus_per_gpu:", "1.2345"}},
+    {"priority:\n  cpus_per_gib: 1001\n", {"lab.yaml:2: cpus_per_gib:"}},
+    {"priority:\n  cpus_per_gib: .5\n", {"lab.yaml:2: cpus_per_gib:"}},
+    {"priority:\n  default_team: red\n", {"lab.yaml:2: default_team:", "no team \"red\""}},
+    {"priority:\n  halflife: 1d\n", {"lab.yaml:2", "halflife", "half_life"}},
+    {"qos:\n  a/b: {}\n", {"lab.yaml:2", "name of a QOS"}},
+    {"qos:\n  a: {boost: much}\n", {"lab.yaml:2", "much"}},
+    {"qos:\n  a: {bost: 1d}\n", {"lab.yaml:2", "boost"}},
     {"pools: [a]\n", {"pools:", "a mapping"}},
     {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},
     {"pools:\n  \"b ad\": {}\n", {"lab.yaml:2", "not a pool's name"}},
@@ -575,6 +632,7 @@ static void any_prefix_of_a_file_is_read_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_order_is_read_or_the_default),
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(every_key_of_a_pool_is_read),

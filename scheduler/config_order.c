@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Teams, weights and classes (see config_order.h).
+ */
+#include "scheduler/config_order.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A section has a reader of its own; its error is the root's. */
+static void finish(struct yaml_reader *root, struct yaml_reader *r)
+{
+    int rc = yaml_reader_finish(r);
+    if (root->rc == 0)
+        root->rc = rc;
+}
+
+static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name, size_t max, const char *what)
+{
+    char shown[STR_SHOW_MAX];
+    if (str_is_name(name, max))
+        return true;
+    yaml_reader_fail(r, node, "%s is not %s: letters, digits, '.', '_', '-', at most %zu", str_show(name, shown), what, max);
+    return false;
+}
+
+/* "2h", "-7d": within ten years either way. */
+static int64_t opt_signed(struct yaml_reader *r, const char *key, int64_t fallback_ms)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *text = yaml_opt_str(r, key, 32, NULL);
+    bool less = text && text[0] == '-';
+    struct err why;
+    int64_t ms = 0;
+    if (!text || r->rc != 0)
+        return fallback_ms;
+    if (time_parse_duration(text + less, false, &ms, &why) != 0)
+        yaml_reader_fail(r, node, "%s", why.text);
+    else if (ms > ORDER_TIME_MAX_MS)
+        yaml_reader_fail(r, node, "expected at most 3650d, found \"%s\"", text);
+    return less ? -ms : ms;
+}
+
+static int64_t opt_positive(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t max_ms, int64_t fallback_ms)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = opt_signed(r, key, fallback_ms);
+    char least[32], most[32];
+    time_format_duration(min_ms, least, sizeof(least));
+    time_format_duration(max_ms, most, sizeof(most));
+    if (node && (ms < min_ms || ms > max_ms))
+        yaml_reader_fail(r, node, "expected %s to %s, found \"%s\"", least, most, node->text);
+    return ms;
+}
+
+/* 16, 0.25: how many cpus it counts as. */
+static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback_mcpu)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *text = yaml_opt_str(r, key, 16, NULL);
+    int64_t whole = 0, part = 0;
+    if (!text || r->rc != 0)
+        return fallback_mcpu;
+    size_t n = strspn(text, "0123456789"), m = text[n] == '.' ? strspn(text + n + 1, "0123456789") : 0;
+    bool is_number = n > 0 && n <= 4 && (text[n] == '\0' || (m > 0 && m <= 3 && text[n + 1 + m] == '\0'));
+    for (size_t k = 0; is_number && k < n; k++)
+        whole = whole * 10 + (text[k] - '0');
+    for (size_t k = 0; is_number && k < 3; k++)
+        part = part * 10 + (k < m ? text[n + 1 + k] - '0' : 0);
+    if (!is_number || whole * 1000 + part > ORDER_CPU_MAX_MCPU)
+        yaml_reader_fail(r, node, "expected how many cpus it counts as, 0 to %d with up to three digits after the point, found \"%s\"",
+            ORDER_CPU_MAX_MCPU / 1000, text);
+    return whole * 1000 + part;
+}
+
+/* ---- teams ---- */
+
+static void add_user(struct yaml_reader *r, struct order_team *t, const struct yaml_node *node, const char *name, int64_t shares)
+{
+    if (!check_name(r, node, name, CORE_NAME_MAX - 1, "a user's name"))
+        return;
+    for (size_t k = 0; k < t->n_users; k++)
+        if (str_eq(t->users[k].name, name)) {
+            yaml_reader_fail(r, node, "users: \"%s\" is listed twice", name);
+            return;
+        }
+    struct order_user *u = &t->users[t->n_users++];
+    STR_COPY(u->name, name);
+    u->shares = (int32_t)shares;
+}
+
+/* A list of names, with one share each, or a mapping of names to shares. */
+static void read_users(struct yaml_reader *r, struct order_team *t)
+{
+    const struct yaml_node *users = yaml_opt(r, "users");
+    if (!users || r->rc != 0)
+        return;
+    if (users->type == YAML_SCALAR || users->n_items > CONFIG_MEMBERS_MAX) {
+        yaml_reader_fail(r, users, "users: expected a list of names, or a mapping of names to shares, of at most %d",
+            CONFIG_MEMBERS_MAX);
+        return;
+    }
+    t->users = mem_array(users->n_items, sizeof(*t->users));
+    for (size_t k = 0; k < users->n_items && r->rc == 0; k++) {
+        const struct yaml_node *item = users->items[k];
+        int64_t shares = 1;
+        struct err why;
+        if (item->type != YAML_SCALAR)
+            yaml_reader_fail(r, item, "users: expected a user's %s", users->type == YAML_MAPPING ? "shares" : "name");
+        else if (users->type == YAML_MAPPING && str_to_i64(item->text, 1, ORDER_SHARES_MAX, "shares", &shares, &why) != 0)
+            yaml_reader_fail(r, item, "%s", why.text);
+        else
+            add_user(r, t, item, users->type == YAML_MAPPING ? item->key : item->text, shares);
+    }
+}
+
+static void read_team(struct yaml_reader *root, const struct yaml_node *node, struct order_team *t)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, root->file, node, root->e);
+    if (check_name(&r, node, node->key, CORE_NAME_MAX - 1, "a team's name"))
+        STR_COPY(t->name, node->key);
+    t->shares = (int32_t)yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1);
+    read_users(&r, t);
+    finish(root, &r);
+}
+
+static void read_teams(struct yaml_reader *root, struct order_options *o)
+{
+    const struct yaml_node *teams = yaml_opt_map(root, "teams");
+    if (!teams || root->rc != 0)
+        return;
+    if (teams->n_items > CONFIG_TEAMS_MAX) {
+        yaml_reader_fail(root, teams, "teams: at most %d teams, found %zu", CONFIG_TEAMS_MAX, teams->n_items);
+        return;
+    }
+    o->teams = mem_array(teams->n_items, sizeof(*o->teams));
+    for (size_t k = 0; k < teams->n_items && root->rc == 0; k++)
+        read_team(root, teams->items[k], &o->teams[o->n_teams++]);
+}
+
+/* ---- weights and classes ---- */
+
+static bool is_team(const struct order_options *o, const char *name)
+{
+    for (size_t k = 0; k < o->n_teams; k++)
+        if (str_eq(o->teams[k].name, name))
+            return true;
+    return false;
+}
+
+static void read_priority(struct yaml_reader *root, struct order_options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "priority");
+    struct yaml_reader r;
+    char shown[STR_SHOW_MAX];
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    o->half_life_ms = opt_positive(&r, "half_life", ORDER_HALF_LIFE_MIN_MS, ORDER_HALF_LIFE_MAX_MS, o->half_life_ms);
+    o->fair_ms = opt_positive(&r, "fair_share", 0, ORDER_TIME_MAX_MS, o->fair_ms);
+    o->age_max_ms = opt_positive(&r, "age_max", 0, ORDER_TIME_MAX_MS, o->age_max_ms);
+    o->size_ms = opt_signed(&r, "size", o->size_ms);
+    o->gpu_mcpu = opt_mcpu(&r, "cpus_per_gpu", o->gpu_mcpu);
+    o->gib_mcpu = opt_mcpu(&r, "cpus_per_gib", o->gib_mcpu);
+    const struct yaml_node *team = yaml_opt(&r, "default_team");
+    const char *name = yaml_opt_str(&r, "default_team", CORE_NAME_MAX - 1, "");
+    if (r.rc == 0 && name[0] && !is_team(o, name))
+        yaml_reader_fail(&r, team, "there is no team %s in teams:", str_show(name, shown));
+    STR_COPY(o->default_team, name);
+    finish(root, &r);
+}
+
+static void read_qos(struct yaml_reader *root, struct order_options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "qos");
+    if (!map || root->rc != 0)
+        return;
+    if (map->n_items > CONFIG_QOS_MAX) {
+        yaml_reader_fail(root, map, "qos: at most %d classes, found %zu", CONFIG_QOS_MAX, map->n_items);
+        return;
+    }
+    o->qos = mem_array(map->n_items, sizeof(*o->qos));
+    for (size_t k = 0; k < map->n_items && root->rc == 0; k++) {
+        const struct yaml_node *node = map->items[k];
+        struct order_qos *q = &o->qos[o->n_qos++];
+        struct yaml_reader r;
+        yaml_reader_init(&r, root->file, node, root->e);
+        if (check_name(&r, node, node->key, ORDER_QOS_MAX - 1, "the name of a QOS"))
+            STR_COPY(q->name, node->key);
+        q->boost_ms = opt_signed(&r, "boost", 0);
+        finish(root, &r);
+    }
+}
+
+void config_read_order(struct yaml_reader *root, struct order_options *ret_order)
+{
+    *ret_order = order_defaults;
+    read_teams(root, ret_order);
+    read_priority(root, ret_order);
+    read_qos(root, ret_order);
+}
+
+void config_order_deinit(struct order_options *o)
+{
+    for (size_t k = 0; k < o->n_teams; k++)
+        free(o->teams[k].users);
+    free(o->teams);
+    free(o->qos);
+    *o = (struct order_options){0};
+}

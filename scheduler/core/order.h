@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the order of the queue is made of. A job stands where a job would that was submitted earlier or later by what is
+ * added up here, in waiting time:
+ *
+ *   waited     since it was submitted; what goes beyond `age_max` counts a sixteenth
+ *   fair share fair * (2^-t + 2^-u / 4): t is what its team used of what all teams used, over the team's share of all
+ *              shares; u the same of the user within the team. Only teams and users that have jobs count
+ *   boosts     of its QOS; of its size, for each doubling of what its nodes take in cpus; less its `nice`
+ *
+ * What was used is told in cpus: a job takes the greatest of its cpus, its GPUs times `gpu_mcpu` and its memory times
+ * `gib_mcpu`, on each of its nodes. It counts half after each half-life.
+ *
+ * Since waiting that is long counts little more, and fair share is worth much more than that, teams that always have
+ * jobs in the queue use what their shares say; who waits for long enough comes to the front all the same.
+ */
+#ifndef BELAY_CORE_ORDER_H
+#define BELAY_CORE_ORDER_H
+
+#include "scheduler/core/types.h"
+#include <stddef.h>
+
+#define ORDER_QOS_MAX 32        /* a class's name, with its NUL */
+#define ORDER_NICE_MAX 10000000 /* minutes */
+#define ORDER_SHARES_MAX 1000000
+#define ORDER_TIME_MAX_MS (3650LL * 86400 * 1000) /* of weights and boosts, either way */
+#define ORDER_HALF_LIFE_MIN_MS 60000LL
+#define ORDER_HALF_LIFE_MAX_MS (90LL * 86400 * 1000)
+#define ORDER_CPU_MAX_MCPU 1000000 /* that a GPU or a GiB may count as */
+
+struct order_user {
+    char name[CORE_NAME_MAX];
+    int32_t shares; /* of the team's; 1 .. ORDER_SHARES_MAX */
+};
+
+struct order_team {
+    char name[CORE_NAME_MAX];
+    int32_t shares;
+    struct order_user *users; /* its members; none: everybody may be one, with one share */
+    size_t n_users;
+};
+
+struct order_qos {
+    char name[ORDER_QOS_MAX];
+    int64_t boost_ms; /* as if submitted so much earlier */
+};
+
+struct order_options {
+    int64_t half_life_ms; /* of usage */
+    int64_t fair_ms;      /* 0: fair share counts nothing */
+    int64_t age_max_ms;
+    int64_t size_ms; /* a doubling of size; negative: small ones first */
+    int64_t gpu_mcpu, gib_mcpu;
+    char default_team[CORE_NAME_MAX]; /* of users that no team names; "": each is a team of its own, with one share */
+    struct order_team *teams;
+    size_t n_teams;
+    struct order_qos *qos;
+    size_t n_qos;
+};
+
+/* 7 days; 60 days; 6 hours; nothing; 16 cpus a GPU and a quarter of one a GiB; no teams, no classes. */
+extern const struct order_options order_defaults;
+
+/* The team that jobs of the user belong to if they name none. Borrowed from o or user. */
+const char *order_team_of(const struct order_options *o, const char *user);
+/* The row's team and QOS become what they count as: without teams configured each user's own team, without classes none,
+ * whatever they name; so that scripts written for another cluster run. ERR_INVALID: there is no such team or class;
+ * ERR_DENIED: the user is not a member. */
+int order_resolve(const struct order_options *o, struct job_row *r, struct err *e);
+/* What does not change while a job waits, but its nice: of its QOS and of its size. */
+int64_t order_qos_ms(const struct order_options *o, const struct job_row *r);
+int64_t order_size_ms(const struct order_options *o, const struct job_row *r);
+/* What has waited for so long counts so much, in sixteenths of a millisecond; grows with it. */
+int64_t order_age_16(const struct order_options *o, int64_t waited_ms);
+
+/* What one node of such a job takes, in thousandths of a cpu. */
+int64_t order_mcpu(const struct order_options *o, const struct resources *need);
+
+/* value * 2^-(steps / ORDER_STEPS), in whole numbers: the same on every machine. value 0 .. 2^62, steps >= 0. */
+#define ORDER_STEPS 1024
+int64_t order_halve(int64_t value, int64_t steps);
+
+#endif

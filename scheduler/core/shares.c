@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who has used what, and what that is worth in the queue. Usage grows and decays between events by itself: a row says what
+ * it was at a moment, and changes only when what the account's jobs take does. Decay goes in steps of a thousandth of the
+ * half-life on a grid of the wall clock, so that it does not matter how often one looks.
+ *
+ * The shares of a moment are looked at once in a while (EV_ORDER), and only when something has changed since that could
+ * make a difference; then shapes move, which are few, and no job.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define EVERY_MS 5000
+#define SHAPES_A_MS 4       /* so many are put in order in a ms of the time between two orders: it costs next to nothing */
+#define FORGET_STEPS (64LL * ORDER_STEPS)
+#define USED_MAX (1LL << 62)
+#define RATIO_MAX 32.0      /* a share that was used so many times over counts nothing */
+#define USER_PART 4         /* of what fair share is worth between teams, between the users of one */
+#define KEY_MAX (2 * CORE_NAME_MAX)
+
+const struct order_options *model_order(const struct model *m)
+{
+    return m->options.order ? m->options.order : &order_defaults;
+}
+
+const struct list *model_teams(const struct model *m)
+{
+    return &m->all_teams;
+}
+
+/* ---- teams and accounts ---- */
+
+static int32_t configured(const struct order_options *o, const char *team, const char *user)
+{
+    for (size_t k = 0; k < o->n_teams; k++) {
+        const struct order_team *t = &o->teams[k];
+        if (!str_eq(t->name, team))
+            continue;
+        if (!user)
+            return t->shares;
+        for (size_t u = 0; u < t->n_users; u++)
+            if (str_eq(t->users[u].name, user))
+                return t->users[u].shares;
+    }
+    return 1;
+}
+
+static struct team *team_of(struct model *m, const char *name)
+{
+    struct team *t = smap_get(&m->teams, name);
+    if (t)
+        return t;
+    t = mem_alloc(sizeof *t);
+    STR_COPY(t->name, name);
+    t->shares = configured(model_order(m), name, NULL);
+    smap_put(&m->teams, name, t);
+    list_push_back(&m->all_teams, &t->in_all);
+    return t;
+}
+
+struct account *account_of(struct model *m, const char *team, const char *user)
+{
+    char key[KEY_MAX];
+    text_format(key, sizeof key, "%s\n%s", team, user);
+    struct account *a = smap_get(&m->accounts, key);
+    if (a)
+        return a;
+    a = mem_alloc(sizeof *a);
+    a->id = (int64_t)smap_size(&m->accounts) + 1;
+    a->row.at = WALL_NONE;
+    STR_COPY(a->row.team, team);
+    STR_COPY(a->row.user, user);
+    a->team = team_of(m, team);
+    a->shares = configured(model_order(m), team, user);
+    smap_put(&m->accounts, key, a);
+    list_push_back(&a->team->accounts, &a->in_team);
+    return a;
+}
+
+void accounts_destroy_all(struct model *m)
+{
+    const char *key;
+    void *p;
+    for (size_t pos = 0; (p = smap_next(&m->accounts, &pos, &key)) != NULL;)
+        free(p);
+    for (size_t pos = 0; (p = smap_next(&m->teams, &pos, &key)) != NULL;)
+        free(p);
+    smap_deinit(&m->accounts);
+    smap_deinit(&m->teams);
+}
+
+/* ---- usage ---- */
+
+static int64_t add(int64_t used, int64_t mcpu, int64_t ms)
+{
+    int64_t more = mcpu * ms;
+    return used > USED_MAX - more ? USED_MAX : used + more;
+}
+
+int64_t account_used(const struct model *m, const struct account *a, struct wall now)
+{
+    int64_t step = model_order(m)->half_life_ms / ORDER_STEPS, used = a->row.used, at = a->row.at.ms;
+    if (!wall_is_set(a->row.at) || now.ms <= at)
+        return used;
+    int64_t steps = now.ms / step - at / step;
+    if (steps == 0)
+        return add(used, a->mcpu, now.ms - at);
+    if (steps > FORGET_STEPS) {
+        used = 0;
+        steps = FORGET_STEPS;
+        at = (now.ms / step - steps) * step;
+    }
+    used = order_halve(add(used, a->mcpu, step - at % step), 1);
+    if (a->mcpu == 0)
+        used = order_halve(used, steps - 1);
+    for (int64_t k = 1; k < steps && a->mcpu > 0; k++)
+        used = order_halve(add(used, a->mcpu, step), 1);
+    return add(used, a->mcpu, now.ms % step);
+}
+
+void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now)
+{
+    a->row.used = account_used(m, a, now.wall);
+    a->row.at = now.wall;
+    a->mcpu += mcpu;
+    touch_account(m, a);
+}
+
+/* ---- fair share ---- */
+
+/* Of those that have jobs. */
+struct sums {
+    int64_t used, shares;
+};
+
+static int64_t team_used(const struct model *m, const struct team *t, struct wall now)
+{
+    int64_t used = 0;
+    LIST_FOREACH (&t->accounts, l)
+        used = add(used, 1, account_used(m, LIST_ENTRY(l, struct account, in_team), now));
+    return used;
+}
+
+static bool has_jobs(const struct team *t)
+{
+    LIST_FOREACH (&t->accounts, l)
+        if (LIST_ENTRY(l, struct account, in_team)->n_jobs > 0)
+            return true;
+    return false;
+}
+
+static struct sums sum_teams(const struct model *m, struct wall now)
+{
+    struct sums s = {0};
+    LIST_FOREACH (&m->all_teams, l) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_all);
+        if (!has_jobs(t))
+            continue;
+        s.used = add(s.used, 1, team_used(m, t, now));
+        s.shares += t->shares;
+    }
+    return s;
+}
+
+static struct sums sum_users(const struct model *m, const struct team *t, struct wall now)
+{
+    struct sums s = {0};
+    LIST_FOREACH (&t->accounts, l) {
+        const struct account *a = LIST_ENTRY(l, struct account, in_team);
+        if (a->n_jobs == 0)
+            continue;
+        s.used = add(s.used, 1, account_used(m, a, now));
+        s.shares += a->shares;
+    }
+    return s;
+}
+
+/* What is left of worth_ms for who has used so much. Products and a quotient, no sums: nothing that could be rounded
+ * differently elsewhere. */
+static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
+{
+    if (used == 0 || all->used == 0)
+        return worth_ms;
+    double ratio = (double)used * (double)all->shares / ((double)all->used * (double)shares);
+    return order_halve(worth_ms, (int64_t)((ratio < RATIO_MAX ? ratio : RATIO_MAX) * ORDER_STEPS));
+}
+
+static void weigh_team(struct model *m, const struct team *t, const struct sums *teams, struct wall now)
+{
+    int64_t fair_ms = model_order(m)->fair_ms;
+    int64_t of_team = worth(fair_ms, team_used(m, t, now), t->shares, teams);
+    const struct sums users = sum_users(m, t, now);
+    LIST_FOREACH (&t->accounts, l) {
+        struct account *a = LIST_ENTRY(l, struct account, in_team);
+        a->is_ordered = a->n_jobs > 0;
+        if (a->is_ordered)
+            a->fair_ms = of_team + worth(fair_ms / USER_PART, account_used(m, a, now), a->shares, &users);
+    }
+}
+
+struct mono order_next(const struct model *m, struct stamp now)
+{
+    if (m->n_queued_accounts < 2 || m->ordered_change == m->rewind + m->arrivals)
+        return MONO_NONE;
+    if (!mono_is_set(m->ordered_mono))
+        return now.mono;
+    return (struct mono){m->ordered_mono.ms + EVERY_MS + (int64_t)m->queue.n / SHAPES_A_MS};
+}
+
+int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    const struct sums teams = sum_teams(m, ev->now.wall);
+    LIST_FOREACH (&m->all_teams, l) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_all);
+        if (has_jobs(t))
+            weigh_team(m, t, &teams, ev->now.wall);
+    }
+    m->ordered_at = ev->now.wall;
+    m->ordered_mono = ev->now.mono;
+    queue_order(m);
+    m->ordered_change = m->rewind + m->arrivals;
+    ret_outcome->id = CORE_ID_NONE;
+    return 0;
+}
+
+/* ---- what a job's place is made of ---- */
+
+int64_t job_since_ms(const struct job *j)
+{
+    return j->row.submitted_at.ms + j->row.nice * 60000LL;
+}
+
+int64_t job_place_16(const struct model *m, const struct job *j)
+{
+    int64_t waited_ms = m->ordered_at.ms - job_since_ms(j);
+    int64_t worth_ms = j->shape->boost_ms + j->account->fair_ms;
+    return 16 * (m->ordered_at.ms - worth_ms) - order_age_16(model_order(m), waited_ms);
+}
+
+void core_priority(const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority)
+{
+    const struct order_options *o = model_order(m);
+    struct priority p = {
+        .fair_ms = j->account->fair_ms,
+        .qos_ms = order_qos_ms(o, &j->row),
+        .size_ms = order_size_ms(o, &j->row),
+        .nice_ms = -60000LL * j->row.nice,
+    };
+    p.total_ms = order_age_16(o, now.ms - job_since_ms(j)) / 16 + p.fair_ms + p.qos_ms + p.size_ms;
+    p.age_ms = p.total_ms - p.fair_ms - p.qos_ms - p.size_ms - p.nice_ms;
+    *ret_priority = p;
+}
