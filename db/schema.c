@@ -334,6 +334,7 @@ static const char schema_2[] =
     "ALTER TABLE jobs ADD COLUMN gang_end TEXT NOT NULL DEFAULT 'none';"
     "ALTER TABLE jobs ADD COLUMN gang_code INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job_specs ADD COLUMN launch_json TEXT;"
     "UPDATE jobs SET pause_ms = save_ms;"
     "ALTER TABLE checkpoints ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
     "UPDATE checkpoints SET pause_ms = took_ms;"
