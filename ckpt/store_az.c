@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES (8u << 20)
-#define WHOLE_BYTES_MAX (16u << 20) /* larger ones are sent in blocks */
 #define BLOCKS_MAX 50000
 #define ID_BYTES 24 /* a multiple of 3: its base64 has no '=' */
 
@@ -80,14 +78,14 @@ static int upload_commit(struct upload *u, const void *p, size_t n, struct err *
 static int create_in_blocks(struct store *s, const char *name, const char *p, size_t n, struct err *e)
 {
     struct upload u = {.store = s, .name = name};
-    size_t n_blocks = (n + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    size_t part = atomic_load(&object_client(s)->facts->part_bytes), n_blocks = (n + part - 1) / part;
     int rc = 0;
     if (n_blocks > BLOCKS_MAX)
         return err_set(e, ERR_INVALID, "%s: %zu bytes are too many for one object", name, n);
     random_hex((sizeof(u.tag) - 1) / 2, u.tag);
     u.ids = mem_array(n_blocks, sizeof(*u.ids));
-    for (size_t at = 0; rc == 0 && at < n; at += BLOCK_BYTES)
-        rc = upload_block(&u, p + at, n - at < BLOCK_BYTES ? n - at : BLOCK_BYTES, e);
+    for (size_t at = 0; rc == 0 && at < n; at += part)
+        rc = upload_block(&u, p + at, n - at < part ? n - at : part, e);
     if (rc == 0)
         rc = upload_commit(&u, p, n, e);
     free(u.ids);
@@ -99,8 +97,8 @@ static int az_create(struct store *s, const char *name, const void *p, size_t n,
     int rc = object_check_name(name, e);
     if (rc != 0)
         return rc;
-    return n > WHOLE_BYTES_MAX ? create_in_blocks(s, name, p, n, e)
-                               : object_create_whole(s, name, p, n, NULL, e);
+    return object_is_large(s, n) ? create_in_blocks(s, name, p, n, e)
+                                 : object_create_whole(s, name, p, n, NULL, e);
 }
 
 /* Over what has the name. */

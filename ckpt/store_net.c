@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define BACKOFF_MS 100
+#define PART_BYTES (8u << 20)
 
 struct holder {
     struct store_net *net;
@@ -79,6 +80,7 @@ struct store_facts *store_net_facts(struct store_net *n, const char *root)
         f = mem_alloc(sizeof(*f));
         f->root = mem_strdup(root);
         atomic_init(&f->backoff_ms, BACKOFF_MS);
+        atomic_init(&f->part_bytes, PART_BYTES);
         f->next = n->facts;
         n->facts = f;
     }

@@ -17,6 +17,7 @@ struct store_facts {
     atomic_bool no_conditional_copy; /* the same of a copy */
     atomic_llong clock_ahead_ms;     /* of ours; 0 until it said that our clock is off */
     atomic_llong backoff_ms;         /* the first pause before a request is sent again */
+    atomic_size_t part_bytes;        /* an object of over twice as many is sent in parts of so many, where there are parts */
 };
 
 struct store_net;

@@ -19,6 +19,11 @@ static inline struct s3_client *object_client(struct store *s)
     return &((struct store_object *)s)->client;
 }
 
+static inline bool object_is_large(struct store *s, size_t n)
+{
+    return n > 2 * atomic_load(&object_client(s)->facts->part_bytes);
+}
+
 /* Takes the place; o->net is not NULL. */
 void object_open(struct s3_place *place, const struct store_ops *ops, const struct store_options *o,
     struct store **ret_store);

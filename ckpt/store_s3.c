@@ -35,8 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES (8u << 20)
-#define WHOLE_BYTES_MAX (16u << 20) /* larger ones are sent in parts */
 #define BYTES "application/octet-stream"
 #define XML "application/xml"
 
@@ -133,15 +131,15 @@ static void upload_abort(struct upload *u)
 static int create_in_parts(struct store *s, const char *name, const char *p, size_t n, struct err *e)
 {
     struct upload u = {.store = s, .name = name};
-    size_t n_parts = (n + PART_BYTES - 1) / PART_BYTES;
+    size_t part = atomic_load(&object_client(s)->facts->part_bytes), n_parts = (n + part - 1) / part;
     if (n_parts > S3_PARTS_MAX)
         return err_set(e, ERR_INVALID, "%s: %zu bytes are too many for one object", name, n);
     int rc = upload_begin(&u, e);
     if (rc != 0)
         return rc;
     u.parts = mem_array(n_parts, sizeof(*u.parts));
-    for (size_t at = 0; rc == 0 && at < n; at += PART_BYTES)
-        rc = upload_part(&u, p + at, n - at < PART_BYTES ? n - at : PART_BYTES, e);
+    for (size_t at = 0; rc == 0 && at < n; at += part)
+        rc = upload_part(&u, p + at, n - at < part ? n - at : part, e);
     if (rc == 0)
         rc = upload_complete(&u, p, n, e);
     if (rc != 0)
@@ -156,7 +154,7 @@ static int s3_put(
     int rc = object_check_name(name, e);
     if (rc != 0)
         return rc;
-    bool in_parts = n > WHOLE_BYTES_MAX && object_client(s)->place.dialect == STORE_KEYS_AWS;
+    bool in_parts = object_is_large(s, n) && object_client(s)->place.dialect == STORE_KEYS_AWS;
     return in_parts ? create_in_parts(s, name, p, n, e) : object_create_whole(s, name, p, n, sha256, e);
 }
 

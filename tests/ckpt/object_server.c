@@ -232,6 +232,14 @@ static bool assemble(
     return true;
 }
 
+/* What was sent of an upload is not needed any more. */
+static void drop_parts(const char *id)
+{
+    for (size_t i = parts.n; i-- > 0;)
+        if (str_starts(parts.v[i].key, id) && parts.v[i].key[strlen(id)] == '/')
+            drop(&parts, parts.v[i].key);
+}
+
 static void finish(struct exchange *x, const char *key, const char *id, const char *open, const char *close,
     const char *answer)
 {
@@ -242,6 +250,7 @@ static void finish(struct exchange *x, const char *key, const char *id, const ch
         refuse(x, x->is_azure ? 400 : 404, x->is_azure ? "InvalidBlockList" : "NoSuchUpload");
     } else {
         put(&objects, key, &whole);
+        drop_parts(id);
         x->status = x->is_azure ? 201 : 200;
         buf_adds(&x->answer, answer);
     }
@@ -345,6 +354,15 @@ static void list(struct exchange *x)
     free(after);
 }
 
+/* The object of that name, if there is one, is another matter. */
+static void abort_upload(struct exchange *x)
+{
+    char *id = asked(x, "uploadId");
+    drop_parts(id);
+    x->status = 204;
+    free(id);
+}
+
 static void act(struct exchange *x)
 {
     const char *root = x->is_azure ? "/lab1/jobs" : "/jobs";
@@ -360,6 +378,8 @@ static void act(struct exchange *x)
         put_object(x, key);
     else if (!str_eq(x->method, "DELETE"))
         get(x, key);
+    else if (str_starts(x->query, "uploadId="))
+        abort_upload(x);
     else if (drop(&objects, key) || !x->is_azure)
         x->status = x->is_azure ? 202 : 204;
     else
@@ -370,6 +390,7 @@ static void obey(struct exchange *x)
 {
     era++;
     x->status = 200;
+    copy_all(&parts, NULL);
     if (str_eq(x->path, "/take"))
         copy_all(&taken, &objects);
     else if (str_eq(x->path, "/back"))
@@ -447,10 +468,11 @@ static bool refuses(struct exchange *x, enum server_fault fault)
 static void note_sort(const struct exchange *x, int n)
 {
     char *prefix = asked(x, "prefix"), *comp = asked(x, "comp");
+    bool in_parts = strstr(x->query, "upload") || strstr(x->query, "partNumber");
     const char *below = strstr(prefix ? prefix : x->path, "jobs/7/");
     if (n <= SERVER_SORTS_MAX)
-        snprintf(orders->sorts[n - 1], sizeof(orders->sorts[0]), "%s %.*s%s%s", x->method,
-            below ? (int)strcspn(below + 7, "/") : 0, below ? below + 7 : "", comp ? comp : "",
+        snprintf(orders->sorts[n - 1], sizeof(orders->sorts[0]), "%s %.*s%s%.8s%s", x->method,
+            below ? (int)strcspn(below + 7, "/") : 0, below ? below + 7 : "", comp ? comp : "", in_parts ? x->query : "",
             header(x, "x-amz-copy-source") || header(x, "x-goog-copy-source") ? " copy" : "");
     free(prefix);
     free(comp);
