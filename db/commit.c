@@ -78,6 +78,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&
+           WRITE(d, TABLE_DEPENDENCIES, c->depends, c->n_depends, f) &&
            WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&

@@ -58,7 +58,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills and tokens replace their row; specs, checkpoints and
+/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, dependencies and tokens replace their row; specs, checkpoints and
  * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 
@@ -118,6 +118,9 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 
+/* What a job depends on, or did, by job. */
+typedef int (*db_dependency_fn)(void *ctx, const struct dependency_row *row);
+int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e);
 /* The drills of a job, by number. */
 typedef int (*db_drill_fn)(void *ctx, const struct drill_row *row);
 int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *ctx, struct err *e);

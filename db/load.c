@@ -116,6 +116,20 @@ static int load_certificates(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+/* What a live job still waits for, or cannot have any more. */
+static int load_dependencies(const struct loading *l, struct err *e)
+{
+    struct dependency_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_DEPENDENCIES,
+        "WHERE state IN ('waits', 'never') AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = dependencies.job AND jobs.state <> 'ended')"
+        " ORDER BY job, on_job", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_dependency(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_drills(const struct loading *l, struct err *e)
 {
     struct drill_row row = {0};
@@ -143,7 +157,7 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs,
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs, load_dependencies,
         load_attempts, load_drills, load_leftovers, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 

@@ -58,7 +58,6 @@ void spec_change_deinit(struct spec_change *s)
     free(s->env_json);
     free(s->cwd);
     free(s->labels_json);
-    free(s->launch_json);
     *s = (struct spec_change){0};
 }
 
@@ -151,6 +150,18 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
         return err_set(e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
     *ret_row = row;
     return 0;
+}
+
+int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e)
+{
+    struct dependency_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, kind", e);
+    query_i64(&q, 1, job);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
 }
 
 int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *ctx, struct err *e)

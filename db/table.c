@@ -206,6 +206,10 @@ static const struct column job_columns[] = {
     COL(job_row, team),
     COL(job_row, qos),
     COL(job_row, nice),
+    COL_KIND(job_row, "hold", hold, hold_names),
+    COL(job_row, begin_at),
+    COL(job_row, depends_any),
+    COL(job_row, eligible_at),
 };
 
 static const struct column spec_columns[] = {
@@ -215,7 +219,6 @@ static const struct column spec_columns[] = {
     COL_TYPED(spec_change, env_json, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, cwd, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, labels_json, COLUMN_TEXT_HEAP),
-    COL_TYPED(spec_change, launch_json, COLUMN_TEXT_HEAP),
 };
 
 static const struct column attempt_columns[] = {
@@ -282,6 +285,14 @@ static const struct column ledger_columns[] = {
     COL(ledger_row, ms),
     COL(ledger_row, uusd),
     COL(ledger_row, on_demand_uusd),
+};
+
+static const struct column dependency_columns[] = {
+    COL(dependency_row, job),
+    COL_AS(dependency_row, "on_job", on),
+    COL_KIND(dependency_row, "kind", kind, depend_kind_names),
+    COL(dependency_row, delay_ms),
+    COL_STATE(dependency_row, state, depend_sm),
 };
 
 static const struct column leftover_columns[] = {
@@ -368,6 +379,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
+    [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 3, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

@@ -31,6 +31,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
+    {"POST", "/api/v1/jobs/#/hold", NEED_USER, api_jobs_hold},
+    {"POST", "/api/v1/jobs/#/release", NEED_USER, api_jobs_release},
     {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},
     {"POST", "/api/v1/jobs/#/compared", NEED_USER, api_jobs_compared},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},

@@ -18,15 +18,53 @@
 
 /* ---- submit ---- */
 
+struct submission {
+    struct api *api;
+    struct jobspec s;
+    struct later *later;
+};
+
 static void on_submitted(void *ctx, const struct err *e, int64_t id)
 {
-    struct http_exchange *x = later_take(ctx);
+    struct submission *sub = ctx;
+    struct http_exchange *x = later_take(sub->later);
+    jobspec_deinit(&sub->s);
+    free(sub);
     if (!x)
         return;
     if (e)
         http_reply_err(x, e);
     else
         api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+/* How the jobs ended that it depends on and that the model no longer knows: they are on the disk, but for those that end in
+ * this tick, and those the model does know. */
+static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_depends; i++) {
+        struct depend_ask *a = &s->depends[i];
+        struct job_row row;
+        if (a->on == CORE_ID_NONE || model_job(tick_model(api->o.tick), a->on))
+            continue;
+        int rc = db_read_job(api->o.reader, a->on, &row, e);
+        if (rc != 0 && rc != ERR_NOT_FOUND)
+            return rc;
+        a->has_ended = rc == 0 && row.state == JOB_ENDED;
+        a->end = a->has_ended ? row.end : END_NONE;
+        a->started_at = a->has_ended ? row.started_at : WALL_NONE;
+    }
+    return 0;
+}
+
+static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct submission *sub = ctx;
+    struct jobspec *s = &sub->s;
+    struct event ev = {.type = EV_SUBMIT,
+        .submit = {.job = &s->row, .spec = &s->spec, .depends = s->depends, .n_depends = s->n_depends}};
+    int rc = look_up_ended(sub->api, s, e);
+    return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
 /* What a certificate of one job is worth for another: the same user runs the same script with the same method. Arguments may
@@ -58,9 +96,10 @@ void api_jobs_submit(struct request *q)
     }
     STR_COPY(s.row.user, q->caller.user);
     set_script_key(&s);
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &s.row, .spec = &s.spec}};
-    tick_post(q->api->o.tick, &ev, on_submitted, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
-    jobspec_deinit(&s);
+    struct submission *sub = mem_alloc(sizeof(*sub));
+    *sub =
+        (struct submission){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+    tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
 }
 
 /* ---- list and show ---- */
@@ -149,6 +188,12 @@ static int add_ledger(void *ctx, const struct ledger_row *l)
     return 0;
 }
 
+static int add_dependency(void *ctx, const struct dependency_row *d)
+{
+    json_array_append_new(ctx, api_json_dependency(d));
+    return 0;
+}
+
 static json_t *spec_json(const struct spec_change *s)
 {
     json_t *o = json_object();
@@ -157,7 +202,6 @@ static json_t *spec_json(const struct spec_change *s)
     json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
     json_object_set_new(o, "cwd", json_text(s->cwd));
     json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
-    json_object_set_new(o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
     return o;
 }
 
@@ -194,7 +238,7 @@ void api_jobs_show(struct request *q)
     bool left = false;
     struct err e;
     json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
-    json_t *drills = json_array();
+    json_t *drills = json_array(), *depends = json_array();
     int rc = db_read_job(r, q->id, &row, &e);
     if (rc == 0)
         rc = db_read_spec(r, q->id, &spec, &e);
@@ -206,6 +250,8 @@ void api_jobs_show(struct request *q)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0)
         rc = db_read_job_drills(r, q->id, add_drill, drills, &e);
+    if (rc == 0)
+        rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)
         rc = add_certificate(r, &row, o, &e);
     if (rc == 0) {
@@ -223,6 +269,7 @@ void api_jobs_show(struct request *q)
     json_object_set_new(o, "checkpoints", checkpoints);
     json_object_set_new(o, "ledger", ledger);
     json_object_set_new(o, "drills", drills);
+    json_object_set_new(o, "depends", depends);
     if (rc == 0) {
         api_reply_json(q->x, 200, o);
     } else {
@@ -379,6 +426,28 @@ void api_jobs_requeue(struct request *q)
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
     if (may_change(q, "requeue"))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_hold(struct request *q)
+{
+    struct event ev = {.type = EV_HOLD, .hold = {.job = q->id}};
+    struct job_row row;
+    struct err e;
+    STR_COPY(ev.hold.by, q->caller.user);
+    if (!may_change(q, "hold"))
+        return;
+    /* an administrator's own job is held as anybody's is */
+    ev.hold.operator= q->caller.admin && db_read_job(q->api->o.reader, q->id, &row, &e) == 0 &&
+        !str_eq(row.user, q->caller.user);
+    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_release(struct request *q)
+{
+    struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .operator= q->caller.admin } };
+    STR_COPY(ev.release.by, q->caller.user);
+    if (may_change(q, "release"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

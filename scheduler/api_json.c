@@ -95,9 +95,23 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);
     set_i(o, "on_demand_uusd", j->on_demand_uusd);
+    set(o, "hold", json_string(hold_names[j->hold]));
+    set(o, "begin_at", json_time(j->begin_at));
+    set(o, "depends_any", json_boolean(j->depends_any));
     set(o, "submitted_at", json_time(j->submitted_at));
+    set(o, "eligible_at", json_time(j->eligible_at));
     set(o, "started_at", json_time(j->started_at));
     set(o, "ended_at", json_time(j->ended_at));
+    return o;
+}
+
+json_t *api_json_dependency(const struct dependency_row *d)
+{
+    json_t *o = json_object();
+    set(o, "kind", json_string(depend_kind_names[d->kind]));
+    set_i(o, "job", d->on);
+    set_i(o, "delay_ms", d->delay_ms);
+    set(o, "state", json_string(sm_name(&depend_sm, d->state)));
     return o;
 }
 

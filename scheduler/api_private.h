@@ -84,6 +84,7 @@ bool api_need_admin(struct request *q);
 /* api_json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
 json_t *api_json_drill(const struct drill_row *d);
+json_t *api_json_dependency(const struct dependency_row *d);
 json_t *api_json_leftover(const struct leftover_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
@@ -122,6 +123,8 @@ void api_jobs_events(struct request *q);
 void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
 void api_jobs_requeue(struct request *q);
+void api_jobs_hold(struct request *q);
+void api_jobs_release(struct request *q);
 void api_jobs_drill(struct request *q);
 void api_jobs_compared(struct request *q);
 void api_drills_list(struct request *q);

@@ -110,6 +110,33 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
         outer->rc = rc;
 }
 
+/* [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms": 60000}, {"kind": "singleton"}] */
+static void read_depends(struct json_reader *outer, struct jobspec *s)
+{
+    const json_t *list = json_opt_array(outer, "depends", DEPENDS_MAX), *item;
+    size_t i;
+    if (!list)
+        return;
+    s->depends = mem_alloc((json_array_size(list) + 1) * sizeof(*s->depends));
+    json_array_foreach(list, i, item)
+    {
+        struct json_reader r;
+        struct depend_ask *a = &s->depends[s->n_depends++];
+        json_reader_init(&r, item, "spec.depends", outer->e);
+        a->kind = (enum depend_kind)json_req_enum(&r, "kind", depend_kind_names);
+        a->on = json_opt_i64(&r, "job", 1, INT64_MAX, CORE_ID_NONE);
+        a->delay_ms = json_opt_i64(&r, "delay_ms", 0, YEAR_MS, 0);
+        if (r.rc == 0 && (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
+            json_reader_fail(&r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
+        if (r.rc == 0 && a->delay_ms > 0 && a->kind != DEPEND_AFTER)
+            json_reader_fail(&r, "delay_ms", "is for kind after only");
+        int rc = json_reader_finish(&r);
+        outer->rc = outer->rc ? outer->rc : rc;
+        if (outer->rc != 0)
+            return;
+    }
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     char shown[STR_SHOW_MAX];
@@ -122,13 +149,17 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->time_limit_ms = json_opt_i64(r, "time_limit_ms", 0, 10 * YEAR_MS, 0);
     row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
     row->retries_failed = (int32_t)json_opt_i64(r, "retries", 0, 1000, JOB_RETRIES_FAILED_DEFAULT);
+    row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
+    row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
+    row->depends_any = json_opt_bool(r, "depends_any", false);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
     json_opt_strcpy(r, "team", row->team, sizeof(row->team), "");
     json_opt_strcpy(r, "qos", row->qos, sizeof(row->qos), "");
     row->nice = (int32_t)json_opt_i64(r, "nice", 0, ORDER_NICE_MAX, 0);
     read_checkpoint(r, row);
     if (r->rc == 0 && row->drill_tries > 0 && row->method == CKPT_NONE)
-        json_reader_fail(r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
+        json_reader_fail(
+            r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
     if (r->rc == 0 && row->name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
     for (const char *p = row->name; r->rc == 0 && *p; p++)
@@ -136,41 +167,6 @@ static void read_row(struct json_reader *r, struct job_row *row)
             json_reader_fail(r, "name", "must not contain control characters");
     if (r->rc == 0 && row->pool[0] && !str_is_name(row->pool, CORE_NAME_MAX - 1))
         json_reader_fail(r, "pool", "%s is not a pool's name", str_show(row->pool, shown));
-}
-
-static void check_file(struct json_reader *r, const char *key)
-{
-    const char *path = json_opt_str(r, key, JOBSPEC_PATH_MAX, "");
-    for (const char *p = path; p && *p; p++)
-        if (iscntrl((unsigned char)*p)) {
-            json_reader_fail(r, key, "must not contain control characters");
-            return;
-        }
-}
-
-/* Stored as it came: it is for the agent alone. */
-static char *read_launch(struct json_reader *outer, const struct job_row *row)
-{
-    static const char *const modes[] = {"", "append", "truncate", NULL};
-    const json_t *object = json_opt_object(outer, "launch");
-    struct json_reader r;
-    if (!object || outer->rc != 0)
-        return mem_strdup("{}");
-    json_reader_init(&r, object, "spec.launch", outer->e);
-    check_file(&r, "output");
-    check_file(&r, "error");
-    check_file(&r, "input");
-    json_opt_enum(&r, "open_mode", modes, 0);
-    json_opt_bool(&r, "slurm", false);
-    int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
-    int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
-    if (r.rc == 0 && tasks * each > row->need.cpus)
-        json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node", (long long)tasks,
-            (long long)each, (int)row->need.cpus);
-    if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
-        json_reader_fail(&r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
-    outer->rc = json_reader_finish(&r);
-    return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }
 
 static const char *checked_script(struct json_reader *r)
@@ -198,10 +194,10 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.script = mem_strdup(checked_script(&r));
     s.spec.cwd = mem_strdup(checked_cwd(&r));
     read_row(&r, &s.row);
+    read_depends(&r, &s);
     s.spec.args_json = read_args(&r);
     s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
     s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
-    s.spec.launch_json = read_launch(&r, &s.row);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);
@@ -217,6 +213,6 @@ void jobspec_deinit(struct jobspec *s)
     free((char *)s->spec.env_json);
     free((char *)s->spec.cwd);
     free((char *)s->spec.labels_json);
-    free((char *)s->spec.launch_json);
+    free(s->depends);
     *s = (struct jobspec){0};
 }

@@ -7,18 +7,19 @@
 #define BELAY_SCHEDULER_JOBSPEC_H
 
 #include "base/json.h"
-#include "scheduler/core/types.h"
+#include "scheduler/core/event.h"
 
 #define JOBSPEC_BYTES_MAX (2u << 20)
 #define JOBSPEC_SCRIPT_MAX (1u << 20)
 #define JOBSPEC_ARGS_MAX 256
-#define JOBSPEC_ENV_MAX 1000 /* whole environments of users come (sbatch) */
+#define JOBSPEC_ENV_MAX 256
 #define JOBSPEC_LABELS_MAX 64
-#define JOBSPEC_PATH_MAX 4095
 
 struct jobspec {
     struct job_row row;   /* user unset */
     struct job_spec spec; /* members owned: jobspec_deinit */
+    struct depend_ask *depends; /* owned; has_ended unset */
+    size_t n_depends;
 };
 
 /* ERR_INVALID with the path of what is wrong. */

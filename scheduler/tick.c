@@ -69,7 +69,6 @@ static void post_free(struct post *p)
     free((char *)p->spec.env_json);
     free((char *)p->spec.cwd);
     free((char *)p->spec.labels_json);
-    free((char *)p->spec.launch_json);
     free(p);
 }
 
@@ -150,7 +149,6 @@ static void copy_pointees(struct post *p)
             .env_json = mem_strdup(s->env_json),
             .cwd = mem_strdup(s->cwd),
             .labels_json = mem_strdup(s->labels_json),
-            .launch_json = mem_strdup(s->launch_json),
         };
         ev->submit.job = &p->copy.job;
         ev->submit.spec = &p->spec;

@@ -29,6 +29,27 @@ static int compare(struct ckpt_ref a, struct ckpt_ref b)
 
 /* ---- what is committed ---- */
 
+/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. */
+static const char *unmet(struct world *w, const struct dependency_row *r)
+{
+    const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
+    bool ended = on && on->ends > 0, succeeded = ended && on->end == END_SUCCEEDED;
+    if (!on || (r->kind == DEPEND_AFTER && on->attempts > 0))
+        return NULL;
+    bool holds = r->kind == DEPEND_AFTEROK ? succeeded : r->kind == DEPEND_AFTERNOTOK ? ended && !succeeded : ended;
+    return holds ? NULL : depend_kind_names[r->kind];
+}
+
+/* It has been placed for the first time. */
+static void check_eligible(struct world *w, const struct job_row *r, const struct sim_job *j)
+{
+    const char *kind = unmet(w, &j->after);
+    if (kind)
+        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind, (long long)j->after.on);
+    if (r->begin_at.ms > world_stamp(w).wall.ms)
+        world_fail(w, "job %lld was started before its time", (long long)r->id);
+}
+
 /* Progress only goes forward, and a job ends once. */
 static void check_job(struct world *w, const struct job_row *r)
 {
@@ -53,6 +74,9 @@ static void check_job(struct world *w, const struct job_row *r)
             (long long)j->losses);
     if (r->attempts < j->attempts)
         world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
+    if (r->attempts > 0 && j->attempts == 0)
+        check_eligible(w, r, j);
+    j->end = r->end;
     j->seen = r->state;
     STR_COPY(j->script, r->script_key);
     j->last_good = r->last_good;
@@ -167,6 +191,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_drill(w, &c->drills[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         count_loss(w, &c->attempts[i]);
+    for (size_t i = 0; i < c->n_depends; i++)
+        world_job(w, c->depends[i].job)->after = c->depends[i];
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
@@ -276,7 +302,9 @@ void check_end(struct world *w)
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
-        else if (!j->cancelled && row.end != END_USER && /* or cancelled in a request whose answer was lost */
+        else if (row.end == END_DEPENDENCY && !unmet(w, &j->after))
+            world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
+        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && /* or cancelled in a request whose answer was lost */
                  row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);

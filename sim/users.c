@@ -24,6 +24,7 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 
 struct submission {
     struct world *w;
+    struct depend_ask after;
 };
 
 static void on_submitted(void *ctx, const struct err *e, int64_t id)
@@ -41,6 +42,24 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         w->acked[w->n_acked++] = id;
     }
     free(s);
+}
+
+/* After one of those before it, whatever has become of that. */
+static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
+{
+    struct job_row row;
+    struct err e;
+    int64_t on = w->n_acked > 0 ? w->acked[world_between(w, 0, w->n_acked - 1)] : CORE_ID_NONE;
+    if (on == CORE_ID_NONE || db_read_job(w->reader, on, &row, &e) != 0)
+        return false;
+    *ret_ask = (struct depend_ask){.kind = (enum depend_kind)world_between(w, DEPEND_AFTER, DEPEND_AFTERNOTOK),
+        .on = on,
+        .has_ended = row.state == JOB_ENDED,
+        .end = row.end,
+        .started_at = row.started_at};
+    if (ret_ask->kind == DEPEND_AFTER)
+        ret_ask->delay_ms = world_between(w, 0, 20000);
+    return true;
 }
 
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
@@ -64,12 +83,15 @@ static void submit(struct world *w)
         STR_COPY(row.pool, "burst");
     if (world_chance(w, 0.2))
         snprintf(row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
+    row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
+    row.begin_at.ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec}};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec, .depends = &s->after}};
+    ev.submit.n_depends = world_chance(w, 0.1) && ask_for_an_older_one(w, &s->after);
     w->n_submits++;
     tick_post(w->tick, &ev, on_submitted, s);
 }
@@ -99,6 +121,11 @@ static void change_a_job(struct world *w)
         struct event drill = {
             .type = EV_DRILL, .drill = {.job = job, .by = "ann", .without_notice = world_chance(w, 0.3)}};
         tick_post(w->tick, &drill, on_done, NULL);
+        return;
+    }
+    if (world_chance(w, 0.1)) {
+        struct event hold = {.type = EV_HOLD, .hold = {.job = job, .by = "ann"}};
+        tick_post(w->tick, &hold, on_done, NULL);
         return;
     }
     struct event ev = {.type = world_chance(w, 0.4)   ? EV_CANCEL
@@ -139,6 +166,16 @@ static void undrain_all(struct world *w)
     }
 }
 
+static void release_all(struct world *w)
+{
+    for (int i = 0; i < w->n_acked; i++) {
+        const struct job *j = model_job(w->model, w->acked[i]);
+        struct event ev = {.type = EV_RELEASE, .release = {.job = w->acked[i], .by = "ann"}};
+        if (j && j->row.hold != HOLD_NONE)
+            tick_post(w->tick, &ev, on_done, NULL);
+    }
+}
+
 /* ---- time ---- */
 
 static void on_user(struct timer *t, void *ctx)
@@ -153,6 +190,8 @@ static void on_user(struct timer *t, void *ctx)
         drain_a_node(w);
     else if (w->up && w->calm)
         undrain_all(w);
+    if (w->up && world_chance(w, 0.5))
+        release_all(w);
     timer_start(
         &w->vt.timers, &w->user_timer, world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
 }

@@ -62,7 +62,7 @@ struct sim_job *world_job(struct world *w, int64_t id)
     if (j->total_steps == 0) {
         struct prng p;
         prng_init(&p, w->seed * 1000003u + (uint64_t)id);
-        j->total_steps = prng_range(&p, 10, prng_chance(&p, 0.2) ? 60000 : 3000);
+        j->total_steps = prng_range(&p, 10, prng_chance(&p, 0.2) ? 15000 : 3000);
         j->fails = prng_chance(&p, 0.1);
         j->forgets = prng_chance(&p, 0.1);
     }

@@ -172,6 +172,8 @@ struct sim_job {
     enum job_state seen;
     struct ckpt_ref last_good;
     int64_t attempts, ends;
+    enum end_kind end;
+    struct dependency_row after; /* on CORE_ID_NONE: on no job */
 };
 
 /* A request on the wire: dies with belayd. */

@@ -24,6 +24,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     job_move(m, j, JOB_ENDED);
     j->row.ended_at = now.wall;
     drill_job_ends(m, j, now);
+    waits_ended(m, j, now);
     leftover_add(m, &j->row, now);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
@@ -56,7 +57,6 @@ static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
         .env_json = mem_strdup(spec->env_json),
         .cwd = mem_strdup(spec->cwd),
         .labels_json = mem_strdup(spec->labels_json),
-        .launch_json = mem_strdup(spec->launch_json),
     };
 }
 
@@ -90,6 +90,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         rc = order_resolve(model_order(m), &own, e);
     if (!rc)
         rc = criu_check_submit(m, r, e);
+    if (!rc)
+        rc = waits_check(m, ev, e);
     if (rc)
         return rc;
     struct job *j = mem_alloc(sizeof *j);
@@ -109,6 +111,10 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .retries_failed = r->retries_failed,
         .drill_tries = r->drill_tries,
         .nice = r->nice,
+        .hold = r->hold,
+        .begin_at = r->begin_at,
+        .depends_any = r->depends_any,
+        .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
@@ -129,7 +135,9 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     j->account = account_of(m, j->row.team, j->row.user);
     map_put(&m->jobs, j->row.id, j);
     queue_adopt(m, j);
-    queue_add(m, j);
+    waits_adopt(m, j);
+    waits_attach(m, j, ev);
+    job_enqueue(m, j, ev->now);
     touch_job(m, j);
     if (ev->submit.spec)
         copy_spec(m, j->row.id, ev->submit.spec);
@@ -223,7 +231,7 @@ static struct node *node_of_rank(
 
 static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
-    bool may = j->row.state == JOB_PENDING && ev->place.n_more + 1 == (size_t)j->row.nodes;
+    bool may = tree_has(&j->in_shape) && ev->place.n_more + 1 == (size_t)j->row.nodes;
     for (size_t rank = 0; may && rank <= ev->place.n_more; rank++)
         may = node_of_rank(m, ev, j, rank) != NULL;
     if (may)
@@ -363,8 +371,10 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.restored_progress = ev->started.restored_progress;
     a->row.restore_ms += ev->started.restore_ms;
     touch_attempt(m, a);
-    if (!wall_is_set(j->row.started_at))
+    if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;
+        waits_started(m, j, ev->now);
+    }
     touch_job(m, j);
     if (a->row.rank > 0)
         return 0; /* the gang's history is told once */
@@ -487,11 +497,12 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
-    struct attempt *a = live_attempt(
-        m, ev->no_credentials.job, ev->no_credentials.attempt, ev->no_credentials.node);
+    struct attempt *a =
+        live_attempt(m, ev->no_credentials.job, ev->no_credentials.attempt, ev->no_credentials.node);
     ret_outcome->id = ev->no_credentials.job;
     if (a)
-        history(m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s", ev->no_credentials.text);
+        history(
+            m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s", ev->no_credentials.text);
     return 0;
 }
 

@@ -80,6 +80,7 @@ static const char *const end_words[] = {
     [END_GANG] = "stopped with its gang",
     [END_CHECKPOINTED] = "saved and asked to be continued",
     [END_DRILLED] = "stopped for a drill",
+    [END_DEPENDENCY] = "what it depends on cannot come true",
 };
 
 static void describe_end(const struct attempt_row *a, char *out, size_t size)
@@ -122,7 +123,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     char resume[CORE_TEXT_MAX];
     job_move(m, j, JOB_PENDING);
     j->row.queued_mono = now.mono;
-    queue_add(m, j);
+    job_enqueue(m, j, now);
     m->rewind++;
     describe_resume(&j->row, resume, sizeof resume);
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);

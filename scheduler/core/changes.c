@@ -134,7 +134,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
-               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_accounts ==
+               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_accounts + c->n_depends ==
            0;
 }
 
@@ -147,7 +147,6 @@ void changes_deinit(struct changes *c)
         free(s->env_json);
         free(s->cwd);
         free(s->labels_json);
-        free(s->launch_json);
     }
     free(c->jobs);
     free(c->attempts);
@@ -162,5 +161,6 @@ void changes_deinit(struct changes *c)
     free(c->leftovers);
     free(c->drills);
     free(c->accounts);
+    free(c->depends);
     *c = (struct changes){0};
 }

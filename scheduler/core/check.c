@@ -38,9 +38,23 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     if (pending != (a == NULL))
         return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id, sm_name(&job_sm, (int)j->row.state),
             a ? "has an" : "has no");
-    if (pending != tree_has(&j->in_shape) || !j->shape)
+    if (pending != (tree_has(&j->in_shape) || j->is_waiting) || (tree_has(&j->in_shape) && j->is_waiting) ||
+        !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
+    bool kept_back = j->row.hold != HOLD_NONE || !list_is_empty(&j->depends);
+    if (pending && (kept_back ? tree_has(&j->in_shape) || tree_has(&j->by_begin)
+                              : tree_has(&j->by_begin) != j->is_waiting))
+        return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
+    if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
+        return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on != NULL) ||
+            (d->on && model_job(m, d->row.on) != d->on))
+            return BROKEN(
+                "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
+    }
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
     return check_ranks(m, j, e);
@@ -49,13 +63,14 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
-    int64_t pending = 0, queued = 0;
+    int64_t pending = 0, waiting = 0, queued = 0;
     struct place last = {INT64_MIN, INT64_MIN};
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         int rc = check_job(m, j, e);
         if (rc)
             return rc;
-        pending += j->row.state == JOB_PENDING;
+        pending += j->row.state == JOB_PENDING && !j->is_waiting;
+        waiting += j->is_waiting;
     }
     for (const struct shape *s = queue_first(m); s; s = queue_next(s)) {
         const struct tree_link *first = tree_first(&s->pending);
@@ -66,6 +81,8 @@ static int check_jobs(const struct model *m, struct err *e)
             return BROKEN("the queue is out of order at job %" PRId64, s->head);
         last = queue_place(s);
     }
+    if (waiting != m->n_waiting)
+        return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->n_waiting);
     if (pending != m->n_pending || queued != pending)
         return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted", pending,
             queued, m->n_pending);
@@ -251,7 +268,8 @@ static int check_drills(const struct model *m, struct err *e)
             return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, j->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
             j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != j->avoid)
-            return BROKEN("job %" PRId64 " is queued with other certificates or nodes than it has", j->row.id);
+            return BROKEN(
+                "job %" PRId64 " is queued with other certificates or nodes than it has", j->row.id);
     }
     if (live != of_jobs || live > DRILLS_LIVE_MAX)
         return BROKEN("%zu drills are under way, %zu jobs have one", live, of_jobs);

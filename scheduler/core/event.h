@@ -15,6 +15,8 @@ enum event_type {
     EV_CANCEL,
     EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
     EV_SAVE,             /* a user's: the running attempt is asked for a checkpoint, and goes on */
+    EV_HOLD,             /* a user's or an operator's: not started (again) until released; what runs goes on */
+    EV_RELEASE,
     EV_JOIN,             /* an agent proved its token */
     EV_HEARTBEAT,        /* memory only: never stored */
     EV_FACTS,            /* an agent found anew what its machine can do */
@@ -42,6 +44,8 @@ enum event_type {
     EV_DRILL_COMPARED,   /* a user's: what the drilled job made in the end, held against what an undisturbed one did */
     EV_DRILL,            /* a user's, or a decision for a job that was submitted so: the attempt is stopped and has to resume */
     /* decisions */
+    EV_ELIGIBLE,         /* the job's time to begin has come */
+    EV_UNMEETABLE,       /* what the job depends on can no longer come true: it ends, END_DEPENDENCY */
     EV_PLACE,
     EV_LAUNCH,
     EV_END_INSTANCE,
@@ -54,6 +58,16 @@ enum event_type {
 
 extern const char *const event_type_names[];
 
+/* One dependency of a job that is submitted. on: CORE_ID_NONE for SINGLETON. Jobs that have ended are not in the model any
+ * more: who submits looks them up, and says how they ended. */
+struct depend_ask {
+    enum depend_kind kind;
+    int64_t on, delay_ms;
+    bool has_ended;
+    enum end_kind end;
+    struct wall started_at; /* WALL_NONE: it never did */
+};
+
 struct event {
     enum event_type type;
     struct stamp now;
@@ -61,11 +75,18 @@ struct event {
         struct {
             const struct job_row *job;   /* id, state and counters are set by apply */
             const struct job_spec *spec;
+            const struct depend_ask *depends;
+            size_t n_depends;
         } submit;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
         } cancel, requeue, save;
+        struct {
+            int64_t job;
+            char by[CORE_NAME_MAX];
+            bool operator;
+        } hold, release;
         struct {
             const struct node_row *node; /* name, address, key_hash, version, total, criu; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */
@@ -160,7 +181,7 @@ struct event {
         } move;
         struct {
             int64_t job;
-        } clean, drill_due;
+        } clean, drill_due, eligible, unmeetable;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX]; /* "": the decision */

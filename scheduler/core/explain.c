@@ -187,8 +187,8 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
-        if (!instance_is_coming(i) || !o || !shape_allows_pool(s, i->pool) || !pool_may_criu(i->pool, s->criu) ||
-            !shape_may_use(s, i->pool, i->row.market))
+        if (!instance_is_coming(i) || !o || !shape_allows_pool(s, i->pool) ||
+            !pool_may_criu(i->pool, s->criu) || !shape_may_use(s, i->pool, i->row.market))
             continue;
         struct resources total = offer_total(o);
         if (!resources_fit(&s->need, &total))
@@ -207,7 +207,8 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     const struct room all = model_room(m);
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
+        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 ||
+            !pool_may_criu(p, s->criu))
             continue;
         struct room room = pool_room(p);
         if (room.nodes == 0)
@@ -310,9 +311,44 @@ static void explain_gang(const struct model *m, const struct job *j, struct answ
             j->row.nodes);
 }
 
+#define DEPENDS_TOLD 4
+
+static void explain_dependencies(const struct job *j, struct answer *a)
+{
+    int64_t n = 0;
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.state != DEPEND_WAITS || n++ >= DEPENDS_TOLD)
+            continue;
+        say(a, "dependency", "%s:%" PRId64 ": job %" PRId64 " '%s' %s", depend_kind_names[d->row.kind],
+            d->row.on, d->row.on, d->on->row.name,
+            d->on->row.state == JOB_PENDING ? "has not run yet" : "runs");
+    }
+    if (n > DEPENDS_TOLD)
+        say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_TOLD,
+            j->row.depends_any ? ", of all of which one is enough" : "");
+}
+
+/* What keeps it from the queue. */
+static void explain_waiting(struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    if (j->row.hold != HOLD_NONE)
+        say(a, "held", "it is held%s: belay release %" PRId64 "%s",
+            j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
+            j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
+    explain_dependencies(j, a);
+    if (j->row.begin_at.ms <= now.wall.ms)
+        return;
+    time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
+    say(a, "begin", "it is not to begin before %s from now", in);
+}
+
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct survey v = {0};
+    if (j->is_waiting)
+        explain_waiting(now, j, a);
     survey_nodes(m, j->shape, &v);
     survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j, j->shape, &v, a))
@@ -320,6 +356,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     if (j->avoid != CORE_ID_NONE)
         say(a, "drill",
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
+    if (j->is_waiting)
+        return; /* the rest may look quite different by then */
     if (j->row.nodes > 1)
         explain_gang(m, j, a);
     else if (v.ready)

@@ -57,12 +57,17 @@ struct model {
     struct mono ordered_mono; /* MONO_NONE: it is to be done at once */
     int64_t ordered_change;   /* rewind and arrivals of then */
     int64_t n_queued_accounts;
+    struct tree by_begin;     /* jobs that wait for their time */
+    struct list unmeetable;   /* jobs whose dependencies cannot come true */
+    struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
     int64_t next_shape;
-    int64_t n_pending, n_nodes_up, n_nodes_lost;
+    int64_t n_pending; /* in the queue */
+    int64_t n_waiting; /* PENDING, but not in the queue */
+    int64_t n_nodes_up, n_nodes_lost;
     int64_t n_gangs; /* jobs of several nodes, pending and running */
     /* For the planner's memory. growth: some node has more room than before. rewind: that, or a job came back
      * into its place in the queue, or the places have changed. arrivals: of shapes in the queue. change: something else that launches depend on. launches: only a launch.
@@ -184,6 +189,19 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 void accounts_destroy_all(struct model *m);
 /* When the queue is to be put in order; MONO_NONE: not unless something changes. */
 struct mono order_next(const struct model *m, struct stamp now);
+/* ---- jobs that are not eligible yet (waits.c) ---- */
+/* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there never was. */
+int waits_check(const struct model *m, const struct event *submit, struct err *e);
+void waits_attach(struct model *m, struct job *j, const struct event *submit); /* of a submit that was checked */
+void waits_adopt(struct model *m, struct job *j);  /* a job new to the model, by its name */
+/* A job that is PENDING now goes into the queue, or waits until it is eligible. */
+void job_enqueue(struct model *m, struct job *j, struct stamp now);
+void waits_started(struct model *m, struct job *j, struct stamp now); /* for the first time */
+void waits_ended(struct model *m, struct job *j, struct stamp now);   /* it leaves the model */
+/* When the next job becomes eligible, or is to be ended since it never will, and the event; MONO_NONE: none. */
+struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event);
+void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */
+void waits_destroy_all(struct model *m); /* before the jobs */
 
 /* ---- nodes (nodes.c) ---- */
 void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */
@@ -304,6 +322,10 @@ int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

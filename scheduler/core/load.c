@@ -135,8 +135,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     map_put(&m->jobs, r->id, j);
     queue_adopt(m, j);
-    if (r->state == JOB_PENDING)
-        queue_add(m, j);
+    waits_adopt(m, j);
     return 0;
 }
 
@@ -174,11 +173,14 @@ static int64_t greater(int64_t a, int64_t b)
 
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e)
 {
-    const struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
-        if (j->row.state != JOB_PENDING && !job_attempt(j))
+    struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        if (j->row.state == JOB_PENDING)
+            waits_load(m, j);
+        else if (!job_attempt(j))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
                 sm_name(&job_sm, (int)j->row.state));
+    }
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)

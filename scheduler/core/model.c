@@ -45,6 +45,7 @@ void model_destroy(struct model *m)
             free(LIST_ENTRY(l, struct attempt, in_job));
     drills_destroy_all(m);
     accounts_destroy_all(m);
+    waits_destroy_all(m);
     certificates_destroy_all(m);
     free_all(&m->jobs);
     free_all(&m->nodes);
@@ -66,6 +67,10 @@ static const apply_fn appliers[] = {
     [EV_CANCEL] = apply_cancel,
     [EV_REQUEUE] = apply_requeue,
     [EV_SAVE] = apply_save,
+    [EV_HOLD] = apply_hold,
+    [EV_RELEASE] = apply_release,
+    [EV_ELIGIBLE] = apply_eligible,
+    [EV_UNMEETABLE] = apply_unmeetable,
     [EV_JOIN] = apply_join,
     [EV_HEARTBEAT] = apply_heartbeat,
     [EV_FACTS] = apply_facts,
@@ -180,8 +185,9 @@ const struct list *model_pools(const struct model *m)
 void model_counts(const struct model *m, struct model_counts *ret_counts)
 {
     *ret_counts = (struct model_counts){
-        .pending = m->n_pending,
-        .running = (int64_t)map_size(&m->jobs) - m->n_pending,
+        .pending = m->n_pending + m->n_waiting,
+        .waiting = m->n_waiting,
+        .running = (int64_t)map_size(&m->jobs) - m->n_pending - m->n_waiting,
         .nodes_up = (int64_t)map_size(&m->nodes) - m->n_nodes_lost,
         .nodes_lost = m->n_nodes_lost,
         .instances = (int64_t)map_size(&m->instances),

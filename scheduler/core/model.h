@@ -9,7 +9,8 @@
  *  2. A live attempt is on a node that exists; the resources of a node's live attempts never exceed its total.
  *  3. last_good of a job never goes down in (attempt, sequence) order.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
- *  5. The queue holds exactly the PENDING jobs, in the order of order.h as of the last EV_ORDER.
+ *  5. The queue holds exactly the PENDING jobs that are eligible (not held, with nothing that they depend on outstanding, and
+ *     whose time to begin has come), in the order of order.h as of the last EV_ORDER.
  *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
  */
 #ifndef BELAY_CORE_MODEL_H
@@ -60,8 +61,21 @@ struct job {
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
     struct account *account;
     struct shape *shape;
-    struct tree_link in_shape; /* while PENDING */
+    bool is_waiting;           /* PENDING, but not eligible */
+    struct tree_link in_shape; /* while PENDING and eligible */
+    struct list depends;       /* dependencies that WAIT or will NEVER */
+    struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
+    struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
+    struct link unmeetable;    /* in the model's list of those */
+    struct link namesake;      /* in the list of its user's jobs of that name */
     struct link dirty;
+};
+
+struct dependency {
+    struct dependency_row row;
+    struct job *job, *on; /* on: NULL once it will NEVER */
+    struct link of_job;
+    struct link on_job;
 };
 
 struct attempt {
@@ -153,7 +167,7 @@ struct offer {
 /* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are owned. */
 struct spec_change {
     int64_t job;
-    char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json;
+    char *script, *args_json, *env_json, *cwd, *labels_json;
 };
 
 struct changes {
@@ -170,6 +184,7 @@ struct changes {
     struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     struct account_row *accounts;       size_t n_accounts;
+    struct dependency_row *depends;     size_t n_depends;   /* of one dependency the last holds */
     int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
 };
 
@@ -190,13 +205,14 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, accounts, jobs, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, jobs, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
+int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e); /* of a live job: WAITS or NEVER */
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e); /* one that passed; the newest of its key */
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
@@ -262,7 +278,8 @@ const struct leftover_row *model_cleaning(const struct model *m);
 struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
-    int64_t pending, running, nodes_up, nodes_lost, instances, shapes, leftovers;
+    int64_t pending, waiting, running, /* pending: eligible or not; waiting: of those, not eligible */
+        nodes_up, nodes_lost, instances, shapes, leftovers;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 

@@ -3,7 +3,7 @@
  * What the order of the queue is made of. A job stands where a job would that was submitted earlier or later by what is
  * added up here, in waiting time:
  *
- *   waited     since it was submitted; what goes beyond `age_max` counts a sixteenth
+ *   waited     since it is eligible; what goes beyond `age_max` counts a sixteenth
  *   fair share fair * (2^-t + 2^-u / 4): t is what its team used of what all teams used, over the team's share of all
  *              shares; u the same of the user within the team. Only teams and users that have jobs count
  *   boosts     of its QOS; of its size, for each doubling of what its nodes take in cpus; less its `nice`

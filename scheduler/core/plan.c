@@ -17,9 +17,9 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define LOST_LEASES 2   /* an instance whose node is lost for so many leases is ended */
+#define LOST_LEASES 2      /* an instance whose node is lost for so many leases is ended */
 #define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
-#define MEMO_SLACK 1024 /* remembered shapes beyond the living ones before the memory is emptied */
+#define MEMO_SLACK 1024    /* remembered shapes beyond the living ones before the memory is emptied */
 
 struct planner *planner_create(void)
 {
@@ -247,7 +247,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now);
+    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now);
     if (!found && is_due(order_next(m, now), now)) {
         ev = (struct event){.type = EV_ORDER};
         found = true;
@@ -275,7 +275,7 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct event unused;
     struct mono wake = MONO_NONE;
     const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
-        drill_next(m, now, &unused), p->valid_until};
+        drill_next(m, now, &unused), waits_due(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

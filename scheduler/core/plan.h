@@ -5,7 +5,7 @@
  * what did not fit at which version of the capacity, so that a tick never scans what did not change.
  *
  * In order:
- *  1. nodes whose lease is over; the order of the queue (order.h), at most every few seconds, when what is used or waits
+ *  1. nodes whose lease is over; jobs whose time to begin has come, and those that depend on what cannot come true any more; the order of the queue (order.h), at most every few seconds, when what is used or waits
  *     has changed and jobs of several users wait;
  *  2. places for pending jobs, in that order (a shape that does not fit lets others pass); on owned nodes before spot
  *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs stand by the time of their
- * submit, later by what their nice says; a job keeps its place when it is queued again. What else counts is the same for
+ * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs stand by the time from which
+ * on they are eligible, later by what their nice says; a job keeps its place when it is queued again. What else counts is the same for
  * all of a shape (order.h), so that a change moves one job and at most one shape. Only what an account has used changes
  * by itself: then the shapes get new places (queue_order), which are few, and no job is looked at.
  */

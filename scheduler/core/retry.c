@@ -23,6 +23,7 @@ static const enum rule rules[] = {
     [END_GANG] = ALWAYS,
     [END_CHECKPOINTED] = CHECKPOINTED_BOUND,
     [END_DRILLED] = ALWAYS,
+    [END_DEPENDENCY] = NEVER,
 };
 
 static bool use(int32_t *used, int32_t max)

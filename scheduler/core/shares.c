@@ -231,7 +231,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
 
 int64_t job_since_ms(const struct job *j)
 {
-    return j->row.submitted_at.ms + j->row.nice * 60000LL;
+    return j->row.eligible_at.ms + j->row.nice * 60000LL;
 }
 
 int64_t job_place_16(const struct model *m, const struct job *j)

@@ -71,6 +71,15 @@ static const struct sm_transition leftover_moves[] = {
 };
 const struct sm leftover_sm = {"leftover", leftover_states, leftover_moves, N(leftover_moves)};
 
+static const char *const depend_states[] = {"waits", "met", "never", "dropped", NULL};
+static const struct sm_transition depend_moves[] = {
+    {DEPEND_WAITS, DEPEND_MET},
+    {DEPEND_WAITS, DEPEND_NEVER},
+    {DEPEND_WAITS, DEPEND_DROPPED},
+    {DEPEND_NEVER, DEPEND_DROPPED},
+};
+const struct sm depend_sm = {"dependency", depend_states, depend_moves, N(depend_moves)};
+
 static const char *const drill_states[] = {
     "stopping", "queued", "resumed", "passed", "failed", "interrupted", NULL};
 static const struct sm_transition drill_moves[] = {
@@ -103,8 +112,11 @@ const char *const end_kind_names[] = {
     "gang",
     "checkpointed",
     "drilled",
+    "dependency",
     NULL,
 };
+const char *const hold_names[] = {"none", "user", "operator", NULL};
+const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
 const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};
@@ -116,6 +128,9 @@ const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "s
 
 const char *const history_kinds[] = {
     "submitted",
+    "held",
+    "released",
+    "eligible",
     "placed",
     "started",
     "damaged",
@@ -156,6 +171,8 @@ const char *const event_type_names[] = {
     "cancel",
     "requeue",
     "save",
+    "hold",
+    "release",
     "join",
     "heartbeat",
     "facts",
@@ -181,6 +198,8 @@ const char *const event_type_names[] = {
     "cleaned",
     "drill-compared",
     "drill",
+    "eligible",
+    "unmeetable",
     "place",
     "launch",
     "end-instance",

@@ -86,7 +86,8 @@ enum end_kind {
     END_DRAINED,
     END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
-    END_DRILLED       /* stopped for a drill (drill.c) */
+    END_DRILLED,      /* stopped for a drill (drill.c) */
+    END_DEPENDENCY    /* never ran: what it depends on can no longer come true */
 };
 extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-terminated */
 
@@ -103,6 +104,10 @@ enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
 extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
 extern const char *const notice_type_names[];
+
+/* A job that is held is not started; an operator's hold is not its user's to release. */
+enum hold { HOLD_NONE, HOLD_USER, HOLD_OPERATOR };
+extern const char *const hold_names[]; /* "none" "user" "operator" */
 
 struct resources {
     int32_t cpus;
@@ -147,6 +152,10 @@ struct job_row {
     int32_t gang_code;      /* the exit code of the rank that decided it */
     int64_t reclaims;      /* attempts that ended RECLAIMED or NODE_LOST */
     struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
+    enum hold hold;
+    struct wall begin_at;      /* not started before that; WALL_NONE: at any time */
+    bool depends_any;          /* one of its dependencies is enough */
+    struct wall eligible_at;   /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */
     struct ckpt_ref last_good;
     int64_t last_good_progress; /* PROGRESS_NONE unknown */
     struct wall last_good_at;
@@ -292,7 +301,7 @@ struct history_row {
 };
 
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
- *   of jobs:      submitted placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
+ *   of jobs:      submitted held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued cleaned clean-failed
@@ -302,6 +311,29 @@ struct history_row {
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
 extern const char *const history_kinds[];
+
+/*
+ *  asked for ---> WAITS --- came true -----------> MET
+ *                   |  +---- no longer can --------> NEVER
+ *                   |                                  |
+ *                   +- the job needs it no more, or ---+--> DROPPED
+ *                      ended for something else
+ */
+enum depend_state { DEPEND_WAITS, DEPEND_MET, DEPEND_NEVER, DEPEND_DROPPED };
+extern const struct sm depend_sm;
+
+/* What has to become of a job first, by the names that sbatch has for them. A job that ended before it started counts as
+ * started for AFTER. SINGLETON: as AFTERANY, of each job of the same user and name that was there before. */
+enum depend_kind { DEPEND_AFTER, DEPEND_AFTERANY, DEPEND_AFTEROK, DEPEND_AFTERNOTOK, DEPEND_SINGLETON };
+extern const char *const depend_kind_names[]; /* "after" "afterany" "afterok" "afternotok" "singleton" */
+#define DEPENDS_MAX 1024
+
+struct dependency_row {
+    int64_t job, on;
+    enum depend_kind kind;
+    int64_t delay_ms; /* AFTER: so long after the start */
+    enum depend_state state;
+};
 
 struct checkpoint_row {
     int64_t job;
@@ -414,7 +446,6 @@ struct job_spec {
     const char *env_json;    /* object of strings: what the user gave by name, nothing else */
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
-    const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
 };
 
 #endif

@@ -170,6 +170,27 @@ class Local(unittest.TestCase):
         self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
+    def test_jobs_wait_for_others_and_for_their_release(self):
+        first = self.submit("--hold", self.h.script("exit 3\n", "first.sh"))
+        after = self.submit("-d", "afternotok:%d" % first, self.h.script("echo after\n", "after.sh"))
+        never = self.submit("--dependency", "afterok:%d" % first, self.h.script("true\n", "never.sh"))
+        self.assertIn("it is held: belay release %d" % first, self.ok("why", str(first)))
+        self.assertIn("afternotok:%d: job %d 'first.sh' has not run yet" % (first, first), self.ok("why", str(after)))
+        self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
+        self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
+        done = self.h.belay("logs", "-f", str(never))  # until it has ended
+        self.assertEqual((done.returncode, self.json("show", str(never))["job"]["end"]), (0, "dependency"))
+        shown = self.json("show", str(after))
+        self.assertEqual(shown["depends"], [{"kind": "afternotok", "job": first, "delay_ms": 0, "state": "met"}])
+        for what, code, word in (("afterok:%d" % first, 1, "can never come true: job %d has ended, failed" % first),
+                                 ("afterok:999999", 1, "there is no job 999999"), ("afterok", 2, "after which job"),
+                                 ("afterburst:1", 2, "expected after, afterany"), ("afterok:1,afterany:2?3", 2, "either ','"),
+                                 ("afterok:1+5", 2, "after:JOB+MINUTES"), ("singleton:3", 2, "no job in particular"),
+                                 ("afterok:0", 2, "number of a job"), ("after:1+x", 2, "minutes")):
+            done = self.h.belay("submit", "-d", what, "--wrap", "true")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(word, done.stderr)
+
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)
@@ -225,7 +246,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["attempts", "certificate", "checkpoints", "drills", "job", "ledger", "leftover", "spec"]),
+                                (("show", str(job)), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
@@ -326,19 +347,12 @@ class Local(unittest.TestCase):
             self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
-    def test_output_is_written_to_the_files_that_were_named_and_kept_as_well(self):
-        script = self.h.script("#SBATCH --error=e-%j\ncat; echo $SLURM_NTASKS $SLURM_CPUS_PER_TASK; echo bad >&2\n")
-        with open(os.path.join(self.h.dir, "in.txt"), "w") as f:
-            f.write("from the input\n")
-        self.assertEqual(self.h.belay("submit", "--wait", "-o", "here-%x.txt", "-i", "in.txt", script).returncode, 0)
-        job = self.json("list", "-a", "-n", "1")["jobs"][0]["id"]
-        for name, text in (("here-job.sh.txt", "from the input\n1 1\n"), ("e-%d" % job, "bad\n")):
-            with open(os.path.join(self.h.dir, name)) as f:
-                self.assertEqual(f.read(), text)
-        self.assertEqual(sorted(self.ok("logs", str(job)).splitlines()), ["1 1", "bad", "from the input"])
-        done = self.h.belay("submit", "--wait", "-o", "no/such/%j", script)
-        self.assertEqual(done.returncode, 126)
-        self.assertIn("cannot be written to no/such/%d: No such file" % (job + 1), done.stderr)
+    def test_output_files_are_told_with_the_place_of_the_output(self):
+        done = self.h.belay("submit", "-o", "here.txt", self.h.script("#SBATCH --error=e-%j\ntrue\n"))
+        job = re.search(r"job (\d+)", done.stdout).group(1)
+        self.assertEqual(done.stderr, ("belay: warning: %s:2: nothing is written to \"e-%%j\"; the output is in belay logs %s\n"
+                                       "belay: warning: command line: nothing is written to \"here.txt\"; the output is in belay "
+                                       "logs %s\n") % (os.path.join(self.h.dir, "job.sh"), job, job))
 
     def test_the_only_reserved_pool_is_the_one_that_is_joined(self):
         self.assertRegex(self.ok("token", "create", "--join"), r"\A\S+\n\Z")
@@ -350,7 +364,7 @@ class Local(unittest.TestCase):
                                 (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
                                 (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
                                 (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
-                                (("submit", "-n", "0", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
+                                (("submit", "-n", "2", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
                                 (("submit", "--wrap", " \n"), "expected a command"), (("submit", "--wrap"), "--wrap"), (("run",), "which command"),
                                 (("cost", "--by", "weather"), "--by"), (("cost", "--from", "now"), "--from"),
                                 (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),

@@ -29,6 +29,7 @@ void shelf_deinit(struct shelf *s)
     free(s->by_job);
     free(s->by_instance);
     free(s->newest);
+    free(s->depends);
     free(s->drills);
     free(s->accounts);
     *s = (struct shelf){0};
@@ -136,6 +137,19 @@ static void put_account(struct shelf *s, const struct account_row *r)
     s->accounts[at] = *r;
 }
 
+static void put_dependency(struct shelf *s, const struct dependency_row *r)
+{
+    struct dependency_row *slot = NULL;
+    for (size_t k = s->n_depends; k-- > 0 && !slot;)
+        if (s->depends[k].job == r->job && s->depends[k].on == r->on && s->depends[k].kind == r->kind)
+            slot = &s->depends[k];
+    if (slot && slot->state != DEPEND_WAITS && !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
+        fail_msg("a dependency of job %" PRId64 " goes on after its end", r->job);
+    if (!slot)
+        slot = APPEND(s->depends, s->n_depends);
+    *slot = *r;
+}
+
 void shelf_put(struct shelf *s, const struct changes *c)
 {
     for (size_t k = 0; k < c->n_history; k++) {
@@ -171,8 +185,26 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_drill(s, &c->drills[k]);
     for (size_t k = 0; k < c->n_accounts; k++)
         put_account(s, &c->accounts[k]);
+    for (size_t k = 0; k < c->n_depends; k++)
+        put_dependency(s, &c->depends[k]);
     s->counters =
         (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
+}
+
+static bool is_open(const struct shelf *s, const struct dependency_row *r)
+{
+    return (r->state == DEPEND_WAITS || r->state == DEPEND_NEVER) && s->jobs[r->job].state != JOB_ENDED;
+}
+
+static void compare_dependency(const struct shelf *s, const struct model *m, const struct dependency_row *r)
+{
+    const struct job *j = model_job(m, r->job);
+    bool found = false;
+    if (j)
+        LIST_FOREACH (&j->depends, l)
+            found |= memcmp(&LIST_ENTRY(l, struct dependency, of_job)->row, r, sizeof *r) == 0;
+    if (found != is_open(s, r))
+        fail_msg("what job %" PRId64 " depends on changed without being told", r->job);
 }
 
 static void compare_job(const struct shelf *s, const struct model *m, int64_t id)
@@ -224,6 +256,8 @@ void shelf_compare(const struct shelf *s, const struct model *m)
                 fail_msg("what %s used changed without being marked", a->row.user);
         }
     }
+    for (size_t k = 0; k < s->n_depends; k++)
+        compare_dependency(s, m, &s->depends[k]);
     for (int64_t id = 1; id < (int64_t)s->n_nodes; id++) {
         const struct node *n = model_node(m, id);
         bool live = s->nodes[id].id && s->nodes[id].state != NODE_GONE;
@@ -275,6 +309,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);
+    for (size_t k = 0; k < s->n_depends; k++)
+        if (is_open(s, &s->depends[k]))
+            must(model_load_dependency(m, &s->depends[k], &e), &e);
     for (size_t k = 0; k < s->n_attempts; k++)
         if (s->attempts[k].state != ATTEMPT_ENDED)
             must(model_load_attempt(m, &s->attempts[k], &e), &e);

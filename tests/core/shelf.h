@@ -28,6 +28,8 @@ struct shelf {
     size_t n_drills;
     struct account_row *accounts; /* of each the last */
     size_t n_accounts;
+    struct dependency_row *depends; /* of each the last */
+    size_t n_depends;
     int64_t last_history;
     struct model_counters counters;
 };

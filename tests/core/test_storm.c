@@ -62,7 +62,20 @@ static void submit(struct storm *st)
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
     struct job_spec spec = {
         .script = "#!", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
-    attempt_event(st, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}});
+    struct depend_ask asks[2] = {{.kind = (enum depend_kind)below(st, DEPEND_SINGLETON + 1)},
+        {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
+    for (size_t k = 0; k < 2; k++)
+        if (asks[k].kind != DEPEND_SINGLETON)
+            asks[k].on = any_id(st, (int64_t)st->s.n_jobs + 1);
+    asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
+    r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
+    r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    r.depends_any = below(st, 2);
+    attempt_event(st, (struct event){.type = EV_SUBMIT,
+                          .submit = {.job = &r,
+                              .spec = &spec,
+                              .depends = asks,
+                              .n_depends = below(st, 4) ? 0 : (size_t)below(st, 3)}});
 }
 
 static void join(struct storm *st)
@@ -151,7 +164,11 @@ static void user(struct storm *st)
         attempt_event(st, (struct event){.type = EV_DRILL, .drill = {job, "ann", below(st, 3) == 0}});
         break;
     case 0:
-        attempt_event(st, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+        if (below(st, 2))
+            attempt_event(st, (struct event){.type = below(st, 3) ? EV_RELEASE : EV_HOLD,
+                                  .hold = {.job = job, .by = "ann", .operator= below(st, 3) == 0}});
+        else
+            attempt_event(st, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
         break;
     case 1:
     case 2:

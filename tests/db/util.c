@@ -158,6 +158,8 @@ void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t
             fill_column(c, at, how, p);
         else if (c->type == COLUMN_TEXT)
             snprintf(at, c->size, "key-%lld", (long long)key);
+        else if (c->type == COLUMN_NAMED)
+            put_i32(at, (int32_t)(key % n_names(c)));
         else
             put_i64(at, key + i);
     }
@@ -184,6 +186,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_LEDGER, ledger, ledger_row),
     PLACE_IN_CHANGES(TABLE_LEFTOVERS, leftovers, leftover_row),
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
+    PLACE_IN_CHANGES(TABLE_DEPENDENCIES, depends, dependency_row),
     PLACE_IN_CHANGES(TABLE_ACCOUNTS, accounts, account_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay hold JOB..., belay release JOB...
+ */
+#include "cli/change.h"
+#include "cli/verbs.h"
+
+static int run_hold(int argc, const char **argv)
+{
+    return change_jobs(&verb_hold, "hold", "is held: it is not started until it is released", argc, argv);
+}
+
+static int run_release(int argc, const char **argv)
+{
+    return change_jobs(&verb_release, "release", "is released", argc, argv);
+}
+
+const struct verb verb_hold = {
+    "hold", "[OPTION...] JOB...", "keep jobs from being started; what runs goes on", run_hold, NULL, false};
+const struct verb verb_release = {
+    "release", "[OPTION...] JOB...", "let held jobs be started again", run_release, NULL, false};

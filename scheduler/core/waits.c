@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pending jobs that are not in the queue: held, not to begin yet, or after other jobs. What a job depends on is kept from both
+ * ends while it is open, so that the start or the end of a job costs what depends on it and nothing else.
+ *
+ * A dependency that no longer can come true is found when it is submitted, and refused; or later, and then its job is ended by
+ * a decision of its own: a long chain is a row of decisions, not a recursion.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct namesakes {
+    struct list jobs; /* the newest first */
+};
+
+static int order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_begin(const void *key, const struct tree_link *l)
+{
+    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job, by_begin)->row;
+    int by_time = order(a->begin_at.ms, b->begin_at.ms);
+    return by_time ? by_time : order(a->id, b->id);
+}
+
+/* ---- jobs of one name ---- */
+
+static char *namesakes_key(const struct job_row *r)
+{
+    return mem_printf("%s\n%s", r->user, r->name);
+}
+
+static struct namesakes *namesakes_find(const struct model *m, const struct job_row *r)
+{
+    char *key = namesakes_key(r);
+    struct namesakes *s = smap_get(&m->namesakes, key);
+    free(key);
+    return s;
+}
+
+void waits_adopt(struct model *m, struct job *j)
+{
+    struct namesakes *s = namesakes_find(m, &j->row);
+    if (!s) {
+        char *key = namesakes_key(&j->row);
+        s = mem_alloc(sizeof *s);
+        smap_put(&m->namesakes, key, s);
+        free(key);
+    }
+    list_push_front(&s->jobs, &j->namesake);
+}
+
+static void waits_disown(struct model *m, struct job *j)
+{
+    struct namesakes *s = namesakes_find(m, &j->row);
+    link_remove(&j->namesake);
+    if (!list_is_empty(&s->jobs))
+        return;
+    char *key = namesakes_key(&j->row);
+    free(smap_remove(&m->namesakes, key));
+    free(key);
+}
+
+/* ---- dependencies ---- */
+
+/* What an end means for who depends on it. */
+static enum depend_state judge(enum depend_kind kind, enum end_kind end)
+{
+    bool holds = kind == DEPEND_AFTEROK      ? end == END_SUCCEEDED
+                 : kind == DEPEND_AFTERNOTOK ? end != END_SUCCEEDED
+                                             : true;
+    return holds ? DEPEND_MET : DEPEND_NEVER;
+}
+
+static void dependency_write(struct model *m, const struct dependency *d)
+{
+    *GROW(m->out.depends, m->out.n_depends) = d->row;
+}
+
+static struct dependency *dependency_add(struct job *j, const struct dependency_row *r, struct job *on)
+{
+    struct dependency *d = mem_alloc(sizeof *d);
+    d->row = *r;
+    d->job = j;
+    d->on = on;
+    list_push_back(&j->depends, &d->of_job);
+    if (on && r->kind == DEPEND_AFTER)
+        list_push_front(&on->dependents, &d->on_job);
+    else if (on)
+        list_push_back(&on->dependents, &d->on_job);
+    return d;
+}
+
+static void dependency_move(struct model *m, struct dependency *d, enum depend_state to)
+{
+    int state = (int)d->row.state;
+    sm_move(&depend_sm, d->row.job, &state, (int)to);
+    d->row.state = (enum depend_state)state;
+    dependency_write(m, d);
+    link_remove(&d->on_job);
+    d->on = NULL;
+    if (to == DEPEND_NEVER)
+        return; /* kept: it is why the job ends, or one of those of which another may still do */
+    link_remove(&d->of_job);
+    free(d);
+}
+
+/* None is needed any more. What ended the job stays as it was. */
+static void drop_all(struct model *m, struct job *j)
+{
+    LIST_FOREACH (&j->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.state != DEPEND_NEVER || j->row.state != JOB_ENDED) {
+            dependency_move(m, d, DEPEND_DROPPED);
+        } else {
+            link_remove(&d->of_job);
+            free(d);
+        }
+    }
+}
+
+static bool is_unmeetable(const struct job *j)
+{
+    bool any_never = false, any_open = false;
+    LIST_FOREACH (&j->depends, l) {
+        bool never = LIST_ENTRY(l, struct dependency, of_job)->row.state == DEPEND_NEVER;
+        any_never |= never;
+        any_open |= !never;
+    }
+    return any_never && !(j->row.depends_any && any_open);
+}
+
+static void list_if_unmeetable(struct model *m, struct job *j)
+{
+    if (is_unmeetable(j) && !link_is_in(&j->unmeetable))
+        list_push_back(&m->unmeetable, &j->unmeetable);
+}
+
+static void stop_waiting(struct model *m, struct job *j)
+{
+    m->n_waiting -= j->is_waiting;
+    j->is_waiting = false;
+    tree_remove(&m->by_begin, &j->by_begin);
+}
+
+static void start_waiting(struct model *m, struct job *j)
+{
+    m->n_waiting++;
+    j->is_waiting = true;
+}
+
+static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
+{
+    if (delay_ms > 0 && j->row.begin_at.ms < started_at.ms + delay_ms)
+        j->row.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
+}
+
+static void dependency_ends(struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
+{
+    struct job *j = d->job;
+    if (d->row.kind == DEPEND_AFTER && as == DEPEND_MET) {
+        not_before(j, now.wall, d->row.delay_ms);
+        touch_job(m, j);
+    }
+    dependency_move(m, d, as);
+    if (as == DEPEND_MET && j->row.depends_any)
+        drop_all(m, j);
+    list_if_unmeetable(m, j);
+    if (list_is_empty(&j->depends)) {
+        stop_waiting(m, j);
+        job_enqueue(m, j, now);
+    }
+}
+
+/* One that ends may take others of the same job with it. */
+static struct dependency *first_dependent(const struct job *j)
+{
+    struct link *l = list_first(&j->dependents);
+    return l ? LIST_ENTRY(l, struct dependency, on_job) : NULL;
+}
+
+void waits_started(struct model *m, struct job *j, struct stamp now)
+{
+    for (struct dependency *d; (d = first_dependent(j)) && d->row.kind == DEPEND_AFTER;)
+        dependency_ends(m, d, DEPEND_MET, now);
+}
+
+/* ---- at the submit ---- */
+
+/* How a job that is not in the model ended: in this tick, or as who submits has read. */
+static bool how_it_ended(
+    const struct model *m, const struct depend_ask *a, enum end_kind *ret_end, struct wall *ret_started)
+{
+    for (size_t i = m->out.n_jobs; i-- > 0;) {
+        const struct job_row *r = &m->out.jobs[i];
+        if (r->id == a->on && r->state == JOB_ENDED) {
+            *ret_end = r->end;
+            *ret_started = r->started_at;
+            return true;
+        }
+    }
+    *ret_end = a->end;
+    *ret_started = a->started_at;
+    return a->has_ended;
+}
+
+/* What this asks for is, at this moment; ERR_NOT_FOUND. */
+static int look(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
+    struct wall *ret_started, enum end_kind *ret_end, struct err *e)
+{
+    const struct job *on = model_job(m, a->on);
+    *ret_end = END_NONE;
+    *ret_started = on ? on->row.started_at : WALL_NONE;
+    if (on) {
+        *ret_state = a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
+        return 0;
+    }
+    if (!how_it_ended(m, a, ret_end, ret_started))
+        return err_set(e, ERR_NOT_FOUND, "%s:%" PRId64 ": there is no job %" PRId64,
+            depend_kind_names[a->kind], a->on, a->on);
+    *ret_state = judge(a->kind, *ret_end);
+    return 0;
+}
+
+int waits_check(const struct model *m, const struct event *submit, struct err *e)
+{
+    size_t n = submit->submit.n_depends, n_never = 0;
+    bool any = submit->submit.job->depends_any;
+    if (n > DEPENDS_MAX)
+        return err_set(e, ERR_INVALID, "a job can depend on at most %d others", DEPENDS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const struct depend_ask *a = &submit->submit.depends[i];
+        enum depend_state state;
+        enum end_kind end;
+        struct wall started;
+        if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
+            return err_set(e, ERR_INVALID, "a dependency of kind %s is not on job %" PRId64,
+                depend_kind_names[a->kind], a->on);
+        if (a->kind == DEPEND_SINGLETON)
+            continue;
+        int rc = look(m, a, &state, &started, &end, e);
+        if (rc)
+            return rc;
+        n_never += state == DEPEND_NEVER;
+        if (state == DEPEND_NEVER && (!any || n_never == n))
+            return err_set(e, ERR_CONFLICT,
+                "%s:%" PRId64 " can never come true: job %" PRId64 " has ended, %s",
+                depend_kind_names[a->kind], a->on, a->on, end_kind_names[end]);
+    }
+    return 0;
+}
+
+static bool waits_for_namesakes(const struct job *j)
+{
+    LIST_FOREACH (&j->depends, l)
+        if (!j->row.depends_any && LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
+            return true;
+    return false;
+}
+
+static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
+{
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency_row *old = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        if (old->on == r->on && old->kind == r->kind)
+            return; /* said twice */
+    }
+    dependency_write(m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
+}
+
+/* Once there is one that itself waits for all before it, it stands for them. */
+static void attach_namesakes(struct model *m, struct job *j)
+{
+    LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
+        const struct job *older = LIST_ENTRY(l, struct job, namesake);
+        if (older == j)
+            continue;
+        attach_row(
+            m, j, &(struct dependency_row){.job = j->row.id, .on = older->row.id, .kind = DEPEND_SINGLETON});
+        if (waits_for_namesakes(older))
+            return;
+    }
+}
+
+void waits_attach(struct model *m, struct job *j, const struct event *submit)
+{
+    bool met_one = false;
+    for (size_t i = 0; i < submit->submit.n_depends; i++) {
+        const struct depend_ask *a = &submit->submit.depends[i];
+        struct dependency_row r = {.job = j->row.id, .on = a->on, .kind = a->kind, .delay_ms = a->delay_ms};
+        enum end_kind end;
+        struct wall started;
+        if (a->kind == DEPEND_SINGLETON) {
+            attach_namesakes(m, j);
+            met_one |= list_is_empty(&j->depends);
+            continue;
+        }
+        if (look(m, a, &r.state, &started, &end, NULL) != 0)
+            continue; /* waits_check has seen it */
+        if (r.state != DEPEND_MET) {
+            attach_row(m, j, &r);
+            continue;
+        }
+        if (wall_is_set(started))
+            not_before(j, started, a->delay_ms);
+        met_one = true;
+        *GROW(m->out.depends, m->out.n_depends) = r;
+    }
+    if (met_one && j->row.depends_any)
+        drop_all(m, j);
+}
+
+/* ---- into the queue ---- */
+
+static bool is_kept_back(const struct job *j)
+{
+    return j->row.hold != HOLD_NONE || !list_is_empty(&j->depends);
+}
+
+void job_enqueue(struct model *m, struct job *j, struct stamp now)
+{
+    bool early = j->row.begin_at.ms > now.wall.ms;
+    if (is_kept_back(j) || early) {
+        start_waiting(m, j);
+        j->row.eligible_at = WALL_NONE;
+        if (!is_kept_back(j))
+            tree_add(&m->by_begin, &j->by_begin, &j->row, compare_begin);
+    } else {
+        if (!wall_is_set(j->row.eligible_at))
+            j->row.eligible_at = now.wall;
+        queue_add(m, j);
+        m->rewind++;
+    }
+    touch_job(m, j);
+}
+
+/* Out of the queue, or out of what waits for it; it is PENDING still. */
+static void withdraw(struct model *m, struct job *j)
+{
+    queue_remove(m, j);
+    stop_waiting(m, j);
+}
+
+void waits_ended(struct model *m, struct job *j, struct stamp now)
+{
+    stop_waiting(m, j);
+    link_remove(&j->unmeetable);
+    drop_all(m, j);
+    for (struct dependency *d; (d = first_dependent(j));)
+        dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
+    waits_disown(m, j);
+}
+
+struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    struct link *l = list_first(&m->unmeetable);
+    if (l) {
+        *ret_event = (struct event){
+            .type = EV_UNMEETABLE, .unmeetable.job = LIST_ENTRY(l, struct job, unmeetable)->row.id};
+        return now.mono;
+    }
+    struct tree_link *first = tree_first(&m->by_begin);
+    if (!first)
+        return MONO_NONE;
+    const struct job_row *r = &TREE_ENTRY(first, struct job, by_begin)->row;
+    *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = r->id};
+    bool has_come = r->begin_at.ms <= now.wall.ms;
+    return (struct mono){now.mono.ms + (has_come ? 0 : r->begin_at.ms - now.wall.ms)};
+}
+
+/* ---- events ---- */
+
+static struct job *pending_job(struct model *m, int64_t id, struct err *e)
+{
+    struct job *j = model_job(m, id);
+    if (!j)
+        err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
+    return j;
+}
+
+int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = pending_job(m, ev->eligible.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (!tree_has(&j->by_begin) || j->row.begin_at.ms > ev->now.wall.ms)
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
+    withdraw(m, j);
+    job_enqueue(m, j, ev->now);
+    history(m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
+    return 0;
+}
+
+/* The first that cannot come true, for people. */
+static void describe_never(const struct job *j, char *out, size_t size)
+{
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        if (r->state == DEPEND_NEVER) {
+            text_format(out, size, "%s:%" PRId64, depend_kind_names[r->kind], r->on);
+            return;
+        }
+    }
+}
+
+int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = pending_job(m, ev->unmeetable.job, e);
+    char what[64] = "";
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (!link_is_in(&j->unmeetable))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still run", j->row.id);
+    describe_never(j, what, sizeof what);
+    j->row.end = END_DEPENDENCY;
+    withdraw(m, j);
+    history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
+    job_finish(m, j, ev->now);
+    return 0;
+}
+
+int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = pending_job(m, ev->hold.job, e);
+    enum hold to = ev->hold.operator? HOLD_OPERATOR : HOLD_USER;
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (j->row.hold >= to)
+        return 0;
+    if (j->row.state == JOB_PENDING)
+        withdraw(m, j);
+    j->row.hold = to;
+    touch_job(m, j);
+    if (j->row.state == JOB_PENDING)
+        job_enqueue(m, j, ev->now);
+    history(m, ev->now, "held", (struct history_of){.job = j}, "held by %s%s", ev->hold.by,
+        j->row.state == JOB_PENDING ? "" : ": it goes on, and is not started again");
+    return 0;
+}
+
+int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = pending_job(m, ev->release.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (j->row.hold == HOLD_NONE)
+        return 0;
+    if (j->row.hold == HOLD_OPERATOR && !ev->release.operator)
+        return err_set(
+            e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
+    if (j->row.state == JOB_PENDING)
+        withdraw(m, j);
+    j->row.hold = HOLD_NONE;
+    touch_job(m, j);
+    if (j->row.state == JOB_PENDING)
+        job_enqueue(m, j, ev->now);
+    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s", ev->release.by);
+    return 0;
+}
+
+/* ---- recovery ---- */
+
+int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e)
+{
+    struct job *j = model_job(m, r->job), *on = model_job(m, r->on);
+    if (!j || j->row.state != JOB_PENDING || r->state > DEPEND_NEVER || r->state == DEPEND_MET ||
+        r->on >= r->job || (r->state == DEPEND_WAITS && !on))
+        return err_set(e, ERR_CORRUPT, "stored dependency of job %" PRId64 " on job %" PRId64 " is not open",
+            r->job, r->on);
+    dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);
+    list_if_unmeetable(m, j);
+    return 0;
+}
+
+void waits_load(struct model *m, struct job *j)
+{
+    if (wall_is_set(j->row.eligible_at)) {
+        queue_add(m, j);
+        return;
+    }
+    start_waiting(m, j);
+    if (!is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
+        tree_add(&m->by_begin, &j->by_begin, &j->row, compare_begin);
+}
+
+void waits_destroy_all(struct model *m)
+{
+    struct job *j;
+    const char *key;
+    void *s;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+        for (struct link *l; (l = list_pop(&j->depends));)
+            free(LIST_ENTRY(l, struct dependency, of_job));
+    for (size_t pos = 0; (s = smap_next(&m->namesakes, &pos, &key)) != NULL;)
+        free(s);
+    smap_deinit(&m->namesakes);
+}
