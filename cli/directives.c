@@ -365,10 +365,35 @@ static int apply_label(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
+static int apply_team(const struct context *c, const char *value, struct err *e)
+{
+    if (!str_is_name(value, 63))
+        return err_set(e, ERR_INVALID, "expected a team's name, found %s", SHOWN(value));
+    json_object_set_new(c->spec, "team", json_text(value));
+    return 0;
+}
+
 static int apply_account(const struct context *c, const char *value, struct err *e)
 {
-    (void)e;
-    json_object_set_new(sub_object(c->spec, "labels"), "account", json_text(value));
+    int rc = apply_team(c, value, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "labels"), "account", json_text(value));
+    return rc;
+}
+
+static int apply_qos(const struct context *c, const char *value, struct err *e)
+{
+    if (!str_is_name(value, 31))
+        return err_set(e, ERR_INVALID, "expected the name of a QOS, found %s", SHOWN(value));
+    json_object_set_new(c->spec, "qos", json_text(value));
+    return 0;
+}
+
+static int apply_nice(const struct context *c, const char *value, struct err *e)
+{
+    if (value[0] != '-')
+        return set_number(c, "nice", value, 0, 10000000, e);
+    warn(c, "a job cannot be made to come earlier by this: it has no effect");
     return 0;
 }
 
@@ -500,7 +525,10 @@ static const struct flag flags[] = {
     {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
-    {{"account", 'A', "NAME", "the same as --label account=NAME"}, apply_account},
+    {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"}, apply_account},
+    {{"team", 0, "NAME", "the team whose share it uses"}, apply_team},
+    {{"qos", 'q', "NAME", "the class of the job, as belayd's configuration has them"}, apply_qos},
+    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later"}, apply_nice},
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         apply_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
@@ -521,8 +549,6 @@ static const struct flag flags[] = {
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"open-mode", 0, "MODE", "accepted for Slurm's scripts; no effect"}, apply_nothing},
     {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
-    {{"qos", 'q', "NAME", "accepted for Slurm's scripts; no effect"}, apply_told},
-    {{"nice", 0, "N", "accepted for Slurm's scripts; no effect"}, apply_told},
 };
 #define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
 

@@ -76,6 +76,26 @@ static void print_checkpoint(const json_t *job)
     putchar('\n');
 }
 
+static void print_priority(const json_t *job)
+{
+    static const struct {
+        const char *key, *what;
+    } parts[] = {{"fair_ms", "fair share"}, {"qos_ms", "QOS"}, {"size_ms", "size"}, {"nice_ms", "nice"}};
+    const json_t *p = json_object_get(job, "priority");
+    char text[64];
+    if (!json_is_object(p))
+        return;
+    printf("priority      as if it had waited for %s: ", cli_duration(cli_int(p, "total_ms", 0), text, sizeof(text)));
+    printf("its waiting %s", cli_duration(cli_int(p, "age_ms", 0), text, sizeof(text)));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        int64_t ms = cli_int(p, parts[i].key, 0);
+        if (ms != 0)
+            printf(", %s %s%s", parts[i].what, ms < 0 ? "-" : "",
+                cli_duration(ms < 0 ? -ms : ms, text, sizeof(text)));
+    }
+    putchar('\n');
+}
+
 /* What stays of its checkpoints once it has ended, beside what is pinned. */
 static void print_leftover(const json_t *left)
 {
@@ -178,6 +198,7 @@ static void print_job(const json_t *v)
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
+    print_priority(job);
     print_checkpoint(job);
     print_leftover(json_object_get(v, "leftover"));
     printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",

@@ -51,6 +51,9 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(o, "time_limit_ms", json_integer(r->time_limit_ms));
     json_object_set_new(o, "market", json_string(market_wish_names[r->market]));
     json_object_set_new(o, "retries", json_integer(r->retries_failed));
+    json_object_set_new(o, "team", json_text(r->team));
+    json_object_set_new(o, "qos", json_text(r->qos));
+    json_object_set_new(o, "nice", json_integer(r->nice));
     json_object_set_new(c, "method", json_string(ckpt_method_names[r->method]));
     json_object_set_new(
         c, "every_ms", json_integer(r->ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->ckpt_every_ms));

@@ -38,6 +38,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
     {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
+    {"GET", "/api/v1/shares", NEED_USER, api_shares_list},
     {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
     {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},
     {"POST", "/api/v1/nodes/#/delete", NEED_USER, api_nodes_delete},

@@ -111,6 +111,15 @@ struct job_list {
     int32_t n;
 };
 
+static json_t *priority_json(const struct api *api, const struct job *j)
+{
+    struct priority p;
+    core_priority(tick_model(api->o.tick), j, clock_wall(api->o.timers->clock), &p);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "total_ms", (json_int_t)p.total_ms, "age_ms", (json_int_t)p.age_ms,
+        "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms, "size_ms", (json_int_t)p.size_ms, "nice_ms",
+        (json_int_t)p.nice_ms);
+}
+
 /* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
  * not know is not committed yet), what that attempt has cost by now, and its progress, which is stored only when
  * something else is. */
@@ -119,6 +128,11 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct attempt *a = j ? job_attempt(j) : NULL;
     struct job_row live = *row;
+    if (j && !a && !j->is_waiting) {
+        json_t *o = api_json_job(&live, NULL);
+        json_object_set_new(o, "priority", priority_json(api, j));
+        return o;
+    }
     if (j) {
         live.progress = j->row.progress;
         live.progress_total = j->row.progress_total;

@@ -130,6 +130,7 @@ void api_jobs_compared(struct request *q);
 void api_drills_list(struct request *q);
 void api_jobs_save(struct request *q);
 void api_nodes_list(struct request *q);
+void api_shares_list(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);
 void api_nodes_delete(struct request *q);

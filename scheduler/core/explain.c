@@ -275,6 +275,33 @@ static void explain_queue(const struct model *m, const struct job *j, struct ans
             ahead == 1 ? "s" : "", first);
 }
 
+static void priority_part(char *out, size_t size, const char *what, int64_t ms)
+{
+    char text[32];
+    size_t n = strlen(out);
+    time_format_duration(ms < 0 ? -ms : ms, text, sizeof text);
+    if (ms != 0)
+        text_format(out + n, size - n, ", %s%s %s", ms < 0 ? "less " : "", what, text);
+}
+
+/* Where several users wait, or the job says so itself, waiting is not all that counts. */
+static void explain_priority(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct priority p;
+    char total[32], age[32], parts[160] = "";
+    core_priority(m, j, now.wall, &p);
+    if (m->n_queued_accounts < 2 && p.total_ms == p.age_ms)
+        return;
+    time_format_duration(p.total_ms, total, sizeof total);
+    time_format_duration(p.age_ms, age, sizeof age);
+    priority_part(parts, sizeof parts, "fair share", p.fair_ms);
+    priority_part(parts, sizeof parts, "QOS", p.qos_ms);
+    priority_part(parts, sizeof parts, "size", p.size_ms);
+    priority_part(parts, sizeof parts, "nice", p.nice_ms);
+    say(a, "priority", "it stands as if it had waited for %s: its waiting %s%s; belay shares says who used what", total,
+        age, parts);
+}
+
 /* How many nodes of the pool could be had at once for jobs of this shape, and how many have room now. */
 static int64_t gang_nodes(
     const struct model *m, const struct pool *p, const struct shape *s, int64_t *ret_ready)
@@ -371,6 +398,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     if (v.no_criu > 0)
         say_criu(&v, a);
     explain_queue(m, j, a);
+    explain_priority(m, now, j, a);
 }
 
 static void explain_running(const struct model *m, const struct job *j, struct answer *out)

@@ -107,7 +107,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");
     check_spec("#BELAY --retries 3\n", "{\"retries\":3}");
     check_spec("#BELAY --label team=nlp --label a=b=c\n", "{\"labels\":{\"team\":\"nlp\",\"a\":\"b=c\"}}");
-    check_spec("#BELAY --account nlp\n", "{\"labels\":{\"account\":\"nlp\"}}");
+    check_spec("#BELAY --account nlp\n", "{\"team\":\"nlp\",\"labels\":{\"account\":\"nlp\"}}");
     check_spec("#BELAY --chdir /data\n", "{\"cwd\":\"/data\"}");
     check_spec("#SBATCH --gpus-per-task=2\n", "{\"gpus\":2}");
     check_spec("#SBATCH --nodes=1-1\n", "{\"nodes\":1}");
@@ -224,7 +224,8 @@ static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **sta
         "\\\"e\\\"\"]}");
     check_warned("#SBATCH --mail-type=END\n", "{}", "no effect");
     check_warned("#SBATCH --mem=0\n", "{}", "no limit");
-    check_warned("#SBATCH --nice=-5 -q high\n", "{}", "no effect");
+    check_warned("#SBATCH --nice=-5 -q high\n", "{\"qos\":\"high\"}", "no effect");
+    check_spec("#BELAY --team red --nice 30 --qos=spare\n", "{\"team\":\"red\",\"nice\":30,\"qos\":\"spare\"}");
 }
 
 /* ---- lines ---- */

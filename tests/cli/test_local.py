@@ -232,11 +232,15 @@ class Local(unittest.TestCase):
         self.assertEqual(self.json("show", str(job))["job"]["name"], "mine")
 
     def test_a_job_that_nothing_can_run_is_warned_of(self):
-        done = self.h.belay("submit", "-c", "4096", self.h.script("true\n"))
+        done = self.h.belay("submit", "-c", "4096", "--nice", "30", self.h.script("true\n"))
         self.assertEqual(done.returncode, 0)
         self.assertIn("warning: job", done.stderr)
         job = re.search(r"(\d+)$", done.stdout).group(1)
         self.assertIn("4096 cpus", self.ok("why", job))
+        self.assertRegex(self.ok("show", job), "priority      as if it had waited for .*: its waiting .*, nice -30m00s")
+        share = self.json("shares")["shares"][0]
+        self.assertEqual((share["team"], share["pending"], share["share"]), (share["user"], 1, 1.0))
+        self.assertRegex(self.ok("shares"), r"TEAM +SHARE +USED +USER")
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 
@@ -248,7 +252,7 @@ class Local(unittest.TestCase):
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
                                 (("show", str(job)), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
-                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("pools",), ["pools"]),
+                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),

@@ -263,6 +263,14 @@ static void a_priority_tells_its_parts(void **state)
     assert_int_equal(p.size_ms, 20 * MINUTE_MS); /* 4 cpus */
     assert_int_equal(p.fair_ms, 75 * DAY_MS);    /* nothing was used yet */
     assert_int_equal(p.total_ms, p.age_ms + p.nice_ms + p.qos_ms + p.size_ms + p.fair_ms);
+    struct reason why[EXPLAIN_REASONS_MAX];
+    size_t n;
+    lab_join(&l, "a", 4);
+    n = core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
+    assert_string_equal(why[n - 1].code, "priority");
+    assert_string_equal(why[n - 1].text,
+        "it stands as if it had waited for 76d00h: its waiting 1h00m, fair share 75d00h, QOS 1d00h, size 20m00s, "
+        "less nice 30m00s; belay shares says who used what");
     lab_wait(&l, 21 * HOUR_MS + 30 * MINUTE_MS);
     core_priority(l.m, model_job(l.m, job), l.now.wall, &p);
     assert_int_equal(p.age_ms + p.nice_ms, 7 * HOUR_MS); /* six, and a sixteenth of the other sixteen */
