@@ -125,6 +125,20 @@ static const char *end_of(const json_t *attempt, const json_t *job)
     return str_eq(end, "user") && goes_on ? "requeued" : end;
 }
 
+/* What its node had need not be fetched. */
+static void print_fetched(struct table *t, const json_t *attempt)
+{
+    char fetched[32], all[32];
+    int64_t bytes = cli_int(attempt, "restored_bytes", 0);
+    if (bytes <= 0) {
+        table_cell(t, "-");
+        return;
+    }
+    str_format_bytes((uint64_t)cli_int(attempt, "fetched_bytes", 0), fetched, sizeof(fetched));
+    str_format_bytes((uint64_t)bytes, all, sizeof(all));
+    table_cell(t, "%s of %s", fetched, all);
+}
+
 static void print_attempts(const json_t *attempts, const json_t *job)
 {
     struct table *t = table_create();
@@ -139,6 +153,7 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_column(t, "STATE", false);
     table_column(t, "END", false);
     table_column(t, "RESUMED AT", false);
+    table_column(t, "FETCHED", true);
     table_column(t, "STARTED", true);
     table_column(t, "CHECKPOINTS", true);
     table_column(t, "WHY", false);
@@ -159,6 +174,7 @@ static void print_attempts(const json_t *attempts, const json_t *job)
         else
             table_cell(t, "%lld.%lld", (long long)cli_int(from, "attempt", 0),
                 (long long)cli_int(from, "sequence", 0));
+        print_fetched(t, a);
         table_cell(t, "%s", cli_ago(a, "started_at", started, sizeof(started)));
         table_cell(t, "%lld", (long long)cli_int(a, "checkpoints", 0));
         table_cell(t, "%s", cli_text(a, "text"));

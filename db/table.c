@@ -237,6 +237,8 @@ static const struct column attempt_columns[] = {
     COL_AS(attempt_row, "restored_attempt", restored.attempt),
     COL_AS(attempt_row, "restored_sequence", restored.sequence),
     COL_TYPED(attempt_row, restored_progress, COLUMN_OPTIONAL),
+    COL(attempt_row, restored_bytes),
+    COL(attempt_row, nearby_bytes),
     COL(attempt_row, restore_ms),
     COL(attempt_row, save_ms),
     COL(attempt_row, sequence),

@@ -561,7 +561,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
                     st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
                 .restore_ms = st->restore_ms,
                 .bytes = st->restored_bytes,
-                .reused_bytes = st->reused_bytes,
+                .nearby_bytes = st->reused_bytes,
                 .damaged = (int32_t)st->damaged}};
         tick_post(s->o.tick, &ev, NULL, NULL);
     }

@@ -340,9 +340,8 @@ static void adopt_restored(struct job_row *j, const struct attempt_row *a, struc
 
 static void describe_restore(struct model *m, const struct event *ev, const struct attempt *a)
 {
-    int64_t all = ev->started.bytes, here = ev->started.reused_bytes;
+    int64_t all = a->row.restored_bytes, here = a->row.nearby_bytes;
     char bytes[32], took[32], fetched[32], how[64] = "";
-    here = here < all ? here : all;
     str_format_bytes((uint64_t)all, bytes, sizeof bytes);
     time_format_duration(ev->started.restore_ms, took, sizeof took);
     str_format_bytes((uint64_t)(all - here), fetched, sizeof fetched);
@@ -370,6 +369,8 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.restored = restored;
     a->row.restored_progress = ev->started.restored_progress;
     a->row.restore_ms += ev->started.restore_ms;
+    a->row.restored_bytes = ev->started.bytes;
+    a->row.nearby_bytes = ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;
     touch_attempt(m, a);
     if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;

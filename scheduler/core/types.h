@@ -189,6 +189,7 @@ struct attempt_row {
     struct wall assigned_at, started_at, ended_at; /* started_at: the program's exec, after the restore */
     struct ckpt_ref restored;  /* what it resumed from */
     int64_t restored_progress;
+    int64_t restored_bytes, nearby_bytes; /* content of that; of it, what its node had and did not fetch from the store */
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */
     int64_t saves_asked;       /* how many saves users have asked for */

@@ -327,7 +327,7 @@ static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
                             .restored_progress = 100,
                             .restore_ms = 12000,
                             .bytes = 4 << 20,
-                            .reused_bytes = 3 << 20,
+                            .nearby_bytes = 3 << 20,
                             .damaged = 1}});
     assert_int_equal(row(&r)->lost_steps, 50);
     assert_int_equal(row(&r)->last_good.sequence, 2); /* it never goes back; the next save is 2.1 */
@@ -338,6 +338,9 @@ static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
     assert_string_equal(lab_history(&r.l, "restored")->text,
         "restored 4.0 MiB in 12s; 1.0 MiB were fetched, the node had the rest");
     assert_int_equal(lab_history(&r.l, "restored")->b, 3 << 20);
+    const struct attempt_row *a = &job_attempt(model_job(r.l.m, r.job))->row;
+    assert_int_equal(a->restored_bytes, 4 << 20);
+    assert_int_equal(a->nearby_bytes, 3 << 20);
     lab_deinit(&r.l);
 }
 

@@ -63,6 +63,8 @@ class Reclaim(unittest.TestCase):
         self.assertGreaterEqual(saved["progress"], 60)
         self.assertEqual(attempts[1]["restored"], {"attempt": 1, "sequence": saved["sequence"]})
         self.assertEqual(attempts[1]["restored_progress"], saved["progress"])
+        self.assertIsNone(attempts[0]["restored_bytes"])
+        self.assertEqual((attempts[1]["restored_bytes"], attempts[1]["fetched_bytes"]), (saved["bytes"],) * 2)  # another node
         self.assertEqual(shown["job"]["lost_steps"], 0)
 
     def check_log(self, log, shown):
