@@ -303,7 +303,7 @@ struct shown {
     int64_t from, end, again, soon;
 };
 
-static struct shown shown_in(const struct zone *z, size_t k)
+static struct shown shown_in(const struct time_zone *z, size_t k)
 {
     const struct zone_span *s = &z->spans[k];
     struct shown v = {.from = k > 0 ? s->from_s + s->offset_s : -DAY_S, .again = INT64_MIN, .soon = NONE_S};
@@ -327,7 +327,7 @@ static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twi
 }
 
 struct wall cron_next(
-    const struct cron *c, const struct zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after)
+    const struct cron *c, const struct time_zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after)
 {
     int64_t from_s = after.ms / 1000 + 1; /* the first whole second that is later */
     if (after.ms < 0)

@@ -43,6 +43,6 @@ int cron_parse(const char *text, struct cron *ret_cron, struct err *e);
 
 /* The first moment later than `after` at which it is to be done, or WALL_NONE: none before ZONE_END_S. Always a whole second. */
 struct wall cron_next(
-    const struct cron *c, const struct zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after);
+    const struct cron *c, const struct time_zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after);
 
 #endif

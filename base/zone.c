@@ -10,9 +10,9 @@
 
 #define DAY_S 86400
 
-const struct zone zone_utc = {.name = ZONE_UTC, .n = 1, .spans = (struct zone_span[]){{.from_s = INT64_MIN, .offset_s = 0}}};
+const struct time_zone zone_utc = {.name = ZONE_UTC, .n = 1, .spans = (struct zone_span[]){{.from_s = INT64_MIN, .offset_s = 0}}};
 
-size_t zone_span_at(const struct zone *z, int64_t at_s)
+size_t zone_span_at(const struct time_zone *z, int64_t at_s)
 {
     size_t low = 0, high = z->n; /* spans[low].from_s <= at_s < spans[high].from_s */
     while (high - low > 1) {
@@ -25,12 +25,12 @@ size_t zone_span_at(const struct zone *z, int64_t at_s)
     return low;
 }
 
-int32_t zone_offset_s(const struct zone *z, int64_t at_s)
+int32_t zone_offset_s(const struct time_zone *z, int64_t at_s)
 {
     return z->spans[zone_span_at(z, at_s)].offset_s;
 }
 
-int64_t zone_from_local_s(const struct zone *z, int64_t local_s)
+int64_t zone_from_local_s(const struct time_zone *z, int64_t local_s)
 {
     /* Offsets are within a day: the first span that may hold it. */
     for (size_t k = zone_span_at(z, local_s - DAY_S); k < z->n; k++) {
@@ -43,7 +43,7 @@ int64_t zone_from_local_s(const struct zone *z, int64_t local_s)
     return local_s;
 }
 
-void zone_format(const struct zone *z, struct wall at, char out[ZONE_TIME_MAX])
+void zone_format(const struct time_zone *z, struct wall at, char out[ZONE_TIME_MAX])
 {
     char iso[TIME_ISO_MAX];
     int32_t offset_s = wall_is_set(at) ? zone_offset_s(z, at.ms / 1000) : 0;
@@ -75,7 +75,7 @@ bool zone_is_name(const char *text, size_t n)
 void zones_deinit(struct zones *z)
 {
     const char *name;
-    struct zone *each;
+    struct time_zone *each;
     for (size_t pos = 0; (each = smap_next(&z->by_name, &pos, &name)) != NULL;) {
         free(each->spans);
         free(each);
@@ -83,17 +83,17 @@ void zones_deinit(struct zones *z)
     smap_deinit(&z->by_name);
 }
 
-int zones_load(struct zones *z, const char *name, const struct zone **ret_zone, struct err *e)
+int zones_load(struct zones *z, const char *name, const struct time_zone **ret_zone, struct err *e)
 {
     char shown[STR_SHOW_MAX];
-    struct zone got = {0};
+    struct time_zone got = {0};
     if (!zone_is_name(name, strlen(name)))
         return err_set(e, ERR_INVALID, "expected a time zone such as Europe/Berlin or UTC, found %s", str_show(name, shown));
     if (str_eq(name, ZONE_UTC)) {
         *ret_zone = &zone_utc;
         return 0;
     }
-    const struct zone *known = smap_get(&z->by_name, name);
+    const struct time_zone *known = smap_get(&z->by_name, name);
     if (known) {
         *ret_zone = known;
         return 0;
@@ -104,7 +104,7 @@ int zones_load(struct zones *z, const char *name, const struct zone **ret_zone, 
     if (rc)
         return rc;
     STR_COPY(got.name, name);
-    struct zone *kept = mem_dup(&got, sizeof got);
+    struct time_zone *kept = mem_dup(&got, sizeof got);
     smap_put(&z->by_name, kept->name, kept);
     *ret_zone = kept;
     return 0;

@@ -26,23 +26,23 @@ struct zone_span {
     int32_t offset_s; /* east of Greenwich is positive; within a day; not that of the span before */
 };
 
-struct zone {
+struct time_zone {
     char name[ZONE_NAME_MAX];
     size_t n; /* >= 1 */
     struct zone_span *spans;
 };
 
 /* The index of the span that at_s is in. */
-size_t zone_span_at(const struct zone *z, int64_t at_s);
-int32_t zone_offset_s(const struct zone *z, int64_t at_s);
+size_t zone_span_at(const struct time_zone *z, int64_t at_s);
+int32_t zone_offset_s(const struct time_zone *z, int64_t at_s);
 
 /* The moment at which the zone's clocks show this: of two the first; of none (they were put forward over it) the moment at
  * which that was done. */
-int64_t zone_from_local_s(const struct zone *z, int64_t local_s);
+int64_t zone_from_local_s(const struct time_zone *z, int64_t local_s);
 
 /* "2026-10-25T02:30:00+01:00"; "-" outside of the years 1970 to 9999. */
 #define ZONE_TIME_MAX 40
-void zone_format(const struct zone *z, struct wall at, char out[ZONE_TIME_MAX]);
+void zone_format(const struct time_zone *z, struct wall at, char out[ZONE_TIME_MAX]);
 
 /* May this be the name of a zone: parts of letters, digits, '_', '+' and '-' with '/' between them, the first of all a letter
  * or '_', shorter than ZONE_NAME_MAX. */
@@ -53,7 +53,7 @@ bool zone_is_name(const char *text, size_t n);
 /* Where tables come from. Fills *ret_zone; its spans are the caller's to free. ERR_NOT_FOUND: there is no such zone;
  * ERR_IO: there is none of any name, but UTC. May block for a file or two. */
 struct zone_source {
-    int (*load)(void *ctx, const char *name, struct zone *ret_zone, struct err *e);
+    int (*load)(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e);
     void *ctx;
 };
 
@@ -65,8 +65,8 @@ struct zones {
 
 void zones_deinit(struct zones *z);
 /* Borrowed until zones_deinit. A name is read from the source once. ERR_INVALID: no name at all; else as the source says. */
-int zones_load(struct zones *z, const char *name, const struct zone **ret_zone, struct err *e);
+int zones_load(struct zones *z, const char *name, const struct time_zone **ret_zone, struct err *e);
 
-extern const struct zone zone_utc;
+extern const struct time_zone zone_utc;
 
 #endif

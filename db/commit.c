@@ -61,8 +61,9 @@ static bool write_rows(
 
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
-    const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
-    for (int i = 0; i < 5; i++)
+    const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
+        c->next_cron};
+    for (int i = 0; i < 6; i++)
         sqlite3_bind_int64(d->counters, i + 1, values[i]);
     return step(d, d->counters, "counters", f);
 }
@@ -79,6 +80,9 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&
            WRITE(d, TABLE_DEPENDENCIES, c->depends, c->n_depends, f) &&
+           WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
+           WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
+           WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
            WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&

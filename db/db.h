@@ -58,7 +58,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, dependencies and tokens replace their row; specs, checkpoints and
+/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, dependencies, cron entries and tokens replace their row; specs, checkpoints, runs of cron entries and
  * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 
@@ -86,6 +86,17 @@ int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct
 /* Script and the other texts of a job; the caller frees with spec_change's members (changes.specs rules). */
 int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e);
 void spec_change_deinit(struct spec_change *s);
+
+/* Cron entries, by id: of one user or all (NULL); those that were removed only when they are asked for by id. */
+typedef int (*db_cron_fn)(void *ctx, const struct cron_row *row);
+int db_read_crons(struct db_reader *r, const char *user, db_cron_fn fn, void *ctx, struct err *e);
+int db_read_cron(struct db_reader *r, int64_t id, struct cron_row *ret_row, struct err *e); /* ERR_NOT_FOUND */
+/* What its jobs are submitted with, as JSON: free with free(). ERR_NOT_FOUND. */
+int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct err *e);
+/* What became of its times, the newest first: numbers below before (0: from the newest), at most limit (1 .. 1000). */
+typedef int (*db_cron_run_fn)(void *ctx, const struct cron_run_row *row);
+int db_read_cron_runs(
+    struct db_reader *r, int64_t id, int64_t before, int32_t limit, db_cron_run_fn fn, void *ctx, struct err *e);
 
 struct job_filter {
     bool active_only;      /* not ENDED */

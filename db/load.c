@@ -6,6 +6,8 @@
 #include "db/conn.h"
 #include "db/query.h"
 
+#include <stdlib.h>
+
 struct loading {
     sqlite3 *sql;
     struct model *model;
@@ -141,6 +143,35 @@ static int load_drills(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_cron_job(const struct loading *l, int64_t id, char **ret_json, struct err *e)
+{
+    struct cron_job_change row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
+    query_i64(&q, 1, id);
+    query_next(&q, &row);
+    *ret_json = row.job_json;
+    return query_finish(&q);
+}
+
+static int load_crons(const struct loading *l, struct err *e)
+{
+    struct cron_row row = {0};
+    struct query q;
+    char *json = NULL;
+
+    query_init(&q, l->sql, TABLE_CRONS, "WHERE state <> 'removed' ORDER BY id", e);
+    while (query_next(&q, &row)) {
+        bool goes_on = query_goes_on(&q, load_cron_job(l, row.id, &json, e)) &&
+                       query_goes_on(&q, model_load_cron(l->model, &row, json, l->now, e));
+        free(json);
+        if (!goes_on)
+            break;
+    }
+    return query_finish(&q);
+}
+
 static int load_counters(const struct loading *l, struct err *e)
 {
     struct db_meta meta = {0};
@@ -158,7 +189,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
         load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs, load_dependencies,
-        load_attempts, load_drills, load_leftovers, load_counters};
+        load_attempts, load_drills, load_leftovers, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

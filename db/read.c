@@ -135,6 +135,77 @@ int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, v
     return query_finish(&q);
 }
 
+int db_read_crons(struct db_reader *r, const char *user, db_cron_fn fn, void *ctx, struct err *e)
+{
+    struct cron_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_CRONS,
+        user ? "WHERE state <> 'removed' AND user = ?1 ORDER BY id" : "WHERE state <> 'removed' ORDER BY id", e);
+    if (user)
+        query_text(&q, 1, user);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+static int no_cron(int64_t id, struct err *e)
+{
+    return err_set(e, ERR_NOT_FOUND, "there is no cron entry %lld", (long long)id);
+}
+
+int db_read_cron(struct db_reader *r, int64_t id, struct cron_row *ret_row, struct err *e)
+{
+    struct cron_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_CRONS, "WHERE id = ?1", e);
+    query_i64(&q, 1, id);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return no_cron(id, e);
+    *ret_row = row;
+    return 0;
+}
+
+int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct err *e)
+{
+    struct cron_job_change row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
+    query_i64(&q, 1, id);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found || !row.job_json)
+        return no_cron(id, e);
+    *ret_json = row.job_json;
+    return 0;
+}
+
+int db_read_cron_runs(
+    struct db_reader *r, int64_t id, int64_t before, int32_t limit, db_cron_run_fn fn, void *ctx, struct err *e)
+{
+    struct cron_run_row row = {0};
+    struct query q;
+    int rc;
+
+    if ((rc = check_limit(limit, e)) != 0)
+        return rc;
+    query_init(&q, r->sql, TABLE_CRON_RUNS, "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
+    query_i64(&q, 1, id);
+    query_i64(&q, 2, before > 0 ? before : INT64_MAX);
+    query_i64(&q, 3, limit);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
 int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e)
 {
     struct leftover_row row = {0};

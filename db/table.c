@@ -52,6 +52,7 @@ static const struct column meta_columns[] = {
     COL_AS(db_meta, "next_instance", counters.next_instance),
     COL_AS(db_meta, "next_history", counters.next_history),
     COL_AS(db_meta, "next_offer", counters.next_offer),
+    COL_AS(db_meta, "next_cron", counters.next_cron),
 };
 
 static const struct column pool_columns[] = {
@@ -210,6 +211,8 @@ static const struct column job_columns[] = {
     COL(job_row, begin_at),
     COL(job_row, depends_any),
     COL(job_row, eligible_at),
+    COL(job_row, cron),
+    COL(job_row, cron_at),
 };
 
 static const struct column spec_columns[] = {
@@ -351,6 +354,47 @@ static const struct column account_columns[] = {
     COL_AS(account_row, "used_at", at),
 };
 
+static const struct column cron_columns[] = {
+    COL(cron_row, id),
+    COL(cron_row, name),
+    COL(cron_row, user),
+    COL_STATE(cron_row, state, cron_sm),
+    COL(cron_row, schedule),
+    COL(cron_row, zone),
+    COL_KIND(cron_row, "gap", gap, cron_gap_names),
+    COL_KIND(cron_row, "twice", twice, cron_twice_names),
+    COL_KIND(cron_row, "overlap", overlap, cron_overlap_names),
+    COL_KIND(cron_row, "catch_up", catch_up, cron_catch_up_names),
+    COL(cron_row, catch_up_max),
+    COL(cron_row, script_key),
+    COL(cron_row, created_at),
+    COL(cron_row, next_at),
+    COL(cron_row, decided_at),
+    COL(cron_row, last_job),
+    COL(cron_row, waiting),
+    COL(cron_row, runs),
+    COL(cron_row, started),
+    COL(cron_row, skipped),
+    COL(cron_row, missed),
+};
+
+static const struct column cron_job_columns[] = {
+    COL(cron_job_change, cron),
+    COL_TYPED(cron_job_change, job_json, COLUMN_TEXT_HEAP),
+};
+
+static const struct column cron_run_columns[] = {
+    COL(cron_run_row, cron),
+    COL(cron_run_row, number),
+    COL(cron_run_row, at),
+    COL(cron_run_row, by_hand),
+    COL_KIND(cron_run_row, "outcome", outcome, cron_outcome_names),
+    COL(cron_run_row, times),
+    COL(cron_run_row, job),
+    COL(cron_run_row, decided_at),
+    COL(cron_run_row, text),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -382,6 +426,9 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 3, true),
+    [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),
+    [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
+    [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

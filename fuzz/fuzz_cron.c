@@ -14,7 +14,7 @@ static void check_times(const struct cron *c)
 {
     /* Forward by 30 min, and back again: 2020-09-13T12:26:40Z and half a year later. */
     struct zone_span spans[] = {{INT64_MIN, 37800}, {1600000000, 39600}, {1616000400, 37800}};
-    const struct zone z = {.name = "Odd", .n = 3, .spans = spans};
+    const struct time_zone z = {.name = "Odd", .n = 3, .spans = spans};
     struct wall at = {SECONDS_MS(1599990000)};
     for (int k = 0; k < 20; k++) {
         struct wall next = cron_next(c, &z, k % 2 ? CRON_GAP_SKIP : CRON_GAP_RUN, (enum cron_twice)(k / 2 % 4), at);

@@ -31,8 +31,13 @@ struct post {
         struct pool_row pool;
         struct offer_row offer;
         struct drill_row drill;
+        struct {
+            struct cron_row row;
+            struct job_row job;
+        } cron;
     } copy;
     struct job_spec spec; /* members owned here */
+    char *job_json;       /* of a cron entry */
     tick_work_fn work;
     tick_reply_fn reply;
     void *ctx;
@@ -64,11 +69,8 @@ static void start_commit(struct tick *t);
 
 static void post_free(struct post *p)
 {
-    free((char *)p->spec.script);
-    free((char *)p->spec.args_json);
-    free((char *)p->spec.env_json);
-    free((char *)p->spec.cwd);
-    free((char *)p->spec.labels_json);
+    job_spec_deinit(&p->spec);
+    free(p->job_json);
     free(p);
 }
 
@@ -136,22 +138,32 @@ void tick_destroy(struct tick *t)
     free(t);
 }
 
+static void copy_cron(struct post *p)
+{
+    struct event *ev = &p->ev;
+    p->copy.cron.row = *ev->cron_put.row;
+    ev->cron_put.row = &p->copy.cron.row;
+    if (!ev->cron_put.job)
+        return;
+    p->copy.cron.job = *ev->cron_put.job;
+    p->spec = job_spec_copy(ev->cron_put.spec);
+    p->job_json = mem_strdup(ev->cron_put.job_json);
+    ev->cron_put.job = &p->copy.cron.job;
+    ev->cron_put.spec = &p->spec;
+    ev->cron_put.job_json = p->job_json;
+}
+
 /* Events point to rows of the poster's; the inbox outlives them. */
 static void copy_pointees(struct post *p)
 {
     struct event *ev = &p->ev;
     if (ev->type == EV_SUBMIT) {
-        const struct job_spec *s = ev->submit.spec;
         p->copy.job = *ev->submit.job;
-        p->spec = (struct job_spec){
-            .script = mem_strdup(s->script),
-            .args_json = mem_strdup(s->args_json),
-            .env_json = mem_strdup(s->env_json),
-            .cwd = mem_strdup(s->cwd),
-            .labels_json = mem_strdup(s->labels_json),
-        };
+        p->spec = job_spec_copy(ev->submit.spec);
         ev->submit.job = &p->copy.job;
         ev->submit.spec = &p->spec;
+    } else if (ev->type == EV_CRON_PUT) {
+        copy_cron(p);
     } else if (ev->type == EV_JOIN) {
         p->copy.node = *ev->join.node;
         ev->join.node = &p->copy.node;

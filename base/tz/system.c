@@ -53,7 +53,7 @@ static int64_t interval_end(GTimeZone *tz, int64_t from_s, int64_t limit_s)
     return high;
 }
 
-static int load(void *ctx, const char *name, struct zone *ret_zone, struct err *e)
+static int load(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e)
 {
     (void)ctx;
     int rc = check_exists(name, e);
@@ -62,7 +62,7 @@ static int load(void *ctx, const char *name, struct zone *ret_zone, struct err *
     GTimeZone *tz = g_time_zone_new_identifier(name);
     if (!tz)
         return err_set(e, ERR_NOT_FOUND, "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
-    struct zone z = {0};
+    struct time_zone z = {0};
     for (int64_t at_s = ZONE_BEGIN_S; at_s < ZONE_END_S && z.n < ZONE_SPANS_MAX; at_s = interval_end(tz, at_s, ZONE_END_S)) {
         int32_t offset_s = g_time_zone_get_offset(tz, interval_at(tz, at_s));
         if (z.n > 0 && z.spans[z.n - 1].offset_s == offset_s)

@@ -28,6 +28,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     leftover_add(m, &j->row, now);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
+    cron_job_ended(m, &j->row);
     retire_job(m, j);
 }
 
@@ -122,6 +123,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .last_good_at = WALL_NONE,
         .progress = PROGRESS_NONE,
         .progress_total = PROGRESS_NONE,
+        .cron_at = WALL_NONE,
         .queued_mono = ev->now.mono,
     };
     STR_COPY(j->row.name, r->name);

@@ -122,6 +122,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     TAKE_DIRTY(m, struct pool, dirty_pools, pools, n_pools);
     TAKE_DIRTY(m, struct offer, dirty_offers, offers, n_offers);
     TAKE_DIRTY(m, struct account, dirty_accounts, accounts, n_accounts);
+    TAKE_DIRTY(m, struct cron_entry, dirty_crons, crons, n_crons);
     *ret_changes = m->out;
     m->out = (struct changes){0};
     ret_changes->next_job = m->next.next_job;
@@ -129,12 +130,14 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     ret_changes->next_instance = m->next.next_instance;
     ret_changes->next_history = m->next.next_history;
     ret_changes->next_offer = m->next.next_offer;
+    ret_changes->next_cron = m->next.next_cron;
 }
 
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
-               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_accounts + c->n_depends ==
+               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_crons +
+               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends ==
            0;
 }
 
@@ -159,8 +162,13 @@ void changes_deinit(struct changes *c)
     free(c->ledger);
     free(c->specs);
     free(c->leftovers);
+    for (size_t i = 0; i < c->n_cron_jobs; i++)
+        free(c->cron_jobs[i].job_json);
     free(c->drills);
     free(c->accounts);
     free(c->depends);
+    free(c->crons);
+    free(c->cron_jobs);
+    free(c->cron_runs);
     *c = (struct changes){0};
 }

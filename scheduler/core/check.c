@@ -289,5 +289,7 @@ int model_check(const struct model *m, struct err *e)
         rc = check_drills(m, e);
     if (rc == 0)
         rc = check_accounts(m, e);
+    if (rc == 0)
+        rc = crons_check(m, e);
     return rc ? rc : check_pools(m, e);
 }

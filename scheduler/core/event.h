@@ -43,6 +43,9 @@ enum event_type {
     EV_CLEANED,          /* the cleaning of what an ended job left is over, or has failed */
     EV_DRILL_COMPARED,   /* a user's: what the drilled job made in the end, held against what an undisturbed one did */
     EV_DRILL,            /* a user's, or a decision for a job that was submitted so: the attempt is stopped and has to resume */
+    EV_CRON_PUT,         /* a user's: a new cron entry, or one that is changed */
+    EV_CRON_SET,         /* a user's: paused, resumed, removed */
+    EV_CRON_RUN,         /* a user's: its job is started now, beside the schedule */
     /* decisions */
     EV_ELIGIBLE,         /* the job's time to begin has come */
     EV_UNMEETABLE,       /* what the job depends on can no longer come true: it ends, END_DEPENDENCY */
@@ -53,7 +56,8 @@ enum event_type {
     EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
     EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
-    EV_ORDER             /* the queue is put into the order that usage calls for now; memory only */
+    EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
+    EV_CRON_DUE          /* a time of a cron entry has come, or what it waited for */
 };
 
 extern const char *const event_type_names[];
@@ -194,6 +198,23 @@ struct event {
             char by[CORE_NAME_MAX];
             char text[CORE_TEXT_MAX]; /* how it was told, "" if equal */
         } compared;
+        struct {
+            const struct cron_row *row;  /* id CORE_ID_NONE: new; name, user, schedule to catch_up_max, script_key */
+            const struct job_row *job;   /* what its jobs are submitted with; NULL: as it was, of an entry that is there */
+            const struct job_spec *spec; /* with job */
+            const char *job_json;        /* of the same, as it is stored */
+        } cron_put;
+        struct {
+            int64_t cron;
+            enum cron_state to;
+        } cron_set;
+        struct {
+            int64_t cron;
+            char by[CORE_NAME_MAX];
+        } cron_run;
+        struct {
+            int64_t cron;
+        } cron_due;
         struct {
             int64_t job;
             bool failed;

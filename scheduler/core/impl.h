@@ -36,6 +36,9 @@ struct shape {
 struct model {
     struct model_options options;
     struct map jobs, nodes, instances, offers;                    /* by id */
+    struct map crons;                                             /* struct cron_entry by id; at most CRONS_MAX */
+    struct tree crons_due;                                        /* those of which something is to be decided, and when */
+    size_t crons_bytes;                                           /* texts of their jobs */
     struct map leftovers;                                         /* by job */
     struct tree by_due;                                           /* those that wait */
     struct leftover *cleaning;                                    /* or NULL */
@@ -61,7 +64,7 @@ struct model {
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
     struct room used;      /* by all pools */
-    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts;
+    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
     int64_t next_shape;
@@ -302,6 +305,15 @@ void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
 struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
 
+/* ---- cron entries (crons.c) ---- */
+#define CRONS_MAX 1000
+#define CRONS_BYTES_MAX ((size_t)64 << 20)
+void cron_job_ended(struct model *m, const struct job_row *j); /* it has left the model */
+/* When the next entry has something to be decided, or is to be looked at again, and the event; MONO_NONE: none. */
+struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event);
+int crons_check(const struct model *m, struct err *e);
+void crons_destroy_all(struct model *m);
+
 /* ---- events ---- */
 typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
@@ -320,6 +332,10 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

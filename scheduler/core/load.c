@@ -194,6 +194,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         .next_instance = greater(m->next.next_instance, c->next_instance),
         .next_history = greater(m->next.next_history, c->next_history),
         .next_offer = greater(m->next.next_offer, c->next_offer),
+        .next_cron = greater(m->next.next_cron, c->next_cron),
     };
     return 0;
 }

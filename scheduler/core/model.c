@@ -12,7 +12,7 @@ struct model *model_create(const struct model_options *o)
 {
     struct model *m = mem_alloc(sizeof *m);
     m->options = *o;
-    m->next = (struct model_counters){1, 1, 1, 1, 1};
+    m->next = (struct model_counters){1, 1, 1, 1, 1, 1};
     m->next_shape = 1;
     m->ordered_mono = MONO_NONE;
     return m;
@@ -47,6 +47,7 @@ void model_destroy(struct model *m)
     accounts_destroy_all(m);
     waits_destroy_all(m);
     certificates_destroy_all(m);
+    crons_destroy_all(m);
     free_all(&m->jobs);
     free_all(&m->nodes);
     free_all(&m->instances);
@@ -95,6 +96,10 @@ static const apply_fn appliers[] = {
     [EV_OFFER_REFUSED] = apply_offer_refused,
     [EV_INSTANCE_GONE] = apply_instance_gone,
     [EV_CLEANED] = apply_cleaned,
+    [EV_CRON_PUT] = apply_cron_put,
+    [EV_CRON_SET] = apply_cron_set,
+    [EV_CRON_RUN] = apply_cron_run,
+    [EV_CRON_DUE] = apply_cron_due,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,
     [EV_END_INSTANCE] = apply_end_instance,

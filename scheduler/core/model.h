@@ -164,10 +164,28 @@ struct offer {
     struct link dirty;
 };
 
+/* What belongs to a cron entry while it is not REMOVED. */
+struct cron_entry {
+    struct cron_row row;
+    struct cron cron;         /* row.schedule, read */
+    const struct time_zone *zone;  /* NULL: this machine does not know it (any more) */
+    struct job_row job;       /* what its jobs are submitted with ... */
+    struct job_spec spec;     /* ... members owned; script NULL: what is stored of it cannot be read */
+    char why[CORE_TEXT_MAX];  /* one of these two; else "" */
+    struct wall due;          /* when something is to be decided; WALL_NONE: nothing */
+    struct tree_link by_due;
+    struct link dirty;
+};
+
 /* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are owned. */
 struct spec_change {
     int64_t job;
     char *script, *args_json, *env_json, *cwd, *labels_json;
+};
+
+struct cron_job_change {
+    int64_t cron;
+    char *job_json;
 };
 
 struct changes {
@@ -185,7 +203,10 @@ struct changes {
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     struct account_row *accounts;       size_t n_accounts;
     struct dependency_row *depends;     size_t n_depends;   /* of one dependency the last holds */
-    int64_t next_job, next_node, next_instance, next_history, next_offer; /* the counters after this tick */
+    struct cron_row *crons;             size_t n_crons;     /* of one entry the last holds */
+    struct cron_job_change *cron_jobs;  size_t n_cron_jobs; /* likewise */
+    struct cron_run_row *cron_runs;     size_t n_cron_runs;
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron; /* the counters after this tick */
 };
 
 void changes_deinit(struct changes *c);
@@ -197,6 +218,10 @@ struct model_options {
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
     const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
+    struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
+    /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
+     * to free with free(). NULL: entries cannot be loaded. */
+    int (*read_job)(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
 };
 
 struct model;
@@ -218,8 +243,10 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
+/* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and does nothing. */
+int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e);
 struct model_counters {
-    int64_t next_job, next_node, next_instance, next_history, next_offer; /* >= 1 */
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron; /* >= 1 */
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
 
@@ -254,6 +281,9 @@ struct instance *model_instance_by_provider_id(const struct model *m, const char
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
+const struct cron_entry *model_cron(const struct model *m, int64_t id);
+/* Times that wait for the end of its last job, oldest first; returns how many, at most CRON_WAITING_MAX. */
+size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX]);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */

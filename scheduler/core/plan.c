@@ -252,6 +252,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         ev = (struct event){.type = EV_ORDER};
         found = true;
     }
+    found = found || is_due(cron_next_due(m, now, &ev), now);
     found = found || next_place(p, m, &ev);
     if (!found)
         gangs_look(p, m, now); /* whose nodes are not idle */
@@ -275,7 +276,7 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct event unused;
     struct mono wake = MONO_NONE;
     const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
-        drill_next(m, now, &unused), waits_due(m, now, &unused), p->valid_until};
+        drill_next(m, now, &unused), waits_due(m, now, &unused), cron_next_due(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

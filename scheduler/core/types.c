@@ -5,6 +5,9 @@
 #include "scheduler/core/event.h"
 #include "scheduler/core/types.h"
 
+#include "base/mem.h"
+#include <stdlib.h>
+
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const job_states[] = {"pending", "running", "cancelling", "ended", NULL};
@@ -96,6 +99,15 @@ static const struct sm_transition drill_moves[] = {
 };
 const struct sm drill_sm = {"drill", drill_states, drill_moves, N(drill_moves)};
 
+static const char *const cron_states[] = {"active", "paused", "removed", NULL};
+static const struct sm_transition cron_moves[] = {
+    {CRON_ACTIVE, CRON_PAUSED},
+    {CRON_PAUSED, CRON_ACTIVE},
+    {CRON_ACTIVE, CRON_REMOVED},
+    {CRON_PAUSED, CRON_REMOVED},
+};
+const struct sm cron_sm = {"cron entry", cron_states, cron_moves, N(cron_moves)};
+
 const char *const end_kind_names[] = {
     "none",
     "succeeded",
@@ -124,6 +136,9 @@ const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
 const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
+const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
+const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
+const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
 const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "save", "idle", NULL};
 
 const char *const history_kinds[] = {
@@ -198,6 +213,9 @@ const char *const event_type_names[] = {
     "cleaned",
     "drill-compared",
     "drill",
+    "cron-put",
+    "cron-set",
+    "cron-run",
     "eligible",
     "unmeetable",
     "place",
@@ -208,5 +226,27 @@ const char *const event_type_names[] = {
     "clean",
     "drill-due",
     "order",
+    "cron-due",
     NULL,
 };
+
+struct job_spec job_spec_copy(const struct job_spec *s)
+{
+    return (struct job_spec){
+        .script = mem_strdup(s->script),
+        .args_json = mem_strdup(s->args_json),
+        .env_json = mem_strdup(s->env_json),
+        .cwd = mem_strdup(s->cwd),
+        .labels_json = mem_strdup(s->labels_json),
+    };
+}
+
+void job_spec_deinit(struct job_spec *s)
+{
+    free((char *)s->script);
+    free((char *)s->args_json);
+    free((char *)s->env_json);
+    free((char *)s->cwd);
+    free((char *)s->labels_json);
+    *s = (struct job_spec){0};
+}

@@ -6,6 +6,7 @@
 #ifndef BELAY_CORE_TYPES_H
 #define BELAY_CORE_TYPES_H
 
+#include "base/cron.h"
 #include "base/daily.h"
 #include "base/sm.h"
 #include "base/time.h"
@@ -172,6 +173,8 @@ struct job_row {
     char script_key[65];       /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
     int64_t drills;            /* begun so far */
     int32_t drill_tries;       /* drilled of itself, at most so many times until one is not interrupted */
+    int64_t cron;              /* the entry that started it; CORE_ID_NONE */
+    struct wall cron_at;       /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
@@ -439,6 +442,59 @@ struct ledger_row {
     int64_t uusd, on_demand_uusd;
 };
 
+/*
+ *  added --> ACTIVE <--> PAUSED        both --- removed ---> REMOVED
+ */
+enum cron_state { CRON_ACTIVE, CRON_PAUSED, CRON_REMOVED };
+extern const struct sm cron_sm;
+/* What becomes of a time at which the job of an earlier one has not ended. */
+enum cron_overlap { CRON_SKIP, CRON_QUEUE, CRON_REPLACE };
+extern const char *const cron_overlap_names[]; /* "skip" "queue" "replace" */
+/* What becomes of times at which belayd was not there, or could not store anything. */
+enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_LAST, CATCH_UP_ALL };
+extern const char *const cron_catch_up_names[]; /* "none" "last" "all" */
+
+#define CRON_CATCH_UP_MAX 1000
+#define CRON_WAITING_MAX 16 /* times that wait, with CRON_QUEUE */
+
+/* A job that is submitted at the times of a schedule. At most one of its jobs is alive, whatever becomes of times that come
+ * meanwhile. */
+struct cron_row {
+    int64_t id;
+    char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* no two of a user have the same name */
+    enum cron_state state;
+    char schedule[CRON_TEXT_MAX]; /* as base/cron.h reads it, without a zone before it */
+    char zone[ZONE_NAME_MAX];
+    enum cron_gap gap;
+    enum cron_twice twice;
+    enum cron_overlap overlap;
+    enum cron_catch_up catch_up;
+    int32_t catch_up_max;      /* with CATCH_UP_ALL the last so many are caught up, 1 .. CRON_CATCH_UP_MAX */
+    char script_key[65];       /* of its jobs */
+    struct wall created_at;
+    struct wall next_at;       /* the first time of the schedule on which nothing is decided yet; WALL_NONE: none, or PAUSED */
+    struct wall decided_at;    /* the last on which something is; WALL_NONE */
+    int64_t last_job;          /* CORE_ID_NONE */
+    char waiting[CORE_TEXT_MAX]; /* times that wait for the end of that job, oldest first: milliseconds, a blank behind each */
+    int64_t runs;              /* rows of it in cron_runs */
+    int64_t started, skipped, missed; /* times of the schedule, by what became of them; refused ones are SKIPPED */
+};
+
+enum cron_outcome { CRON_STARTED, CRON_SKIPPED, CRON_MISSED, CRON_REFUSED };
+extern const char *const cron_outcome_names[]; /* "started" "skipped" "missed" "refused" */
+
+/* What became of one time of an entry, or of some that were missed in a row. No two rows of an entry are of the same time. */
+struct cron_run_row {
+    int64_t cron, number; /* from 1 */
+    struct wall at;       /* of the schedule; by hand: when it was asked for */
+    bool by_hand;
+    enum cron_outcome outcome;
+    int64_t times;        /* that it stands for: more than 1 only when they were missed; `at` is the first */
+    int64_t job;          /* that was started, or was in the way; CORE_ID_NONE */
+    struct wall decided_at;
+    char text[CORE_TEXT_MAX];
+};
+
 /* The parts of a job that only the agent and `show` read: stored, never kept in the model. Texts are JSON where they
  * say so. Borrowed in an event, copied by the change set. */
 struct job_spec {
@@ -448,5 +504,8 @@ struct job_spec {
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
 };
+
+struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */
+void job_spec_deinit(struct job_spec *s);                /* of such a copy; a zeroed one is fine */
 
 #endif

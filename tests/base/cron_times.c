@@ -21,7 +21,7 @@ static int name_at(const char *const *names, const char *name)
 
 static int answer(struct zones *zones, char *line, struct err *e)
 {
-    const struct zone *z;
+    const struct time_zone *z;
     struct cron c;
     char *save, *zone = strtok_r(line, " ", &save), *gap = strtok_r(NULL, " ", &save), *twice = strtok_r(NULL, " ", &save);
     char *from = strtok_r(NULL, " ", &save), *to = strtok_r(NULL, " ", &save), *text = strtok_r(NULL, "\n", &save);

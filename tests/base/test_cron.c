@@ -136,19 +136,19 @@ static void what_is_no_schedule_is_refused_by_field(void **state)
 }
 
 /* Clocks of two kinds of odd days: put forward by 2 h over midnight of 1 January 2030, back by 30 min from 03:00 of 1 July. */
-static struct zone odd(struct zone_span spans[3])
+static struct time_zone odd(struct zone_span spans[3])
 {
     spans[0] = (struct zone_span){INT64_MIN, 0};
     spans[1] = (struct zone_span){at("2029-12-31T23:00:00Z").ms / 1000, 7200};
     spans[2] = (struct zone_span){at("2030-07-01T01:00:00Z").ms / 1000, 5400};
-    return (struct zone){.name = "Odd/Days", .n = 3, .spans = spans};
+    return (struct time_zone){.name = "Odd/Days", .n = 3, .spans = spans};
 }
 
 /* All times from `after` on, in the zone's own time without its date, up to n, with the gap and the twice given. */
 static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice, const char *after, const char *expected)
 {
     struct zone_span spans[3];
-    struct zone z = odd(spans);
+    struct time_zone z = odd(spans);
     struct cron c = parsed(text);
     struct wall w = at(after);
     char shown[256] = "", time[ZONE_TIME_MAX];
@@ -211,7 +211,7 @@ static void there_is_nothing_after_the_end_of_the_tables(void **state)
 static void local_times_become_moments(void **state)
 {
     struct zone_span spans[3];
-    struct zone z = odd(spans);
+    struct time_zone z = odd(spans);
     (void)state;
     int64_t forward = spans[1].from_s, back = spans[2].from_s;
     assert_int_equal(zone_from_local_s(&z, forward - 1), forward - 1);

@@ -188,7 +188,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
     for (size_t k = 0; k < c->n_depends; k++)
         put_dependency(s, &c->depends[k]);
     s->counters =
-        (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer};
+        (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
+            c->next_cron};
 }
 
 static bool is_open(const struct shelf *s, const struct dependency_row *r)

@@ -19,6 +19,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
     static const char *const leftovers[] = {"010", "101", "000"};
     static const char *const drills[] = {"010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const depends[] = {"0111", "0000", "0001", "0000"};
+    static const char *const crons[] = {"011", "101", "000"};
     static const char *const instances[] = {"01111", "00111", "00011", "00001", "00000"};
     const struct {
         const struct sm *sm;
@@ -26,7 +27,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
         int n;
     } all[] = {
         {&job_sm, jobs, 4}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5}, {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3},
-        {&drill_sm, drills, 6}, {&depend_sm, depends, 4}};
+        {&drill_sm, drills, 6}, {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         for (int from = 0; from < all[k].n; from++)
             for (int to = 0; to < all[k].n; to++)
@@ -46,7 +47,12 @@ static size_t count(const char *const *names)
 static void every_number_has_a_name(void **state)
 {
     (void)state;
-    assert_int_equal(count(event_type_names), EV_ORDER + 1);
+    assert_int_equal(count(event_type_names), EV_CRON_DUE + 1);
+    assert_string_equal(event_type_names[EV_CRON_DUE], "cron-due");
+    assert_string_equal(event_type_names[EV_CRON_RUN], "cron-run");
+    assert_int_equal(count(cron_overlap_names), CRON_REPLACE + 1);
+    assert_int_equal(count(cron_catch_up_names), CATCH_UP_ALL + 1);
+    assert_int_equal(count(cron_outcome_names), CRON_REFUSED + 1);
     assert_string_equal(event_type_names[EV_NODE_LOST], "node-lost");
     assert_string_equal(event_type_names[EV_PLACE], "place");
     assert_int_equal(count(end_kind_names), END_DEPENDENCY + 1);

@@ -54,6 +54,8 @@ static void every_row_kind_round_trips(void **state)
             assert_same(t, row, got);
             if (t == TABLE_SPECS)
                 spec_change_deinit((struct spec_change *)got);
+            if (t == TABLE_CRON_JOBS)
+                free(((struct cron_job_change *)got)->job_json);
             db_batch_deinit(&b);
             free(row);
             free(got);
@@ -66,7 +68,7 @@ static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 {
     static const enum table_id replaced[] = {
         TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES, TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_LEFTOVERS,
-        TABLE_DRILLS, TABLE_TOKENS};
+        TABLE_DRILLS, TABLE_CRONS, TABLE_TOKENS};
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 2);
@@ -93,7 +95,7 @@ static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 /* Promise 2: a committed checkpoint is never replaced. */
 static void what_happened_is_never_replaced(void **state)
 {
-    static const enum table_id kept[] = {TABLE_SPECS, TABLE_CHECKPOINTS, TABLE_HISTORY};
+    static const enum table_id kept[] = {TABLE_SPECS, TABLE_CHECKPOINTS, TABLE_HISTORY, TABLE_CRON_RUNS};
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 3);
@@ -113,6 +115,24 @@ static void what_happened_is_never_replaced(void **state)
         }
         free(row);
     }
+    db_close(d);
+}
+
+/* Whatever the core would decide: two jobs for one time cannot be committed. */
+static void a_time_of_a_cron_entry_is_decided_on_once(void **state)
+{
+    struct db *d = util_open(*state);
+    struct cron_run_row rows[] = {{.cron = 1, .number = 1, .at = {77}, .times = 1}, {.cron = 1, .number = 2, .at = {77}, .times = 1},
+        {.cron = 2, .number = 1, .at = {77}, .times = 1}, {.cron = 1, .number = 3, .at = {77}, .by_hand = true, .times = 1}};
+    const int expected[] = {0, ERR_INTERNAL, 0, 0};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        struct db_batch b = {0};
+        struct err e;
+        batch_add(&b, TABLE_CRON_RUNS, &rows[k]);
+        assert_int_equal(db_commit(d, &b, &e), expected[k]);
+        db_batch_deinit(&b);
+    }
+    assert_int_equal(count_rows(d, TABLE_CRON_RUNS), 3);
     db_close(d);
 }
 
@@ -196,6 +216,9 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_DRILLS, drill_row, 0, 0);
     CHECK_STORED(TABLE_DEPENDENCIES, dependency_row, 0, 0);
     CHECK_STORED(TABLE_ACCOUNTS, account_row, 0, 0);
+    CHECK_STORED(TABLE_CRONS, cron_row, 0, 0);
+    CHECK_STORED(TABLE_CRON_JOBS, cron_job_change, 0, 0);
+    CHECK_STORED(TABLE_CRON_RUNS, cron_run_row, 0, 0);
     CHECK_STORED(TABLE_TOKENS, token_row, 0, 0);
     return;
 #endif
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_row_of_the_same_key_replaces_the_old_one, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(what_happened_is_never_replaced, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(a_time_of_a_cron_entry_is_decided_on_once, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(a_new_token_gets_the_next_id, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             the_schema_has_exactly_the_columns_of_the_rows, util_setup, util_teardown),

@@ -188,6 +188,9 @@ static struct {
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
     PLACE_IN_CHANGES(TABLE_DEPENDENCIES, depends, dependency_row),
     PLACE_IN_CHANGES(TABLE_ACCOUNTS, accounts, account_row),
+    PLACE_IN_CHANGES(TABLE_CRONS, crons, cron_row),
+    PLACE_IN_CHANGES(TABLE_CRON_JOBS, cron_jobs, cron_job_change),
+    PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };
 

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cron entries: when the next time of one has come, its job is submitted by the same event that moves the entry on to the time
+ * after, so both are in one transaction, and a time is decided on once however often belayd is killed.
+ *
+ *   a time comes --- its last job has ended, or there is none ---> STARTED
+ *                --- it lives --> skip: SKIPPED; queue: waits for its end (the 17th that would: SKIPPED);
+ *                                 replace: the job is cancelled, the time waits for its end, and what waited is SKIPPED
+ *   it came LATE_MS ago or more, as belayd was not there ---> by the catch-up: MISSED, but for the last one, or the last few
+ *
+ * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of its rows in cron_runs differ,
+ * but for those by hand; at most one of its jobs is in the model.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LATE_MS 60000LL
+#define LOOK_MS 60000LL      /* the wall clock is looked at so often */
+#define COUNT_MAX 100000     /* of times missed in a row, as they are told */
+
+static int order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_due(const void *key, const struct tree_link *l)
+{
+    const struct cron_entry *a = key, *b = TREE_ENTRY(l, struct cron_entry, by_due);
+    int by_time = order(a->due.ms, b->due.ms);
+    return by_time ? by_time : order(a->row.id, b->row.id);
+}
+
+static void touch_cron(struct model *m, struct cron_entry *c)
+{
+    if (!link_is_in(&c->dirty))
+        list_push_back(&m->dirty_crons, &c->dirty);
+}
+
+static struct wall next_after(const struct cron_entry *c, struct wall after)
+{
+    return cron_next(&c->cron, c->zone, c->row.gap, c->row.twice, after);
+}
+
+static struct wall later(struct wall a, struct wall b)
+{
+    return a.ms > b.ms ? a : b; /* none is before all */
+}
+
+static bool works(const struct cron_entry *c)
+{
+    return c->row.state == CRON_ACTIVE && c->zone && c->spec.script;
+}
+
+static bool is_busy(const struct model *m, const struct cron_entry *c)
+{
+    return model_job(m, c->row.last_job) != NULL;
+}
+
+/* ---- times that wait ---- */
+
+size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX])
+{
+    size_t n = 0;
+    char *end;
+    for (const char *p = r->waiting; *p && n < CRON_WAITING_MAX; p = end + 1, n++)
+        ret_at[n].ms = strtoll(p, &end, 10);
+    return n;
+}
+
+static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
+{
+    size_t used = 0;
+    memset(r->waiting, 0, sizeof r->waiting);
+    for (size_t k = 0; k < n; k++)
+        used += (size_t)snprintf(r->waiting + used, sizeof r->waiting - used, "%" PRId64 " ", at[k].ms);
+}
+
+/* ---- when ---- */
+
+static struct wall due_at(const struct model *m, const struct cron_entry *c)
+{
+    struct wall at[CRON_WAITING_MAX];
+    if (!works(c))
+        return WALL_NONE;
+    return core_cron_waiting(&c->row, at) > 0 && !is_busy(m, c) ? at[0] : c->row.next_at;
+}
+
+static void cron_settle(struct model *m, struct cron_entry *c)
+{
+    tree_remove(&m->crons_due, &c->by_due);
+    c->due = due_at(m, c);
+    if (wall_is_set(c->due))
+        tree_add(&m->crons_due, &c->by_due, c, compare_due);
+}
+
+void cron_job_ended(struct model *m, const struct job_row *j)
+{
+    struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->crons, j->cron);
+    if (c && c->row.last_job == j->id)
+        cron_settle(m, c);
+}
+
+struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->crons_due);
+    if (!first)
+        return MONO_NONE;
+    const struct cron_entry *c = TREE_ENTRY(first, struct cron_entry, by_due);
+    int64_t left = c->due.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_CRON_DUE, .cron_due.cron = c->row.id};
+    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
+}
+
+/* ---- what becomes of a time ---- */
+
+static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at, enum cron_outcome outcome,
+    int64_t job, struct stamp now, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+
+static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at, enum cron_outcome outcome,
+    int64_t job, struct stamp now, const char *fmt, ...)
+{
+    struct cron_run_row *r = GROW(m->out.cron_runs, m->out.n_cron_runs);
+    *r = (struct cron_run_row){.cron = c->row.id,
+        .number = ++c->row.runs,
+        .at = at,
+        .outcome = outcome,
+        .times = 1,
+        .job = job,
+        .decided_at = now.wall};
+    va_list ap;
+    va_start(ap, fmt);
+    text_vformat(r->text, sizeof r->text, fmt, ap);
+    va_end(ap);
+    touch_cron(m, c);
+    return r;
+}
+
+static void skip(struct model *m, struct cron_entry *c, struct wall at, struct stamp now, const char *why)
+{
+    c->row.skipped++;
+    add_run(m, c, at, CRON_SKIPPED, c->row.last_job, now, "%s", why);
+}
+
+/* The environment, with the time that this is the job of: with catch-up it is not when it runs. */
+static char *env_with_time(const char *env_json, struct wall at)
+{
+    char iso[TIME_ISO_MAX];
+    time_format_iso(at, iso);
+    return mem_printf("{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
+}
+
+/* Submits the job; ERR_* as a submit gives them. at: of the schedule, or, by hand, now. */
+static int submit(
+    struct model *m, struct cron_entry *c, struct wall at, bool by_hand, struct stamp now, int64_t *ret_job, struct err *e)
+{
+    char *env = env_with_time(c->spec.env_json, at);
+    struct job_spec spec = c->spec;
+    struct event ev = {.type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec}};
+    struct outcome out = {0};
+    spec.env_json = env;
+    int rc = apply_submit(m, &ev, &out, e);
+    free(env);
+    if (rc)
+        return rc;
+    struct job *j = model_job(m, out.id);
+    j->row.cron = c->row.id;
+    j->row.cron_at = by_hand ? WALL_NONE : at;
+    touch_job(m, j);
+    c->row.last_job = j->row.id;
+    touch_cron(m, c);
+    *ret_job = j->row.id;
+    return 0;
+}
+
+static void start(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
+{
+    struct err e;
+    int64_t job;
+    if (submit(m, c, at, false, now, &job, &e) != 0) {
+        c->row.skipped++;
+        add_run(m, c, at, CRON_REFUSED, CORE_ID_NONE, now, "%.200s", e.text);
+        return;
+    }
+    c->row.started++;
+    add_run(m, c, at, CRON_STARTED, job, now, "%s", now.wall.ms - at.ms >= LATE_MS ? "late" : "");
+}
+
+static void wait_for_end(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
+{
+    struct wall waiting[CRON_WAITING_MAX + 1];
+    size_t n = core_cron_waiting(&c->row, waiting);
+    if (n == CRON_WAITING_MAX) {
+        skip(m, c, at, now, "as many times as may wait for the job before were waiting");
+        return;
+    }
+    waiting[n++] = at;
+    set_waiting(&c->row, waiting, n);
+    touch_cron(m, c);
+}
+
+static void replace(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
+{
+    struct wall waiting[CRON_WAITING_MAX];
+    size_t n = core_cron_waiting(&c->row, waiting);
+    for (size_t k = 0; k < n; k++)
+        skip(m, c, waiting[k], now, "a later time came before the job before had ended");
+    set_waiting(&c->row, &at, 1);
+    touch_cron(m, c);
+    struct event ev = {.type = EV_CANCEL, .now = now, .cancel.job = c->row.last_job};
+    struct outcome unused;
+    struct err e;
+    text_format(ev.cancel.by, sizeof ev.cancel.by, "cron %.50s", c->row.name);
+    apply_cancel(m, &ev, &unused, &e); /* it is in the model: nothing refuses this */
+}
+
+/* A time of the schedule has come. */
+static void take(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
+{
+    c->row.decided_at = at;
+    c->row.next_at = next_after(c, at);
+    touch_cron(m, c);
+    if (!is_busy(m, c))
+        start(m, c, at, now);
+    else if (c->row.overlap == CRON_QUEUE)
+        wait_for_end(m, c, at, now);
+    else if (c->row.overlap == CRON_REPLACE)
+        replace(m, c, at, now);
+    else
+        skip(m, c, at, now, "the job before had not ended");
+}
+
+/* ---- catching up ---- */
+
+static int64_t count_times(const struct cron_entry *c, struct wall after, struct wall until, int64_t max)
+{
+    int64_t n = 0;
+    for (struct wall t = next_after(c, after); wall_is_set(t) && t.ms <= until.ms && n < max; t = next_after(c, t))
+        n++;
+    return n;
+}
+
+/* The first of the last n times up to now, none before `from`, which is one. Looked for from now backwards, farther and
+ * farther, so that a long absence of an entry of every minute costs no more than what is wanted of it. */
+static struct wall last_times(const struct cron_entry *c, int64_t n, struct wall from, struct wall now)
+{
+    struct wall after = {from.ms - 1};
+    int64_t found = 0;
+    for (int64_t back_ms = 60000; now.ms - back_ms > after.ms && back_ms < INT64_MAX / 4; back_ms *= 2) {
+        struct wall begin = {now.ms - back_ms};
+        found = count_times(c, begin, now, INT64_MAX);
+        if (found >= n) {
+            after = begin;
+            break;
+        }
+    }
+    if (after.ms == from.ms - 1)
+        found = count_times(c, after, now, INT64_MAX);
+    struct wall t = next_after(c, after);
+    for (; found > n; found--)
+        t = next_after(c, t);
+    return t;
+}
+
+/* Times that nobody was there for: moves next_at over those that are not caught up. */
+static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
+{
+    struct wall from = c->row.next_at, to;
+    if (now.wall.ms - from.ms < LATE_MS)
+        return;
+    if (c->row.catch_up == CATCH_UP_NONE)
+        to = next_after(c, (struct wall){now.wall.ms - LATE_MS});
+    else
+        to = last_times(c, c->row.catch_up == CATCH_UP_LAST ? 1 : c->row.catch_up_max, from, now.wall);
+    if (wall_is_set(to) && to.ms <= from.ms)
+        return;
+    struct wall before = {wall_is_set(to) ? to.ms - 1 : now.wall.ms};
+    int64_t n = count_times(c, (struct wall){from.ms - 1}, before, COUNT_MAX);
+    c->row.missed += n;
+    add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now, "belayd was not there, and %s is caught up",
+        c->row.catch_up == CATCH_UP_NONE  ? "nothing"
+        : c->row.catch_up == CATCH_UP_LAST ? "only the last"
+                                           : "only so much")
+        ->times = n;
+    c->row.next_at = to;
+    c->row.decided_at = before;
+}
+
+int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct cron_entry *c = map_get(&m->crons, ev->cron_due.cron);
+    struct wall waiting[CRON_WAITING_MAX];
+    if (!c || !tree_has(&c->by_due) || c->due.ms > ev->now.wall.ms)
+        return err_set(e, ERR_CONFLICT, "nothing is due of cron entry %" PRId64 " (any more)", ev->cron_due.cron);
+    ret_outcome->id = c->row.id;
+    size_t n = core_cron_waiting(&c->row, waiting);
+    if (n > 0 && !is_busy(m, c)) {
+        set_waiting(&c->row, &waiting[1], n - 1);
+        start(m, c, waiting[0], ev->now);
+    } else {
+        pass_missed(m, c, ev->now);
+        if (wall_is_set(c->row.next_at) && c->row.next_at.ms <= ev->now.wall.ms)
+            take(m, c, c->row.next_at, ev->now);
+    }
+    cron_settle(m, c);
+    return 0;
+}
+
+/* ---- what users ask for ---- */
+
+static size_t spec_bytes(const struct job_spec *s)
+{
+    return s->script ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
+                           strlen(s->labels_json)
+                     : 0;
+}
+
+/* Takes spec. */
+static void set_job(struct model *m, struct cron_entry *c, const struct job_row *job, struct job_spec spec)
+{
+    m->crons_bytes += spec_bytes(&spec);
+    m->crons_bytes -= spec_bytes(&c->spec);
+    job_spec_deinit(&c->spec);
+    c->job = *job;
+    c->spec = spec;
+}
+
+static struct cron_entry *named_cron(const struct model *m, int64_t id, struct err *e)
+{
+    struct cron_entry *c = map_get(&m->crons, id);
+    if (!c)
+        err_set(e, ERR_NOT_FOUND, "there is no cron entry %" PRId64, id);
+    return c;
+}
+
+static int check_put(const struct model *m, const struct event *ev, const struct cron_entry *c, struct err *e)
+{
+    const struct cron_row *r = ev->cron_put.row;
+    const struct cron_entry *other;
+    size_t bytes = ev->cron_put.job ? spec_bytes(ev->cron_put.spec) : 0;
+    if (!c && !ev->cron_put.job)
+        return err_set(e, ERR_INVALID, "a new cron entry needs a job");
+    if (!c && map_size(&m->crons) >= CRONS_MAX)
+        return err_set(e, ERR_CONFLICT, "there are %d cron entries, and more there cannot be: remove some first", CRONS_MAX);
+    if (m->crons_bytes - (c && bytes ? spec_bytes(&c->spec) : 0) + bytes > CRONS_BYTES_MAX)
+        return err_set(e, ERR_CONFLICT,
+            "the scripts of all cron entries may have %zu MiB together: let this one call a script that is a file",
+            CRONS_BYTES_MAX >> 20);
+    if (r->catch_up_max < 1 || r->catch_up_max > CRON_CATCH_UP_MAX)
+        return err_set(e, ERR_INVALID, "between 1 and %d times can be caught up", CRON_CATCH_UP_MAX);
+    for (size_t pos = 0; (other = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;)
+        if (other != c && str_eq(other->row.name, r->name) && str_eq(other->row.user, r->user))
+            return err_set(e, ERR_CONFLICT, "%s has a cron entry '%s' already: cron edit changes it", r->user, r->name);
+    return 0;
+}
+
+static int find_zone(const struct model *m, const char *name, const struct time_zone **ret_zone, struct err *e)
+{
+    struct zones none = {0};
+    return zones_load(m->options.zones ? m->options.zones : &none, name, ret_zone, e);
+}
+
+/* What a user says of an entry, into its row. */
+static void set_row(struct cron_row *to, const struct cron_row *from)
+{
+    STR_COPY(to->name, from->name);
+    STR_COPY(to->user, from->user);
+    STR_COPY(to->schedule, from->schedule);
+    STR_COPY(to->zone, from->zone);
+    STR_COPY(to->script_key, from->script_key);
+    to->gap = from->gap;
+    to->twice = from->twice;
+    to->overlap = from->overlap;
+    to->catch_up = from->catch_up;
+    to->catch_up_max = from->catch_up_max;
+}
+
+static struct cron_entry *new_entry(struct model *m, struct stamp now)
+{
+    struct cron_entry *c = mem_alloc(sizeof *c);
+    c->due = WALL_NONE;
+    c->row = (struct cron_row){
+        .id = m->next.next_cron++, .state = CRON_ACTIVE, .created_at = now.wall, .decided_at = WALL_NONE};
+    map_put(&m->crons, c->row.id, c);
+    return c;
+}
+
+/* From now on; a time that is decided on stays decided on, should the clock have been set back. */
+static void restart(struct cron_entry *c, struct stamp now)
+{
+    c->row.next_at = works(c) ? next_after(c, later(now.wall, c->row.decided_at)) : WALL_NONE;
+}
+
+int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct cron_row *r = ev->cron_put.row;
+    struct cron_entry *c = r->id == CORE_ID_NONE ? NULL : named_cron(m, r->id, e);
+    const struct time_zone *zone;
+    struct cron cron;
+    if (r->id != CORE_ID_NONE && !c)
+        return ERR_NOT_FOUND;
+    int rc = check_put(m, ev, c, e);
+    if (!rc)
+        rc = cron_parse(r->schedule, &cron, e);
+    if (!rc)
+        rc = find_zone(m, r->zone, &zone, e);
+    if (rc)
+        return rc;
+    if (!c)
+        c = new_entry(m, ev->now);
+    bool moved = c->zone != zone || memcmp(&c->cron, &cron, sizeof cron) != 0 || c->row.gap != r->gap || c->row.twice != r->twice;
+    set_row(&c->row, r);
+    c->cron = cron;
+    c->zone = zone;
+    if (ev->cron_put.job) {
+        set_job(m, c, ev->cron_put.job, job_spec_copy(ev->cron_put.spec));
+        *GROW(m->out.cron_jobs, m->out.n_cron_jobs) =
+            (struct cron_job_change){.cron = c->row.id, .job_json = mem_strdup(ev->cron_put.job_json)};
+    }
+    if (c->spec.script)
+        c->why[0] = '\0';
+    STR_COPY(c->job.user, c->row.user);
+    STR_COPY(c->job.script_key, c->row.script_key);
+    if (moved)
+        restart(c, ev->now);
+    touch_cron(m, c);
+    cron_settle(m, c);
+    ret_outcome->id = c->row.id;
+    return 0;
+}
+
+static void cron_free(struct model *m, struct cron_entry *c)
+{
+    m->crons_bytes -= spec_bytes(&c->spec);
+    tree_remove(&m->crons_due, &c->by_due);
+    link_remove(&c->dirty);
+    job_spec_deinit(&c->spec);
+    free(c);
+}
+
+int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct cron_entry *c = named_cron(m, ev->cron_set.cron, e);
+    struct wall waiting[CRON_WAITING_MAX];
+    if (!c)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = c->row.id;
+    if (c->row.state == ev->cron_set.to)
+        return 0;
+    int state = (int)c->row.state;
+    sm_move(&cron_sm, c->row.id, &state, (int)ev->cron_set.to);
+    c->row.state = (enum cron_state)state;
+    size_t n = core_cron_waiting(&c->row, waiting);
+    for (size_t k = 0; k < n; k++)
+        skip(m, c, waiting[k], ev->now, "it waited when the entry was paused or removed");
+    set_waiting(&c->row, NULL, 0);
+    restart(c, ev->now);
+    touch_cron(m, c);
+    cron_settle(m, c);
+    if (c->row.state != CRON_REMOVED)
+        return 0;
+    *GROW(m->out.crons, m->out.n_crons) = c->row;
+    map_remove(&m->crons, c->row.id);
+    cron_free(m, c);
+    return 0;
+}
+
+int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct cron_entry *c = named_cron(m, ev->cron_run.cron, e);
+    int64_t job;
+    if (!c)
+        return ERR_NOT_FOUND;
+    if (!c->spec.script)
+        return err_set(e, ERR_CONFLICT, "%s", c->why);
+    if (is_busy(m, c))
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " of cron entry '%s' has not ended, and it has one at a time: wait for it, or cancel it",
+            c->row.last_job, c->row.name);
+    int rc = submit(m, c, ev->now.wall, true, ev->now, &job, e);
+    if (rc)
+        return rc;
+    add_run(m, c, ev->now.wall, CRON_STARTED, job, ev->now, "by %s", ev->cron_run.by)->by_hand = true;
+    cron_settle(m, c);
+    ret_outcome->id = job;
+    return 0;
+}
+
+/* ---- recovery, looking, checking ---- */
+
+static void unreadable(struct cron_entry *c, const char *what, const struct err *e)
+{
+    text_format(c->why, sizeof c->why, "its %s cannot be used any more, so it does nothing: %.160s", what, e->text);
+}
+
+int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e)
+{
+    struct err why;
+    struct job_spec spec = {0};
+    struct job_row job = {0};
+    (void)now;
+    if (r->id < m->next.next_cron || r->state >= CRON_REMOVED)
+        return err_set(e, ERR_CORRUPT, "stored cron entry %" PRId64 " comes twice or out of order, or was removed", r->id);
+    struct cron_entry *c = mem_alloc(sizeof *c);
+    m->next.next_cron = r->id + 1;
+    c->row = *r;
+    c->due = WALL_NONE;
+    map_put(&m->crons, r->id, c);
+    if (find_zone(m, r->zone, &c->zone, &why) != 0)
+        unreadable(c, "time zone", &why);
+    if (cron_parse(r->schedule, &c->cron, &why) != 0)
+        unreadable(c, "schedule", &why);
+    if (!m->options.read_job || !job_json)
+        text_format(c->why, sizeof c->why, "its job cannot be read");
+    else if (m->options.read_job(job_json, &job, &spec, &why) != 0)
+        unreadable(c, "job", &why);
+    else
+        set_job(m, c, &job, spec);
+    STR_COPY(c->job.user, r->user);
+    STR_COPY(c->job.script_key, r->script_key);
+    cron_settle(m, c);
+    return 0;
+}
+
+const struct cron_entry *model_cron(const struct model *m, int64_t id)
+{
+    return map_get(&m->crons, id);
+}
+
+int crons_check(const struct model *m, struct err *e)
+{
+    const struct cron_entry *c;
+    size_t due = 0;
+    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;) {
+        struct wall at = due_at(m, c);
+        due += wall_is_set(at);
+        if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
+            return err_set(e, ERR_INTERNAL, "cron entry %" PRId64 " is not looked at when something of it is due", c->row.id);
+    }
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->crons, j->row.cron);
+        if (c && c->row.last_job != j->row.id)
+            return err_set(e, ERR_INTERNAL, "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64 " live at once",
+                j->row.id, c->row.last_job, c->row.id);
+    }
+    if (due != m->crons_due.n)
+        return err_set(e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due, m->crons_due.n);
+    return 0;
+}
+
+void crons_destroy_all(struct model *m)
+{
+    struct cron_entry *c;
+    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;)
+        cron_free(m, c);
+    map_deinit(&m->crons);
+}
