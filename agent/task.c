@@ -12,6 +12,7 @@
  *  3. Its directory goes only when belayd does not want it any more.
  */
 #include "agent/task_private.h"
+#include "agent/keyring.h"
 #include "agent/storage.h"
 
 #include "base/log.h"
@@ -264,6 +265,7 @@ static void on_removed(struct task *t)
         leave_later(t, REMOVE_RETRY_MS);
         return;
     }
+    keyring_drop(t->dir);
     t->removed = true;
     gone_if_idle(t);
 }
@@ -337,10 +339,21 @@ static void drop_acked(struct task *t, int64_t acked)
     memmove(told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
 }
 
+/* For the agent after this one. */
+static void keep_secrets(struct task *t, const struct wire_secrets *s)
+{
+    struct err e;
+    if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 && t->secrets.version == 0)
+        log_warn("an agent that is restarted will need belayd before it can save this attempt",
+            log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
+}
+
 void task_take_secrets(struct task *t, const struct wire_secrets *s)
 {
     if (s->version == 0 || s->version == t->secrets.version)
         return;
+    if (t->dir)
+        keep_secrets(t, s);
     wire_secrets_wipe(&t->secrets);
     wire_secrets_copy(s, &t->secrets);
     if (s->store_token) {

@@ -118,7 +118,7 @@ struct task {
     char *checkpoint_dir, *output_path, *state_path;
     int phase; /* enum wire_phase */
     struct task_state state;
-    struct wire_secrets secrets; /* in memory only; version 0: not had (yet) */
+    struct wire_secrets secrets; /* in memory and in the keyring only; version 0: not had (yet) */
     struct store_net *net;       /* of this job alone, with credentials from belayd; NULL: it had none */
     struct keeper keeper;
     struct ship ship;

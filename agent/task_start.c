@@ -4,6 +4,7 @@
  * prepared (its directory, its checkpoint restored), given to a supervisor.
  */
 #include "agent/task_private.h"
+#include "agent/keyring.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -314,8 +315,8 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
         return make_ended(room, d, "reclaimed", "its node was being reclaimed before it started");
     struct task *t = make(room, d->job, d->attempt);
     copy_spec(t, d);
-    task_take_secrets(t, &d->secrets);
     set_paths(t);
+    task_take_secrets(t, &d->secrets);
     t->prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
     log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));
     prepare(t);
@@ -412,6 +413,16 @@ static int read_records(struct task *t, struct err *e)
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
+/* What the agent before has left of them; else belayd gives them again. */
+static void find_secrets(struct task *t)
+{
+    struct wire_secrets s = {0};
+    struct err e;
+    if (keyring_get(t->dir, clock_wall(t->room->timers->clock), &s, &e) == 0)
+        task_take_secrets(t, &s);
+    wire_secrets_wipe(&s);
+}
+
 struct task *task_adopt(const struct task_room *room, const char *name)
 {
     long long job, attempt;
@@ -423,6 +434,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
     set_paths(t);
     int rc = read_records(t, &e);
     if (rc == ERR_NOT_FOUND) { /* not even begun */
+        keyring_drop(t->dir);
         fs_remove_tree(t->dir, &e);
         task_free(t);
         return NULL;
@@ -434,6 +446,8 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         STR_COPY(t->state.stop_text, e.text);
         start_keeper(t);
     } else {
+        if (t->spec->needs_secrets || t->state.needs_secrets)
+            find_secrets(t);
         resume(t);
     }
     return t;

@@ -7,6 +7,7 @@
 
 #include "agent/criu_room.h"
 #include "agent/kept.h"
+#include "agent/keyring.h"
 #include "agent/user.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -405,6 +406,8 @@ static void begin(struct task *t)
     t->work.waits = t->work.lacks = false;
     timer_stop(t->room->timers, &t->secrets_wait);
     t->work.needs_secrets = needs_secrets(t);
+    if (t->secrets.version != 0 && t->dir)
+        keyring_renew(t->dir);
     wire_secrets_copy(&t->secrets, &t->work.secrets);
     t->work.net = t->secrets.store_token ? t->net : t->room->net;
     t->work.started_ms = now_ms(t);

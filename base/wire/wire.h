@@ -138,8 +138,8 @@ struct wire_env {
 
 /* What an attempt's agent needs and nobody else may know. It is in memory only, at both ends: no record, no log, no job's
  * environment has it. Level-triggered as all is: belayd sends it with an attempt, whatever is wanted of that, as long as
- * the version that the agent tells is another, so an agent that was restarted gets it again, and one that has it gets
- * what replaces it. */
+ * the version that the agent tells is another, so an agent that was restarted and did not find it (agent/keyring.h) gets it
+ * again, and one that has it gets what replaces it. */
 struct wire_secrets {
     int64_t version; /* 0: nothing is sent; else another for other content, opaque */
     /* The job's keys of encrypted checkpoints (ckpt/crypt.h), each WIRE_KEY_HEX hex digits, the current one first. */

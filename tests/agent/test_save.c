@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "agent/keyring.h"
 #include "agent/record.h"
 #include "ckpt/ckpt.h"
 
@@ -212,13 +213,21 @@ static bool is_nowhere(struct world *w, const char *where, const char *text)
     return WEXITSTATUS(status) == 1 && !world_log_has(w, text);
 }
 
-static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again(void **state)
+static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+static char *keys[] = {key};
+static const struct wire_secrets secrets = {
+    .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
+
+static char *task_dir(struct world *w)
 {
-    static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-    char *keys[] = {key};
-    const struct wire_secrets secrets = {
-        .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
-    struct world *w = world_create(state, "token: t\n");
+    char *dir = world_task_path(w, 1, 1, "");
+    dir[strlen(dir) - 1] = '\0';
+    return dir;
+}
+
+/* A task with secrets, of which belayd tells nothing any more when its agent is another. */
+static struct wire_desired_attempt *start_and_restart(struct world *w, bool keeps)
+{
     struct wire_desired_attempt *a = want_coop(w, 1, commit_late);
     a->needs_secrets = true;
     a->secrets = secrets;
@@ -228,12 +237,69 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     world_kill_agent(w, SIGKILL);
     world_forget_told(w);
     a->secrets = (struct wire_secrets){0};
+    char *dir = task_dir(w);
+    if (!keeps)
+        keyring_drop(dir);
+    free(dir);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task is taken over");
-    assert_int_equal(world_told(w, 1)->secrets, 0);
+    return a;
+}
+
+static void let_it_commit(struct world *w)
+{
     char *go = world_task_path(w, 1, 1, "checkpoint/go");
     world_write(go, "");
     free(go);
+}
+
+static bool is_in_keyring(struct world *w)
+{
+    struct wire_secrets s = {0};
+    struct err e;
+    char *dir = task_dir(w);
+    int rc = keyring_get(dir, clock_wall(&clock_system), &s, &e);
+    wire_secrets_wipe(&s);
+    free(dir);
+    return rc == 0;
+}
+
+static bool is_out_of_keyring(struct world *w, int64_t job)
+{
+    (void)job;
+    return !is_in_keyring(w);
+}
+
+static void after_a_restart_of_the_agent_it_saves_without_belayd(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct err e;
+    char *dir = task_dir(w);
+    int rc = keyring_put(dir, &secrets, clock_wall(&clock_system), &e);
+    free(dir);
+    if (rc == ERR_UNSUPPORTED || rc == ERR_DENIED) {
+        print_message("no keyrings here: %s\n", e.text);
+        return;
+    }
+    start_and_restart(w, true);
+    assert_true(has_secrets(w, 1));
+    let_it_commit(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_true(is_nowhere(w, "store", "state-of-the-job"));
+    assert_true(is_nowhere(w, ".", key));
+    assert_true(is_in_keyring(w));
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_out_of_keyring, 1, "they go with the attempt");
+}
+
+static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = start_and_restart(w, false);
+    assert_int_equal(world_told(w, 1)->secrets, 0);
+    let_it_commit(w);
     world_until(w, has_committed, 1, "the program has committed");
     world_go(w);
     world_until(w, is_saving, 1, "the agent has taken the commit");
@@ -750,6 +816,7 @@ int main(void)
         world_test(what_is_kept_goes_when_its_job_has_ended),
         world_test(an_acknowledged_checkpoint_is_not_told_again),
         world_test(after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again),
+        world_test(after_a_restart_of_the_agent_it_saves_without_belayd),
         world_test(a_task_without_checkpoints_is_told_so),
 
         world_test(an_exit_that_asks_to_be_continued_needs_a_method),
