@@ -124,11 +124,11 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
 static void add_slurm(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
-    static const char *const counts[] = {
-        "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS"};
+    static const char *const counts[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
+    static const char *const all_tasks[] = {"SLURM_NTASKS", "SLURM_NPROCS"};
     static const char *const ranks[] = {"SLURM_PROCID", "SLURM_NODEID"};
-    static const char *const cpus[] = {
-        "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
+    static const char *const cpus[] = {"SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
+    int64_t tasks = s->tasks > 0 ? s->tasks : 1;
     static const char *const lists[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST"};
     char *nodes = node_list(t);
     put_number(l, "SLURM_JOB_ID", s->job);
@@ -145,7 +145,17 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
         put_number(l, counts[i], n_nodes(t));
     for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
         put_number(l, ranks[i], s->rank);
+    for (size_t i = 0; i < sizeof(all_tasks) / sizeof(*all_tasks); i++)
+        put_number(l, all_tasks[i], n_nodes(t) * tasks);
+    if (n_nodes(t) > 1)
+        put(l, mem_printf("SLURM_TASKS_PER_NODE=%lld(x%lld)", (long long)tasks, (long long)n_nodes(t)));
+    else
+        put_number(l, "SLURM_TASKS_PER_NODE", tasks);
+    put_number(l, "SLURM_CPUS_PER_TASK", s->cpus_per_task > 0 ? s->cpus_per_task : s->cpus / tasks);
     put_number(l, "SLURM_LOCALID", 0);
+    put_number(l, "SLURM_GTIDS", s->rank);
+    put_number(l, "SLURM_JOB_UID", t->user->uid);
+    put_number(l, "SLURM_JOB_GID", t->user->gid);
     for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++)
         put_number(l, cpus[i], s->cpus);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)

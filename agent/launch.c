@@ -56,11 +56,20 @@ static int open_output(const struct launch *l)
 static int set_files(const struct launch *l)
 {
     int output = open_output(l), null = open("/dev/null", O_RDONLY);
-    if (output < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+    int error = l->error == l->output ? output : fcntl(l->error, F_DUPFD_CLOEXEC, 10);
+    if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0)
         return -1;
     if (null > 2)
         close(null);
     return 0;
+}
+
+static int open_input(const struct launch *l)
+{
+    if (!l->input)
+        return 0;
+    int fd = open(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
 }
 
 /* The file may still be open for writing in a process that was just forked elsewhere in the agent and has not
@@ -89,8 +98,11 @@ static void run_script(const struct launch *l, int to_supervisor)
         if (become_user(l->user) == 0) {
             step = LAUNCH_CWD;
             if (chdir(l->cwd) == 0) {
-                step = LAUNCH_EXEC;
-                exec_script(l);
+                step = LAUNCH_INPUT;
+                if (open_input(l) == 0) {
+                    step = LAUNCH_EXEC;
+                    exec_script(l);
+                }
             }
         }
     }
@@ -105,12 +117,12 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static void close_all_but(int a, int b, int c)
+static void close_all_but(int a, int b, int c, int d)
 {
-    int keep[] = {a, b, c};
+    int keep[] = {a, b, c, d};
     int from = 0;
-    qsort(keep, 3, sizeof(*keep), by_number);
-    for (int i = 0; i < 3; i++) {
+    qsort(keep, 4, sizeof(*keep), by_number);
+    for (int i = 0; i < 4; i++) {
         if (keep[i] > from)
             close_range((unsigned)from, (unsigned)keep[i] - 1, 0);
         from = keep[i] + 1;
@@ -136,6 +148,13 @@ static void fail(int to_supervisor, enum launch_step step)
     _exit(127);
 }
 
+static void close_output(const struct launch *l)
+{
+    if (l->error != l->output)
+        close(l->error);
+    close(l->output);
+}
+
 static void start_script(const struct launch *l, int to_supervisor)
 {
     pid_t script = fork();
@@ -143,7 +162,7 @@ static void start_script(const struct launch *l, int to_supervisor)
         run_script(l, to_supervisor);
     if (script < 0)
         fail(to_supervisor, LAUNCH_FORK);
-    close(l->output);
+    close_output(l);
     wait_for_all(script, to_supervisor);
 }
 
@@ -155,7 +174,7 @@ static void run_first(const struct launch *l, int to_supervisor)
     if (l->restore) {
         if (criu_room_restore(l->restore, l->user, &e))
             fail(to_supervisor, LAUNCH_RESTORE);
-        close(l->output);
+        close_output(l);
         report(to_supervisor, LAUNCH_READY, 0);
         wait_for_all(CRIU_ROOT_PID, to_supervisor);
     }
@@ -173,7 +192,7 @@ static void make_room(const struct launch *l, int to_supervisor)
     if (first < 0)
         fail(to_supervisor, LAUNCH_ROOM);
     close(to_supervisor);
-    close(l->output);
+    close_output(l);
     wait_for_all(0, -1);
 }
 
@@ -187,7 +206,7 @@ static void run_init(const struct launch *l, int to_supervisor, int gate)
         report(to_supervisor, LAUNCH_GROUP, -rc);
         _exit(127);
     }
-    close_all_but(to_supervisor, gate, l->output);
+    close_all_but(to_supervisor, gate, l->output, l->error);
     prctl(PR_SET_NAME, "belay-init", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (read(gate, &go, 1) != 1)

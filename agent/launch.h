@@ -23,7 +23,9 @@ struct launch {
     char *const *argv;  /* argv[0] the script */
     char *const *env;
     const char *cwd;
-    int output; /* becomes stdout and stderr */
+    int output; /* becomes stdout, and stderr unless error is another */
+    int error;           /* becomes stderr; the same as output, or without a room another */
+    const char *input;   /* becomes stdin, opened by the user in cwd; NULL: /dev/null */
     const char *room;    /* the task's directory: the script gets a room of its own (criu_room.h), in which script and
                             output.log are looked for; NULL: none */
     const char *restore; /* with a room: the criu that brings the script back, instead of a start; NULL */
@@ -39,6 +41,7 @@ enum launch_step {
     LAUNCH_USER,
     LAUNCH_CWD,
     LAUNCH_FILES,
+    LAUNCH_INPUT,
     LAUNCH_EXEC,
     LAUNCH_SILENT
 };

@@ -21,11 +21,13 @@
 #include "agent/env.h"
 #include "agent/launch.h"
 #include "agent/record.h"
+#include "agent/scribe.h"
 #include "agent/tools.h"
 #include "agent/vigil.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -56,6 +58,8 @@ struct supervisor {
     struct launched launched;
     struct vigil vigil;
     struct task_exit exit;
+    struct scribe scribe;
+    char *output, *error, *input; /* files of the user's; NULL: none */
 };
 
 static int64_t now_ms(void)
@@ -137,6 +141,8 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
             n > 80 ? 80 : (int)n, s->task->script);
     } else if (r->step == LAUNCH_CWD) {
         describe(&s->exit, "the working directory %.150s cannot be entered: %s", s->task->cwd, why);
+    } else if (r->step == LAUNCH_INPUT) {
+        describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {
         describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
     } else if (r->step == LAUNCH_ROOM) {
@@ -248,7 +254,12 @@ static int64_t grace_ms(const struct supervisor *s)
     return grace < 1000 ? 1000 : grace;
 }
 
-static int fork_program(struct supervisor *s, int output, struct err *e)
+static const char *work_dir(const struct supervisor *s)
+{
+    return *s->task->cwd ? s->task->cwd : s->user.home;
+}
+
+static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
     const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
@@ -272,8 +283,10 @@ static int fork_program(struct supervisor *s, int output, struct err *e)
         .script = script,
         .argv = argv,
         .env = env,
-        .cwd = *s->task->cwd ? s->task->cwd : s->user.home,
+        .cwd = work_dir(s),
         .output = output,
+        .error = error,
+        .input = s->input,
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
     int rc = launch_start(&l, &s->launched, e);
@@ -284,13 +297,83 @@ static int fork_program(struct supervisor *s, int output, struct err *e)
     return rc;
 }
 
+/* ---- its files ---- */
+
+static int open_log(const char *name, struct err *e)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
+}
+
+static int open_reader(const char *name, struct err *e)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
+}
+
+/* One file cannot be written by several nodes at once: without a sign that tells them apart it is the first one's. */
+static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
+{
+    const struct pattern_values v = {.job = s->task->job,
+        .name = s->task->name,
+        .user = s->user.name,
+        .node = s->node,
+        .rank = s->task->rank,
+        .restarts = s->task->attempt - 1};
+    if (!pattern || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
+        return 0;
+    return pattern_expand(pattern, &v, ret_name, e);
+}
+
+static bool starts_afresh(const struct wire_desired_attempt *t)
+{
+    return str_eq(t->open_mode, "truncate") || (!*t->open_mode && t->attempt == 1);
+}
+
+/* Who writes where when errors have a file of their own: see scribe.h. */
+static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
+{
+    int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e), open_reader("stdout.log", e), open_reader("stderr.log", e)};
+    for (int i = 0; i < 4; i++)
+        if (fds[i] < 0)
+            return fds[i];
+    s->scribe.copies[0] = (struct scribe_copy){fds[2], s->output, starts_afresh(s->task), output};
+    s->scribe.copies[1] = (struct scribe_copy){fds[3], s->error, starts_afresh(s->task), output};
+    *ret_out = fds[0];
+    *ret_error = fds[1];
+    return 0;
+}
+
+/* The descriptors stay open: this process ends with its task. */
+static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
+{
+    int rc = expand(s, s->task->output, &s->output, e), output = open_log("output.log", e);
+    rc = rc ? rc : expand(s, s->task->error, &s->error, e);
+    rc = rc ? rc : expand(s, s->task->input, &s->input, e);
+    if (rc || output < 0)
+        return rc ? rc : output;
+    *ret_out = *ret_error = output;
+    s->scribe.user = &s->user;
+    s->scribe.cwd = work_dir(s);
+    s->scribe.copies[0] = s->scribe.copies[1] = (struct scribe_copy){.from = -1, .also = -1};
+    bool apart = s->error && !(s->output && str_eq(s->error, s->output));
+    if (apart) {
+        rc = split(s, output, ret_out, ret_error, e);
+    } else if (s->output) {
+        int from = open_reader("output.log", e);
+        s->scribe.copies[0] = (struct scribe_copy){from, s->output, starts_afresh(s->task), -1};
+        rc = from < 0 ? from : 0;
+    }
+    return rc || s->scribe.copies[0].from < 0 ? rc : scribe_start(&s->scribe, e);
+}
+
 static int start_program(struct supervisor *s, struct err *e)
 {
-    int output = open("output.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (output < 0)
-        return err_errno(e, errno, "opening output.log");
-    int rc = fork_program(s, output, e);
-    close(output);
+    int output, error;
+    int rc = open_files(s, &output, &error, e);
+    if (rc)
+        return rc;
+    rc = fork_program(s, output, error, e);
     if (rc)
         return rc;
     struct task_start start = {.started_at = clock_wall(&clock_system).ms,
@@ -371,6 +454,7 @@ static int run(struct supervisor *s, struct err *e)
         STR_COPY(s->exit.text, e->text);
     }
     kill_rest(s);
+    scribe_finish(&s->scribe);
     if (s->group)
         note_memory(s);
     return write_exit(s, e);
@@ -392,6 +476,9 @@ int supervisor_main(const char *dir, const char *node)
     tell_agent(&s, rc ? e.text : "ok\n");
     proc_group_close(s.group, true);
     wire_desired_deinit(&s.spec);
+    free(s.output);
+    free(s.error);
+    free(s.input);
     record_deinit_state(&s.state);
     return rc ? 1 : 0;
 }

@@ -9,9 +9,11 @@
 #include "base/daily.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/depend.h"
+#include "cli/foreign.h"
 #include <ctype.h>
 #include <limits.h>
 #include <signal.h>
@@ -26,7 +28,17 @@
 
 /* A key of the specification that directives_finish takes out again. */
 #define MIB_PER_CPU "mib_per_cpu"
-#define MIB_MAX (1LL << 30) /* belayd's limit for a job */
+#define MIB_PER_GPU "mib_per_gpu"
+#define CPUS_PER_GPU "cpus_per_gpu"
+#define GPUS_PER_TASK "gpus_per_task"
+#define NTASKS "ntasks"
+#define TASKS_PER_NODE "tasks_per_node"
+#define EXPORT_ALL "export_all"
+#define CPUS_MAX 4096 /* belayd's limits for a job */
+#define GPUS_MAX 64
+#define ENV_MAX 1000
+#define ENV_VALUE_MAX 65536
+#define MIB_MAX (1LL << 30)
 
 struct context {
     const char *where; /* "train.sh:4" or "command line" */
@@ -118,36 +130,55 @@ static int apply_nodes(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
-static int apply_one(const struct context *c, const char *value, struct err *e)
+static int apply_tasks(const struct context *c, const char *value, struct err *e)
 {
-    (void)c;
-    if (!str_eq(value, "1") && !str_eq(value, "1-1"))
-        return err_set(e, ERR_UNSUPPORTED,
-            "a node runs one task of a job; it can start others itself: found %s", SHOWN(value));
-    return 0;
+    return set_number(c, NTASKS, value, 1, CPUS_MAX, e);
+}
+
+static int apply_tasks_per_node(const struct context *c, const char *value, struct err *e)
+{
+    return set_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
+}
+
+static int apply_cpus_per_gpu(const struct context *c, const char *value, struct err *e)
+{
+    return set_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
 }
 
 /* 2, a100:2, a100 */
-static int apply_gpus(const struct context *c, const char *value, struct err *e)
+static int set_gpus(const struct context *c, const char *key, const char *value, struct err *e)
 {
     const char *colon = strchr(value, ':');
     char *model = mem_strndup(value, strcspn(value, ":"));
     int rc;
     if (!colon && isdigit((unsigned char)value[0])) {
-        rc = set_number(c, "gpus", value, 0, 64, e);
+        rc = set_number(c, key, value, 0, GPUS_MAX, e);
     } else if (!str_is_name(model, 63)) {
         rc = err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
     } else {
         warn(c, "the GPU model in %s is not looked at: choose it by the pool's types", SHOWN(value));
-        rc = set_number(c, "gpus", colon ? colon + 1 : "1", 0, 64, e);
+        rc = set_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e);
     }
     free(model);
     return rc;
 }
 
+static int apply_gpus(const struct context *c, const char *value, struct err *e)
+{
+    return set_gpus(c, "gpus", value, e);
+}
+
+/* How many tasks there are is known when all has been read. */
+static int apply_gpus_per_task(const struct context *c, const char *value, struct err *e)
+{
+    return set_gpus(c, GPUS_PER_TASK, value, e);
+}
+
 /* gpu, gpu:2, gpu:a100, gpu:a100:2 */
 static int apply_gres(const struct context *c, const char *value, struct err *e)
 {
+    if (str_eq(value, "none"))
+        return 0;
     if (str_eq(value, "gpu"))
         return apply_gpus(c, "1", e);
     if (str_starts(value, "gpu:"))
@@ -166,22 +197,34 @@ static int apply_memory(const struct context *c, const char *value, struct err *
     if (rc == 0) {
         json_object_set_new(c->spec, "memory_mib", json_integer(mib));
         json_object_del(c->spec, MIB_PER_CPU);
+        json_object_del(c->spec, MIB_PER_GPU);
     }
     return rc;
 }
 
-/* How many CPUs there are is known when all has been read: see directives_finish. */
-static int apply_memory_per_cpu(const struct context *c, const char *value, struct err *e)
+/* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
+static int set_memory_per(const struct context *c, const char *key, const char *other, const char *value, struct err *e)
 {
     int64_t mib;
     int rc = str_to_mib(value, &mib, e);
     if (rc == 0 && mib > MIB_MAX)
         rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
     if (rc == 0) {
-        json_object_set_new(c->spec, MIB_PER_CPU, json_integer(mib));
+        json_object_set_new(c->spec, key, json_integer(mib));
+        json_object_del(c->spec, other);
         json_object_del(c->spec, "memory_mib");
     }
     return rc;
+}
+
+static int apply_memory_per_cpu(const struct context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_CPU, MIB_PER_GPU, value, e);
+}
+
+static int apply_memory_per_gpu(const struct context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_GPU, MIB_PER_CPU, value, e);
 }
 
 static int apply_time(const struct context *c, const char *value, struct err *e)
@@ -437,9 +480,14 @@ static int set_variable(const struct context *c, const char *item, struct err *e
 static int apply_export(const struct context *c, const char *value, struct err *e)
 {
     char *copy = mem_strdup(value), *save = NULL;
+    bool is_slurms = json_object_get(c->spec, EXPORT_ALL);
     int rc = 0;
+    if (is_slurms)
+        json_object_set_new(c->spec, EXPORT_ALL, json_false());
     for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
-        if (str_eq(item, "ALL"))
+        if (str_eq(item, "ALL") && is_slurms)
+            json_object_set_new(c->spec, EXPORT_ALL, json_true());
+        else if (str_eq(item, "ALL"))
             warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs "
                     "(--export A,B=1)");
         else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
@@ -461,6 +509,64 @@ static int apply_hold(const struct context *c, const char *value, struct err *e)
     return 0;
 }
 
+/* Names under which secrets go: what a job is given is stored. */
+static bool may_be_secret(const char *name)
+{
+    static const char *const parts[] = {
+        "SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
+    if (str_ends(name, "_FILE") || str_ends(name, "_PATH") || str_ends(name, "_DIR"))
+        return false;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcasestr(name, parts[i]))
+            return true;
+    return false;
+}
+
+/* Of the shell that submits, or of the job that it is: the new one has its own. */
+static bool is_of_this_process(const char *name)
+{
+    static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK",
+        "LOCAL_RANK", NULL};
+    static const char *const to_belayd[] = {
+        "BELAY_HOME", "BELAY_SERVER", "BELAY_SOCKET", "BELAY_TOKEN_FILE", "BELAY_CA_FILE", NULL};
+    const char *const *names = str_starts(name, "BELAY_") ? to_belayd : own;
+    size_t i = 0;
+    if (str_starts(name, "SLURM_") || str_starts(name, "SLURMD_") || str_starts(name, "SBATCH_"))
+        return true;
+    while (names[i] && !str_eq(names[i], name))
+        i++;
+    return (names == own) == (names[i] != NULL);
+}
+
+/* What the user's own environment has and no flag has set. */
+static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
+{
+    struct context c = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    json_t *env = sub_object(spec, "env");
+    struct buf secrets = {0};
+    for (char **p = environ; *p && json_object_size(env) < ENV_MAX; p++) {
+        const char *eq = strchr(*p, '=');
+        char *name = eq ? mem_strndup(*p, (size_t)(eq - *p)) : NULL;
+        if (name && is_env_name(name) && !is_of_this_process(name) && !json_object_get(env, name)) {
+            if (may_be_secret(name))
+                buf_printf(&secrets, "%s%s", secrets.len ? ", " : "", name);
+            else if (strlen(eq + 1) <= ENV_VALUE_MAX && str_is_utf8(eq + 1, strlen(eq + 1)))
+                json_object_set_new(env, name, json_string(eq + 1));
+        }
+        free(name);
+    }
+    if (secrets.len)
+        warn(&c, "a job's environment is stored, so what looks like a secret stays here: %s (--export ALL,NAME takes one along)",
+            buf_str(&secrets));
+    buf_deinit(&secrets);
+}
+
+void directives_be_slurms(json_t *spec)
+{
+    json_object_set_new(spec, EXPORT_ALL, json_true());
+    json_object_set_new(sub_object(spec, "launch"), "slurm", json_true());
+}
+
 static int apply_nothing(const struct context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
@@ -468,21 +574,39 @@ static int apply_nothing(const struct context *c, const char *value, struct err 
     return 0;
 }
 
+static int set_file(const struct context *c, const char *key, const char *value, struct err *e)
+{
+    if (!*value)
+        return err_set(e, ERR_INVALID, "expected a file, found nothing");
+    if (!str_is_utf8(value, strlen(value)) || strlen(value) > PATTERN_PATH_MAX)
+        return err_set(e, ERR_INVALID, "a file's name is at most %d bytes of UTF-8", PATTERN_PATH_MAX);
+    json_object_set_new(sub_object(c->spec, "launch"), key, json_text(value));
+    return 0;
+}
+
 static int apply_output(const struct context *c, const char *value, struct err *e)
 {
-    char text[DIRECTIVE_LINE_MAX];
-    (void)e;
-    json_t *outputs = json_object_get(c->spec, DIRECTIVES_OUTPUTS);
-    if (!outputs) {
-        outputs = json_array();
-        json_object_set_new(c->spec, DIRECTIVES_OUTPUTS, outputs);
-    }
-    snprintf(text, sizeof(text), "%s: nothing is written to %s", c->where, SHOWN(value));
-    for (size_t i = 0; i < json_array_size(outputs); i++)
-        if (str_eq(json_string_value(json_array_get(outputs, i)), text))
-            return 0;
-    json_array_append_new(outputs, json_text(text));
-    return 0;
+    return set_file(c, "output", value, e);
+}
+
+static int apply_error(const struct context *c, const char *value, struct err *e)
+{
+    return set_file(c, "error", value, e);
+}
+
+static int apply_input(const struct context *c, const char *value, struct err *e)
+{
+    return set_file(c, "input", value, e);
+}
+
+static int apply_open_mode(const struct context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"append", "truncate", NULL};
+    const char *mode = str_eq(value, "a") ? "append" : str_eq(value, "t") ? "truncate" : value;
+    int rc = one_of(mode, names, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "launch"), "open_mode", json_string(mode));
+    return rc;
 }
 
 static int apply_told(const struct context *c, const char *value, struct err *e)
@@ -502,9 +626,11 @@ static const struct flag flags[] = {
     {{"gpus", 'G', "N", "GPUs (default 0)"}, apply_gpus},
     {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gres},
     {{"gpus-per-node", 0, "N", "the same"}, apply_gpus},
-    {{"gpus-per-task", 0, "N", "the same"}, apply_gpus},
+    {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, apply_gpus_per_task},
+    {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, apply_cpus_per_gpu},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
     {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
+    {{"mem-per-gpu", 0, "SIZE", "the same for each GPU"}, apply_memory_per_gpu},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
         apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
@@ -538,16 +664,19 @@ static const struct flag flags[] = {
         apply_dependency},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N", "nodes, all of which start the job at once (default 1)"}, apply_nodes},
-    {{"ntasks", 'n', "1", "accepted for Slurm's scripts"}, apply_one},
-    {{"ntasks-per-node", 0, "1", "accepted for Slurm's scripts"}, apply_one},
-    {{"output", 'o', "FILE", "accepted for Slurm's scripts; the output is in belay logs"}, apply_output},
-    {{"error", 'e', "FILE", "the same"}, apply_output},
+    {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, apply_tasks},
+    {{"ntasks-per-node", 0, "N", "the same"}, apply_tasks_per_node},
+    {{"output", 'o', "FILE", "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
+        apply_output},
+    {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
+    {{"input", 'i', "FILE", "standard input (default: none)"}, apply_input},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
     {{"requeue", 0, NULL, "accepted for Slurm's scripts: belay always requeues what was reclaimed"},
         apply_nothing},
     {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
-    {{"open-mode", 0, "MODE", "accepted for Slurm's scripts; no effect"}, apply_nothing},
+    {{"open-mode", 0, "append|truncate", "of --output at each attempt (default: truncate at the first, then append)"},
+        apply_open_mode},
     {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
 };
 #define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
@@ -573,26 +702,9 @@ const struct directive_flag *directives_flag(size_t i)
 bool directives_takes_value(const char *name)
 {
     const struct flag *f = find(name);
-    return f && f->shown.value;
-}
-
-/* What sbatch has and would be missed: a name that is near to one of these is another thing altogether. */
-static bool is_slurms(const char *name)
-{
-    static const char *const names[] = {"array", "a", "begin", "b", "clusters", "M", "constraint", "C",
-        "cores-per-socket", "cpus-per-gpu", "deadline", "delay-boot", "distribution", "m", "exclude", "x",
-        "exclusive", "export-file", "extra-node-info", "B", "get-user-env", "gpu-bind", "gpu-freq",
-        "gpus-per-socket", "hint", "input", "i", "kill-on-invalid-dep", "licenses", "L", "mem-bind",
-        "mem-per-gpu", "mincpus", "no-kill", "k", "no-requeue", "nodefile", "F", "nodelist", "w",
-        "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-socket", "overcommit", "O", "oversubscribe", "s",
-        "prefer", "priority", "profile", "propagate", "quiet", "Q", "reboot", "reservation",
-        "sockets-per-node", "spread-job", "switches", "test-only", "thread-spec", "threads-per-core",
-        "time-min", "tmp", "use-min-nodes", "verbose", "v", "wait", "W", "wait-all-nodes", "wckey", "wrap",
-        NULL};
-    size_t i = 0;
-    while (names[i] && !str_eq(names[i], name))
-        i++;
-    return names[i];
+    const struct foreign *other = f ? NULL : foreign_find(name);
+    const char *value = f ? f->shown.value : other ? other->value : NULL;
+    return value && value[0] != '?';
 }
 
 static int refuse_unknown(const struct context *c, const char *name, struct err *e)
@@ -604,7 +716,7 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
     const char *near = str_nearest(name, names);
     char flag[80];
     snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
-    if (is_slurms(name))
+    if (foreign_find(name))
         return err_set(e, ERR_INVALID, "%s: %s is not supported: take it out if the job is right without it",
             c->where, SHOWN(flag));
     return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag),
@@ -615,6 +727,12 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
 static int apply(const struct context *c, const char *name, const char *value, struct err *e)
 {
     const struct flag *f = find(name);
+    const struct foreign *other = f ? NULL : foreign_find(name);
+    if (other && other->kind != FOREIGN_REFUSED) {
+        if (other->kind == FOREIGN_TOLD)
+            warn(c, "--%s has no effect in belay", other->name);
+        return 0;
+    }
     if (!f)
         return refuse_unknown(c, name, e);
     if (f->shown.value && !value)
@@ -635,18 +753,78 @@ int directives_apply_flag(const char *where, const char *name, const char *value
     return apply(&c, name, value, e);
 }
 
-int directives_finish(json_t *spec, struct err *e)
+/* Takes a number out of the specification; fallback when it is not there. */
+static int64_t take(json_t *spec, const char *key, int64_t fallback)
 {
-    const json_t *per_cpu = json_object_get(spec, MIB_PER_CPU), *cpus = json_object_get(spec, "cpus");
-    if (!per_cpu)
-        return 0;
-    int64_t mib = json_integer_value(per_cpu) * (cpus ? json_integer_value(cpus) : 1);
-    if (mib > MIB_MAX)
-        return err_set(e, ERR_INVALID, "--mem-per-cpu: %lld MiB for all CPUs are more than the %lld allowed",
-            (long long)mib, MIB_MAX);
-    json_object_set_new(spec, "memory_mib", json_integer(mib));
-    json_object_del(spec, MIB_PER_CPU);
+    const json_t *v = json_object_get(spec, key);
+    int64_t n = v ? json_integer_value(v) : fallback;
+    json_object_del(spec, key);
+    return n;
+}
+
+static int64_t number(const json_t *spec, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(spec, key);
+    return v ? json_integer_value(v) : fallback;
+}
+
+/* How many tasks each node is to run. */
+static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
+{
+    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0), each = take(spec, TASKS_PER_NODE, 0);
+    if (all > 0 && each > 0 && all > each * nodes)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself has one",
+            (long long)all, (long long)each, (long long)((all + each - 1) / each));
+    *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
+    if (nodes > 1 && *ret_tasks > 1)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--ntasks: a node runs one task of a job of several nodes; it can start others itself");
     return 0;
+}
+
+static int multiply(json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
+{
+    if (n * times > max)
+        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what, (long long)(n * times), (long long)max);
+    json_object_set_new(spec, key, json_integer(n * times));
+    return 0;
+}
+
+static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
+{
+    int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
+    int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
+    int64_t gpus = number(spec, "gpus", 0);
+    if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
+        return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && tasks > 1) {
+        int64_t each = number(spec, "cpus", 1);
+        json_object_set_new(sub_object(spec, "launch"), "tasks", json_integer(tasks));
+        json_object_set_new(sub_object(spec, "launch"), "cpus_per_task", json_integer(each));
+        rc = multiply(spec, "cpus", each, tasks, CPUS_MAX, "--ntasks times --cpus-per-task", e);
+    }
+    if (rc == 0 && cpus_per_gpu > 0 && cpus_per_gpu * gpus > number(spec, "cpus", 1))
+        rc = multiply(spec, "cpus", cpus_per_gpu, gpus, CPUS_MAX, "--cpus-per-gpu", e);
+    return rc;
+}
+
+int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
+{
+    bool all = json_is_true(json_object_get(spec, EXPORT_ALL));
+    int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
+    json_object_del(spec, EXPORT_ALL);
+    if (all)
+        export_all(spec, warn_fn, warn_ctx);
+    int rc = tasks_of_node(spec, &tasks, e);
+    rc = rc ? rc : finish_counts(spec, tasks, e);
+    if (rc == 0 && per_cpu > 0)
+        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
+    if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
+        return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && per_gpu > 0)
+        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
+    return rc;
 }
 
 /* ---- lines ---- */

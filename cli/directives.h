@@ -14,10 +14,6 @@
 #define DIRECTIVES_MAX 256
 #define DIRECTIVE_LINE_MAX 4096
 
-/* A key of the specification that belayd does not know: an array of "train.sh:4: nothing is written to "out.txt"", one for each
- * file that was named for output. Whoever submits takes it out, and tells with the job's number where the output is. */
-#define DIRECTIVES_OUTPUTS "outputs"
-
 /* A warning for people ("train.sh:4: ..."). */
 typedef void (*directive_warn_fn)(void *ctx, const char *text);
 
@@ -31,9 +27,13 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
     directive_warn_fn warn, void *warn_ctx, struct err *e);
 
-/* When all directives and flags have been applied, once: works out what hangs on several of them (memory for each
- * CPU). ERR_INVALID. */
-int directives_finish(json_t *spec, struct err *e);
+/* Before any of them: the job comes through Slurm's names. It gets SLURM_* and, unless --export says otherwise, the
+ * environment of this process, but for what looks like a secret. */
+void directives_be_slurms(json_t *spec);
+
+/* When all directives and flags have been applied, once: works out what hangs on several of them (tasks, memory for each
+ * CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
+int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
 /* True when the flag takes a value; NULL-safe; unknown flags: false. */
 bool directives_takes_value(const char *name);

@@ -101,7 +101,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (rc == 0)
         rc = apply_flags(s, e);
     add_submit_host(s->spec, script);
-    return rc == 0 ? directives_finish(s->spec, e) : rc;
+    return rc == 0 ? directives_finish(s->spec, on_warning, NULL, e) : rc;
 }
 
 static int wait_for(struct submission *s, struct client *c, int64_t id)
@@ -138,26 +138,15 @@ static void warn_of_trouble(struct client *c, int64_t id)
     free(path);
 }
 
-static void tell_outputs(const json_t *outputs, int64_t id)
-{
-    size_t i;
-    json_t *text;
-    json_array_foreach(outputs, i, text)
-        cli_warn("%s; the output is in belay logs %lld", json_string_value(text), (long long)id);
-}
-
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
     json_t *reply = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
-    json_t *outputs = json_incref(json_object_get(s->spec, DIRECTIVES_OUTPUTS));
-    json_object_del(s->spec, DIRECTIVES_OUTPUTS);
     if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
         cli_error("%s", e.text);
         client_destroy(c);
-        json_decref(outputs);
         return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
     int64_t id = cli_int(reply, "id", 0);
@@ -167,8 +156,6 @@ int submission_send(struct submission *s)
     else if (!s->follow)
         printf(s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
-    tell_outputs(outputs, id);
-    json_decref(outputs);
     warn_of_trouble(c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);

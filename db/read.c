@@ -58,6 +58,7 @@ void spec_change_deinit(struct spec_change *s)
     free(s->env_json);
     free(s->cwd);
     free(s->labels_json);
+    free(s->launch_json);
     *s = (struct spec_change){0};
 }
 

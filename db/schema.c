@@ -344,6 +344,7 @@ static const char schema_2[] =
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'never');"
     "ALTER TABLE jobs ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job_specs ADD COLUMN launch_json TEXT;"
     "UPDATE jobs SET pause_ms = save_ms;"
     "ALTER TABLE checkpoints ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
     "UPDATE checkpoints SET pause_ms = took_ms;"

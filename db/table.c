@@ -222,6 +222,7 @@ static const struct column spec_columns[] = {
     COL_TYPED(spec_change, env_json, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, cwd, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, labels_json, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, launch_json, COLUMN_TEXT_HEAP),
 };
 
 static const struct column attempt_columns[] = {

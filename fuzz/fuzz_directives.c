@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rc = apply((const char *)data, size, spec, &e);
         assert(rc == 0 && json_equal(once, spec));
         json_decref(once);
-        rc = directives_finish(spec, &e);
+        rc = directives_finish(spec, NULL, NULL, &e);
         check_spec(spec);
         if (rc != 0)
             check_error(rc, &e);

@@ -66,6 +66,7 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(o, "args", parse_own(s->spec.args_json, JSON_ARRAY));
     json_object_set_new(o, "env", parse_own(s->spec.env_json, JSON_OBJECT));
     json_object_set_new(o, "labels", parse_own(s->spec.labels_json, JSON_OBJECT));
+    json_object_set_new(o, "launch", parse_own(s->spec.launch_json, JSON_OBJECT));
     return o;
 }
 

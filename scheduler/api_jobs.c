@@ -216,6 +216,7 @@ static json_t *spec_json(const struct spec_change *s)
     json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
     json_object_set_new(o, "cwd", json_text(s->cwd));
     json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
+    json_object_set_new(o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
     return o;
 }
 

@@ -169,6 +169,41 @@ static void read_row(struct json_reader *r, struct job_row *row)
         json_reader_fail(r, "pool", "%s is not a pool's name", str_show(row->pool, shown));
 }
 
+static void check_file(struct json_reader *r, const char *key)
+{
+    const char *path = json_opt_str(r, key, JOBSPEC_PATH_MAX, "");
+    for (const char *p = path; p && *p; p++)
+        if (iscntrl((unsigned char)*p)) {
+            json_reader_fail(r, key, "must not contain control characters");
+            return;
+        }
+}
+
+/* Stored as it came: it is for the agent alone. */
+static char *read_launch(struct json_reader *outer, const struct job_row *row)
+{
+    static const char *const modes[] = {"", "append", "truncate", NULL};
+    const json_t *object = json_opt_object(outer, "launch");
+    struct json_reader r;
+    if (!object || outer->rc != 0)
+        return mem_strdup("{}");
+    json_reader_init(&r, object, "spec.launch", outer->e);
+    check_file(&r, "output");
+    check_file(&r, "error");
+    check_file(&r, "input");
+    json_opt_enum(&r, "open_mode", modes, 0);
+    json_opt_bool(&r, "slurm", false);
+    int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
+    int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
+    if (r.rc == 0 && tasks * each > row->need.cpus)
+        json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node", (long long)tasks,
+            (long long)each, (int)row->need.cpus);
+    if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
+        json_reader_fail(&r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
+    outer->rc = json_reader_finish(&r);
+    return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
+}
+
 static const char *checked_script(struct json_reader *r)
 {
     const char *script = json_req_str(r, "script", JOBSPEC_SCRIPT_MAX);
@@ -198,6 +233,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.args_json = read_args(&r);
     s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
     s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
+    s.spec.launch_json = read_launch(&r, &s.row);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);
@@ -214,5 +250,6 @@ void jobspec_deinit(struct jobspec *s)
     free((char *)s->spec.cwd);
     free((char *)s->spec.labels_json);
     free(s->depends);
+    free((char *)s->spec.launch_json);
     *s = (struct jobspec){0};
 }

@@ -12,8 +12,9 @@
 #define JOBSPEC_BYTES_MAX (2u << 20)
 #define JOBSPEC_SCRIPT_MAX (1u << 20)
 #define JOBSPEC_ARGS_MAX 256
-#define JOBSPEC_ENV_MAX 256
+#define JOBSPEC_ENV_MAX 1000 /* whole environments of users come (sbatch) */
 #define JOBSPEC_LABELS_MAX 64
+#define JOBSPEC_PATH_MAX 4095
 
 struct jobspec {
     struct job_row row;   /* user unset */

@@ -159,6 +159,26 @@ static void parse_env(const char *json, struct wire_desired_attempt *d)
     json_decref(v);
 }
 
+static char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    return text && *text ? mem_strdup(text) : NULL;
+}
+
+static void parse_launch(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json ? json_loads(json, 0, NULL) : NULL;
+    const char *mode = json_string_value(json_object_get(v, "open_mode"));
+    d->output = text_of(v, "output");
+    d->error = text_of(v, "error");
+    d->input = text_of(v, "input");
+    STR_COPY(d->open_mode, mode);
+    d->slurm_env = json_is_true(json_object_get(v, "slurm"));
+    d->tasks = json_integer_value(json_object_get(v, "tasks"));
+    d->cpus_per_task = json_integer_value(json_object_get(v, "cpus_per_task"));
+    json_decref(v);
+}
+
 /* Takes the script. */
 static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 {
@@ -167,7 +187,8 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
     parse_args(spec->args_json, d);
     parse_env(spec->env_json, d);
     STR_COPY(d->cwd, spec->cwd);
-    d->slurm_env = strstr(d->script, "\n#SBATCH") != NULL;
+    parse_launch(spec->launch_json, d);
+    d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
 }
 
 static void add_row(const struct job_row *j, struct wire_desired_attempt *d)
@@ -207,7 +228,7 @@ static size_t secrets_bytes(const struct wire_secrets *x)
 static size_t spec_bytes(const struct spec_change *spec)
 {
     return json_bytes(spec->script) + strlen(spec->args_json) + strlen(spec->env_json) +
-           json_bytes(spec->cwd);
+           json_bytes(spec->cwd) + (spec->launch_json ? strlen(spec->launch_json) : 0);
 }
 
 /* Nobody could start it, ever: the job fails with the reason instead of waiting. */

@@ -32,6 +32,7 @@
 #define WIRE_KEPT_MAX 64
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
+#define WIRE_PATH_MAX 4095
 #define WIRE_ARGS_MAX 4096
 #define WIRE_ARG_MAX (64u << 10)
 #define WIRE_ENV_MAX 1024
@@ -188,7 +189,13 @@ struct wire_desired_attempt {
     int64_t rank;               /* this node's, from 0 */
     struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */
     size_t n_peers;
-    bool slurm_env;             /* the script has #SBATCH lines: give it SLURM_* too */
+    bool slurm_env;             /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
+    /* Files of its user's, relative to cwd, with the signs of base/pattern.h; NULL: none. Its output is shipped as well. */
+    char *output, *error; /* error NULL: goes where the output goes */
+    char *input;          /* NULL: /dev/null */
+    char open_mode[16];   /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
+    int64_t tasks;         /* of cpus_per_task CPUs each, which the script starts itself with srun; 0: not told */
+    int64_t cpus_per_task; /* 0: not told */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
     bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */
 };

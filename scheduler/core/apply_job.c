@@ -58,6 +58,7 @@ static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
         .env_json = mem_strdup(spec->env_json),
         .cwd = mem_strdup(spec->cwd),
         .labels_json = mem_strdup(spec->labels_json),
+        .launch_json = mem_strdup(spec->launch_json),
     };
 }
 

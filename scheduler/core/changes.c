@@ -150,6 +150,7 @@ void changes_deinit(struct changes *c)
         free(s->env_json);
         free(s->cwd);
         free(s->labels_json);
+        free(s->launch_json);
     }
     free(c->jobs);
     free(c->attempts);

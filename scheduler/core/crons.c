@@ -315,7 +315,7 @@ int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_
 static size_t spec_bytes(const struct job_spec *s)
 {
     return s->script ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
-                           strlen(s->labels_json)
+                           strlen(s->labels_json) + (s->launch_json ? strlen(s->launch_json) : 0)
                      : 0;
 }
 

@@ -180,7 +180,7 @@ struct cron_entry {
 /* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are owned. */
 struct spec_change {
     int64_t job;
-    char *script, *args_json, *env_json, *cwd, *labels_json;
+    char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json;
 };
 
 struct cron_job_change {

@@ -238,6 +238,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
         .env_json = mem_strdup(s->env_json),
         .cwd = mem_strdup(s->cwd),
         .labels_json = mem_strdup(s->labels_json),
+        .launch_json = mem_strdup(s->launch_json),
     };
 }
 
@@ -248,5 +249,6 @@ void job_spec_deinit(struct job_spec *s)
     free((char *)s->env_json);
     free((char *)s->cwd);
     free((char *)s->labels_json);
+    free((char *)s->launch_json);
     *s = (struct job_spec){0};
 }

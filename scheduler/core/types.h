@@ -503,6 +503,7 @@ struct job_spec {
     const char *env_json;    /* object of strings: what the user gave by name, nothing else */
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
+    const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
 };
 
 struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */

@@ -207,11 +207,16 @@ static void slurms_names_are_there_for_its_scripts(void **state)
         .memory_mib = 512,
         .cluster = "lab",
         .pool = "burst",
+        .tasks = 2,
+        .cpus_per_task = 2,
         .slurm_env = true};
     (void)state;
     char **e = build(&a, false);
     assert_string_equal(value_of(e, "SLURM_JOB_ID"), "42");
-    assert_string_equal(value_of(e, "SLURM_CPUS_PER_TASK"), "4");
+    assert_string_equal(value_of(e, "SLURM_CPUS_PER_TASK"), "2");
+    assert_string_equal(value_of(e, "SLURM_CPUS_ON_NODE"), "4");
+    assert_string_equal(value_of(e, "SLURM_NTASKS"), "2");
+    assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2");
     assert_string_equal(value_of(e, "SLURM_RESTART_COUNT"), "2");
     assert_string_equal(value_of(e, "SLURM_SUBMIT_DIR"), "/w");
     assert_string_equal(value_of(e, "SLURM_MEM_PER_NODE"), "512");

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/proc.h"
@@ -54,6 +55,86 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     assert_null(strstr(out, "BELAY_AGENT"));
     assert_null(strstr(out, "missing"));
     assert_non_null(strstr(out, " HOME "));
+}
+
+static char *piece_of(const char *name)
+{
+    struct buf b = {0};
+    struct err e;
+    if (fs_read(name, 1 << 20, &b, &e) != 0)
+        fail_msg("%s", e.text);
+    buf_adds(&b, "");
+    return buf_take(&b);
+}
+
+static void assert_file(const char *dir, const char *name, const char *want)
+{
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    char *got = piece_of(path);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static void output_goes_to_the_files_that_were_named_as_well(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char in[1100], text[1200];
+    snprintf(in, sizeof(in), "%s/in.txt", w->dir);
+    struct err e;
+    assert_int_equal(fs_write_atomic(in, "hello\n", 6, 0600, &e), 0);
+    struct wire_desired_attempt *a = world_want(w, 42, 1, "#!/bin/sh\ncat\necho oops >&2\n");
+    STR_COPY(a->cwd, w->dir);
+    char output[] = "%x-%j.%n", error[] = "%j.err", input[] = "in.txt";
+    a->output = output;
+    a->error = error;
+    a->input = input;
+    world_start_agent(w);
+    world_until(w, has_ended, 42, "the script ended");
+    assert_end(w, 42, "succeeded", 0, "");
+    assert_file(w->dir, "job-42.0", "hello\n");
+    assert_file(w->dir, "42.err", "oops\n");
+    snprintf(text, sizeof(text), "%s", world_output(w, 42));
+    assert_int_equal(strlen(text), strlen("hello\noops\n"));
+    assert_non_null(strstr(text, "hello\n"));
+    assert_non_null(strstr(text, "oops\n"));
+}
+
+static void a_later_attempt_adds_to_its_file(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char output[] = "out-%j", path[1100];
+    struct err e;
+    snprintf(path, sizeof(path), "%s/out-7", w->dir);
+    assert_int_equal(fs_write_atomic(path, "first\n", 6, 0600, &e), 0);
+    struct wire_desired_attempt *a = world_want(w, 7, 2, "#!/bin/sh\nyes | head -c 300000 | wc -c\necho two >&2; exit 3\n");
+    STR_COPY(a->cwd, w->dir);
+    a->output = output;
+    a = world_want(w, 8, 1, "#!/bin/sh\necho fresh\n");
+    STR_COPY(a->cwd, w->dir);
+    a->output = path; /* absolute, and emptied */
+    snprintf(path, sizeof(path), "%s/out-8", w->dir);
+    assert_int_equal(fs_write_atomic(path, "stale\n", 6, 0600, &e), 0);
+    world_start_agent(w);
+    world_until(w, has_ended, 7, "the script ended");
+    world_until(w, has_ended, 8, "the other ended");
+    assert_end(w, 7, "failed", 3, "exit code 3");
+    assert_file(w->dir, "out-7", "first\n300000\ntwo\n");
+    assert_file(w->dir, "out-8", "fresh\n");
+}
+
+static void a_file_that_cannot_be_opened_is_told(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char output[] = "no/such/dir/%j.out", input[] = "nothing.txt";
+    world_want(w, 1, 1, "#!/bin/sh\necho ran\n")->output = output;
+    world_want(w, 2, 1, "#!/bin/sh\necho ran\n")->input = input;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the first ended");
+    world_until(w, has_ended, 2, "the second ended");
+    assert_end(w, 1, "failed", 126, "its output cannot be written to no/such/dir/1.out: No such file or directory");
+    assert_end(w, 2, "failed", 126, "its input nothing.txt cannot be opened: No such file or directory");
+    assert_string_equal(world_output(w, 1), "");
 }
 
 static bool is_told_as_ended(struct world *w, int64_t job)
@@ -288,6 +369,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
+        world_test(output_goes_to_the_files_that_were_named_as_well),
+        world_test(a_later_attempt_adds_to_its_file),
+        world_test(a_file_that_cannot_be_opened_is_told),
         world_test(an_end_is_told_when_its_output_is_there),
         world_test(an_end_does_not_wait_for_output_that_does_not_get_through),
         world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_told),

@@ -42,7 +42,7 @@ static struct result apply_bytes(const char *script, size_t n)
     memcpy(exact, script, n);
     r.rc = directives_apply_script("train.sh", exact, n, spec, on_warning, &r.warnings, &r.e);
     if (r.rc == 0)
-        r.rc = directives_finish(spec, &r.e);
+        r.rc = directives_finish(spec, on_warning, &r.warnings, &r.e);
     r.spec = json_dump_text(spec);
     json_decref(spec);
     free(exact);
@@ -114,7 +114,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY -N 4\n", "{\"nodes\":4}");
     check_spec("#BELAY --nodes=4-4\n", "{\"nodes\":4}");
     check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{\"nodes\":1}");
-    check_spec("#BELAY --requeue --parsable --open-mode append --comment 'to be kept'\n", "{}");
+    check_spec("#BELAY --requeue --parsable --comment 'to be kept'\n", "{}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
         "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
 }
@@ -152,8 +152,63 @@ static void memory_for_each_cpu_is_multiplied_when_all_is_read(void **state)
     check_spec("#SBATCH --mem-per-cpu=2G --mem=1G\n", "{\"memory_mib\":1024}");
     check_spec("#SBATCH --mem=1G --mem-per-cpu=2G\n", "{\"memory_mib\":2048}");
     check_refused("#SBATCH --mem-per-cpu=some\n", "train.sh:1: --mem-per-cpu: expected a memory size");
-    check_refused("#SBATCH --mem-per-cpu=1024T -c 2\n", "--mem-per-cpu: 2147483648 MiB");
+    check_refused("#SBATCH --mem-per-cpu=1024T -c 2\n", "--mem-per-cpu, in MiB: 2147483648 are more");
     check_refused("#SBATCH --mem-per-cpu=2000T\n", "train.sh:1: --mem-per-cpu: ");
+}
+
+static void what_is_for_each_task_is_multiplied_when_all_is_read(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH -n 1\n", "{}");
+    check_spec("#SBATCH -n 4\n", "{\"launch\":{\"tasks\":4,\"cpus_per_task\":1},\"cpus\":4}");
+    check_spec("#SBATCH --ntasks-per-node=2 -c 3\n", "{\"cpus\":6,\"launch\":{\"tasks\":2,\"cpus_per_task\":3}}");
+    check_spec("#SBATCH -n 2 --ntasks-per-node=2\n", "{\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":2}");
+    check_spec("#SBATCH -n 2 --gpus-per-task=1 --mem-per-cpu=1G\n",
+        "{\"gpus\":2,\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":2,\"memory_mib\":2048}");
+    check_spec("#BELAY -N 2 -n 2\n", "{\"nodes\":2}");
+    check_spec("#SBATCH -G 2 --cpus-per-gpu=4 --mem-per-gpu=8G\n", "{\"gpus\":2,\"cpus\":8,\"memory_mib\":16384}");
+}
+
+static void files_of_output_are_told_to_the_agent(void **state)
+{
+    (void)state;
+    check_spec("#SBATCH -o out-%j.txt\n#SBATCH --error=e\n", "{\"launch\":{\"output\":\"out-%j.txt\",\"error\":\"e\"}}");
+    check_spec("#SBATCH --input=in.txt --open-mode=append\n", "{\"launch\":{\"input\":\"in.txt\",\"open_mode\":\"append\"}}");
+}
+
+static void sbatch_passes_the_environment_on_but_no_secrets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *flags, *here, *named;
+    } cases[] = {{"", "yes", NULL}, {"NONE", NULL, NULL}, {"NAMED=1", NULL, "1"}, {"ALL,NAMED=1", "yes", "1"}};
+    setenv("BELAY_HOME", "/h", 1);
+    setenv("HERE", "yes", 1);
+    setenv("MY_API_TOKEN", "s3cret", 1);
+    setenv("SLURM_JOB_ID", "9", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *spec = json_object();
+        struct buf warnings = {0};
+        struct err e;
+        directives_be_slurms(spec);
+        if (*cases[i].flags)
+            assert_int_equal(directives_apply_flag("command line", "export", cases[i].flags, true, spec, NULL, NULL, &e), 0);
+        assert_int_equal(directives_finish(spec, on_warning, &warnings, &e), 0);
+        const json_t *env = json_object_get(spec, "env");
+        assert_true(str_eq(json_string_value(json_object_get(env, "HERE")), cases[i].here));
+        assert_true(str_eq(json_string_value(json_object_get(env, "BELAY_HOME")), cases[i].here ? "/h" : NULL));
+        assert_true(str_eq(json_string_value(json_object_get(env, "NAMED")), cases[i].named));
+        assert_null(json_object_get(env, "MY_API_TOKEN"));
+        assert_null(json_object_get(env, "SLURM_JOB_ID"));
+        assert_int_equal(strstr(buf_str(&warnings), "stays here: MY_API_TOKEN (") != NULL, cases[i].here != NULL);
+        assert_null(strstr(buf_str(&warnings), "s3cret"));
+        assert_true(json_is_true(json_object_get(json_object_get(spec, "launch"), "slurm")));
+        assert_null(json_object_get(spec, "export_all"));
+        buf_deinit(&warnings);
+        json_decref(spec);
+    }
+    unsetenv("BELAY_HOME");
+    unsetenv("SLURM_JOB_ID");
 }
 
 static void a_relative_directory_counts_from_the_current_one(void **state)
@@ -218,10 +273,8 @@ static void only_named_variables_travel(void **state)
 static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **state)
 {
     (void)state;
-    check_spec("#SBATCH -o out-%j.txt\n#SBATCH --error=e\n",
-        "{\"outputs\":[\"train.sh:1: nothing is written to \\\"out-%j.txt\\\"\",\"train.sh:2: nothing is "
-        "written to "
-        "\\\"e\\\"\"]}");
+    check_warned("#SBATCH --contiguous --switches=1\n", "{}", "--switches has no effect in belay");
+    check_spec("#SBATCH --hint=nomultithread --propagate\n#SBATCH -m block:cyclic -v\n", "{}");
     check_warned("#SBATCH --mail-type=END\n", "{}", "no effect");
     check_warned("#SBATCH --mem=0\n", "{}", "no limit");
     check_warned("#SBATCH --nice=-5 -q high\n", "{\"qos\":\"high\"}", "no effect");
@@ -303,7 +356,14 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --nodes=2-4\n", "--nodes: a job has a fixed number of nodes: found \"2-4\"");
     check_refused("#BELAY --nodes=0\n", "nodes");
     check_refused("#BELAY --nodes=257\n", "nodes");
-    check_refused("#SBATCH -n 4\n", "--ntasks");
+    check_refused("#SBATCH -n 0\n", "--ntasks");
+    check_refused("#BELAY -N 2 -n 4\n", "a node runs one task of a job of several nodes");
+    check_refused("#SBATCH -n 5 --ntasks-per-node 2\n", "needs 3 nodes");
+    check_refused("#SBATCH -n 4096 -c 2\n", "8192 are more than the 4096 allowed");
+    check_refused("#SBATCH --open-mode=replace\n", "--open-mode: expected one of append, truncate");
+    check_refused("#SBATCH -o ''\n", "expected a file");
+    check_refused("#SBATCH --cpus-per-gpu=2\n", "asks for no GPUs");
+    check_refused("#SBATCH --mem-per-gpu=2G\n", "asks for no GPUs");
     check_refused(
         "#BELAY --job-name 0123456789012345678901234567890123456789012345678901234567890123\n", "63 bytes");
     check_refused("#BELAY --job-name \xff\xfe\n", "UTF-8");
@@ -312,7 +372,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
 static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
 {
     (void)state;
-    check_refused("#SBATCH --dependency=afterok:1\n", "train.sh:1: \"--dependency\" is not supported");
+    check_refused("#SBATCH --begin=now+1hour\n", "train.sh:1: \"--begin\" is not supported");
     check_refused("#SBATCH --array=0-9\n", "\"--array\" is not supported");
     check_refused("#SBATCH -a 0-9\n", "\"-a\" is not supported");
     check_refused("#SBATCH --no-requeue\n", "is not supported: take it out if the job is right without it");
@@ -394,6 +454,9 @@ int main(void)
         cmocka_unit_test(times_of_the_day_are_those_of_the_clock_here),
         cmocka_unit_test(gpus_are_read_as_slurm_writes_them),
         cmocka_unit_test(memory_for_each_cpu_is_multiplied_when_all_is_read),
+        cmocka_unit_test(what_is_for_each_task_is_multiplied_when_all_is_read),
+        cmocka_unit_test(files_of_output_are_told_to_the_agent),
+        cmocka_unit_test(sbatch_passes_the_environment_on_but_no_secrets),
         cmocka_unit_test(a_relative_directory_counts_from_the_current_one),
         cmocka_unit_test(a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours),
         cmocka_unit_test(signals_have_names_and_numbers),

@@ -351,12 +351,19 @@ class Local(unittest.TestCase):
             self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
-    def test_output_files_are_told_with_the_place_of_the_output(self):
-        done = self.h.belay("submit", "-o", "here.txt", self.h.script("#SBATCH --error=e-%j\ntrue\n"))
-        job = re.search(r"job (\d+)", done.stdout).group(1)
-        self.assertEqual(done.stderr, ("belay: warning: %s:2: nothing is written to \"e-%%j\"; the output is in belay logs %s\n"
-                                       "belay: warning: command line: nothing is written to \"here.txt\"; the output is in belay "
-                                       "logs %s\n") % (os.path.join(self.h.dir, "job.sh"), job, job))
+    def test_output_is_written_to_the_files_that_were_named_and_kept_as_well(self):
+        script = self.h.script("#SBATCH --error=e-%j\ncat; echo $SLURM_NTASKS $SLURM_CPUS_PER_TASK; echo bad >&2\n")
+        with open(os.path.join(self.h.dir, "in.txt"), "w") as f:
+            f.write("from the input\n")
+        self.assertEqual(self.h.belay("submit", "--wait", "-o", "here-%x.txt", "-i", "in.txt", script).returncode, 0)
+        job = self.json("list", "-a", "-n", "1")["jobs"][0]["id"]
+        for name, text in (("here-job.sh.txt", "from the input\n1 1\n"), ("e-%d" % job, "bad\n")):
+            with open(os.path.join(self.h.dir, name)) as f:
+                self.assertEqual(f.read(), text)
+        self.assertEqual(sorted(self.ok("logs", str(job)).splitlines()), ["1 1", "bad", "from the input"])
+        done = self.h.belay("submit", "--wait", "-o", "no/such/%j", script)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("cannot be written to no/such/%d: No such file" % (job + 1), done.stderr)
 
     def test_the_only_reserved_pool_is_the_one_that_is_joined(self):
         self.assertRegex(self.ok("token", "create", "--join"), r"\A\S+\n\Z")
@@ -368,7 +375,7 @@ class Local(unittest.TestCase):
                                 (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
                                 (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
                                 (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
-                                (("submit", "-n", "2", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
+                                (("submit", "-n", "0", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
                                 (("submit", "--wrap", " \n"), "expected a command"), (("submit", "--wrap"), "--wrap"), (("run",), "which command"),
                                 (("cost", "--by", "weather"), "--by"), (("cost", "--from", "now"), "--from"),
                                 (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),

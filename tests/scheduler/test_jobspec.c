@@ -59,6 +59,7 @@ static void only_script_and_cwd_are_required(void **state)
     assert_string_equal(s.spec.args_json, "[]");
     assert_string_equal(s.spec.env_json, "{}");
     assert_string_equal(s.spec.labels_json, "{}");
+    assert_string_equal(s.spec.launch_json, "{}");
     jobspec_deinit(&s);
     assert_null(s.spec.script);
 }
@@ -71,7 +72,8 @@ static void everything_of_the_manual_is_read(void **state)
         " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
         " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
-        " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"}}");
+        " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"},"
+        " \"launch\": {\"output\": \"%x-%j.out\", \"tasks\": 4, \"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
     assert_string_equal(s.row.name, "train");
     assert_string_equal(s.row.pool, "burst");
     assert_int_equal(s.row.need.cpus, 8);
@@ -91,6 +93,8 @@ static void everything_of_the_manual_is_read(void **state)
     assert_string_equal(s.spec.args_json, "[\"--lr\",\"0.1\",\"\"]");
     assert_string_equal(s.spec.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
     assert_string_equal(s.spec.labels_json, "{\"team\":\"nlp\"}");
+    assert_string_equal(s.spec.launch_json,
+        "{\"output\":\"%x-%j.out\",\"tasks\":4,\"cpus_per_task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
     jobspec_deinit(&s);
 }
 
@@ -126,6 +130,15 @@ static const struct refused {
     {WITH("\"retries\": 1001"), "spec.retries"},
     {WITH("\"market\": \"reserved\""), "spec.market"},
     {WITH("\"market\": \"spott\""), "spot"},
+    {WITH("\"launch\": []"), "spec.launch"},
+    {WITH("\"launch\": {\"outputs\": \"x\"}"), "did you mean \"output\"?"},
+    {WITH("\"launch\": {\"output\": \"a\\nb\"}"), "spec.launch.output: must not contain control characters"},
+    {WITH("\"launch\": {\"input\": 3}"), "spec.launch.input"},
+    {WITH("\"launch\": {\"open_mode\": \"w\"}"), "spec.launch.open_mode"},
+    {WITH("\"launch\": {\"tasks\": 4097}"), "spec.launch.tasks"},
+    {WITH("\"cpus\": 3, \"launch\": {\"tasks\": 2, \"cpus_per_task\": 2}"),
+        "spec.launch.tasks: 2 of 2 CPUs each are more than the 3 CPUs of a node"},
+    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"error\": \"e\"}"), "spec.launch.error"},
     {WITH("\"name\": \"\""), "spec.name: must not be empty"},
     {WITH("\"name\": \"a\\nb\""), "spec.name: must not contain control characters"},
     {WITH("\"name\": \"a\\u007fb\""), "spec.name"},
@@ -267,7 +280,7 @@ static void lists_are_taken_up_to_their_limit(void **state)
     check(with_args(1, 65536), true, NULL);
     check(with_args(1, 65537), false, "spec.args");
     check(with_entries("env", JOBSPEC_ENV_MAX, "E"), true, NULL);
-    check(with_entries("env", JOBSPEC_ENV_MAX + 1, "E"), false, "at most 256 entries, found 257");
+    check(with_entries("env", JOBSPEC_ENV_MAX + 1, "E"), false, "at most 1000 entries, found 1001");
     check(with_entry("env", 256, 65536), true, NULL);
     check(with_entry("env", 257, 1), false, "spec.env");
     check(with_entry("env", 1, 65537), false, "spec.env");

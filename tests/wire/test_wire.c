@@ -124,6 +124,12 @@ static struct wire_desired desired_of_everything(void)
         .kill_wait_ms = 30000,
         .save_ms = 1234,
         .slurm_env = true,
+        .output = mem_strdup("%x-%j.out"),
+        .error = mem_strdup("%j.err"),
+        .input = mem_strdup("in.txt"),
+        .open_mode = "append",
+        .tasks = 4,
+        .cpus_per_task = 2,
         .cluster = "lab",
         .pool = "burst",
         .needs_secrets = true,
@@ -170,6 +176,13 @@ static void desired_survives_a_round_trip(void **state)
     assert_string_equal(back.attempts[0].args[1], "");
     assert_string_equal(back.attempts[0].env[0].value, "1 2\n3");
     assert_true(back.attempts[0].slurm_env);
+    assert_string_equal(back.attempts[0].output, "%x-%j.out");
+    assert_string_equal(back.attempts[0].error, "%j.err");
+    assert_string_equal(back.attempts[0].input, "in.txt");
+    assert_string_equal(back.attempts[0].open_mode, "append");
+    assert_int_equal(back.attempts[0].tasks, 4);
+    assert_int_equal(back.attempts[0].cpus_per_task, 2);
+    assert_null(back.attempts[1].output);
     assert_string_equal(back.attempts[0].cluster, "lab");
     assert_string_equal(back.attempts[0].pool, "burst");
     assert_true(back.attempts[0].needs_secrets);
