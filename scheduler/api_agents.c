@@ -277,16 +277,48 @@ static void on_desired(void *ctx, const struct err *e, const struct wire_desired
     buf_wipe(&out); /* it may hold secrets */
 }
 
-/* The end of an attempt comes here before the last of its output does. */
-static void await_output(struct api *a, int64_t node, const struct wire_status *st)
+/* The end of an attempt comes here before the last of its output does. True if the output of one
+ * is not on disk yet. */
+static bool await_output(struct api *a, int64_t node, const struct wire_status *st)
 {
+    bool waits = false;
     for (size_t i = 0; i < st->n_attempts; i++) {
         const struct wire_attempt_status *s = &st->attempts[i];
         const struct job *job = model_job(tick_model(a->o.tick), s->job);
         const struct attempt *live = job_attempt_on(job, s->attempt, node);
-        if (s->phase == WIRE_ENDED && live)
+        if (s->phase == WIRE_ENDED && live) {
             logs_await(a->o.logs, s->job, s->attempt, live->row.rank, s->output_bytes);
+            waits = waits || !logs_is_synced(a->o.logs, s->job, s->attempt, live->row.rank);
+        }
     }
+    return waits;
+}
+
+/* A status that waits until the output before it is on disk: once its ends are stored, their agent forgets theirs. */
+struct parked_status {
+    struct api *api;
+    struct later *later;
+    int64_t node;
+    struct wire_status st;
+};
+
+/* Output that could not be made durable holds up no job; that is in the log. */
+static void on_status_synced(void *ctx, const struct err *e)
+{
+    struct parked_status *p = ctx;
+    if (e && e->kind == ERR_UNAVAILABLE)
+        on_desired(p->later, e, NULL); /* belayd ends, and sessions have already */
+    else
+        sessions_status(p->api->o.sessions, p->node, &p->st, on_desired, p->later);
+    wire_status_deinit(&p->st);
+    free(p);
+}
+
+static void park_status(struct request *q, struct later *l, int64_t node, struct wire_status *st)
+{
+    struct parked_status *p = mem_alloc(sizeof(*p));
+    *p = (struct parked_status){.api = q->api, .later = l, .node = node, .st = *st};
+    syncer_wait(q->api->o.logs->syncer, on_status_synced, p);
 }
 
 void api_agent_sync(struct request *q)
@@ -299,7 +331,10 @@ void api_agent_sync(struct request *q)
     }
     int64_t node = api_node_of_cn(q->r->peer_cn);
     struct later *l = later_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
-    await_output(q->api, node, &st);
+    if (await_output(q->api, node, &st)) {
+        park_status(q, l, node, &st);
+        return;
+    }
     sessions_status(q->api->o.sessions, node, &st, on_desired, l);
     wire_status_deinit(&st);
 }
@@ -309,6 +344,7 @@ void api_agent_sync(struct request *q)
 struct attempt_query {
     int64_t attempt, node;
     int32_t rank; /* -1: none is there */
+    bool has_ended;
 };
 
 static int find_attempt(void *ctx, const struct attempt_row *a)
@@ -317,7 +353,42 @@ static int find_attempt(void *ctx, const struct attempt_row *a)
     if (a->attempt != f->attempt || a->node != f->node)
         return 0;
     f->rank = a->rank;
+    f->has_ended = a->state == ATTEMPT_ENDED;
     return 1;
+}
+
+struct parked_output {
+    struct later *later;
+    int64_t size;
+};
+
+static void reply_size(struct http_exchange *x, int64_t size)
+{
+    api_reply_json(x, 200, json_pack("{s:I}", "size", (json_int_t)size));
+}
+
+static void on_output_synced(void *ctx, const struct err *e)
+{
+    struct parked_output *p = ctx;
+    struct http_exchange *x = later_take(p->later);
+    if (x && e)
+        http_reply_err(x, e); /* the agent has it still, and tries again */
+    else if (x)
+        reply_size(x, p->size);
+    free(p);
+}
+
+/* The agent may forget what it is told to be here of an attempt that has ended. */
+static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
+{
+    struct logs *logs = q->api->o.logs;
+    if (!ends || logs_is_synced(logs, q->id, q->id2, rank)) {
+        reply_size(q->x, size);
+        return;
+    }
+    struct parked_output *p = mem_alloc(sizeof(*p));
+    *p = (struct parked_output){.later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size};
+    syncer_wait(logs->syncer, on_output_synced, p);
 }
 
 void api_agent_output(struct request *q)
@@ -333,6 +404,7 @@ void api_agent_output(struct request *q)
     if (rc == 0 && f.rank < 0)
         rc = err_set(&e, ERR_DENIED, "attempt %lld of job %lld does not run on this node", (long long)q->id2,
             (long long)q->id);
+    bool ends = rc == 0 && (f.has_ended || logs_is_awaited(q->api->o.logs, q->id, q->id2, f.rank));
     if (rc == 0)
         rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, f.rank, offset, q->r->body,
             q->r->body_len, &size, &e);
@@ -340,6 +412,6 @@ void api_agent_output(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    api_reply_json(q->x, 200, json_pack("{s:I}", "size", (json_int_t)size));
+    tell_size(q, f.rank, ends, size);
     api_output_grew(q->api, q->id);
 }

@@ -145,7 +145,7 @@ static int open_state(struct daemon *d, struct err *e)
     if (rc == 0)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)
-        rc = logs_open(&d->logs, logs, d->timers, on_log_over, d, e);
+        rc = logs_open(&d->logs, logs, d->loop, d->timers, on_log_over, d, e);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     if (rc == 0)
@@ -521,8 +521,8 @@ void daemon_destroy(struct daemon *d)
     sweeper_destroy(d->sweeper);
     cleaner_destroy(d->cleaner);
     pools_destroy(d->pools);
+    logs_close(&d->logs); /* who waits for it is the API's */
     api_destroy(d->api);
-    logs_close(&d->logs);
     db_close(d->db);
     db_reader_close(d->reader);
     planner_destroy(d->planner);

@@ -31,13 +31,16 @@ struct awaited {
     struct timer patience;
 };
 
-int logs_open(
-    struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx, struct err *e)
+int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers, logs_over_fn over, void *ctx,
+    struct err *e)
 {
     *l = (struct logs){.timers = timers, .over = over, .ctx = ctx};
     if (!STR_COPY(l->dir, dir))
         return err_set(e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
-    return fs_mkdirs(dir, 0700, e);
+    int rc = fs_mkdirs(dir, 0700, e);
+    if (rc == 0)
+        l->syncer = syncer_create(loop, timers, dir);
+    return rc;
 }
 
 /* ---- what is awaited ---- */
@@ -53,10 +56,12 @@ void logs_close(struct logs *l)
 {
     for (struct link *n; (n = list_first(&l->awaited));)
         awaited_free(LIST_ENTRY(n, struct awaited, in_logs));
+    syncer_destroy(l->syncer);
+    l->syncer = NULL;
 }
 
 /* NULL: all that was written is here, or will not come any more. */
-static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+static struct awaited *awaited_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     LIST_FOREACH (&l->awaited, n) {
         struct awaited *a = LIST_ENTRY(n, struct awaited, in_logs);
@@ -64,6 +69,11 @@ static struct awaited *awaited_of(struct logs *l, int64_t job, int64_t attempt, 
             return a;
     }
     return NULL;
+}
+
+bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+{
+    return awaited_of(l, job, attempt, rank) != NULL;
 }
 
 /* Nothing else would wake those who follow the log: there is no output, and the job has ended already. */
@@ -163,6 +173,21 @@ static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, i
     return fd >= 0 ? fd : rc;
 }
 
+static void written(struct logs *l, int64_t job, int64_t attempt, int32_t rank, bool is_new)
+{
+    char *path = path_of(l, job, attempt, rank);
+    syncer_written(l->syncer, path, is_new);
+    free(path);
+}
+
+bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+{
+    char *path = path_of(l, job, attempt, rank);
+    bool is_synced = syncer_is_synced(l->syncer, path);
+    free(path);
+    return is_synced;
+}
+
 /* Writes what is kept of a piece that begins at or before size and ends behind it. */
 static int write_piece(int fd, int64_t offset, const void *p, size_t n, struct err *e)
 {
@@ -195,6 +220,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
         *ret_size = st.st_size; /* a gap or a repetition */
     } else {
         rc = write_piece(fd, offset, p, n, e);
+        written(l, job, attempt, rank, st.st_size == 0);
         if (rc == 0)
             *ret_size = end;
     }

@@ -5,6 +5,9 @@
  *
  * What a reader has been shown never changes: an attempt's output is closed, and what still comes of it is
  * dropped, once the seam of a later attempt can be read.
+ *
+ * What was written is on disk a second later, or when somebody waits for it. While an attempt lives its agent has all of its
+ * output, and goes back to where we are: so only who lets the agent forget it has to wait.
  */
 #ifndef BELAY_SCHEDULER_LOGS_H
 #define BELAY_SCHEDULER_LOGS_H
@@ -13,6 +16,7 @@
 #include "base/list.h"
 #include "base/timers.h"
 #include "db/db.h"
+#include "scheduler/syncer.h"
 
 #define LOGS_ATTEMPT_BYTES_MAX                                                                               \
     (4LL << 30) /* further output of an attempt is dropped, with a line that says so */
@@ -28,12 +32,13 @@ struct logs {
     logs_over_fn over;
     void *ctx;
     struct list awaited;
+    struct syncer *syncer;
 };
 
-/* timers is borrowed. over runs from a timer, never inside a call. The object must not be moved. */
-int logs_open(
-    struct logs *l, const char *dir, struct timers *timers, logs_over_fn over, void *ctx, struct err *e);
-void logs_close(struct logs *l); /* harmless when zeroed */
+/* loop and timers are borrowed. over runs from a timer, never inside a call. The object must not be moved. */
+int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers, logs_over_fn over, void *ctx,
+    struct err *e);
+void logs_close(struct logs *l); /* harmless when zeroed; as syncer_destroy */
 
 /* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has
  * without a gap: the agent goes on from there. A piece beyond that is refused (nothing written) by telling
@@ -44,6 +49,10 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
 /* A live attempt was told to have ended after writing this many bytes: until they are here, or nothing
  * came for LOGS_AWAIT_MS, the log is not complete and shows nothing that came later. Safe to repeat. */
 void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes);
+
+/* All that was written of this attempt is on disk. */
+bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
+bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t rank); /* something is to come, so */
 
 /* Bytes of the continuous log of this rank of the job from offset (negative: that far before the end), at most max. *ret_next
  * is the offset after them, *ret_complete true when nothing more is there and nothing is awaited. */

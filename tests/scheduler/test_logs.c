@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/loop.h"
 #include "base/vtimers.h"
 #include "scheduler/logs.h"
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 struct world {
     char dir[64];
     struct vtimers vt;
+    uv_loop_t loop;
     struct db *db;
     struct db_reader *reader;
     struct logs logs;
@@ -44,9 +46,9 @@ static int setup(void **state)
     strcpy(w->dir, "/tmp/belay-logs-XXXXXX");
     *state = w;
     vtimers_init(&w->vt, 0);
-    if (!mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
+    if (uv_loop_init(&w->loop) != 0 || !mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
         db_reader_of(w->db, &w->reader, &e) != 0 ||
-        logs_open(&w->logs, w->dir, &w->vt.timers, on_over, w, &e) != 0)
+        logs_open(&w->logs, w->dir, &w->loop, &w->vt.timers, on_over, w, &e) != 0)
         return -1;
     return 0;
 }
@@ -56,6 +58,7 @@ static int teardown(void **state)
     struct world *w = *state;
     struct err e;
     logs_close(&w->logs);
+    uv_loop_finish(&w->loop);
     db_reader_close(w->reader);
     db_close(w->db);
     vtimers_deinit(&w->vt);
@@ -408,6 +411,100 @@ static void closing_ends_what_is_awaited(void **state)
     assert_false(vtimers_next(&w->vt, &due));
 }
 
+/* ---- on disk ---- */
+
+struct told {
+    int n;
+    enum err_kind kind;
+};
+
+static void on_synced(void *ctx, const struct err *e)
+{
+    struct told *t = ctx;
+    t->n++;
+    t->kind = e ? e->kind : 0;
+}
+
+static void what_was_written_is_on_disk_a_second_later(void **state)
+{
+    struct world *w = *state;
+    int64_t due;
+    put(w, 1, ATTEMPT_RUNNING);
+    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
+    for (int i = 0; i < 1000; i++)
+        append(w, 1, 2 * i, "a\n");
+    vtimers_advance(&w->vt, SYNCER_PAUSE_MS - 1);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
+    vtimers_advance(&w->vt, 1);
+    append(w, 1, 2000, "b\n"); /* while the round is on its thread: it is of the next */
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
+    vtimers_advance(&w->vt, SYNCER_PAUSE_MS);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
+    assert_false(vtimers_next(&w->vt, &due));
+}
+
+static void who_waits_is_told_when_what_was_written_before_is(void **state)
+{
+    struct world *w = *state;
+    struct told first = {0}, second = {0}, none = {0};
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc\n");
+    syncer_wait(w->logs.syncer, on_synced, &first);
+    append(w, 1, 4, "def\n");
+    syncer_wait(w->logs.syncer, on_synced, &second);
+    assert_int_equal(first.n + second.n, 0);
+    uv_run(&w->loop, UV_RUN_DEFAULT); /* no time has passed */
+    assert_int_equal(first.n, 1);
+    assert_int_equal(second.n, 1);
+    assert_int_equal(first.kind + second.kind, 0);
+    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
+    syncer_wait(w->logs.syncer, on_synced, &none); /* nothing was written */
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(none.n, 1);
+}
+
+/* More than are synced one by one, some of which are gone, or are no files, by then. */
+static void many_at_once_and_what_is_gone(void **state)
+{
+    struct world *w = *state;
+    struct told t = {0};
+    for (int n = 3; n <= 100; n += 97) {
+        for (int i = 0; i < n; i++) {
+            char *path = mem_printf("%s/none/%d.log", w->dir, i);
+            syncer_written(w->logs.syncer, path, i % 2 == 0);
+            free(path);
+        }
+        syncer_wait(w->logs.syncer, on_synced, &t);
+        uv_run(&w->loop, UV_RUN_DEFAULT);
+        assert_int_equal(t.kind, 0);
+    }
+    assert_int_equal(t.n, 2);
+    syncer_written(w->logs.syncer, "/dev/null", false); /* which cannot be synced */
+    syncer_wait(w->logs.syncer, on_synced, &t);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_int_equal(t.n, 3);
+    assert_int_not_equal(t.kind, 0);
+}
+
+static void who_waits_at_the_end_is_told_so(void **state)
+{
+    struct world *w = *state;
+    struct told now = {0}, next = {0};
+    put(w, 1, ATTEMPT_RUNNING);
+    append(w, 1, 0, "abc\n");
+    syncer_wait(w->logs.syncer, on_synced, &now);
+    append(w, 1, 4, "def\n");
+    syncer_wait(w->logs.syncer, on_synced, &next);
+    logs_close(&w->logs); /* in the middle of a round */
+    assert_int_equal(now.n, 1);
+    assert_int_equal(now.kind, ERR_UNAVAILABLE);
+    assert_int_equal(next.n, 1);
+    assert_int_equal(next.kind, ERR_UNAVAILABLE);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -430,6 +527,10 @@ int main(void)
         TEST(it_is_awaited_for_a_while_only),
         TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
         TEST(closing_ends_what_is_awaited),
+        TEST(what_was_written_is_on_disk_a_second_later),
+        TEST(who_waits_is_told_when_what_was_written_before_is),
+        TEST(many_at_once_and_what_is_gone),
+        TEST(who_waits_at_the_end_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
