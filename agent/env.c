@@ -99,6 +99,10 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
     put_number(l, "WORLD_SIZE", (int64_t)s->n_peers);
     put_number(l, "RANK", s->rank);
     put_number(l, "LOCAL_RANK", 0);
+    if (t->restored)
+        put_number(l, "BELAY_RESTORED_RANKS", t->restored_ranks ? t->restored_ranks : (int64_t)s->n_peers);
+    if (t->restored_ranks)
+        put_path(l, "BELAY_RESTORED_DIR", t->dir, "ranks");
 }
 
 static void add_belay(struct list_of_env *l, const struct task_env *t)

@@ -18,7 +18,8 @@ struct task_env {
     bool own_tmp;             /* that is TMPDIR too */
     const char *bin, *python; /* struct tools */
     bool restored;
-    int64_t grace_ms; /* for the program to write its state after a notice */
+    int64_t restored_ranks; /* what so many ranks have saved is in dir/ranks; 0: nothing is there */
+    int64_t grace_ms;       /* for the program to write its state after a notice */
 };
 
 /* "NAME=value" texts, NULL-terminated, each name once. Free with env_free. */

@@ -254,6 +254,18 @@ static int64_t grace_ms(const struct supervisor *s)
     return grace < 1000 ? 1000 : grace;
 }
 
+/* Of a checkpoint that more or fewer ranks made than there are now (struct ckpt_restore_with). */
+static int64_t restored_ranks(void)
+{
+    int64_t n = 0;
+    for (bool there = true; there; n += there) {
+        char *dir = mem_printf("ranks/rank-%04lld", (long long)n);
+        there = fs_exists(dir);
+        free(dir);
+    }
+    return n;
+}
+
 static const char *work_dir(const struct supervisor *s)
 {
     return *s->task->cwd ? s->task->cwd : s->user.home;
@@ -276,6 +288,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .bin = tools.bin,
         .python = tools.python,
         .restored = is_restored,
+        .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
     char **env = env_build(&t);
     const struct launch l = {.group = s->group,

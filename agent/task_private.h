@@ -196,7 +196,7 @@ void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
 void task_asked(struct task *t, int64_t n);      /* how many saves users have asked for */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
-bool task_is_gang(const struct task *t); /* one rank of several */
+bool task_is_gang(const struct task *t); /* one rank of several, or of one that may be several */
 void task_leave_gang(struct task *t); /* harmless in a job of one node */
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */
 bool task_save_queued(struct task *t);  /* true: it is stored now */

@@ -155,12 +155,22 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     const struct task_room *r = t->room;
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
-    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t)};
+    char *ranks = mem_printf("%s/ranks", t->dir);
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t), .ranks_dir = ranks};
     for (size_t i = 0; i < n; i++)
         with.nearby[1 + i] = left[i];
     int rc = ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
     for (size_t i = 0; i < n; i++)
         free(left[i]);
+    free(ranks);
+    return rc;
+}
+
+static int own_ranks(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *ranks = mem_printf("%s/ranks", t->dir);
+    int rc = fs_exists(ranks) ? own_tree(u, ranks, e) : 0;
+    free(ranks);
     return rc;
 }
 
@@ -339,6 +349,8 @@ static int prepare(struct task *t)
         unlink(done);
         free(done);
         rc = own_tree(&u, t->checkpoint_dir, &w->e);
+        if (!rc)
+            rc = own_ranks(t, &u, &w->e);
     }
     return rc;
 }

@@ -71,7 +71,7 @@ struct ckpt_job {
 
 /* One rank of a job that runs on several nodes: gang.h. The n-th checkpoint of all ranks is one, of the same sequence. */
 struct ckpt_gang {
-    int32_t rank, nodes; /* nodes 0 or 1: a job of one node */
+    int32_t rank, nodes; /* nodes 0: a job of one node; a gang may be down to 1 */
 };
 
 struct ckpt_stats {
@@ -171,6 +171,7 @@ struct ckpt_restored {
     struct ckpt_id id; /* attempt 0: there was none, dir is empty */
     int64_t progress;  /* -1: unknown */
     struct ckpt_stats stats;
+    int32_t ranks;    /* that saved it; 0: it is not a gang's */
     int damaged;      /* checkpoints newer than id that failed verification and were set aside */
     char damage[256]; /* why, for the newest of them */
 };
@@ -197,6 +198,9 @@ struct ckpt_restore_with {
      * one than this rank would have found alone; ERR_TIMEOUT: one has not, for ten minutes. For the attempt
      * before_attempt, which has its fence. */
     struct ckpt_gang gang;
+    /* Of a gang: where what all ranks have saved is put, as rank-0000, rank-0001 and so on, if they were more or fewer than
+     * are here now: for the program to share it out anew. Else it is missing afterwards. NULL: not wanted. */
+    const char *ranks_dir;
 };
 
 /* As ckpt_restore. */

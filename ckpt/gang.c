@@ -16,7 +16,6 @@
 
 #define PAUSE_MS 20
 #define PAUSE_MAX_MS 1000
-#define RANK_DIR_MAX 24
 #define TOLD_MAX 256 /* bytes of what a rank tells that is no manifest */
 
 /* ---- names ---- */
@@ -61,9 +60,9 @@ static struct layout_name seal_of(const struct gang_meeting *g, const char *kind
     return layout_prefix(g->job, what);
 }
 
-static void rank_dir(int32_t rank, char out[RANK_DIR_MAX])
+void gang_rank_dir(int32_t rank, char out[GANG_RANK_DIR_MAX])
 {
-    snprintf(out, RANK_DIR_MAX, "rank-%04" PRId32, rank);
+    snprintf(out, GANG_RANK_DIR_MAX, "rank-%04" PRId32, rank);
 }
 
 /* ---- waiting ---- */
@@ -288,11 +287,11 @@ static int add_entry(struct manifest *m, const char *dir, const struct manifest_
 
 static int add_part(struct manifest *m, int32_t rank, const struct manifest *part, struct err *e)
 {
-    char dir[RANK_DIR_MAX];
+    char dir[GANG_RANK_DIR_MAX];
     struct manifest_entry *top = manifest_add_entry(m);
     int rc = 0;
 
-    rank_dir(rank, dir);
+    gang_rank_dir(rank, dir);
     *top = (struct manifest_entry){
         .path = manifest_text(m, dir, strlen(dir)), .type = MANIFEST_DIR, .mode = 0700};
     for (size_t i = 0; !rc && i < part->n_entries; i++)
@@ -508,6 +507,21 @@ static bool is_gang(const struct manifest *m)
     return m->n_entries > 0 && str_eq(m->entries[0].path, "rank-0000") && m->entries[0].type == MANIFEST_DIR;
 }
 
+int32_t gang_ranks(const struct manifest *m)
+{
+    int32_t n = 0;
+    char dir[GANG_RANK_DIR_MAX];
+
+    if (!is_gang(m))
+        return 0;
+    gang_rank_dir(0, dir);
+    for (size_t i = 0; i < m->n_entries && n < CKPT_GANG_MAX; i++) {
+        n += str_eq(m->entries[i].path, dir);
+        gang_rank_dir(n, dir);
+    }
+    return n;
+}
+
 /* The chunks from byte `from` to `to` of the stream; parts share none. */
 static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
 {
@@ -521,13 +535,13 @@ static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
 
 int gang_slice(struct manifest *m, int32_t rank, struct err *e)
 {
-    char dir[RANK_DIR_MAX + 1];
+    char dir[GANG_RANK_DIR_MAX + 1];
     size_t n = 0, skip;
     int64_t from = -1, to = 0;
 
     if (!is_gang(m))
         return 0;
-    rank_dir(rank, dir);
+    gang_rank_dir(rank, dir);
     str_copy(dir + strlen(dir), 2, "/");
     skip = strlen(dir);
     for (size_t i = 0; i < m->n_entries; i++) {

@@ -56,6 +56,13 @@ void gang_fail(const struct gang_meeting *g, const struct err *why);
 int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own, struct ckpt_id *ret_least,
     bool *ret_agreed, struct err *e);
 
+/* How many ranks have saved it; 0: it is not a gang's. */
+int32_t gang_ranks(const struct manifest *m);
+
+/* The name in a gang's checkpoint of what a rank has saved. */
+#define GANG_RANK_DIR_MAX 24
+void gang_rank_dir(int32_t rank, char out[GANG_RANK_DIR_MAX]);
+
 /* Leaves of a gang's manifest what is of this rank, as if it had been saved alone; of one without ranks, all. A rank that it
  * does not have is an empty tree. */
 int gang_slice(struct manifest *m, int32_t rank, struct err *e);

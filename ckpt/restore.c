@@ -47,9 +47,10 @@ struct restore {
     const char *mark;       /* dir.restores; NULL: it is not gone on with */
     bool is_new;            /* dir may be missing or empty, nothing else */
     struct ckpt_gang gang;
+    const char *ranks_dir; /* or NULL */
     const atomic_int *cancel;
-    int nearby[CKPT_NEARBY_MAX]; /* directories */
-    size_t n_nearby;
+    int nearby[CKPT_NEARBY_MAX + 1]; /* directories */
+    size_t n_nearby, n_given;        /* of them, by the caller */
     struct manifest manifest;
     unsigned char *whole; /* of each entry: all its content is in one chunk */
     int root_fd;          /* of the directory being built; -1: verify only */
@@ -413,13 +414,66 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
     return rc;
 }
 
+static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e);
+
+/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a full disk. */
+static void clear(struct restore *r, int rc)
+{
+    struct err ignored;
+
+    if (rc == 0 || rc == ERR_NO_SPACE || !fs_exists(r->mark)) {
+        remove_mark(r, &ignored);
+        fs_remove_tree(r->temp, &ignored);
+    }
+}
+
+/* What all ranks have saved, verified as a whole: what is damaged of one is not resumed from by another. The part of this
+ * rank is then near. */
+static int restore_all_ranks(struct restore *r, struct ckpt_id id, struct err *e)
+{
+    char dir[GANG_RANK_DIR_MAX], *temp = mem_printf("%s.restoring", r->ranks_dir),
+                                 *mark = mem_printf("%s.restores", r->ranks_dir), *own;
+    struct restore all = {
+        .job = r->job, .temp = temp, .dir = r->ranks_dir, .mark = mark, .cancel = r->cancel, .root_fd = -1};
+    struct ckpt_restored res = {0};
+    int rc = restore_one(&all, id, &res, e);
+
+    clear(&all, rc);
+    while (r->n_nearby > r->n_given)
+        close(r->nearby[--r->n_nearby]);
+    gang_rank_dir(r->gang.rank, dir);
+    own = mem_printf("%s/%s", r->ranks_dir, dir);
+    int fd = rc ? -1 : open(own, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        r->nearby[r->n_nearby++] = fd;
+    free(own);
+    free(mark);
+    free(temp);
+    return rc;
+}
+
+static int slice(struct restore *r, struct ckpt_id id, int32_t *ret_ranks, struct err *e)
+{
+    int32_t ranks = gang_ranks(&r->manifest);
+    int rc = 0;
+
+    *ret_ranks = ranks;
+    if (r->ranks_dir && ranks > 0 && ranks != r->gang.nodes)
+        rc = restore_all_ranks(r, id, e);
+    else if (r->ranks_dir)
+        rc = fs_remove_tree(r->ranks_dir, e);
+    return rc ? rc : gang_slice(&r->manifest, r->gang.rank, e);
+}
+
 /* Builds one checkpoint (id.attempt 0: the empty one) and puts it in place. */
 static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e)
 {
     int rc = id.attempt ? layout_read_manifest(r->job, id, &r->manifest, e) : 0;
 
-    if (!rc && r->gang.nodes > 1)
-        rc = gang_slice(&r->manifest, r->gang.rank, e);
+    int32_t ranks = 0;
+
+    if (!rc && r->gang.nodes > 0)
+        rc = slice(r, id, &ranks, e);
     atomic_store(&r->reused, 0);
     if (!rc)
         rc = open_root(r, e);
@@ -431,6 +485,7 @@ static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restore
         rc = exchange(r->temp, r->dir, r->is_new, e);
     if (!rc) {
         res->id = id;
+        res->ranks = ranks;
         res->progress = id.attempt ? r->manifest.progress : -1;
         res->stats.bytes = manifest_bytes(&r->manifest);
         res->stats.files = manifest_files(&r->manifest);
@@ -519,17 +574,7 @@ static void open_nearby(struct restore *r, const struct ckpt_restore_with *with)
         if (fd >= 0)
             r->nearby[r->n_nearby++] = fd;
     }
-}
-
-/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a full disk. */
-static void clear(struct restore *r, int rc)
-{
-    struct err ignored;
-
-    if (rc == 0 || rc == ERR_NO_SPACE || !fs_exists(r->mark)) {
-        remove_mark(r, &ignored);
-        fs_remove_tree(r->temp, &ignored);
-    }
+    r->n_given = r->n_nearby;
 }
 
 int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const char *dir,
@@ -545,6 +590,7 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
         .mark = mark,
         .cancel = cancel,
         .gang = with->gang,
+        .ranks_dir = with->ranks_dir,
         .root_fd = -1};
     int rc = layout_check_job(j, e);
 
@@ -552,7 +598,7 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
         rc = make_parent(dir, e);
     if (!rc) {
         open_nearby(&r, with);
-        rc = with->gang.nodes > 1 ? restore_gang(&r, before_attempt, &res, e)
+        rc = with->gang.nodes > 0 ? restore_gang(&r, before_attempt, &res, e)
                                   : restore_newest(&r, before_attempt, NULL, &res, e);
         clear(&r, rc);
     }

@@ -361,7 +361,7 @@ static int commit(struct save *s, struct err *e)
 static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress,
     const struct ckpt_gang *gang, struct err *e)
 {
-    if (gang->nodes > CKPT_GANG_MAX || gang->rank < 0 || (gang->nodes > 1 && gang->rank >= gang->nodes))
+    if (gang->nodes > CKPT_GANG_MAX || gang->rank < 0 || (gang->nodes > 0 && gang->rank >= gang->nodes))
         return err_set(
             e, ERR_INVALID, "rank %" PRId32 " of %" PRId32 ": out of range", gang->rank, gang->nodes);
     if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 || id.sequence > CKPT_NUMBER_MAX ||
@@ -447,7 +447,7 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     s->pace = with->pace ? with->pace : &s->own_pace;
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);
-    rc = with->gang.nodes > 1 ? meet(s, with, cancel, e) : 0;
+    rc = with->gang.nodes > 0 ? meet(s, with, cancel, e) : 0;
     *ret_stats = (struct ckpt_stats){.sequence = rc ? 0 : s->manifest.id.sequence};
     if (!rc)
         rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);

@@ -113,21 +113,34 @@ static int apply_cpus(const struct context *c, const char *value, struct err *e)
     return set_number(c, "cpus", value, 1, 4096, e);
 }
 
-/* 4, 4-4 */
+/* 4, 4-4, 2-8 */
 static int apply_nodes(const struct context *c, const char *value, struct err *e)
 {
-    const char *dash = strchr(value, '-'), *number = dash ? dash + 1 : value;
-    size_t n = dash ? (size_t)(dash - value) : 0;
-    if (dash && (strlen(number) != n || strncmp(value, number, n) != 0))
-        return err_set(e, ERR_UNSUPPORTED, "a job has a fixed number of nodes: found %s", SHOWN(value));
-    int rc = set_number(c, "nodes", number, 1, NODES_MAX, e);
-    if (rc == 0 && c->sbatch && !str_eq(number, "1"))
+    const char *dash = strchr(value, '-'), *most = dash ? dash + 1 : value;
+    char least[8];
+    int64_t n_most, n_least;
+    str_copy(least, sizeof least, value);
+    if (dash && (size_t)(dash - value) < sizeof least)
+        least[dash - value] = '\0';
+    int rc = str_to_i64(most, 1, NODES_MAX, "nodes", &n_most, e);
+    if (!rc)
+        rc = str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
+    if (!rc && c->sbatch && n_least > 1)
         rc = err_set(e, ERR_UNSUPPORTED,
             "Slurm starts a script on the first of its nodes, belay on each of them: if that is right for "
             "this one, say "
             "#BELAY --nodes=%s",
-            number);
-    return rc;
+            value);
+    if (rc)
+        return rc;
+    if (c->sbatch)
+        n_most = n_least; /* one is what Slurm may give it as well */
+    json_object_set_new(c->spec, "nodes", json_integer(n_most));
+    if (n_least < n_most)
+        json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
+    else
+        json_object_del(c->spec, "nodes_min"); /* of a line above */
+    return 0;
 }
 
 static int apply_tasks(const struct context *c, const char *value, struct err *e)
@@ -338,6 +351,15 @@ static int apply_keep_every(const struct context *c, const char *value, struct e
     int rc = str_to_i64(value, 1, 1000000, "keep-every", &n, e);
     if (rc == 0)
         json_object_set_new(sub_object(c->spec, "checkpoint"), "keep_every", json_integer(n));
+    return rc;
+}
+
+static int apply_on_loss(const struct context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"shrink", "wait", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "on_loss", json_string(value));
     return rc;
 }
 
@@ -663,7 +685,11 @@ static const struct flag flags[] = {
          "for any of them"},
         apply_dependency},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
-    {{"nodes", 'N', "N", "nodes, all of which start the job at once (default 1)"}, apply_nodes},
+    {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
+        apply_nodes},
+    {{"on-loss", 0, "shrink|wait",
+         "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default shrink)"},
+        apply_on_loss},
     {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, apply_tasks},
     {{"ntasks-per-node", 0, "N", "the same"}, apply_tasks_per_node},
     {{"output", 'o', "FILE", "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},

@@ -193,6 +193,18 @@ static void print_drills(const json_t *v)
         drill_print(last);
 }
 
+static void print_nodes(const json_t *job)
+{
+    long long most = cli_int(job, "nodes", 1), least = cli_int(job, "nodes_min", most);
+    if (most == 1)
+        return;
+    if (least < most)
+        printf("%lld to %lld nodes (the last attempt has %lld; on a loss: %s), each with ", least, most,
+            (long long)cli_int(job, "ranks", 0), cli_text(job, "on_loss"));
+    else
+        printf("%lld nodes, each with ", most);
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -206,8 +218,7 @@ static void print_job(const json_t *v)
     if (cli_int(job, "memory_mib", 0) > 0)
         snprintf(memory, sizeof(memory), "%lld MiB", (long long)cli_int(job, "memory_mib", 0));
     fputs("needs         ", stdout);
-    if (cli_int(job, "nodes", 1) > 1)
-        printf("%lld nodes, each with ", (long long)cli_int(job, "nodes", 1));
+    print_nodes(job);
     printf("%lld cpus, %s, %lld gpus, market %s, pool %s, time limit %s\n",
         (long long)cli_int(job, "cpus", 0), memory, (long long)cli_int(job, "gpus", 0),
         cli_text(job, "market"), cli_text(job, "pool"),

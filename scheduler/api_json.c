@@ -78,6 +78,9 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "end", opt_end(j->end));
     set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
     set_i(o, "nodes", j->nodes);
+    set_i(o, "nodes_min", j->nodes_min);
+    set(o, "on_loss", j->nodes_min < j->nodes ? json_string(gang_loss_names[j->on_loss]) : json_null());
+    set(o, "ranks", api_json_opt(j->ranks, 0));
     set_need(o, &j->need);
     set(o, "market", json_string(market_wish_names[j->market]));
     set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));

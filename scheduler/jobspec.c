@@ -143,6 +143,8 @@ static void read_row(struct json_reader *r, struct job_row *row)
     json_opt_strcpy(r, "name", row->name, sizeof(row->name), "job");
     json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
     row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
+    row->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, row->nodes, row->nodes);
+    row->on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
     row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
     row->need.gpus = (int32_t)json_opt_i64(r, "gpus", 0, 64, 0);
     row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);

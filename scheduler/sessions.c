@@ -269,7 +269,7 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     d->rank = a->row.rank;
     if (a->job->row.nodes == 1)
         return;
-    d->n_peers = (size_t)a->job->row.nodes;
+    d->n_peers = (size_t)a->job->row.ranks;
     d->peers = mem_array(d->n_peers, sizeof(*d->peers));
     LIST_FOREACH (&a->job->ranks, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);

@@ -65,8 +65,11 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
 static void submit(struct world *w)
 {
+    int32_t nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1;
     struct job_row row = {
-        .nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1,
+        .nodes = nodes,
+        .nodes_min = world_chance(w, 0.5) ? nodes : (int32_t)world_between(w, 1, nodes),
+        .on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT,
         .need = {.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)},
         .ckpt_keep = 3,
         .ckpt_signal = SIGUSR1,

@@ -90,6 +90,23 @@ def checkpoint_dir():
     return os.environ.get("BELAY_CHECKPOINT_DIR") or None
 
 
+def restored_ranks():
+    """In a job of several nodes: how many of them made the checkpoint that was restored; else 1. 0: nothing was restored."""
+    return int(os.environ.get("BELAY_RESTORED_RANKS", "1")) if restored() else 0
+
+
+def restored_dir(rank):
+    """What that rank has saved of the restored checkpoint. Every rank's is here if they were more or fewer than there are
+    now, for a program to share it out anew; else only this node's own. None: it is not here."""
+    everyone = os.environ.get("BELAY_RESTORED_DIR")
+    if not restored():
+        return None
+    if everyone:
+        path = os.path.join(everyone, "rank-%04d" % rank)
+        return path if os.path.isdir(path) else None
+    return checkpoint_dir() if rank == int(os.environ.get("BELAY_NODE_RANK", "0")) else None
+
+
 def should_checkpoint():
     """True if belay wants a checkpoint. Cheap enough for every step."""
     global _asked_at, _asked_answer

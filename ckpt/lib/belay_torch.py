@@ -21,7 +21,8 @@ With several processes (torch.distributed initialised before) all ranks save and
 of them, that of local rank 0, asks belay, and all are told what any was answered: so it is with torchrun on one node, with
 a job of several nodes (belay submit --nodes) whose script is one rank on each, and with torchrun on each of its nodes. The
 parts, which all ranks have alike (DDP), are kept once a node; with `sharded=True` each rank keeps its own (FSDP local
-state), and the run can only go on with as many ranks. Each rank keeps its generators.
+state), and the run can only go on with as many ranks. Each rank keeps its generators, for as long as there are as many. A
+job of `--nodes 2-8` goes on with another number of ranks: give batches() a global_batch, and a step stays what it was.
 """
 
 import contextlib
@@ -157,15 +158,17 @@ class BatchesByStep(Sampler):
     """The batches of steps start .. total - 1, as lists of indices into n samples: a batch sampler for a DataLoader.
 
     Each epoch is a permutation of its own that follows from (seed, epoch); what does not fill a batch is left out. With
-    several ranks each takes its own part of the step's `batch_size * ranks` samples.
+    several ranks each takes its own part of the step's `batch_size * ranks` samples; or of `global_batch`, which
+    stays the same when the number of ranks changes (it should be a multiple of all of them: DDP gives ranks equal weight).
     """
 
-    def __init__(self, n, batch_size, seed, start, total):
-        self.n, self.batch_size, self.seed, self.start, self.total = n, batch_size, seed, start, total
+    def __init__(self, n, batch_size, seed, start, total, global_batch=None):
+        self.n, self.seed, self.start, self.total = n, seed, start, total
         self.rank, self.ranks = rank(), world_size()
-        self.per_epoch = n // (batch_size * self.ranks)
-        if self.per_epoch < 1:
-            raise ValueError("%d samples do not make one batch of %d for each of %d ranks" % (n, batch_size, self.ranks))
+        self.samples = global_batch or batch_size * self.ranks
+        self.per_epoch = n // self.samples
+        if self.per_epoch < 1 or self.samples < self.ranks:
+            raise ValueError("%d samples do not make one batch of %d for %d ranks" % (n, self.samples, self.ranks))
 
     def __len__(self):
         return max(0, self.total - self.start)
@@ -181,8 +184,8 @@ class BatchesByStep(Sampler):
             wanted, place = divmod(step, self.per_epoch)
             if wanted != epoch:
                 epoch, order = wanted, self._order(wanted)
-            first = (place * self.ranks + self.rank) * self.batch_size
-            yield order[first : first + self.batch_size]
+            first = place * self.samples + self.samples * self.rank // self.ranks
+            yield order[first : place * self.samples + self.samples * (self.rank + 1) // self.ranks]
 
 
 class Run:
@@ -213,6 +216,8 @@ class Run:
     def _load(self):
         own, generators = self._names()
         path = os.path.join(belay.checkpoint_dir(), own or "state.pt")
+        if not self.sharded and not os.path.exists(path) and belay.restored_dir(0):
+            path = os.path.join(belay.restored_dir(0), "state.pt")  # on a node more than there were
         # The hash of every byte was verified before the program started, and the file is this job's own.
         content = torch.load(path, map_location="cpu", weights_only=False)
         if content.get("format") != _FORMAT:
@@ -255,9 +260,12 @@ class Run:
             if self.done_step():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
-    def batches(self, dataset, batch_size, seed=1, **loader):
-        """(step, batch) of the steps that are left; `loader`: further arguments of the DataLoader."""
-        sampler = BatchesByStep(len(dataset), batch_size, seed, self.step, self.total)
+    def batches(self, dataset, batch_size=None, seed=1, global_batch=None, **loader):
+        """(step, batch) of the steps that are left, of batch_size samples on each rank or of global_batch on all together;
+        `loader`: further arguments of the DataLoader."""
+        if not batch_size and not global_batch:
+            raise ValueError("either batch_size or global_batch has to be given")
+        sampler = BatchesByStep(len(dataset), batch_size, seed, self.step, self.total, global_batch)
         with contextlib.closing(self.steps()) as steps:
             # The loader's base seed would be drawn from the generator whose state we keep.
             own = torch.Generator()

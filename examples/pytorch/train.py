@@ -49,6 +49,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=800, help="minibatches to train on")
     parser.add_argument("--batch", type=int, default=64, help="samples in a minibatch, of each rank")
+    parser.add_argument("--global-batch", type=int, help="of all ranks together, whatever their number (instead of --batch)")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="directory of the data set")
     arguments = parser.parse_args()
 
@@ -66,7 +67,7 @@ def main():
     # Without find_unused_parameters the gradients are laid out anew after the first step, so also after a resume: with more than
     # two ranks that changes the order of sums, and with it their last bits.
     network = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True) if distributed else model
-    for step, (images, labels) in run.batches(data, arguments.batch):
+    for step, (images, labels) in run.batches(data, arguments.batch, global_batch=arguments.global_batch):
         loss = nn.functional.cross_entropy(network(images.float() / 255), labels)
         optimizer.zero_grad()
         loss.backward()

@@ -26,6 +26,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     drill_job_ends(m, j, now);
     waits_ended(m, j, now);
     leftover_add(m, &j->row, now);
+    gang_release(m, j);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
     cron_job_ended(m, &j->row);
@@ -69,6 +70,8 @@ static int check_submit(const struct job_row *r, struct err *e)
             e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
     if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
         return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->name, JOB_NODES_MAX);
+    if (r->nodes_min < 0 || r->nodes_min > r->nodes)
+        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least", r->name, r->nodes);
     if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
         r->retries_failed < 0 || r->drill_tries < 0)
         return err_set(e, ERR_INVALID,
@@ -102,6 +105,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .state = JOB_PENDING,
         .need = r->need,
         .nodes = r->nodes,
+        .nodes_min = r->nodes_min ? r->nodes_min : r->nodes,
+        .on_loss = r->on_loss,
         .time_limit_ms = r->time_limit_ms,
         .market = r->market,
         .method = r->method,
@@ -137,6 +142,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.ckpt_at, r->ckpt_at);
     j->account = account_of(m, j->row.team, j->row.user);
     map_put(&m->jobs, j->row.id, j);
+    j->least = j->row.nodes;
     queue_adopt(m, j);
     waits_adopt(m, j);
     waits_attach(m, j, ev);
@@ -226,7 +232,7 @@ static struct node *node_of_rank(
     bool twice = rank > 0 && id == ev->place.node;
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
-    return n && !twice && node_takes_work(n) && resources_fit(&j->row.need, &n->free) &&
+    return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) && resources_fit(&j->row.need, &n->free) &&
                    node_can_criu(n, j->shape->criu)
                ? n
                : NULL;
@@ -234,7 +240,8 @@ static struct node *node_of_rank(
 
 static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
-    bool may = tree_has(&j->in_shape) && ev->place.n_more + 1 == (size_t)j->row.nodes;
+    size_t ranks = ev->place.n_more + 1;
+    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes;
     for (size_t rank = 0; may && rank <= ev->place.n_more; rank++)
         may = node_of_rank(m, ev, j, rank) != NULL;
     if (may)
@@ -280,12 +287,16 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
         queue_reshape(m, j);
     }
     j->row.attempts++;
-    for (int32_t rank = 0; rank < j->row.nodes; rank++)
+    j->row.ranks = (int32_t)ev->place.n_more + 1;
+    for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     const struct attempt *a = job_attempt(j);
-    char others[48] = "";
-    if (j->row.nodes > 1)
-        text_format(others, sizeof others, " and %" PRId32 " more", j->row.nodes - 1);
+    gang_let_go(m, j);
+    char others[64] = "";
+    if (j->row.ranks > 1)
+        text_format(others, sizeof others, " and %" PRId32 " more", j->row.ranks - 1);
+    if (j->row.ranks < j->row.nodes)
+        text_format(others + strlen(others), sizeof others - strlen(others), ", of at most %" PRId32, j->row.nodes);
     history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = a->node},
         "attempt %" PRId64 " on %s (%s)%s", a->row.attempt, a->node->row.name,
         market_names[a->node->row.market], others);

@@ -20,7 +20,7 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
         if (!a->node || model_node(m, a->row.node) != a->node)
             return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id,
                 a->row.node);
-        if (a->row.rank <= last || a->row.rank >= j->row.nodes ||
+        if (a->row.rank <= last || a->row.rank >= j->row.ranks ||
             job_attempt_on(j, a->row.attempt, a->row.node) != a)
             return BROKEN("job %" PRId64 "'s rank %" PRId32 " is there twice, or on the node of another",
                 j->row.id, a->row.rank);
@@ -48,6 +48,18 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
     if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
         return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
+    if (tree_has(&j->in_shape) &&
+        (j->least < j->row.nodes_min || j->least > j->row.nodes || j->shape->least != j->least))
+        return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32, j->row.id, j->least,
+            j->shape->least);
+    if (link_is_in(&j->regroups) && !tree_has(&j->in_shape))
+        return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
+    LIST_FOREACH (&j->kept, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_kept);
+        if (n->kept_for != j || n->row.state != NODE_UP || (pending && !link_is_in(&j->regroups)))
+            return BROKEN(
+                "node %" PRId64 " is kept for job %" PRId64 ", which has no use for it", n->row.id, j->row.id);
+    }
     LIST_FOREACH (&j->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on != NULL) ||

@@ -55,6 +55,7 @@ enum event_type {
     EV_NODE_LOST,
     EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
     EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
+    EV_SETTLE,           /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept for it */
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
     EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
     EV_CRON_DUE          /* a time of a cron entry has come, or what it waited for */
@@ -186,6 +187,10 @@ struct event {
         struct {
             int64_t job;
         } clean, drill_due, eligible, unmeetable;
+        struct {
+            int64_t job;
+            bool nothing_more; /* there is nothing more to be had now; else its time is over */
+        } settle;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX]; /* "": the decision */

@@ -38,7 +38,7 @@ struct survey {
     const char *asks;                       /* the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why;        /* the first of those */
-    int64_t busy, draining, noticed, lost, ready; /* nodes of the right market and size */
+    int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* of the right pool, node or offer */
 };
@@ -92,7 +92,9 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
         v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
-        v->ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free) && n->row.id != s->avoid;
+        bool fits = n->row.state == NODE_UP && resources_fit(&s->need, &n->free), kept = node_is_kept_from(n, s);
+        v->kept += fits && kept;
+        v->ready += fits && !kept && n->row.id != s->avoid;
     }
 }
 
@@ -243,6 +245,10 @@ static void explain_nodes(const struct survey *v, struct answer *a)
     if (v->busy)
         say(a, "nodes-busy", "%" PRId64 " node%s large enough but busy", v->busy,
             v->busy == 1 ? " is" : "s are");
+    if (v->kept)
+        say(a, "nodes-kept-for-another",
+            "%" PRId64 " node%s kept for a while for a job of several nodes that is to go on there", v->kept,
+            v->kept == 1 ? " is" : "s are");
     if (v->noticed)
         say(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
             v->noticed == 1 ? " is" : "s are");
@@ -314,7 +320,7 @@ static int64_t gang_nodes(
         if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market))
             continue;
         nodes++;
-        *ret_ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free);
+        *ret_ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free) && !node_is_kept_from(n, s);
     }
     return p->row.elastic ? p->row.max_nodes : nodes;
 }
@@ -328,14 +334,33 @@ static void explain_gang(const struct model *m, const struct job *j, struct answ
         most = nodes > most ? nodes : most;
         most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
     }
-    if (most < j->row.nodes)
+    if (most < j->row.nodes_min)
         say(a, "too-many-nodes",
             "it needs %" PRId32 " nodes of one pool at once; the largest pool can have %" PRId64,
-            j->row.nodes, most);
+            j->row.nodes_min, most);
     else
         say(a, "nodes-together",
-            "%" PRId64 " of the %" PRId32 " nodes that it needs at once, of one pool, have room", most_ready,
-            j->row.nodes);
+            "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have room", most_ready, j->least,
+            j->gathers ? "would like" : j->least > j->row.nodes_min ? "had and waits for again" : "needs");
+}
+
+/* What it waits for, and for how long. */
+static void explain_regroup(const struct job *j, struct stamp now, struct answer *a)
+{
+    char left[32];
+    int64_t kept = 0;
+    if (!link_is_in(&j->regroups))
+        return;
+    LIST_FOREACH (&j->kept, l)
+        kept++;
+    int64_t ms = j->regroups_until.ms - now.mono.ms;
+    time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
+    if (kept > 0)
+        say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s", kept,
+            kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
+    if (j->least > j->row.nodes_min)
+        say(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s", j->row.nodes_min, left,
+            j->gathers ? ", or as soon as no more are to be had" : "");
 }
 
 #define DEPENDS_TOLD 4
@@ -385,6 +410,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
     if (j->is_waiting)
         return; /* the rest may look quite different by then */
+    explain_regroup(j, now, a);
     if (j->row.nodes > 1)
         explain_gang(m, j, a);
     else if (v.ready)

@@ -3,6 +3,9 @@
  * Machines for jobs that need several at once. A gang is covered as a whole or not at all, and in one pool, whose machines
  * reach each other: launching three of four that the pool may have would only cost. Bins that a gang is counted on are
  * taken whole, so that what is younger does not fill them up.
+ *
+ * One that may have fewer than it would like gets as many as the pool may have, and settles for what there is when nothing
+ * more is on its way (regroup.c).
  */
 #include "scheduler/core/planner.h"
 
@@ -16,13 +19,16 @@ struct gang {
     const struct shape *shape;
     const struct job *job;
     bool is_moving; /* it runs, and at least one of its nodes is about to go */
+    int32_t target; /* nodes that it is to have; fewer, but floor, will do */
+    int32_t floor;
 };
 
 /* A pool for it: what is missing there, and the offer to launch. */
 struct cover {
     const struct pool *pool;
-    int32_t missing;
-    const struct offer *offer; /* NULL: nothing is missing */
+    int32_t ready, coming;     /* that it has or may have there */
+    int32_t n;                 /* to launch */
+    const struct offer *offer; /* NULL: nothing is launched */
     int64_t uusd_h;
 };
 
@@ -34,7 +40,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
     return b->pool == p && bin_admits(b, g->shape) && resources_fit(&g->shape->need, &b->free);
 }
 
-/* Its nodes that stay are its own again when it has stopped. */
+/* Of one that runs: its nodes that stay are its own again when it has stopped. */
 static int32_t staying(const struct gang *g, const struct pool *p)
 {
     int32_t n = 0;
@@ -44,47 +50,63 @@ static int32_t staying(const struct gang *g, const struct pool *p)
         const struct node *node = LIST_ENTRY(l, struct attempt, in_job)->node;
         n += node->pool == p && node_takes_work(node);
     }
+    LIST_FOREACH (&g->job->kept, l)
+        n += LIST_ENTRY(l, struct node, in_kept)->pool == p;
     return n;
 }
 
-static int32_t missing_in(const struct work *w, const struct gang *g, const struct pool *p)
+static void count(const struct work *w, const struct gang *g, struct cover *c)
 {
-    int32_t missing = g->shape->nodes - staying(g, p);
-    for (size_t k = 0; k < w->p->n_bins && missing > 0; k++)
-        missing -= bin_serves(&w->p->bins[k], g, p);
-    return missing > 0 ? missing : 0;
+    c->ready = staying(g, c->pool);
+    for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
+        const struct bin *b = &w->p->bins[k];
+        bool serves = bin_serves(b, g, c->pool);
+        c->ready += serves && b->node;
+        c->coming += serves && !b->node;
+    }
 }
 
-/* May the pool have n more machines of the offer? */
-static bool has_room(const struct work *w, const struct offer *o, int32_t n)
+/* How many machines of the offer the pool may have more, at most n. */
+static int32_t room_for(const struct work *w, const struct offer *o, int32_t n)
 {
     struct room pool = w->p->room[o->pool->index], all = w->p->all;
-    for (; n > 0; n--) {
-        if (room_lacks(&pool, o) || room_lacks(&all, o))
-            return false;
+    int32_t k = 0;
+    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o); k++) {
         room_take(&pool, o);
         room_take(&all, o);
     }
-    return true;
+    return k;
+}
+
+static int32_t total_of(const struct cover *c)
+{
+    return c->ready + c->coming + c->n;
 }
 
 static bool consider(struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
 {
-    struct cover c = {.pool = p, .missing = missing_in(w, g, p)};
-    if (c.missing > 0) {
-        const struct demand d = {.shape = g->shape, .job = g->job, .n = c.missing, .pool = p};
-        c.offer = choose_alone(w, &d, INT64_MAX);
-        if (!c.offer || !has_room(w, c.offer, c.missing))
+    struct cover c = {.pool = p};
+    count(w, g, &c);
+    if (total_of(&c) < g->target) {
+        int32_t missing = g->target - total_of(&c);
+        const struct demand d = {.shape = g->shape, .job = g->job, .n = missing, .pool = p};
+        const struct offer *o = choose_alone(w, &d, INT64_MAX);
+        int32_t n = o ? room_for(w, o, missing) : 0;
+        if (total_of(&c) + n < g->floor)
             return false;
-        c.uusd_h = c.missing * offer_effective_uusd_h(c.offer, &g->job->row);
+        c.n = n;
+        c.offer = n > 0 ? o : NULL;
+        c.uusd_h = n > 0 ? n * offer_effective_uusd_h(o, &g->job->row) : 0;
     }
     *ret_cover = c;
     return true;
 }
 
-/* Nothing to launch is best, then the lower rank in the pool files, then what costs less. */
+/* More nodes are best, then nothing to launch, then the lower rank in the pool files, then what costs less. */
 static bool is_better(const struct cover *a, const struct cover *b)
 {
+    if (b->pool && total_of(a) != total_of(b))
+        return total_of(a) > total_of(b);
     if (!b->pool || !a->offer || !b->offer)
         return !b->pool || (!a->offer && b->offer);
     if (a->offer->row.rank != b->offer->row.rank)
@@ -94,7 +116,7 @@ static bool is_better(const struct cover *a, const struct cover *b)
 
 static void take(struct work *w, const struct gang *g, const struct cover *c)
 {
-    int32_t left = g->shape->nodes - staying(g, c->pool);
+    int32_t left = g->target - staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && left > 0; k++) {
         struct bin *b = &w->p->bins[k];
         if (!bin_serves(b, g, c->pool))
@@ -104,7 +126,7 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
             *GROW(w->p->held, w->p->n_held) = b->node->row.id;
         left--;
     }
-    for (int32_t k = 0; k < c->missing; k++)
+    for (int32_t k = 0; k < c->n; k++)
         plan_launch(w, c->offer)->free = (struct resources){0};
 }
 
@@ -116,8 +138,20 @@ static void cover_gang(struct work *w, const struct gang *g)
         if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))
             best = c;
     }
-    if (best.pool)
-        take(w, g, &best);
+    if (!best.pool)
+        return;
+    take(w, g, &best);
+    if (!g->is_moving && total_of(&best) < g->target && best.ready == total_of(&best))
+        *GROW(w->p->settles, w->p->n_settles) = g->job->row.id;
+}
+
+bool settles_next(const struct planner *p, const struct model *m, struct event *ret_event)
+{
+    (void)m;
+    if (p->n_settles == 0)
+        return false;
+    *ret_event = (struct event){.type = EV_SETTLE, .settle = {.job = p->settles[0], .nothing_more = true}};
+    return true;
 }
 
 bool gang_holds(const struct planner *p, int64_t node)
@@ -139,15 +173,22 @@ static bool is_first_to_go(const struct attempt *a)
     return false;
 }
 
+/* One that goes on with what is left of it needs another node only if too few are left. */
+static void cover_mover(struct work *w, const struct job *j)
+{
+    bool shrinks = j->row.nodes_min < j->row.nodes && j->row.on_loss == LOSS_SHRINK;
+    int32_t n = shrinks ? j->row.nodes_min : j->row.ranks;
+    cover_gang(w, &(struct gang){.shape = j->shape, .job = j, .is_moving = true, .target = n, .floor = n});
+}
+
 static void cover_moving(struct work *w)
 {
     LIST_FOREACH (&w->m->noticed, ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            const struct gang g = {.shape = a->job->shape, .job = a->job, .is_moving = true};
-            if (g.shape->nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
-                cover_gang(w, &g);
+            if (a->job->row.nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
+                cover_mover(w, a->job);
         }
     }
 }
@@ -156,8 +197,10 @@ static void cover_waiting(struct work *w, const struct shape *s)
 {
     int looked = 0;
     for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX; l = tree_next(l), looked++) {
-        const struct gang g = {.shape = s, .job = TREE_ENTRY(l, struct job, in_shape)};
-        cover_gang(w, &g);
+        const struct job *j = TREE_ENTRY(l, struct job, in_shape);
+        cover_gang(w,
+            &(struct gang){
+                .shape = s, .job = j, .target = s->least, .floor = j->gathers ? j->row.nodes_min : s->least});
     }
 }
 

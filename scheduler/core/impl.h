@@ -18,7 +18,9 @@ struct shape {
     int64_t head;              /* id of the first pending */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
-    int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all */
+    int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all ... */
+    int32_t least;         /* ... or, for now, on so many: 1 .. nodes */
+    int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
@@ -48,6 +50,7 @@ struct model {
     struct list by_seen;   /* nodes */
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
+    struct list regroups;  /* jobs, by when that ends */
     struct list lost;      /* elastic nodes, longest first */
     struct list costly;    /* attempts on on-demand machines, longest first */
     struct smap certificates; /* struct certificate by script_key */
@@ -219,9 +222,22 @@ void node_gone(
     struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
 /* The node for a job of this shape that needs one (plan.h, 2.), or NULL. */
 struct node *nodes_best(const struct model *m, const struct shape *s);
-/* Those for a gang's ranks, into ids[s->nodes]; false: there are not enough. All in one pool: the one of which the dearest
- * market that has to be used is the lowest. */
-bool nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids);
+/* Those for a gang's ranks, into ids[s->nodes]; returns how many, s->least or more, or 0: there are not enough. All in one
+ * pool: the one that has most of them, of these the one of which the dearest market that has to be used is the lowest. */
+int32_t nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids);
+
+/* ---- gangs between their attempts (regroup.c) ---- */
+bool node_is_kept_from(const struct node *n, const struct shape *s); /* for another job */
+/* A rank has left its node, which stays its job's until the next attempt, if there is one. */
+void gang_keep(struct model *m, struct job *j, struct node *n);
+void gang_release(struct model *m, struct job *j); /* what is kept; harmless for any job */
+void gang_node_leaves(struct node *n);             /* it takes no work any more */
+/* The job is about to enter the queue, after an attempt that ended as the row says: how many nodes it waits for, and until when.
+ */
+void gang_queued(struct model *m, struct job *j, struct mono now);
+void gang_let_go(struct model *m, struct job *j); /* it runs, or is kept back: nothing is kept for it */
+/* When the next waits no longer, and the event; MONO_NONE: none. */
+struct mono gang_due(const struct model *m, struct event *ret_event);
 
 /* ---- jobs (apply_job.c) ---- */
 void job_move(struct model *m, struct job *j, enum job_state to);
@@ -317,6 +333,7 @@ void crons_destroy_all(struct model *m);
 /* ---- events ---- */
 typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_settle(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

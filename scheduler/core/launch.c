@@ -28,6 +28,7 @@ void launches_deinit(struct planner *p)
     free(p->launches);
     free(p->moves);
     free(p->held);
+    free(p->settles);
     free(p->bins);
     free(p->room);
     free(p->planned);
@@ -42,7 +43,8 @@ bool pool_serves(const struct pool *p, const struct shape *s)
 
 bool bin_admits(const struct bin *b, const struct shape *s)
 {
-    bool can = b->node ? node_can_criu(b->node, s->criu) : pool_may_criu(b->pool, s->criu);
+    bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s)
+                       : pool_may_criu(b->pool, s->criu);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
 
@@ -277,7 +279,7 @@ static void cover_returns(struct work *w)
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
-    p->n_launches = p->n_moves = p->n_held = 0;
+    p->n_launches = p->n_moves = p->n_held = p->n_settles = 0;
     p->change = m->change;
     p->base = m->launches;
     p->valid_until = MONO_NONE;

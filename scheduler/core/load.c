@@ -121,8 +121,11 @@ int model_load_account(struct model *m, const struct account_row *r, struct err 
 
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e)
 {
-    if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
-        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is for %" PRId32 " nodes", r->id, r->nodes);
+    if (r->nodes_min < 1 || r->nodes < r->nodes_min || r->nodes > JOB_NODES_MAX || r->ranks < 0 ||
+        r->ranks > r->nodes)
+        return err_set(e, ERR_CORRUPT,
+            "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32, r->id,
+            r->nodes_min, r->nodes, r->ranks);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
     int rc = check_id(r->id, &m->next.next_job, "job", e);
@@ -134,6 +137,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     map_put(&m->jobs, r->id, j);
+    j->least = r->nodes;
     queue_adopt(m, j);
     waits_adopt(m, j);
     return 0;
@@ -145,7 +149,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     struct node *n = model_node(m, r->node);
     const struct link *last = j ? list_last(&j->ranks) : NULL;
     bool in_order = last ? LIST_ENTRY(last, struct attempt, in_job)->row.rank < r->rank : r->rank >= 0;
-    if (!j || !in_order || r->rank >= j->row.nodes || job_attempt_on(j, r->attempt, r->node) ||
+    if (!j || !in_order || r->rank >= j->row.ranks || job_attempt_on(j, r->attempt, r->node) ||
         j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt, r->job);

@@ -91,6 +91,7 @@ static const apply_fn appliers[] = {
     [EV_PRICE] = apply_price,
     [EV_SCORE] = apply_score,
     [EV_MOVE] = apply_move,
+    [EV_SETTLE] = apply_settle,
     [EV_LAUNCHED] = apply_launched,
     [EV_LAUNCH_REFUSED] = apply_launch_refused,
     [EV_OFFER_REFUSED] = apply_offer_refused,

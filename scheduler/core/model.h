@@ -57,6 +57,11 @@ struct job {
     struct job_row row;
     struct list ranks; /* of its live attempt: those that have not ended, lowest first */
     struct drill *drill;   /* or NULL */
+    int32_t least;         /* while PENDING: it starts as soon as it can have so many nodes (regroup.c) */
+    bool gathers;          /* and that is more than it needs: it settles for less once no more are to be had */
+    struct list kept;      /* of a gang: nodes that its ranks have left and that are kept for its next attempt */
+    struct link regroups;  /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
+    struct mono regroups_until;
     int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
     struct account *account;
@@ -106,6 +111,8 @@ struct node {
     int64_t grown;             /* the model's growth count at that moment */
     struct list *state_list;   /* the pool's idle ones, the model's noticed or lost ones, or NULL */
     struct link by_state;      /* in that */
+    struct job *kept_for;      /* or NULL; while UP */
+    struct link in_kept;       /* of that job */
     struct tree_link by_free;  /* takes work: of its pool and market, by gpus, cpus, memory, id */
     struct link dirty;
 };

@@ -135,6 +135,8 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
     n->row.state = (enum node_state)state;
     n->since = now.mono;
     touch_node(m, n);
+    if (!node_takes_work(n))
+        gang_node_leaves(n);
     node_refresh(m, n, false);
 }
 
@@ -211,32 +213,59 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
     return NULL;
 }
 
-/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market among them. */
-static int32_t gang_in(const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
+/* Those of the pool that are kept for the gang: what they have restored is there already. */
+static int32_t gang_kept_in(
+    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
 {
+    const struct job *owner = model_job(m, s->owner);
     int32_t n = 0;
+    if (!owner)
+        return 0;
+    LIST_FOREACH (&owner->kept, l) {
+        const struct node *node = LIST_ENTRY(l, struct node, in_kept);
+        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !resources_fit(&s->need, &node->free))
+            continue;
+        ids[n++] = node->row.id;
+        if (node->row.market > *ret_dearest)
+            *ret_dearest = node->row.market;
+    }
+    return n;
+}
+
+/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market among them. */
+static int32_t gang_in(
+    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
+{
+    *ret_dearest = MARKET_OWNED;
+    int32_t n = gang_kept_in(m, p, s, ids, ret_dearest);
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND && n < s->nodes; market++) {
         if (!shape_may_use(s, p, (enum market)market))
             continue;
         struct node *at = NULL;
         while (n < s->nodes && (at = tightest(&p->by_free[market], s, at))) {
+            if (at->kept_for)
+                continue; /* it is among them */
             ids[n++] = at->row.id;
-            *ret_dearest = (enum market)market;
+            if ((enum market)market > *ret_dearest)
+                *ret_dearest = (enum market)market;
         }
     }
     return n;
 }
 
-bool nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids)
+int32_t nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids)
 {
     const struct pool *best = NULL;
     enum market dearest, least = MARKET_ON_DEMAND;
+    int32_t most = 0;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (shape_allows_pool(s, p) && gang_in(p, s, ids, &dearest) == s->nodes && (!best || dearest < least)) {
-            best = p;
-            least = dearest;
-        }
+        int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, ids, &dearest) : 0;
+        if (n < s->least || n < most || (n == most && dearest >= least))
+            continue;
+        best = p;
+        most = n;
+        least = dearest;
     }
-    return best && gang_in(best, s, ids, &dearest) == s->nodes;
+    return best ? gang_in(m, best, s, ids, &dearest) : 0;
 }

@@ -114,7 +114,7 @@ static void consider_idle(
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* none behind it can be earlier */
-        if (gang_holds(planner, n->row.id))
+        if (n->kept_for || gang_holds(planner, n->row.id))
             continue;
         if (cool.ms > due.ms)
             due = cool;
@@ -203,9 +203,10 @@ static bool find_place(
 {
     *ret_event = (struct event){.type = EV_PLACE, .place.job = s->head};
     if (s->nodes > 1) {
-        ret_event->place.node = nodes_for_gang(m, s, p->gang) ? p->gang[0] : CORE_ID_NONE;
+        int32_t n = nodes_for_gang(m, s, p->gang);
+        ret_event->place.node = n ? p->gang[0] : CORE_ID_NONE;
         ret_event->place.more = &p->gang[1];
-        ret_event->place.n_more = (size_t)s->nodes - 1;
+        ret_event->place.n_more = n ? (size_t)n - 1 : 0;
     } else {
         const struct node *n = nodes_best(m, s);
         ret_event->place.node = n ? n->row.id : CORE_ID_NONE;
@@ -247,7 +248,8 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now);
+    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now) ||
+                 is_due(gang_due(m, &ev), now);
     if (!found && is_due(order_next(m, now), now)) {
         ev = (struct event){.type = EV_ORDER};
         found = true;
@@ -263,7 +265,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
         found = true;
     }
-    found = found || is_due(next_clean(m, now, &ev), now);
+    found = found || settles_next(p, m, &ev) || is_due(next_clean(m, now, &ev), now);
     if (!found)
         return false;
     ev.now = now;
@@ -276,7 +278,7 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct event unused;
     struct mono wake = MONO_NONE;
     const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
-        drill_next(m, now, &unused), waits_due(m, now, &unused), cron_next_due(m, now, &unused), p->valid_until};
+        drill_next(m, now, &unused), waits_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

@@ -42,6 +42,8 @@ struct planner {
     size_t n_launches;
     int64_t *held; /* idle or not, nodes that a gang waits to have all of */
     size_t n_held;
+    int64_t *settles; /* gangs that could have more nodes than they need, but there are no more */
+    size_t n_settles;
     int64_t *moves; /* jobs whose attempts can go on where it costs less, at once */
     size_t n_moves;
 
@@ -65,6 +67,8 @@ bool launches_next(struct planner *p, const struct model *m, struct stamp now, i
 void launches_deinit(struct planner *p);
 /* A gang that waits is to start there as soon as it has the rest: as of the last moves_next or gangs_look. */
 bool gang_holds(const struct planner *p, int64_t node);
+/* The next gang that is to start with what there is, or false. After launches_next has said that there is nothing to launch. */
+bool settles_next(const struct planner *p, const struct model *m, struct event *ret_event);
 void gangs_look(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */

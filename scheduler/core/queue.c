@@ -18,8 +18,8 @@
 static void shape_key(const struct shape *s, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 " %d %d %" PRId64 " %" PRId64 " %s %s", s->account->id,
-        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, (int)s->wish, (int)s->criu, s->avoid,
+        "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", s->account->id,
+        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
         s->certified_at.ms, s->pool, s->qos);
 }
 
@@ -64,8 +64,11 @@ static struct shape *as_shape(struct tree_link *l)
 void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
-    struct shape want = {
-        .need = j->row.need, .nodes = j->row.nodes, .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account};
+    struct shape want = {.need = j->row.need,
+        .nodes = j->row.nodes,
+        .least = j->least,
+        .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
+        .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);
     shape_key(&want, key);

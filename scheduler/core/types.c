@@ -135,6 +135,7 @@ const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL}
 const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
 const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
+const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
@@ -158,6 +159,7 @@ const char *const history_kinds[] = {
     "requeue",
     "ended",
     "requeued",
+    "settled",
     "joined",
     "notice",
     "lost",
@@ -224,6 +226,7 @@ const char *const event_type_names[] = {
     "node-lost",
     "move",
     "clean",
+    "settle",
     "drill-due",
     "order",
     "cron-due",

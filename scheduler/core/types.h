@@ -103,6 +103,10 @@ enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
 extern const char *const criu_ability_names[]; /* "unknown" "no" "cpu" "gpu" */
 enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
 extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
+/* What a gang whose number of nodes is a range does when it has lost one: it goes on with those that are left, or waits for
+ * another for a while. */
+enum gang_loss { LOSS_SHRINK, LOSS_WAIT };
+extern const char *const gang_loss_names[]; /* "shrink" "wait" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
 extern const char *const notice_type_names[];
 
@@ -136,7 +140,10 @@ struct job_row {
     enum end_kind end; /* of the last attempt that ended; END_NONE before */
     int32_t exit_code; /* of that attempt; 128 + signal when killed */
     struct resources need; /* of each of its nodes */
-    int32_t nodes;         /* that an attempt runs on, all at once: 1 .. JOB_NODES_MAX; over 1 it is a gang */
+    int32_t nodes;         /* that an attempt runs on, all at once, at most: 1 .. JOB_NODES_MAX; over 1 it is a gang */
+    int32_t nodes_min;     /* and at least: 1 .. nodes. At a submit 0 is the same as nodes */
+    enum gang_loss on_loss; /* where nodes_min < nodes */
+    int32_t ranks;         /* of the newest attempt: nodes that it was started on; 0 before the first */
     int64_t time_limit_ms; /* 0: none */
     enum market_wish market;
     enum ckpt_method method;
@@ -182,7 +189,7 @@ struct job_row {
  * when all of them have ended. */
 struct attempt_row {
     int64_t job, attempt;
-    int32_t rank; /* 0 .. nodes of the job - 1 */
+    int32_t rank; /* 0 .. ranks of the job - 1 */
     int64_t node;
     enum attempt_state state;
     enum end_kind end;
@@ -308,7 +315,7 @@ struct history_row {
  *   of jobs:      submitted held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
- *                 ended(exit code, ms of work lost) requeued cleaned clean-failed
+ *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone

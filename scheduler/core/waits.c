@@ -152,6 +152,7 @@ static void start_waiting(struct model *m, struct job *j)
 {
     m->n_waiting++;
     j->is_waiting = true;
+    gang_let_go(m, j);
 }
 
 static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
@@ -333,6 +334,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
+        gang_queued(m, j, now.mono);
         queue_add(m, j);
         m->rewind++;
     }
@@ -485,6 +487,7 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 void waits_load(struct model *m, struct job *j)
 {
     if (wall_is_set(j->row.eligible_at)) {
+        gang_queued(m, j, j->row.queued_mono);
         queue_add(m, j);
         return;
     }

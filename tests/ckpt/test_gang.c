@@ -24,7 +24,7 @@ struct rank {
     struct ckpt_gang gang;
     struct ckpt_id id;
     int64_t progress, deadline_ms, before;
-    char tree[400], out[400];
+    char tree[400], out[400], ranks_dir[420];
     int rc;
     struct err e;
     struct ckpt_stats stats;
@@ -32,7 +32,7 @@ struct rank {
 };
 
 struct gang {
-    struct rank ranks[RANKS];
+    struct rank ranks[RANKS + 1]; /* one that comes later */
 };
 
 static int64_t now_ms(void)
@@ -61,6 +61,9 @@ static void gang_init(struct gang *g, struct scratch *s)
         snprintf(r->out, sizeof(r->out), "%s/out-%d", s->dir, (int)k);
         make_state(r, 1);
     }
+    struct rank *later = &g->ranks[RANKS];
+    later->s = s;
+    snprintf(later->out, sizeof(later->out), "%s/out-%d", s->dir, RANKS);
 }
 
 static void *save_rank(void *ctx)
@@ -76,8 +79,9 @@ static void *restore_rank(void *ctx)
 {
     struct rank *r = ctx;
 
-    r->rc = ckpt_restore_with(&r->s->job, r->before, r->out, &(struct ckpt_restore_with){.gang = r->gang},
-        NULL, &r->restored, &r->e);
+    r->rc = ckpt_restore_with(&r->s->job, r->before, r->out,
+        &(struct ckpt_restore_with){.gang = r->gang, .ranks_dir = *r->ranks_dir ? r->ranks_dir : NULL}, NULL,
+        &r->restored, &r->e);
     return NULL;
 }
 
@@ -259,20 +263,14 @@ static void a_fenced_gang_cannot_commit(void **state)
 }
 
 /* Only rank 1 can see that its content of the newest is damaged; all go back. */
-static void all_resume_from_the_same_checkpoint(void **state)
+/* The content that only this rank has, of checkpoint 1.2. */
+static void damage_own(struct scratch *s, int32_t rank)
 {
-    struct scratch *s = *state;
-    struct gang g;
     struct manifest m;
     struct err e;
 
-    gang_init(&g, s);
-    save_all(&g, 1, 1, 100);
-    for (int32_t k = 0; k < RANKS; k++)
-        make_state(&g.ranks[k], 2);
-    save_all(&g, 1, 2, 200);
     OK(layout_read_manifest(&s->job, (struct ckpt_id){1, 2}, &m, &e));
-    OK(gang_slice(&m, 1, &e));
+    OK(gang_slice(&m, rank, &e));
     const struct manifest_chunk *own = NULL;
     for (size_t i = 0; i < m.n_chunks; i++)
         if (m.chunks[i].size == 3u << 20)
@@ -281,6 +279,19 @@ static void all_resume_from_the_same_checkpoint(void **state)
     struct layout_name name = layout_chunk(&s->job, m.key, 1, own->sha256);
     assert_int_equal(truncate(path_in(s->store, name.s), 1000), 0);
     manifest_deinit(&m);
+}
+
+static void all_resume_from_the_same_checkpoint(void **state)
+{
+    struct scratch *s = *state;
+    struct gang g;
+
+    gang_init(&g, s);
+    save_all(&g, 1, 1, 100);
+    for (int32_t k = 0; k < RANKS; k++)
+        make_state(&g.ranks[k], 2);
+    save_all(&g, 1, 2, 200);
+    damage_own(s, 1);
     all(&g, restore_rank, RANKS);
     int damaged = 0;
     for (int32_t k = 0; k < RANKS; k++) {
@@ -292,6 +303,81 @@ static void all_resume_from_the_same_checkpoint(void **state)
         assert_same_tree(g.ranks[k].tree, g.ranks[k].out);
     }
     assert_int_equal(damaged, 1);
+}
+
+/* Each rank gets what it had, and all that the others had, to share it out anew. */
+static void restore_with_others(struct gang *g, int64_t before, int32_t nodes, int32_t saved_by)
+{
+    char part[460];
+    for (int32_t k = 0; k < nodes; k++) {
+        struct rank *r = &g->ranks[k];
+        r->gang = (struct ckpt_gang){k, nodes};
+        r->before = before;
+        snprintf(r->ranks_dir, sizeof(r->ranks_dir), "%s-ranks", r->out);
+    }
+    all(g, restore_rank, nodes);
+    for (int32_t k = 0; k < nodes; k++) {
+        const struct rank *r = &g->ranks[k];
+        must(r);
+        assert_int_equal(r->restored.ranks, saved_by);
+        assert_int_equal(r->restored.id.sequence, 1);
+        if (k < saved_by)
+            assert_same_tree(g->ranks[k].tree, r->out);
+        else
+            assert_int_equal(r->restored.stats.files, 0);
+        for (int32_t other = 0; other < saved_by; other++) {
+            snprintf(part, sizeof(part), "%s/rank-%04d", r->ranks_dir, (int)other);
+            if (nodes == saved_by)
+                assert_int_equal(access(r->ranks_dir, F_OK), -1);
+            else
+                assert_same_tree(g->ranks[other].tree, part);
+        }
+    }
+}
+
+static void fewer_or_more_ranks_find_what_all_have_saved(void **state)
+{
+    struct scratch *s = *state;
+    struct gang g;
+
+    gang_init(&g, s);
+    save_all(&g, 1, 1, 100);
+    restore_with_others(&g, 2, RANKS - 1, RANKS);
+    restore_with_others(&g, 3, RANKS + 1, RANKS);
+    restore_with_others(&g, 4, 1, RANKS);
+    restore_with_others(&g, 5, RANKS, RANKS); /* and what was put there for others is gone */
+}
+
+/* A gang that is down to one rank saves as a gang. */
+static void one_rank_alone_saves_as_a_gang(void **state)
+{
+    struct scratch *s = *state;
+    struct gang g;
+
+    gang_init(&g, s);
+    g.ranks[0].gang.nodes = 1;
+    set_save(&g, 1, 1, 7);
+    all(&g, save_rank, 1);
+    must(&g.ranks[0]);
+    assert_int_equal(g.ranks[0].stats.sequence, 1);
+    restore_with_others(&g, 2, 2, 1);
+}
+
+/* Whoever resumes, resumes from what was verified as a whole. */
+static void damage_to_a_rank_that_is_no_more_counts(void **state)
+{
+    struct scratch *s = *state;
+    struct gang g;
+
+    gang_init(&g, s);
+    save_all(&g, 1, 1, 100);
+    for (int32_t k = 0; k < RANKS; k++)
+        make_state(&g.ranks[k], 2);
+    save_all(&g, 1, 2, 200);
+    damage_own(s, RANKS - 1);
+    for (int32_t k = 0; k < RANKS; k++)
+        make_state(&g.ranks[k], 1);
+    restore_with_others(&g, 2, RANKS - 1, RANKS);
 }
 
 static void a_first_start_is_agreed_upon_too(void **state)
@@ -314,6 +400,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
+        TEST(fewer_or_more_ranks_find_what_all_have_saved),
+        TEST(one_rank_alone_saves_as_a_gang),
+        TEST(damage_to_a_rank_that_is_no_more_counts),
         TEST(every_rank_gets_back_what_it_saved),
         TEST(a_gangs_checkpoint_is_one_like_any),
         TEST(content_is_shared_and_cleaned),

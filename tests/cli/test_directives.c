@@ -113,6 +113,9 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#SBATCH --nodes=1-1\n", "{\"nodes\":1}");
     check_spec("#BELAY -N 4\n", "{\"nodes\":4}");
     check_spec("#BELAY --nodes=4-4\n", "{\"nodes\":4}");
+    check_spec("#BELAY --nodes=2-8 --on-loss wait\n", "{\"nodes\":8,\"nodes_min\":2,\"on_loss\":\"wait\"}");
+    check_spec("#BELAY --nodes=2-8\n#BELAY --nodes=3\n", "{\"nodes\":3}");
+    check_spec("#SBATCH --nodes=1-4\n", "{\"nodes\":1}");
     check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{\"nodes\":1}");
     check_spec("#BELAY --requeue --parsable --comment 'to be kept'\n", "{}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
@@ -353,7 +356,14 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --chdir=\n", "expected a directory");
     check_refused("#BELAY --pool a/b\n", "is not a pool's name");
     check_refused("#SBATCH --nodes=2\n", "if that is right for this one, say #BELAY --nodes=2");
-    check_refused("#BELAY --nodes=2-4\n", "--nodes: a job has a fixed number of nodes: found \"2-4\"");
+    check_refused("#SBATCH --nodes=2-4\n", "if that is right for this one, say #BELAY --nodes=2-4");
+    check_refused("#BELAY --nodes=4-2\n", "the least number of nodes");
+    check_refused("#BELAY --nodes=0-2\n", "the least number of nodes");
+    check_refused("#BELAY --nodes=2-\n", "nodes");
+    check_refused("#BELAY --nodes=-2\n", "the least number of nodes");
+    check_refused("#BELAY --nodes=00000000002-4\n", "the least number of nodes");
+    check_refused("#BELAY --nodes=2-257\n", "nodes");
+    check_refused("#BELAY --on-loss=grow\n", "on-loss");
     check_refused("#BELAY --nodes=0\n", "nodes");
     check_refused("#BELAY --nodes=257\n", "nodes");
     check_refused("#SBATCH -n 0\n", "--ntasks");

@@ -411,6 +411,267 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     lab_deinit(&t.l);
 }
 
+/* ---- as many as there are ---- */
+
+static int64_t submit_elastic(struct lab *l, int32_t least, int32_t most, enum gang_loss on_loss)
+{
+    struct job_row r = lab_job(4);
+    r.nodes = most;
+    r.nodes_min = least;
+    r.on_loss = on_loss;
+    return lab_submit(l, &r);
+}
+
+static int32_t ranks_of(const struct lab *l, int64_t job)
+{
+    int32_t n = 0;
+    LIST_FOREACH (&model_job(l->m, job)->ranks, k)
+        n++;
+    assert_true(n == 0 || n == model_job(l->m, job)->row.ranks);
+    return n;
+}
+
+static void start_ranks(struct lab *l, int64_t job)
+{
+    lab_plan(l);
+    for (int32_t n = 0; n < model_job(l->m, job)->row.ranks; n++)
+        rank_started(l, job, n);
+}
+
+/* All ranks but the one on that node, which is lost. */
+static void lose(struct lab *l, int64_t job, int64_t node)
+{
+    int64_t attempt = model_job(l->m, job)->row.attempts;
+    lab_apply(l, (struct event){.type = EV_NODE_LOST, .lost.node = node});
+    for (int32_t n = 0; n < JOB_NODES_MAX && model_job(l->m, job)->row.state == JOB_RUNNING; n++)
+        if (model_job(l->m, job)->row.attempts == attempt && rank(l, job, n))
+            rank_ended(l, job, n, END_GANG, 143);
+}
+
+static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "a", 4);
+    int64_t job = submit_elastic(&l, 2, 4, LOSS_SHRINK);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 0);
+    lab_join(&l, "b", 4);
+    lab_join(&l, "c", 4);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 3);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "placed")->text, "attempt 1 on a (owned) and 2 more, of at most 4");
+    assert_string_equal(lab_history(&l, "settled")->text,
+        "starts with 2 nodes or more, no longer with 4 only: no more are to be had now");
+    lab_deinit(&l);
+}
+
+static void it_has_what_its_pool_may_have_launched_and_waits_for_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 3, "m5", 4);
+    int64_t job = submit_elastic(&l, 2, 8, LOSS_SHRINK);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 3);
+    lab_bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_bring_up(&l, 2, 4);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 0); /* the third is on its way */
+    lab_bring_up(&l, 3, 4);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 3);
+    lab_deinit(&l);
+}
+
+static void it_does_not_wait_for_ever_for_one_that_does_not_come(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 3, "m5", 4);
+    int64_t job = submit_elastic(&l, 2, 3, LOSS_SHRINK);
+    lab_plan(&l);
+    lab_bring_up(&l, 1, 4);
+    lab_bring_up(&l, 2, 4);
+    lab_launched(&l, 3);
+    for (int k = 0; k < 45 && ranks_of(&l, job) == 0; k++) {
+        lab_wait(&l, LAB_LEASE_MS / 2);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_equal(ranks_of(&l, job), 2);
+    lab_deinit(&l);
+}
+
+static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    for (const char *name = "abcd"; *name; name++)
+        lab_join(&l, (char[]){*name, '\0'}, 4);
+    int64_t job = submit_elastic(&l, 2, 4, LOSS_SHRINK);
+    start_ranks(&l, job);
+    assert_int_equal(ranks_of(&l, job), 4);
+    int64_t lost = node_of(&l, job, 1), first = node_of(&l, job, 0),
+            attempt = model_job(l.m, job)->row.attempts;
+    int64_t small = lab_submit_cpus(&l, 4); /* would go to the first node that is left */
+    lab_apply(&l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
+    rank_ended(&l, job, 0, END_GANG, 143);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE); /* it is kept */
+    assert_ptr_equal(model_node(l.m, first)->kept_for, model_job(l.m, job));
+    struct reason why[EXPLAIN_REASONS_MAX];
+    core_explain(l.m, l.now, small, why, EXPLAIN_REASONS_MAX);
+    assert_string_equal(
+        why[1].text, "1 node is kept for a while for a job of several nodes that is to go on there");
+    rank_ended(&l, job, 2, END_GANG, 143);
+    rank_ended(&l, job, 3, END_GANG, 143);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 3);
+    assert_int_equal(model_job(l.m, job)->row.attempts, attempt + 1);
+    assert_null(model_node(l.m, first)->kept_for);
+    start_ranks(&l, job);
+    lose(&l, job, node_of(&l, job, 2));
+    lab_plan(&l);
+    start_ranks(&l, job);
+    assert_int_equal(ranks_of(&l, job), 2);
+    lose(&l, job, node_of(&l, job, 0)); /* one is too few: it is kept for a while, and then it is not */
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 0);
+    assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
+    core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
+    assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 10m00s");
+    for (int k = 0; k < 45; k++) {
+        lab_wait(&l, LAB_LEASE_MS / 2);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_not_equal(lab_node_of(&l, small), CORE_ID_NONE);
+    lab_deinit(&l);
+}
+
+static void or_waits_for_another_node_for_a_while(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    for (const char *name = "abc"; *name; name++)
+        lab_join(&l, (char[]){*name, '\0'}, 4);
+    int64_t job = submit_elastic(&l, 2, 3, LOSS_WAIT);
+    start_ranks(&l, job);
+    lose(&l, job, node_of(&l, job, 0));
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 0);
+    struct reason why[EXPLAIN_REASONS_MAX];
+    core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
+    assert_string_equal(why[1].text, "with 2 or more it starts in at most 10m00s");
+    assert_string_equal(
+        why[2].text, "2 of the 3 nodes that it had and waits for again at once, of one pool, have room");
+    lab_join(&l, "d", 4);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 3);
+    start_ranks(&l, job);
+    lose(&l, job, node_of(&l, job, 0));
+    for (int k = 0; k < 19; k++) {
+        lab_wait(&l, LAB_LEASE_MS);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_equal(ranks_of(&l, job), 0);
+    lab_wait(&l, LAB_LEASE_MS);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 2);
+    lab_deinit(&l);
+}
+
+static void it_grows_again_when_it_is_queued_again(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "a", 4);
+    lab_join(&l, "b", 4);
+    int64_t job = submit_elastic(&l, 2, 3, LOSS_SHRINK);
+    start_ranks(&l, job);
+    assert_int_equal(ranks_of(&l, job), 2);
+    lab_join(&l, "c", 4);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 2);
+    lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {job, "ann"}});
+    rank_ended(&l, job, 0, END_USER, 85);
+    rank_ended(&l, job, 1, END_USER, 85);
+    lab_plan(&l);
+    assert_int_equal(ranks_of(&l, job), 3);
+    lab_deinit(&l);
+}
+
+/* A machine is launched for one that waits, not for one that goes on without. */
+static void what_is_launched_ahead_follows_from_what_it_does(void **state)
+{
+    (void)state;
+    for (int k = LOSS_SHRINK; k <= LOSS_WAIT; k++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 4, "m5", 4);
+        int64_t job = submit_elastic(&l, 2, 3, (enum gang_loss)k);
+        lab_plan(&l);
+        for (int64_t i = 1; i <= 3; i++)
+            lab_bring_up(&l, i, 4);
+        start_ranks(&l, job);
+        lab_notice(&l, node_of(&l, job, 1), NOTICE_TYPE_RECLAIM, 120000);
+        rank_ended(&l, job, 0, END_GANG, 85);
+        lab_plan(&l);
+        assert_int_equal(lab_launches(&l, 1), k == LOSS_WAIT ? 4 : 3);
+        lab_deinit(&l);
+    }
+}
+
+static void survivors_of_a_fixed_one_are_kept_too(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    int64_t small = lab_submit_cpus(&t.l, 4), first = node_of(&t.l, t.job, 0);
+    lose(&t.l, t.job, node_of(&t.l, t.job, 2));
+    lab_plan(&t.l);
+    assert_int_equal(lab_node_of(&t.l, small), CORE_ID_NONE);
+    lab_join(&t.l, "d", 4);
+    lab_plan(&t.l);
+    assert_int_equal(node_of(&t.l, t.job, 0), first);
+    struct reason why[EXPLAIN_REASONS_MAX];
+    assert_int_equal(core_explain(t.l.m, t.l.now, small, why, EXPLAIN_REASONS_MAX), 2);
+    assert_string_equal(why[0].code, "nodes-busy");
+    lab_apply(&t.l, (struct event){.type = EV_CANCEL, .cancel = {t.job, "ann"}});
+    for (int32_t n = 0; n < 3; n++)
+        rank_ended(&t.l, t.job, n, END_USER, 0);
+    lab_plan(&t.l);
+    assert_int_not_equal(lab_node_of(&t.l, small), CORE_ID_NONE);
+    lab_deinit(&t.l);
+}
+
+static void a_bad_range_is_refused(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row r = lab_job(1);
+    r.nodes = 2;
+    for (int k = 0; k < 2; k++) {
+        r.nodes_min = k ? 3 : -1;
+        assert_int_equal(
+            lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_INVALID);
+    }
+    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SETTLE, .settle.job = 1}, NULL), ERR_CONFLICT);
+    lab_deinit(&l);
+}
+
 static void why_it_waits_is_told(void **state)
 {
     (void)state;
@@ -449,6 +710,15 @@ int main(void)
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
         cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
         cmocka_unit_test(room_that_is_there_counts),
+        cmocka_unit_test(an_elastic_one_starts_with_as_many_as_there_are),
+        cmocka_unit_test(it_has_what_its_pool_may_have_launched_and_waits_for_it),
+        cmocka_unit_test(it_does_not_wait_for_ever_for_one_that_does_not_come),
+        cmocka_unit_test(it_goes_on_smaller_on_the_nodes_that_are_left),
+        cmocka_unit_test(or_waits_for_another_node_for_a_while),
+        cmocka_unit_test(it_grows_again_when_it_is_queued_again),
+        cmocka_unit_test(what_is_launched_ahead_follows_from_what_it_does),
+        cmocka_unit_test(survivors_of_a_fixed_one_are_kept_too),
+        cmocka_unit_test(a_bad_range_is_refused),
         cmocka_unit_test(why_it_waits_is_told),
         cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
         cmocka_unit_test(a_gang_is_drilled_as_a_whole),

@@ -222,6 +222,8 @@ void batch_add_submit(struct db_batch *b, int64_t id)
         .progress = PROGRESS_NONE,
         .progress_total = PROGRESS_NONE,
         .nodes = 1,
+        .nodes_min = 1,
+        .ranks = 1,
         .need = {.cpus = 1, .memory_mib = 512}};
     struct history_row history = {.id = id, .job = id, .at = at_ms(id), .kind = "submitted"};
     snprintf(job.name, sizeof(job.name), "job-%lld", (long long)id);

@@ -10,7 +10,7 @@ from lab import JOBS, Lab
 sys.path.insert(0, JOBS)
 from ring import undisturbed  # noqa: E402
 
-STEPS, RANKS = 200, 3
+STEPS, ELASTIC_STEPS, RANKS = 200, 400, 3
 
 
 class Gang(unittest.TestCase):
@@ -82,6 +82,28 @@ class Gang(unittest.TestCase):
             l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "without_notice": True}})
             l.wait_ended(job)
             self.assertEqual(max(a["attempt"] for a in self.check_result(l, job)["attempts"]), 2)
+
+    def test_an_elastic_one_goes_on_smaller_and_grows_again(self):
+        with Lab() as l:
+            job = l.submit("ring.py", ELASTIC_STEPS, 0.02, method="coop", every_ms=3600000, nodes=RANKS, nodes_min=1)
+            for size, rank in ((RANKS, 1), (RANKS - 1, 0)):
+                l.wait_event(job, "started", RANKS - size + 1)
+                self.wait_rank_log(l, job, 0, "^rank 0 of %d on" % size)
+                doomed = self.node_of(l, job, rank)
+                l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 8}})
+                l.wait_event(job, "requeued", RANKS - size + 1)
+            self.wait_rank_log(l, job, 0, "^rank 0 of 1 on")
+            self.assertEqual(l.job(job)["ranks"], 1)
+            l.belay("requeue", str(job))
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["ranks"]), ("succeeded", RANKS), l.log(job))
+            self.assertEqual(shown["job"]["lost_steps"], 0)
+            sizes = re.findall("^rank 0 of ([0-9]+) on .* at step ([0-9]+)$", l.log(job), re.M)
+            self.assertEqual([int(n) for n, _ in sizes], [RANKS, RANKS - 1, 1, RANKS])
+            expected = undisturbed(ELASTIC_STEPS, RANKS, [(int(step), int(n)) for n, step in sizes[1:]])
+            for rank in range(RANKS):
+                text = l.belay("logs", "--rank", str(rank), str(job))
+                self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
 
     def test_a_rank_that_fails_ends_the_job_with_its_exit_code(self):
         with Lab() as l:

@@ -5,6 +5,8 @@
 
 At that step that rank fails with exit code 7; or, with hold, it comes to no checkpoint from then on in the first attempt.
 
+With another number of ranks than made the checkpoint, each begins with a value that follows from those of all of them.
+
 The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and agree at each
 step whether to save.
 """
@@ -23,12 +25,21 @@ def link(step, rank, values):
     return hashlib.sha256(("%d %d %s" % (step, rank, " ".join(values))).encode()).hexdigest()
 
 
-def undisturbed(steps, size):
-    """The last value of each rank."""
-    values = ["start"] * size
-    for step in range(1, steps + 1):
-        values = [link(step, rank, values) for rank in range(size)]
+def undisturbed(steps, size, changes=()):
+    """The last value of each rank. changes: (step, new size), in order."""
+    values, changes = ["start"] * size, dict(changes)
+    for step in range(steps + 1):
+        if step:
+            values = [link(step, rank, values) for rank in range(len(values))]
+        if step in changes:
+            values = [link(step, rank, values) for rank in range(changes[step])]
     return values
+
+
+def state_of(directory):
+    with open(os.path.join(directory, "state")) as f:
+        step, value = f.read().split()
+    return int(step), value
 
 
 class Ring:
@@ -89,10 +100,11 @@ def main():
     holds = len(sys.argv) > 5 and os.environ["BELAY_ATTEMPT"] == "1"
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     step, value = 0, "start"
-    if belay.restored():
-        with open(os.path.join(belay.checkpoint_dir(), "state")) as f:
-            step, value = f.read().split()
-            step = int(step)
+    if belay.restored() and belay.restored_ranks() == size:
+        step, value = state_of(belay.checkpoint_dir())
+    elif belay.restored():
+        states = [state_of(belay.restored_dir(k)) for k in range(belay.restored_ranks())]
+        step, value = states[0][0], link(states[0][0], rank, [s[1] for s in states])
     print("rank %d of %d on %s at step %d" % (rank, size, os.environ["BELAY_NODELIST"], step), flush=True)
     ring = Ring(rank, size, (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
     while step < steps:

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gangs between their attempts: with how many nodes the next may start, and the nodes that are kept for it.
+ *
+ * The nodes that its ranks leave while others still run stay a gang's own, for others would else have taken them before the last
+ * rank has ended. They are kept until the next attempt is placed, and for KEEP_MS at most; which are kept is not stored.
+ *
+ * A gang of 2 to 8 nodes starts with as many as can be had. So it waits for 8 until there is nothing more to be had (gang.c says
+ * so) or the time is over, and then starts with 2 or more:
+ *
+ *   queued at first, or again at its user's wish:   8, then settles for 2
+ *   after the loss of one of 5, LOSS_SHRINK:        2: it goes on with the 4 that are left, at once
+ *   the same, LOSS_WAIT:                            5, then settles for 2
+ *
+ * A gang of 8 nodes waits for 8; when the time is over no nodes are kept for it any more.
+ */
+#include "scheduler/core/impl.h"
+
+#include <inttypes.h>
+
+#define KEEP_MS 600000 /* about what a machine takes to come at the worst */
+
+bool node_is_kept_from(const struct node *n, const struct shape *s)
+{
+    return n->kept_for && n->kept_for->row.id != s->owner;
+}
+
+void gang_keep(struct model *m, struct job *j, struct node *n)
+{
+    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for)
+        return;
+    n->kept_for = j;
+    list_push_back(&j->kept, &n->in_kept);
+    m->change++;
+}
+
+void gang_node_leaves(struct node *n)
+{
+    n->kept_for = NULL;
+    link_remove(&n->in_kept);
+}
+
+void gang_release(struct model *m, struct job *j)
+{
+    link_remove(&j->regroups);
+    LIST_FOREACH (&j->kept, l) {
+        struct node *n = LIST_ENTRY(l, struct node, in_kept);
+        gang_node_leaves(n);
+        node_refresh(m, n, true); /* others may fit there now */
+    }
+}
+
+static bool is_loss(enum end_kind end)
+{
+    return end == END_RECLAIMED || end == END_NODE_LOST || end == END_DRAINED;
+}
+
+static int32_t least_after(const struct job_row *r, enum end_kind end)
+{
+    if (!is_loss(end))
+        return r->nodes;
+    return r->on_loss == LOSS_WAIT && r->ranks > r->nodes_min ? r->ranks : r->nodes_min;
+}
+
+void gang_queued(struct model *m, struct job *j, struct mono now)
+{
+    if (j->row.nodes == 1)
+        return;
+    bool is_fixed = j->row.nodes_min == j->row.nodes;
+    j->least = is_fixed ? j->row.nodes : least_after(&j->row, j->row.end);
+    j->gathers = !is_fixed && !is_loss(j->row.end);
+    queue_reshape(m, j);
+    link_remove(&j->regroups);
+    if (j->least == j->row.nodes_min && list_is_empty(&j->kept))
+        return;
+    j->regroups_until = (struct mono){now.ms + KEEP_MS};
+    list_push_back(&m->regroups, &j->regroups);
+}
+
+void gang_let_go(struct model *m, struct job *j)
+{
+    gang_release(m, j);
+    if (j->shape->owner != CORE_ID_NONE)
+        queue_reshape(m, j);
+}
+
+struct mono gang_due(const struct model *m, struct event *ret_event)
+{
+    struct link *l = list_first(&m->regroups);
+    if (!l)
+        return MONO_NONE;
+    const struct job *j = LIST_ENTRY(l, struct job, regroups);
+    *ret_event = (struct event){.type = EV_SETTLE, .settle.job = j->row.id};
+    return j->regroups_until;
+}
+
+int apply_settle(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->settle.job);
+    if (!j || j->row.state != JOB_PENDING || !link_is_in(&j->regroups))
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)", ev->settle.job);
+    const char *why = ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";
+    if (j->least > j->row.nodes_min)
+        history(m, ev->now, "settled", (struct history_of){.job = j},
+            "starts with %" PRId32 " nodes or more, no longer with %" PRId32 " only: %s", j->row.nodes_min,
+            j->least, why);
+    else
+        history(m, ev->now, "settled", (struct history_of){.job = j}, "no nodes are kept for it any more: %s",
+            why);
+    gang_release(m, j);
+    j->least = j->row.nodes_min;
+    j->gathers = false;
+    queue_reshape(m, j);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
