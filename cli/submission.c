@@ -4,13 +4,17 @@
  */
 #include "cli/submit.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SCRIPT_MAX (1u << 20)
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -102,6 +106,65 @@ int submission_build(struct submission *s, const char *file, const char *script,
         rc = apply_flags(s, e);
     add_submit_host(s->spec, script);
     return rc == 0 ? directives_finish(s->spec, on_warning, NULL, e) : rc;
+}
+
+static int read_script(const char *path, struct buf *out, struct err *e)
+{
+    char piece[8192];
+    size_t n;
+    if (!str_eq(path, "-"))
+        return fs_read(path, SCRIPT_MAX, out, e);
+    while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
+        if (buf_add_limited(out, piece, n, SCRIPT_MAX, e) != 0)
+            return err_wrap(e, "the job script");
+    return 0;
+}
+
+/* The shell reads the command, so it may be a pipe, a list, several lines. */
+static int load_wrapped(struct submission *s, const char *wrap, int n_words, struct err *e)
+{
+    struct buf script = {0};
+    if (n_words > 0)
+        return err_set(e, ERR_INVALID,
+            "--wrap: it takes the place of a script and its arguments: put the whole command in quotes");
+    if (!wrap[strspn(wrap, " \t\r\n")])
+        return err_set(e, ERR_INVALID, "--wrap: expected a command");
+    buf_printf(&script, "#!/bin/sh\n%s\n", wrap);
+    int rc = submission_build(s, "--wrap", buf_str(&script), script.len, "wrap", NULL, 0, e);
+    buf_deinit(&script);
+    return rc;
+}
+
+static int load_script(
+    struct submission *s, const char *verb, const char *path, const char **args, int n_args, struct err *e)
+{
+    struct buf script = {0};
+    if (!path)
+        return err_set(e, ERR_INVALID,
+            "which script? belay %s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND", verb);
+    const char *slash = strrchr(path, '/');
+    bool is_input = str_eq(path, "-");
+    int rc = read_script(path, &script, e);
+    if (rc == 0)
+        rc = submission_build(s, is_input ? "(standard input)" : path, buf_str(&script), script.len,
+            is_input ? "job"
+            : slash  ? slash + 1
+                     : path,
+            args, n_args, e);
+    buf_deinit(&script);
+    return rc;
+}
+
+int submission_load(struct submission *s, const char *verb, const char *wrap, const char **words, int n_words)
+{
+    struct err e = {0};
+    const char *path = n_words > 0 ? words[0] : isatty(STDIN_FILENO) ? NULL : "-";
+    int rc = wrap ? load_wrapped(s, wrap, n_words, &e)
+                  : load_script(s, verb, path, n_words > 1 ? words + 1 : NULL, n_words > 1 ? n_words - 1 : 0, &e);
+    if (rc == 0)
+        return 0;
+    cli_error("%s", e.text);
+    return CLI_USAGE;
 }
 
 static int wait_for(struct submission *s, struct client *c, int64_t id)

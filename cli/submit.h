@@ -25,6 +25,10 @@ int submission_add_flag(struct submission *s, int val, const char *arg);
 int submission_build(struct submission *s, const char *file, const char *script, size_t n,
     const char *name_hint, const char **args, int n_args, struct err *e);
 
+/* The same for the words of a command line, SCRIPT [ARG...] (`-`, or nothing while standard input is no terminal: a script from
+ * there), or for a shell command (wrap; else NULL). 0, or CLI_USAGE after a report that names the verb. */
+int submission_load(struct submission *s, const char *verb, const char *wrap, const char **words, int n_words);
+
 /* Submits, prints the number, waits if asked. Returns the exit code. */
 int submission_send(struct submission *s);
 

@@ -25,6 +25,7 @@ struct api_options {
     const struct grants *grants; /* NULL: none */
     struct pools *pools;
     struct db_reader *reader;
+    struct zones *zones; /* the model's */
     struct logs *logs;
     struct ca *ca;
     const struct bundles *bundles;

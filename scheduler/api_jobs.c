@@ -69,7 +69,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
 
 /* What a certificate of one job is worth for another: the same user runs the same script with the same method. Arguments may
  * differ, since they are what changes from run to run; so may what the script calls, which is not looked at. */
-static void set_script_key(struct jobspec *s)
+void api_script_key(struct jobspec *s)
 {
     char *text = mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
     ca_sha256_hex(text, s->row.script_key);
@@ -95,7 +95,7 @@ void api_jobs_submit(struct request *q)
         return;
     }
     STR_COPY(s.row.user, q->caller.user);
-    set_script_key(&s);
+    api_script_key(&s);
     struct submission *sub = mem_alloc(sizeof(*sub));
     *sub =
         (struct submission){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};

@@ -105,6 +105,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "hold", json_string(hold_names[j->hold]));
     set(o, "begin_at", json_time(j->begin_at));
     set(o, "depends_any", json_boolean(j->depends_any));
+    set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
+    set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : json_time(j->cron_at));
     set(o, "submitted_at", json_time(j->submitted_at));
     set(o, "eligible_at", json_time(j->eligible_at));
     set(o, "started_at", json_time(j->started_at));
@@ -119,6 +121,66 @@ json_t *api_json_dependency(const struct dependency_row *d)
     set_i(o, "job", d->on);
     set_i(o, "delay_ms", d->delay_ms);
     set(o, "state", json_string(sm_name(&depend_sm, d->state)));
+    return o;
+}
+
+#define UPCOMING 5
+
+/* Its next times as its zone's clocks will show them. */
+static json_t *upcoming(const struct cron_row *r, const struct cron_entry *live)
+{
+    json_t *list = json_array();
+    char text[ZONE_TIME_MAX];
+    struct wall at = r->next_at;
+    for (int k = 0; live && live->zone && k < UPCOMING && wall_is_set(at); k++) {
+        zone_format(live->zone, at, text);
+        json_array_append_new(list, json_string(text));
+        at = cron_next(&live->cron, live->zone, live->row.gap, live->row.twice, at);
+    }
+    return list;
+}
+
+json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
+{
+    struct wall at[CRON_WAITING_MAX];
+    size_t n = core_cron_waiting(r, at);
+    json_t *o = json_object(), *waiting = json_array();
+    for (size_t k = 0; k < n; k++)
+        json_array_append_new(waiting, json_time(at[k]));
+    set_i(o, "id", r->id);
+    set(o, "name", json_text(r->name));
+    set(o, "user", json_text(r->user));
+    set(o, "state", json_string(sm_name(&cron_sm, r->state)));
+    set(o, "schedule", json_text(r->schedule));
+    set(o, "zone", json_text(r->zone));
+    set(o, "gap", json_string(cron_gap_names[r->gap]));
+    set(o, "twice", json_string(cron_twice_names[r->twice]));
+    set(o, "overlap", json_string(cron_overlap_names[r->overlap]));
+    set(o, "catch_up", json_string(cron_catch_up_names[r->catch_up]));
+    set_i(o, "catch_up_max", r->catch_up_max);
+    set(o, "created_at", json_time(r->created_at));
+    set(o, "next_at", json_time(r->next_at));
+    set(o, "upcoming", upcoming(r, live));
+    set(o, "waiting", waiting);
+    set(o, "last_job", api_json_opt(r->last_job, CORE_ID_NONE));
+    set_i(o, "started", r->started);
+    set_i(o, "skipped", r->skipped);
+    set_i(o, "missed", r->missed);
+    set(o, "why", opt_text(live ? live->why : NULL));
+    return o;
+}
+
+json_t *api_json_cron_run(const struct cron_run_row *r)
+{
+    json_t *o = json_object();
+    set_i(o, "number", r->number);
+    set(o, "at", json_time(r->at));
+    set(o, "by_hand", json_boolean(r->by_hand));
+    set(o, "outcome", json_string(cron_outcome_names[r->outcome]));
+    set_i(o, "times", r->times);
+    set(o, "job", api_json_opt(r->job, CORE_ID_NONE));
+    set(o, "decided_at", json_time(r->decided_at));
+    set(o, "text", opt_text(r->text));
     return o;
 }
 

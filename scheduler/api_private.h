@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/wire/wire.h"
 #include "scheduler/api.h"
+#include "scheduler/jobspec.h"
 
 #define API_WAIT_MAX_MS 25000
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
@@ -85,6 +86,9 @@ bool api_need_admin(struct request *q);
 json_t *api_json_job(const struct job_row *j, const char *node_name);
 json_t *api_json_drill(const struct drill_row *d);
 json_t *api_json_dependency(const struct dependency_row *d);
+/* live NULL: it was removed, or is not committed yet */
+json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
+json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_leftover(const struct leftover_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
@@ -114,7 +118,19 @@ void api_watch_destroy_all(struct api *a);
 void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);
 
+/* The script_key of the job that it describes; its user is set. */
+void api_script_key(struct jobspec *s);
+
 /* the routes */
+void api_crons_add(struct request *q);
+void api_crons_list(struct request *q);
+void api_crons_show(struct request *q);
+void api_crons_edit(struct request *q);
+void api_crons_pause(struct request *q);
+void api_crons_resume(struct request *q);
+void api_crons_remove(struct request *q);
+void api_crons_run(struct request *q);
+void api_crons_runs(struct request *q);
 void api_jobs_submit(struct request *q);
 void api_jobs_list(struct request *q);
 void api_jobs_show(struct request *q);

@@ -17,6 +17,7 @@
 #include "base/uv/http_server.h"
 #include "base/uv/runner.h"
 #include "base/uv/loop.h"
+#include "base/tz/system.h"
 #include "scheduler/api.h"
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
@@ -54,6 +55,7 @@ struct daemon {
     struct runner *runner;
     struct prng prng;
     struct model *model;
+    struct zones zones;
     struct planner *planner;
     struct tick *tick;
     struct sessions *sessions;
@@ -180,9 +182,12 @@ static int load_model(struct daemon *d, struct err *e)
         .max_gpus = d->config->max_gpus,
         .max_uusd_h = d->config->max_uusd_h,
         .retention_ms = d->config->retention_ms,
-        .order = &d->config->order};
+        .order = &d->config->order,
+        .zones = &d->zones,
+        .read_job = jobspec_read};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
+    d->zones.source = &zone_source_system;
     d->model = model_create(&o);
     d->planner = planner_create();
     return db_load(d->db, d->model, now, e);
@@ -304,6 +309,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .grants = d->grants,
         .pools = d->pools,
         .reader = d->reader,
+        .zones = &d->zones,
         .logs = &d->logs,
         .ca = d->ca,
         .bundles = &d->bundles,
@@ -527,6 +533,7 @@ void daemon_destroy(struct daemon *d)
     db_reader_close(d->reader);
     planner_destroy(d->planner);
     model_destroy(d->model);
+    zones_deinit(&d->zones);
     timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
     keyring_close(d->keyring);

@@ -246,12 +246,24 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
 
 void jobspec_deinit(struct jobspec *s)
 {
-    free((char *)s->spec.script);
-    free((char *)s->spec.args_json);
-    free((char *)s->spec.env_json);
-    free((char *)s->spec.cwd);
-    free((char *)s->spec.labels_json);
+    job_spec_deinit(&s->spec);
     free(s->depends);
-    free((char *)s->spec.launch_json);
     *s = (struct jobspec){0};
+}
+
+int jobspec_read(const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e)
+{
+    struct jobspec s;
+    json_t *v;
+    int rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, &v, e);
+    if (rc != 0)
+        return rc;
+    rc = jobspec_parse(v, &s, e);
+    json_decref(v);
+    if (rc != 0)
+        return rc;
+    *ret_row = s.row;
+    *ret_spec = s.spec;
+    free(s.depends);
+    return 0;
 }

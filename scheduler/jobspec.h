@@ -27,4 +27,7 @@ struct jobspec {
 int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
+/* The same of a text, as far as a cron entry's job has it: for model_options.read_job. spec's members: job_spec_deinit. */
+int jobspec_read(const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e);
+
 #endif

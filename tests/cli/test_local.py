@@ -191,6 +191,33 @@ class Local(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(word, done.stderr)
 
+    def test_a_cron_entry_runs_its_job(self):
+        script = self.h.script('echo "$1 of $BELAY_CRON_TIME"\n', "nightly.sh")
+        added = self.ok("cron", "add", "--tz", "Australia/Lord_Howe", "--overlap", "queue", "30 2 * * *", script, "the run")
+        self.assertRegex(added, r"^cron \d+ \(nightly.sh\) added: next at 20\d\d-\d\d-\d\dT02:30:00\+1[01]:[03]0\n$")
+        self.assertRegex(self.ok("cron"), r"nightly.sh +\w+ +active +30 2 \* \* \* +Australia/Lord_Howe")
+        job = int(self.ok("cron", "run", "nightly.sh").split()[-1])
+        self.assertRegex(self.ok("logs", "-f", str(job)), r"^the run of 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\n$")
+        self.assertRegex(self.ok("cron", "history", "nightly.sh"), r"started +%d +by hand" % job)
+        self.assertIn("changed: next at", self.ok("cron", "edit", "nightly.sh", "--schedule", "@hourly", "--catch-up", "all:7"))
+        self.assertEqual(self.ok("cron", "pause", "nightly.sh").split()[-1], "paused")
+        shown = self.json("cron", "list", "nightly.sh")
+        self.assertEqual((shown["cron"]["catch_up_max"], shown["job"]["args"]), (7, ["the run"]))
+        self.assertIn("all, at most 7", self.ok("cron", "list", "nightly.sh"))
+        for arguments, code, text in ((("add", "61 * * * *", script), 2, "cron.schedule: minute"), (("add",), 2, "which schedule"),
+                                      (("add", "@daily"), 2, "a job script begins with"), (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
+                                      (("edit", "nightly.sh"), 2, "what is to be changed"), (("edit",), 2, "which entry"),
+                                      (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"), (("pause",), 2, "which entry"),
+                                      (("remove", "nobody"), 1, "no cron entry"), (("paint",), 2, "expected add"),
+                                      (("list", "--tz", "UTC"), 2, "takes no flags"), (("add", "--catch-up", "some:1", "@daily", script), 2, "--catch-up"),
+                                      (("add", "@daily", script), 1, "already")):
+            with self.subTest(arguments):
+                done = self.h.belay("cron", *arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(text, done.stderr)
+        self.assertEqual(self.ok("cron", "remove", "nightly.sh").split()[-1], "removed")
+        self.assertEqual(self.json("cron", "list")["crons"], [])
+
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)
@@ -253,7 +280,7 @@ class Local(unittest.TestCase):
                                 (("show", str(job)), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("pools",), ["pools"]),
-                                (("offers",), ["offers"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
+                                (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
                                 (("submit", self.h.script("true\n")), ["id"])):
@@ -444,7 +471,7 @@ class Nobody(unittest.TestCase):
         with Home() as h:
             script = h.script("true\n")
             for arguments in (("list",), ("show", "1"), ("why", "1"), ("logs", "1"), ("logs", "-f", "1"), ("logs", "--json", "1"),
-                              ("cancel", "1"), ("requeue", "1"), ("nodes",), ("pools",), ("offers",), ("cost",),
+                              ("cancel", "1"), ("requeue", "1"), ("nodes",), ("pools",), ("offers",), ("cron",), ("cost",),
                               ("token", "list"), ("submit", script), ("submit", "--wait", script), ("run", "true")):
                 with self.subTest(arguments):
                     done = h.belay(*arguments)

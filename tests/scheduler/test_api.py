@@ -266,7 +266,7 @@ class Api(unittest.TestCase):
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["attempts", "certificate", "checkpoints", "drills", "job", "ledger", "leftover", "spec"])
+        self.assertEqual(sorted(shown), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"])
         row = shown["job"]
         self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
                          ("pending", None, None, None, None))
@@ -277,7 +277,7 @@ class Api(unittest.TestCase):
         self.check_error(self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}), 409, "conflict", "does not run now")
         self.assertEqual((row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None))
         self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
-                                         "labels": {"team": "nlp"}})
+                                         "labels": {"team": "nlp"}, "launch": {}})
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
         self.assertEqual((why["id"], why["state"]), (job, "pending"))
         self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])
@@ -313,6 +313,60 @@ class Api(unittest.TestCase):
         before = self.d.metric("belay_jobs_pending")
         self.d.submit()
         self.assertEqual(self.d.metric("belay_jobs_pending"), before + 1)
+
+    # ---- cron entries ----
+
+    CRON = {"name": "nightly", "schedule": "30 2 * * *", "zone": "Australia/Sydney", "job": JOB}
+
+    def test_a_cron_entry_is_kept_changed_and_run(self):
+        status, reply = self.d.call("POST", "/api/v1/crons", {**self.CRON, "name": "kept"})[:2]
+        self.assertEqual(status, 201, reply)
+        path = f"/api/v1/crons/{reply['id']}"
+        cron = self.d.call("GET", path)[1]["cron"]
+        self.assertEqual({k: cron[k] for k in ("name", "state", "zone", "schedule", "overlap", "catch_up", "gap", "twice")},
+                         {"name": "kept", "state": "active", "zone": "Australia/Sydney", "schedule": "30 2 * * *",
+                          "overlap": "skip", "catch_up": "last", "gap": "run", "twice": "auto"})
+        self.assertEqual(len(cron["upcoming"]), 5)
+        for at in cron["upcoming"]:
+            self.assertRegex(at, r"^20\d\d-\d\d-\d\dT0[23]:[30]0:00\+1[01]:00$")
+        self.assertEqual(self.d.call("POST", path + "/pause")[0], 200)
+        status, run = self.d.call("POST", path + "/run")[:2]
+        self.assertEqual(status, 201, run)
+        self.assertEqual(self.d.call("GET", f"/api/v1/jobs/{run['id']}")[1]["job"]["cron"], reply["id"])
+        self.refuse(409, "conflict", "POST", path + "/run", None, "has not ended")
+        self.assertEqual([(r["job"], r["by_hand"], r["outcome"]) for r in self.d.call("GET", path + "/runs")[1]["runs"]],
+                         [(run["id"], True, "started")])
+        change = {"schedule": "TZ=Europe/Berlin @daily", "overlap": "replace", "catch_up": "all", "catch_up_max": 3}
+        self.assertEqual(self.d.call("POST", path, change)[0], 200)
+        # Over a restart it is what it was.
+        self.d.kill()
+        self.d.start()
+        shown = self.d.call("GET", path)[1]
+        self.assertEqual(shown["job"]["script"], JOB["script"])
+        cron = shown["cron"]
+        self.assertEqual((cron["state"], cron["zone"], cron["schedule"], cron["overlap"], cron["catch_up_max"], cron["next_at"]),
+                         ("paused", "Europe/Berlin", "@daily", "replace", 3, None))
+        self.refuse(409, "conflict", "POST", path + "/run", None, "has not ended")
+        self.assertEqual(self.d.call("POST", path + "/resume")[0], 200)
+        self.assertRegex(self.d.call("GET", path)[1]["cron"]["upcoming"][0], r"T00:00:00\+0[12]:00$")
+        self.assertEqual(self.d.call("POST", path + "/remove")[0], 200)
+        self.refuse(404, "not-found", "POST", path + "/run", None, "removed")
+        self.assertNotIn("kept", [c["name"] for c in self.d.call("GET", "/api/v1/crons")[1]["crons"]])
+
+    def test_cron_entries_are_refused_with_what_is_wrong(self):
+        for more, text in (({"schedule": "99 * * * *"}, "cron.schedule: minute"), ({"schedule": ""}, "cron.schedule"),
+                           ({"zone": "Mars/Phobos"}, "cron.zone"), ({"zone": "../x"}, "cron.zone"), ({"name": "a b"}, "cron.name"),
+                           ({"schedule": "TZ=Europe/Berlin @daily"}, "cron.zone"), ({"overlap": "both"}, "cron.overlap"),
+                           ({"catch_up_max": 0}, "cron.catch_up_max"), ({"shedule": "@daily"}, "did you mean \"schedule\""),
+                           ({"job": {**JOB, "cpus": 0}}, "spec.cpus"), ({"job": {**JOB, "pool": "nowhere"}}, "no pool"),
+                           ({"job": {**JOB, "begin_at_ms": 1}}, "time to begin"),
+                           ({"job": {**JOB, "env": {"BELAY_CRON_TIME": "x"}}}, "BELAY_CRON_TIME"), ({"job": None}, "cron.job")):
+            with self.subTest(text):
+                self.refuse(400, "invalid", "POST", "/api/v1/crons", {**self.CRON, **more}, text)
+        self.refuse(400, "invalid", "POST", "/api/v1/crons", {k: v for k, v in self.CRON.items() if k != "job"}, "cron.job: missing")
+        self.refuse(404, "not-found", "POST", "/api/v1/crons/999", {"overlap": "skip"})
+        self.assertEqual(self.d.call("POST", "/api/v1/crons", {**self.CRON, "name": "twice"})[0], 201)
+        self.refuse(409, "conflict", "POST", "/api/v1/crons", {**self.CRON, "name": "twice"}, "already")
 
     def test_many_at_once_are_all_answered(self):
         with concurrent.futures.ThreadPoolExecutor(32) as pool:

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay cron [list [ENTRY]]
+ * belay cron add [OPTION...] SCHEDULE SCRIPT [ARG...] | --wrap COMMAND
+ * belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]
+ * belay cron pause|resume|remove|run ENTRY...
+ * belay cron history [--limit N] ENTRY
+ *
+ * An entry is named by its number, or by its name where that is one entry's.
+ */
+#include "cli/submit.h"
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VAL_NAME = 1, VAL_SCHEDULE, VAL_TZ, VAL_GAP, VAL_TWICE, VAL_OVERLAP, VAL_CATCH_UP, VAL_WRAP, VAL_LIMIT, VAL_USER };
+
+#define HISTORY_MAX 200
+
+struct wish {
+    json_t *entry; /* what is to be of it, as docs/api.md */
+    struct submission s;
+    char *wrap, *user;
+    int64_t limit;
+    bool job_flags;
+};
+
+/* "all:24" is two members. */
+static int take_catch_up(struct wish *w, const char *arg)
+{
+    int64_t max;
+    struct err e;
+    const char *colon = strchr(arg, ':');
+    if (!colon) {
+        json_object_set_new(w->entry, "catch_up", json_text(arg));
+        return CLI_OK;
+    }
+    if (strncmp(arg, "all:", 4) != 0 || str_to_i64(colon + 1, 1, 1000, "catch-up", &max, &e) != 0) {
+        cli_error("--catch-up: expected none, last, all, or all:N with N up to 1000, found \"%.60s\"", arg);
+        return CLI_USAGE;
+    }
+    json_object_set_new(w->entry, "catch_up", json_string("all"));
+    json_object_set_new(w->entry, "catch_up_max", json_integer(max));
+    return CLI_OK;
+}
+
+static char *replaced(char *old, const char *with)
+{
+    free(old);
+    return mem_strdup(with);
+}
+
+static int take_limit(struct wish *w, const char *arg)
+{
+    struct err e;
+    if (str_to_i64(arg, 1, HISTORY_MAX, "--limit", &w->limit, &e) == 0)
+        return CLI_OK;
+    cli_error("%s", e.text);
+    return CLI_USAGE;
+}
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    static const char *const members[] = {[VAL_NAME] = "name", [VAL_SCHEDULE] = "schedule", [VAL_TZ] = "zone",
+        [VAL_GAP] = "gap", [VAL_TWICE] = "twice", [VAL_OVERLAP] = "overlap"};
+    struct wish *w = ctx;
+    if (val >= CLI_JOB_FLAG) {
+        w->job_flags = true;
+        return submission_add_flag(&w->s, val, arg);
+    }
+    if (val == VAL_CATCH_UP)
+        return take_catch_up(w, arg);
+    if (val == VAL_LIMIT)
+        return take_limit(w, arg);
+    if (val == VAL_WRAP)
+        w->wrap = replaced(w->wrap, arg);
+    else if (val == VAL_USER)
+        w->user = replaced(w->user, arg);
+    else
+        json_object_set_new(w->entry, members[val], json_text(arg));
+    return CLI_OK;
+}
+
+/* ---- which entry ---- */
+
+/* False after a report. */
+static bool find_by_name(const char *word, int64_t *ret_id)
+{
+    size_t i;
+    json_t *c, *v = cli_get("/api/v1/crons");
+    int n = 0;
+    if (!v)
+        return false;
+    json_array_foreach(json_object_get(v, "crons"), i, c)
+        if (str_eq(cli_text(c, "name"), word)) {
+            *ret_id = cli_int(c, "id", 0);
+            n++;
+        }
+    json_decref(v);
+    if (n != 1)
+        cli_error(n ? "several users have a cron entry \"%.60s\": give its number (belay cron list)"
+                    : "there is no cron entry \"%.60s\" (belay cron list)",
+            word);
+    return n == 1;
+}
+
+static bool find(const char *word, int64_t *ret_id)
+{
+    struct err e;
+    return str_to_i64(word, 1, INT64_MAX, "cron entry", ret_id, &e) == 0 || find_by_name(word, ret_id);
+}
+
+/* ---- list, history ---- */
+
+static const char *first_of(const json_t *list)
+{
+    const char *text = json_string_value(json_array_get(list, 0));
+    return text ? text : "-";
+}
+
+static void print_list(const json_t *crons)
+{
+    size_t i;
+    json_t *c;
+    struct table *t = table_create();
+    static const char *const names[] = {"CRON", "NAME", "USER", "STATE", "SCHEDULE", "ZONE", "NEXT", "LAST JOB", NULL};
+    for (int k = 0; names[k]; k++)
+        table_column(t, names[k], k == 0 || k == 7);
+    json_array_foreach(crons, i, c)
+    {
+        int64_t job = cli_int(c, "last_job", 0);
+        table_row(t);
+        table_cell(t, "%lld", (long long)cli_int(c, "id", 0));
+        table_cell(t, "%s", cli_text(c, "name"));
+        table_cell(t, "%s", cli_text(c, "user"));
+        table_cell(t, "%s", json_is_string(json_object_get(c, "why")) ? "broken" : cli_text(c, "state"));
+        table_cell(t, "%s", cli_text(c, "schedule"));
+        table_cell(t, "%s", cli_text(c, "zone"));
+        table_cell(t, "%s", first_of(json_object_get(c, "upcoming")));
+        if (job > 0)
+            table_cell(t, "%lld", (long long)job);
+        else
+            table_cell(t, "-");
+    }
+    table_print(t);
+    if (json_array_size(crons) == 0)
+        cli_say_empty("there are no cron entries: belay cron add");
+}
+
+static void print_entry(const json_t *c)
+{
+    size_t i;
+    json_t *at;
+    printf("cron %lld   %s of %s, %s\n", (long long)cli_int(c, "id", 0), cli_text(c, "name"), cli_text(c, "user"),
+        cli_text(c, "state"));
+    printf("  schedule    %s in %s\n", cli_text(c, "schedule"), cli_text(c, "zone"));
+    printf("  clocks      a time that they skip: %s; one that they show twice: %s\n", cli_text(c, "gap"), cli_text(c, "twice"));
+    printf("  overlap     %s\n", cli_text(c, "overlap"));
+    printf("  catch-up    %s", cli_text(c, "catch_up"));
+    if (str_eq(cli_text(c, "catch_up"), "all"))
+        printf(", at most %lld", (long long)cli_int(c, "catch_up_max", 0));
+    printf("\n  times       %lld started, %lld skipped, %lld missed\n", (long long)cli_int(c, "started", 0),
+        (long long)cli_int(c, "skipped", 0), (long long)cli_int(c, "missed", 0));
+    json_array_foreach(json_object_get(c, "waiting"), i, at)
+        printf("  waiting     %s\n", json_string_value(at));
+    json_array_foreach(json_object_get(c, "upcoming"), i, at)
+        printf("  next        %s\n", json_string_value(at));
+    if (cli_int(c, "last_job", 0) > 0)
+        printf("  last job    %lld\n", (long long)cli_int(c, "last_job", 0));
+    if (json_is_string(json_object_get(c, "why")))
+        printf("  broken      %s\n", cli_text(c, "why"));
+}
+
+static int list(const struct wish *w, const struct cli_args *a)
+{
+    int64_t id = 0;
+    struct buf path = {0};
+    if (a->n_rest > 1) {
+        cli_error("belay cron list [ENTRY]: one entry, or all");
+        return CLI_USAGE;
+    }
+    if (a->n_rest == 1 && !find(a->rest[0], &id))
+        return CLI_FAILED;
+    buf_adds(&path, "/api/v1/crons");
+    if (id > 0) {
+        buf_printf(&path, "/%lld", (long long)id);
+    } else if (w->user) {
+        buf_adds(&path, "?user=");
+        str_url_encode(&path, w->user, strlen(w->user));
+    }
+    json_t *v = cli_get(buf_str(&path));
+    buf_deinit(&path);
+    if (v && a->json)
+        cli_print_json(v);
+    else if (v && id > 0)
+        print_entry(json_object_get(v, "cron"));
+    else if (v)
+        print_list(json_object_get(v, "crons"));
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static void print_runs(const json_t *runs)
+{
+    size_t i;
+    json_t *r;
+    struct table *t = table_create();
+    table_column(t, "TIME", false);
+    table_column(t, "OUTCOME", false);
+    table_column(t, "JOB", true);
+    table_column(t, "WHY", false);
+    json_array_foreach(runs, i, r)
+    {
+        int64_t job = cli_int(r, "job", 0), times = cli_int(r, "times", 1);
+        table_row(t);
+        table_cell(t, "%s", cli_text(r, "at"));
+        if (times > 1)
+            table_cell(t, "%s %lld times", cli_text(r, "outcome"), (long long)times);
+        else
+            table_cell(t, "%s", cli_text(r, "outcome"));
+        if (job > 0)
+            table_cell(t, "%lld", (long long)job);
+        else
+            table_cell(t, "-");
+        table_cell(t, "%s%s", json_is_true(json_object_get(r, "by_hand")) ? "by hand, " : "", cli_text(r, "text"));
+    }
+    table_print(t);
+    if (json_array_size(runs) == 0)
+        cli_say_empty("no time of it has come yet");
+}
+
+static int history(const struct wish *w, const struct cli_args *a)
+{
+    int64_t id;
+    if (a->n_rest != 1) {
+        cli_error("which entry? belay cron history [--limit N] ENTRY");
+        return CLI_USAGE;
+    }
+    if (!find(a->rest[0], &id))
+        return CLI_FAILED;
+    char *path = mem_printf("/api/v1/crons/%lld/runs?limit=%lld", (long long)id, (long long)w->limit);
+    json_t *v = cli_get(path);
+    free(path);
+    if (v && a->json)
+        cli_print_json(v);
+    else if (v)
+        print_runs(json_object_get(v, "runs"));
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+/* ---- add, edit ---- */
+
+static int send(const char *path, const json_t *entry, bool json, const char *done)
+{
+    struct client *c = NULL;
+    json_t *reply = NULL, *now = NULL;
+    struct err e = {0};
+    int rc = client_create(&c, &e);
+    if (rc == 0)
+        rc = client_json(c, "POST", path, entry, &reply, &e);
+    int64_t id = rc == 0 ? cli_int(reply, "id", 0) : 0;
+    char *shown = mem_printf("/api/v1/crons/%lld", (long long)id);
+    if (rc != 0) {
+        cli_error("%s", e.text);
+    } else if (json) {
+        cli_print_json(reply);
+    } else if (client_json(c, "GET", shown, NULL, &now, &e) == 0) {
+        const json_t *cron = json_object_get(now, "cron");
+        printf("cron %lld (%s) %s: next at %s\n", (long long)id, cli_text(cron, "name"), done,
+            first_of(json_object_get(cron, "upcoming")));
+    } else {
+        printf("cron %lld %s\n", (long long)id, done);
+    }
+    free(shown);
+    json_decref(now);
+    json_decref(reply);
+    client_destroy(c);
+    return rc == 0 ? CLI_OK : e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
+}
+
+/* The job into the entry. */
+static int take_job(struct wish *w, const char *verb, const char **words, int n_words)
+{
+    int rc = submission_load(&w->s, verb, w->wrap, words, n_words);
+    if (rc != 0)
+        return rc;
+    json_object_set(w->entry, "job", w->s.spec);
+    return CLI_OK;
+}
+
+static int add(struct wish *w, const struct cli_args *a)
+{
+    if (a->n_rest < 1) {
+        cli_error("which schedule? belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]");
+        return CLI_USAGE;
+    }
+    json_object_set_new(w->entry, "schedule", json_text(a->rest[0]));
+    int rc = take_job(w, "cron add SCHEDULE", a->rest + 1, a->n_rest - 1);
+    if (rc != 0)
+        return rc;
+    if (!json_object_get(w->entry, "name"))
+        json_object_set(w->entry, "name", json_object_get(w->s.spec, "name"));
+    return send("/api/v1/crons", w->entry, a->json, "added");
+}
+
+/* word: the entry. Without a script, or a command, its job stays. */
+static int edit(struct wish *w, const char *word, const struct cli_args *a)
+{
+    int64_t id;
+    bool has_job = a->n_rest > 0 || w->wrap;
+    if (!has_job && w->job_flags) {
+        cli_error("flags of a job need the job: belay cron edit ENTRY [OPTION...] SCRIPT [ARG...]");
+        return CLI_USAGE;
+    }
+    int rc = has_job ? take_job(w, "cron edit ENTRY", a->rest, a->n_rest) : CLI_OK;
+    if (rc == CLI_OK && json_object_size(w->entry) == 0) {
+        cli_error("what is to be changed? --schedule, --tz, --overlap, --catch-up, --name, or the script");
+        rc = CLI_USAGE;
+    }
+    if (rc != CLI_OK)
+        return rc;
+    if (!find(word, &id))
+        return CLI_FAILED;
+    char *path = mem_printf("/api/v1/crons/%lld", (long long)id);
+    rc = send(path, w->entry, a->json, "changed");
+    free(path);
+    return rc;
+}
+
+/* ---- pause, resume, remove, run ---- */
+
+static int change_one(const char *word, const char *action, const char *done, bool json)
+{
+    int64_t id;
+    if (!find(word, &id))
+        return CLI_FAILED;
+    char *path = mem_printf("/api/v1/crons/%lld/%s", (long long)id, action);
+    json_t *v = cli_post(path, NULL);
+    free(path);
+    if (v && json)
+        cli_print_json(v);
+    else if (v && str_eq(action, "run"))
+        printf("Submitted batch job %lld\n", (long long)cli_int(v, "id", 0));
+    else if (v)
+        printf("cron %lld %s\n", (long long)id, done);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static int change(const char *action, const char *done, const struct cli_args *a)
+{
+    int rc = CLI_OK;
+    if (a->n_rest == 0) {
+        cli_error("which entry? belay cron %s ENTRY...", action);
+        return CLI_USAGE;
+    }
+    for (int i = 0; i < a->n_rest; i++) {
+        int one = change_one(a->rest[i], action, done, a->json);
+        rc = one > rc ? one : rc;
+    }
+    return rc;
+}
+
+static int act(const char *action, struct wish *w, const char *entry, const struct cli_args *a)
+{
+    static const struct {
+        const char *action, *done;
+    } changes[] = {{"pause", "paused"}, {"resume", "resumed"}, {"remove", "removed"}, {"run", ""}};
+    if (str_eq(action, "add"))
+        return add(w, a);
+    if (str_eq(action, "edit"))
+        return edit(w, entry, a);
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+        if (str_eq(action, changes[i].action))
+            return change(action, changes[i].done, a);
+    if (w->job_flags || w->wrap || json_object_size(w->entry) > 0) {
+        cli_error("belay cron %s takes no flags of a job or a schedule", action);
+        return CLI_USAGE;
+    }
+    if (str_eq(action, "history"))
+        return history(w, a);
+    if (str_eq(action, "list"))
+        return list(w, a);
+    cli_error("expected add, list, edit, pause, resume, run, remove or history, found \"%.60s\"", action);
+    return CLI_USAGE;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct wish w = {.entry = json_object(), .limit = 50};
+    struct cli_args a;
+    /* What is to be done stands first, or behind --json: the other options differ by it. */
+    int json = argc > 2 && str_eq(argv[1], "--json") ? 1 : 0;
+    int skip = argc > 1 + json && argv[1 + json][0] != '-' ? 1 + json : 0;
+    const char *action = skip ? argv[skip] : "list", *entry = NULL;
+    bool is_edit = str_eq(action, "edit"), posix = is_edit || str_eq(action, "add");
+    if (is_edit && argc > skip + 1 && argv[skip + 1][0] != '-')
+        entry = argv[++skip];
+    submission_init(&w.s);
+    int rc = cli_parse(&verb_cron, argc - skip, argv + skip, posix, on_option, &w, &a);
+    a.json |= json;
+    if (rc == 0 && is_edit && !entry) {
+        cli_error("which entry? belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]");
+        rc = CLI_USAGE;
+    }
+    if (rc == 0)
+        rc = act(action, &w, entry, &a);
+    cli_args_deinit(&a);
+    submission_deinit(&w.s);
+    json_decref(w.entry);
+    free(w.wrap);
+    free(w.user);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME, "the entry's name; default: the job's", "NAME"},
+    {"schedule", 0, POPT_ARG_STRING, NULL, VAL_SCHEDULE, "with edit: another schedule", "SCHEDULE"},
+    {"tz", 0, POPT_ARG_STRING, NULL, VAL_TZ, "the zone of the schedule, as Europe/Berlin; default UTC, or what TZ= before it says", "ZONE"},
+    {"dst-gap", 0, POPT_ARG_STRING, NULL, VAL_GAP, "a time that the clocks skip: at the moment they do, or not that day; default run", "run|skip"},
+    {"dst-overlap", 0, POPT_ARG_STRING, NULL, VAL_TWICE,
+        "a time that they show twice: auto is first, and both if every hour is named", "auto|first|last|both"},
+    {"overlap", 0, POPT_ARG_STRING, NULL, VAL_OVERLAP, "a time while the job before lives; default skip", "skip|queue|replace"},
+    {"catch-up", 0, POPT_ARG_STRING, NULL, VAL_CATCH_UP,
+        "times while belayd was not there; all is at most 24, all:N another number; default last", "none|last|all"},
+    {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script", "COMMAND"},
+    {"limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT, "with history: so many times, at most 200; default 50", "NUMBER"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with list: only of this user", "NAME"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_cron = {"cron", "[add|list|edit|pause|resume|run|remove|history] [OPTION...] [ENTRY|SCHEDULE SCRIPT [ARG...]]",
+    "submit a job at the times of a schedule", run, options, true};
