@@ -165,6 +165,7 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
     o->size_ms = opt_signed(&r, "size", o->size_ms);
     o->gpu_mcpu = opt_mcpu(&r, "cpus_per_gpu", o->gpu_mcpu);
     o->gib_mcpu = opt_mcpu(&r, "cpus_per_gib", o->gib_mcpu);
+    o->reserve = (int32_t)yaml_opt_i64(&r, "reserve", 0, ORDER_RESERVE_MAX, o->reserve);
     const struct yaml_node *team = yaml_opt(&r, "default_team");
     const char *name = yaml_opt_str(&r, "default_team", CORE_NAME_MAX - 1, "");
     if (r.rc == 0 && name[0] && !is_team(o, name))

@@ -72,6 +72,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
         open_nodes(m, p);
     touch_pool(m, p);
+    m->reserve_epoch++;
     m->change++;
     ret_outcome->id = CORE_ID_NONE;
     return 0;
@@ -84,6 +85,7 @@ int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_ou
     m->options.max_nodes = ev->limits.max_nodes;
     m->options.max_gpus = ev->limits.max_gpus;
     m->options.max_uusd_h = ev->limits.max_uusd_h;
+    m->reserve_epoch++;
     m->change++;
     ret_outcome->id = CORE_ID_NONE;
     return 0;
@@ -125,6 +127,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_place(p, o);
     touch_offer(m, o);
+    m->reserve_epoch++;
     m->change++;
     ret_outcome->id = o->row.id;
     return 0;

@@ -290,6 +290,8 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     j->row.ranks = (int32_t)ev->place.n_more + 1;
     for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
+    LIST_FOREACH (&j->ranks, l)
+        reserve_check(m, LIST_ENTRY(l, struct attempt, in_job)->node);
     const struct attempt *a = job_attempt(j);
     gang_let_go(m, j);
     char others[64] = "";

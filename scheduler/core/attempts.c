@@ -26,8 +26,10 @@ void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool
 {
     if (a->row.state == ATTEMPT_STOPPING && save_first)
         return; /* it is on its way already; only a cancel is stronger */
-    if (a->row.state != ATTEMPT_STOPPING)
+    if (a->row.state != ATTEMPT_STOPPING) {
         attempt_move(m, a, ATTEMPT_STOPPING);
+        reserve_relaxed(m, a->node);
+    }
     drill_attempt_stops(a);
     a->row.stop_reason = reason;
     a->row.save_first = save_first;

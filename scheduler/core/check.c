@@ -126,6 +126,16 @@ static int check_accounts(const struct model *m, struct err *e)
     return 0;
 }
 
+static int check_reservation(const struct node *n, struct err *e)
+{
+    const struct shape *s = n->reserved_for;
+    if ((s != NULL) != link_is_in(&n->in_reserved) ||
+        (s && (s->head == CORE_ID_NONE || !link_is_in(&s->by_reserve) || !node_takes_work(n) ||
+                  !resources_fit(&s->need, &n->row.total))))
+        return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there", n->row.id);
+    return 0;
+}
+
 static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST;
@@ -165,7 +175,8 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
         return BROKEN("node %" PRId64 "'s free and used resources are not its total", n->row.id);
     if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) || (n->instance && n->instance->node != n))
         return BROKEN("node %" PRId64 " and its instance do not know each other", n->row.id);
-    return check_node_indexes(m, n, e);
+    int rc = check_reservation(n, e);
+    return rc ? rc : check_node_indexes(m, n, e);
 }
 
 static int check_nodes(const struct model *m, struct err *e)

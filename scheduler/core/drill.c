@@ -161,17 +161,14 @@ static bool serves(const struct pool *p, const struct shape *s, enum market mark
 
 static bool is_open(const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
 {
-    struct resources total = offer_total(o);
     struct room room = pool_room(o->pool), all = model_room(m);
-    struct mono until = o->row.avoid_until;
-    return o->row.rank != OFFER_WITHDRAWN && serves(o->pool, s, o->row.market) && resources_fit(&s->need, &total) &&
-           !room_lacks(&room, o) && !room_lacks(&all, o) && (!mono_is_set(until) || until.ms <= now.mono.ms);
+    return offer_may_serve(o, s, &room, &all, now);
 }
 
 /* Another node has room, is on its way, or may be launched. */
 static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
 {
-    if (nodes_best(m, s))
+    if (nodes_best(m, s, now))
         return true;
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);

@@ -58,6 +58,7 @@ enum event_type {
     EV_SETTLE,           /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept for it */
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
     EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
+    EV_RESERVE,          /* nodes are kept for the first job of a shape, or there are none for it; memory only */
     EV_CRON_DUE          /* a time of a cron entry has come, or what it waited for */
 };
 
@@ -225,6 +226,12 @@ struct event {
             bool failed;
             char text[CORE_TEXT_MAX]; /* why */
         } cleaned;
+        struct {
+            int64_t job;
+            const int64_t *nodes; /* borrowed */
+            size_t n_nodes;       /* 0: there are not enough, or launches will serve */
+            int64_t until;        /* from when on it has room on all of them (reserve.c) */
+        } reserve;
         struct {
             int64_t offer;
         } launch;

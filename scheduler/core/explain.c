@@ -33,6 +33,10 @@ static void say(struct answer *a, const char *code, const char *fmt, ...)
 
 /* What there is for a job of this kind of demand. */
 struct survey {
+    struct stamp now;
+    int64_t reserved;     /* nodes that have room, for others */
+    int64_t reserved_for; /* the job of the first of those */
+    int64_t reserved_until;
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
@@ -92,9 +96,16 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
         v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
-        bool fits = n->row.state == NODE_UP && resources_fit(&s->need, &n->free), kept = node_is_kept_from(n, s);
-        v->kept += fits && kept;
-        v->ready += fits && !kept && n->row.id != s->avoid;
+        if (n->row.state != NODE_UP || !resources_fit(&s->need, &n->free) || n->row.id == s->avoid)
+            continue;
+        if (node_is_kept_from(n, s)) {
+            v->kept++;
+        } else if (reserve_allows(n, s, v->now)) {
+            v->ready++;
+        } else if (v->reserved++ == 0) {
+            v->reserved_for = n->reserved_for->head;
+            v->reserved_until = n->reserved_for->reserved_until;
+        }
     }
 }
 
@@ -396,9 +407,40 @@ static void explain_waiting(struct stamp now, const struct job *j, struct answer
     say(a, "begin", "it is not to begin before %s from now", in);
 }
 
+/* "in 2h05m", by the time limits of what runs there. */
+static void say_until(int64_t until, struct stamp now, char *out, size_t size)
+{
+    char in[32];
+    if (!reserve_is_known(until)) {
+        text_format(out, size, "when what runs there without a time limit has ended");
+        return;
+    }
+    time_format_duration(until > now.wall.ms ? until - now.wall.ms : 0, in, sizeof in);
+    text_format(out, size, "in %s, by the time limits of what runs there", in);
+}
+
+static void explain_reserved(const struct survey *v, const struct job *j, struct stamp now, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    const struct link *first = s->head == j->row.id ? list_first(&s->reserved) : NULL;
+    char until[96];
+    if (first) {
+        say_until(s->reserved_until, now, until, sizeof until);
+        say(a, "reserved", "%s%s kept for it: it starts there %s, or elsewhere before",
+            LIST_ENTRY(first, struct node, in_reserved)->row.name,
+            first == list_last(&s->reserved) ? " is" : " and others are", until);
+    }
+    if (v->reserved > 0) {
+        say_until(v->reserved_until, now, until, sizeof until);
+        say(a, "reserved-for", "%" PRId64 " node%s room, kept for job %" PRId64 "%s, which is to start %s; %s", v->reserved,
+            v->reserved == 1 ? " has" : "s have", v->reserved_for, v->reserved > 1 ? " and others" : "", until,
+            s->limit_ms > 0 ? "with a shorter --time it might run until then" : "with a --time it might run until then");
+    }
+}
+
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
-    struct survey v = {0};
+    struct survey v = {.now = now};
     if (j->is_waiting)
         explain_waiting(now, j, a);
     survey_nodes(m, j->shape, &v);
@@ -416,6 +458,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     else if (v.ready)
         say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");
+    explain_reserved(&v, j, now, a);
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
     explain_nodes(&v, a);

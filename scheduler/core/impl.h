@@ -29,6 +29,11 @@ struct shape {
     struct account *account;
     char qos[ORDER_QOS_MAX];
     int64_t boost_ms;          /* of its QOS and size */
+    int64_t limit_ms;          /* they run for so long at most; 0: nobody says */
+    struct list reserved;      /* nodes kept for its first job */
+    int64_t reserved_until;
+    int64_t reserve_looked;    /* the model's reserve_epoch when nodes were last looked for; 0: not for this job */
+    struct link by_reserve;    /* once they were */
     int64_t n_jobs;            /* pending and running */
     struct tree pending;       /* struct job by since and id: requeued ones in their old place */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
@@ -63,6 +68,8 @@ struct model {
     struct mono ordered_mono; /* MONO_NONE: it is to be done at once */
     int64_t ordered_change;   /* rewind and arrivals of then */
     int64_t n_queued_accounts;
+    struct list reserving;    /* shapes that nodes were looked for */
+    int64_t reserve_epoch;    /* grows when there may be others to be found */
     struct tree by_begin;     /* jobs that wait for their time */
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
@@ -122,6 +129,8 @@ int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_of
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
 struct room pool_room(const struct pool *p);
 struct room model_room(const struct model *m);
+/* A machine of it may be launched now for such jobs, in so much room of its pool and of all. */
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool, const struct room *all, struct stamp now);
 const char *room_lacks(const struct room *r, const struct offer *o); /* what one more would exceed; NULL: nothing */
 void room_take(struct room *r, const struct offer *o);
 /* Adds the instance to what its pool, its offer and all pools have (1), or takes it off (-1). One whose reclaim is
@@ -209,6 +218,15 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
 void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */
 void waits_destroy_all(struct model *m); /* before the jobs */
 
+/* ---- room kept for the first of the queue (reserve.c) ---- */
+/* A job of the shape that is placed there now does not delay who the node is kept for, or stands before it. */
+bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now);
+bool reserve_is_known(int64_t until); /* only what ends by a time limit is in the way */
+void reserve_drop(struct model *m, struct shape *s); /* harmless when there is none */
+void reserve_reorder(struct model *m); /* the queue has another order: who is not among the first any more loses it */
+void reserve_relaxed(struct model *m, struct node *n); /* something there ends earlier than was known */
+void reserve_check(struct model *m, struct node *n); /* something was placed there: dropped unless it still holds */
+
 /* ---- nodes (nodes.c) ---- */
 void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */
 void node_unindex(struct model *m, struct node *n); /* out of all of them */
@@ -221,10 +239,10 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now);
 void node_gone(
     struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
 /* The node for a job of this shape that needs one (plan.h, 2.), or NULL. */
-struct node *nodes_best(const struct model *m, const struct shape *s);
+struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now);
 /* Those for a gang's ranks, into ids[s->nodes]; returns how many, s->least or more, or 0: there are not enough. All in one
  * pool: the one that has most of them, of these the one of which the dearest market that has to be used is the lowest. */
-int32_t nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids);
+int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stamp now, int64_t *ids);
 
 /* ---- gangs between their attempts (regroup.c) ---- */
 bool node_is_kept_from(const struct node *n, const struct shape *s); /* for another job */
@@ -353,6 +371,7 @@ int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_reserve(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -144,6 +144,7 @@ void offer_place(struct pool *p, struct offer *o)
 
 int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
 {
+    m->reserve_epoch++;
     bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
     int64_t first = o->pool->row.refusal_backoff_ms, times = 1;
     if (!avoided)

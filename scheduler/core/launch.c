@@ -43,6 +43,8 @@ bool pool_serves(const struct pool *p, const struct shape *s)
 
 bool bin_admits(const struct bin *b, const struct shape *s)
 {
+    if (b->node && b->node->reserved_for && b->node->reserved_for != s)
+        return false;
     bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s)
                        : pool_may_criu(b->pool, s->criu);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);

@@ -153,8 +153,18 @@ static void add(struct room *used, const struct instance *i, int64_t sign)
     used->uusd_h += sign * i->row.price_uusd_h;
 }
 
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool, const struct room *all, struct stamp now)
+{
+    struct resources total = offer_total(o);
+    struct mono until = o->row.avoid_until;
+    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) && shape_may_use(s, o->pool, o->row.market) &&
+           resources_fit(&s->need, &total) && !room_lacks(pool, o) && !room_lacks(all, o) &&
+           (!mono_is_set(until) || until.ms <= now.mono.ms);
+}
+
 void instance_count(struct model *m, const struct instance *i, int64_t sign)
 {
+    m->reserve_epoch++;
     if (i->row.reclaimed)
         return;
     add(&i->pool->used, i, sign);

@@ -15,6 +15,7 @@ struct model *model_create(const struct model_options *o)
     m->next = (struct model_counters){1, 1, 1, 1, 1, 1};
     m->next_shape = 1;
     m->ordered_mono = MONO_NONE;
+    m->reserve_epoch = 1;
     return m;
 }
 
@@ -110,6 +111,7 @@ static const apply_fn appliers[] = {
     [EV_DRILL_COMPARED] = apply_drill_compared,
     [EV_DRILL_DUE] = apply_drill_due,
     [EV_ORDER] = apply_order,
+    [EV_RESERVE] = apply_reserve,
 };
 
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

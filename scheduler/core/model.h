@@ -106,6 +106,8 @@ struct node {
     struct mono since;         /* when it entered its state, in this process's life */
     struct mono idle_since;    /* MONO_NONE while it has attempts */
     struct link in_all;        /* every node that is not GONE, by id */
+    struct shape *reserved_for; /* or NULL */
+    struct link in_reserved;
     struct link by_seen;       /* UP, NOTICED, DRAINING: least recently seen first */
     struct link by_growth;     /* takes work: the one whose free resources grew last first */
     int64_t grown;             /* the model's growth count at that moment */

@@ -85,6 +85,11 @@ static void refresh_state_list(struct model *m, struct node *n)
 void node_refresh(struct model *m, struct node *n, bool grew)
 {
     bool works = node_takes_work(n);
+    const struct shape *r = n->reserved_for;
+    if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
+        reserve_drop(m, n->reserved_for);
+    if (works != tree_has(&n->by_free))
+        m->reserve_epoch++;
     tree_remove(&n->pool->by_free[n->row.market], &n->by_free);
     if (works)
         tree_add(&n->pool->by_free[n->row.market], &n->by_free, &(struct free_key){n->free, n->row.id},
@@ -165,7 +170,7 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
 /* The node with the least left that has room, of those behind `after` (NULL: of all). The keys between two candidates that
  * cannot fit are skipped in one step, so the work grows with the number of different (gpus, cpus) left, not with the number
  * of nodes. */
-static struct node *tightest(const struct tree *t, const struct shape *s, const struct node *after)
+static struct node *tightest(const struct tree *t, const struct shape *s, struct stamp now, const struct node *after)
 {
     const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
@@ -173,10 +178,10 @@ static struct node *tightest(const struct tree *t, const struct shape *s, const 
     while (l) {
         struct node *n = TREE_ENTRY(l, struct node, by_free);
         bool fits = resources_fit(need, &n->free);
-        if (fits && node_suits(n, s))
+        if (fits && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
-            l = tree_next(l); /* but these jobs avoid it, or need what it cannot */
+            l = tree_next(l); /* but these jobs avoid it, need what it cannot, or would delay others */
             continue;
         }
         at = (struct free_key){.free = n->free};
@@ -195,7 +200,7 @@ static struct node *tighter(struct node *a, struct node *b)
     return compare_free(&(struct free_key){a->free, a->row.id}, &b->by_free) < 0 ? a : b;
 }
 
-struct node *nodes_best(const struct model *m, const struct shape *s)
+struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now)
 {
     const struct pool *only = s->pool[0] ? model_pool(m, s->pool) : NULL;
     if (s->pool[0] && !only)
@@ -205,7 +210,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s)
         LIST_FOREACH (&m->all_pools, l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
             if ((!only || p == only) && shape_may_use(s, p, (enum market)market))
-                best = tighter(best, tightest(&p->by_free[market], s, NULL));
+                best = tighter(best, tightest(&p->by_free[market], s, now, NULL));
         }
         if (best)
             return best;
@@ -233,8 +238,7 @@ static int32_t gang_kept_in(
 }
 
 /* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market among them. */
-static int32_t gang_in(
-    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
+static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s, struct stamp now, int64_t *ids, enum market *ret_dearest)
 {
     *ret_dearest = MARKET_OWNED;
     int32_t n = gang_kept_in(m, p, s, ids, ret_dearest);
@@ -242,7 +246,7 @@ static int32_t gang_in(
         if (!shape_may_use(s, p, (enum market)market))
             continue;
         struct node *at = NULL;
-        while (n < s->nodes && (at = tightest(&p->by_free[market], s, at))) {
+        while (n < s->nodes && (at = tightest(&p->by_free[market], s, now, at))) {
             if (at->kept_for)
                 continue; /* it is among them */
             ids[n++] = at->row.id;
@@ -253,19 +257,19 @@ static int32_t gang_in(
     return n;
 }
 
-int32_t nodes_for_gang(const struct model *m, const struct shape *s, int64_t *ids)
+int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stamp now, int64_t *ids)
 {
     const struct pool *best = NULL;
     enum market dearest, least = MARKET_ON_DEMAND;
     int32_t most = 0;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, ids, &dearest) : 0;
+        int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, now, ids, &dearest) : 0;
         if (n < s->least || n < most || (n == most && dearest >= least))
             continue;
         best = p;
         most = n;
         least = dearest;
     }
-    return best ? gang_in(m, best, s, ids, &dearest) : 0;
+    return best ? gang_in(m, best, s, now, ids, &dearest) : 0;
 }

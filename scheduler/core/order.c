@@ -15,7 +15,8 @@ const struct order_options order_defaults = {.half_life_ms = 7 * 24 * HOUR_MS,
     .fair_ms = 60 * 24 * HOUR_MS,
     .age_max_ms = 6 * HOUR_MS,
     .gpu_mcpu = 16000,
-    .gib_mcpu = 250};
+    .gib_mcpu = 250,
+    .reserve = 8};
 
 static const struct order_team *find_team(const struct order_options *o, const char *name)
 {

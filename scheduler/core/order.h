@@ -26,6 +26,7 @@
 #define ORDER_TIME_MAX_MS (3650LL * 86400 * 1000) /* of weights and boosts, either way */
 #define ORDER_HALF_LIFE_MIN_MS 60000LL
 #define ORDER_HALF_LIFE_MAX_MS (90LL * 86400 * 1000)
+#define ORDER_RESERVE_MAX 1000
 #define ORDER_CPU_MAX_MCPU 1000000 /* that a GPU or a GiB may count as */
 
 struct order_user {
@@ -51,6 +52,7 @@ struct order_options {
     int64_t age_max_ms;
     int64_t size_ms; /* a doubling of size; negative: small ones first */
     int64_t gpu_mcpu, gib_mcpu;
+    int32_t reserve;   /* shapes at the head of the queue that nodes are kept for (reserve.c) */
     char default_team[CORE_NAME_MAX]; /* of users that no team names; "": each is a team of its own, with one share */
     struct order_team *teams;
     size_t n_teams;
@@ -58,7 +60,7 @@ struct order_options {
     size_t n_qos;
 };
 
-/* 7 days; 60 days; 6 hours; nothing; 16 cpus a GPU and a quarter of one a GiB; no teams, no classes. */
+/* 7 days; 60 days; 6 hours; nothing; 16 cpus a GPU and a quarter of one a GiB; 8; no teams, no classes. */
 extern const struct order_options order_defaults;
 
 /* The team that jobs of the user belong to if they name none. Borrowed from o or user. */

@@ -35,6 +35,7 @@ void planner_destroy(struct planner *p)
         return;
     map_deinit(&p->unfit);
     launches_deinit(p);
+    reserve_deinit(p);
     free(p);
 }
 
@@ -114,7 +115,7 @@ static void consider_idle(
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* none behind it can be earlier */
-        if (n->kept_for || gang_holds(planner, n->row.id))
+        if (n->kept_for || n->reserved_for || gang_holds(planner, n->row.id))
             continue;
         if (cool.ms > due.ms)
             due = cool;
@@ -199,16 +200,16 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
 }
 
 static bool find_place(
-    struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
+    struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_PLACE, .place.job = s->head};
     if (s->nodes > 1) {
-        int32_t n = nodes_for_gang(m, s, p->gang);
+        int32_t n = nodes_for_gang(m, s, now, p->gang);
         ret_event->place.node = n ? p->gang[0] : CORE_ID_NONE;
         ret_event->place.more = &p->gang[1];
         ret_event->place.n_more = n ? (size_t)n - 1 : 0;
     } else {
-        const struct node *n = nodes_best(m, s);
+        const struct node *n = nodes_best(m, s, now);
         ret_event->place.node = n ? n->row.id : CORE_ID_NONE;
     }
     return ret_event->place.node != CORE_ID_NONE;
@@ -229,13 +230,13 @@ static void set_back(struct planner *p, const struct model *m)
     p->arrived = m->arrivals;
 }
 
-static bool next_place(struct planner *p, const struct model *m, struct event *ret_event)
+static bool next_place(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
     for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
         p->cursor = queue_place(s);
-        if (may_fit(p, m, s) && find_place(p, m, s, ret_event))
-            return true;
+        if (may_fit(p, m, s) && find_place(p, m, s, now, ret_event))
+            return reserve_next(p, m, s, now, ret_event) || true;
         remember_unfit(p, m, s);
     }
     p->cursor = (struct place){INT64_MAX, INT64_MAX};
@@ -255,7 +256,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         found = true;
     }
     found = found || is_due(cron_next_due(m, now, &ev), now);
-    found = found || next_place(p, m, &ev);
+    found = found || next_place(p, m, now, &ev);
     if (!found)
         gangs_look(p, m, now); /* whose nodes are not idle */
     found = found || is_due(next_end(p, m, &ev), now);

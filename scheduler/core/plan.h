@@ -6,7 +6,8 @@
  *
  * In order:
  *  1. nodes whose lease is over; jobs whose time to begin has come, and those that depend on what cannot come true any more; the order of the queue (order.h), at most every few seconds, when what is used or waits
- *     has changed and jobs of several users wait; cron entries of which a time has come (crons.c);
+ *     has changed and jobs of several users wait; cron entries of which a time has come (crons.c).
+ *     Before a shape passes others, nodes are reserved for the first few of those (reserve.c);
  *  2. places for pending jobs, in that order (a shape that does not fit lets others pass); on owned nodes before spot
  *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
  *     market limits what is paid for by the hour: owned nodes serve every wish;

@@ -26,12 +26,22 @@ struct demand {
     const struct pool *pool; /* only there; NULL: anywhere */
 };
 
+/* A node that a job could wait for. */
+struct candidate {
+    int64_t at, node;
+};
+
 struct planner {
     struct map unfit; /* shape id -> growth count at which it fitted nowhere */
     int64_t rewind;   /* of the model, when the cursor was set back */
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
     int64_t arrived;     /* of the model, when that was so */
     int64_t gang[JOB_NODES_MAX]; /* of the last event that places one */
+    int64_t reserve[JOB_NODES_MAX]; /* of the last event that reserves some */
+    struct candidate *candidates;   /* scratch */
+    size_t n_candidates;
+    const struct attempt **running;
+    size_t n_running;
 
     /* The launches called for when the model's change count was `change` and `base` launches had been made;
      * true until valid_until (when an avoided offer may be tried again; MONO_NONE: until something changes).
@@ -60,6 +70,11 @@ struct planner {
     size_t n_demands;
 };
 
+/* Nodes for the first of those that a job of this shape is about to pass (reserve.c), or false: they have some, or there are
+ * none for them. */
+bool reserve_next(
+    struct planner *p, const struct model *m, const struct shape *passing, struct stamp now, struct event *ret_event);
+void reserve_deinit(struct planner *p);
 /* The next attempt to move, or false: none. */
 bool moves_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 /* The next offer to launch, or false: none. After moves_next has said that there is nothing to move. */

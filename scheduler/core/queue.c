@@ -14,12 +14,13 @@
 #include <stdlib.h>
 
 #define SHAPE_KEY_MAX 384
+#define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
 static void shape_key(const struct shape *s, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", s->account->id,
-        s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
+        "%" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", 
+        s->account->id, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
         s->certified_at.ms, s->pool, s->qos);
 }
 
@@ -61,6 +62,14 @@ static struct shape *as_shape(struct tree_link *l)
     return l ? TREE_ENTRY(l, struct shape, in_queue) : NULL;
 }
 
+static int64_t round_up(int64_t limit_ms)
+{
+    int64_t step = 1;
+    while (limit_ms / step >= 1 << LIMIT_BITS)
+        step *= 2;
+    return (limit_ms + step - 1) / step * step;
+}
+
 void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
@@ -68,7 +77,8 @@ void queue_adopt(struct model *m, struct job *j)
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account};
+        .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
+        .limit_ms = round_up(j->row.time_limit_ms)};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);
     shape_key(&want, key);
@@ -110,6 +120,8 @@ static bool shape_settle(struct model *m, struct shape *s)
     struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
     if (place_order(at, queue_place(s)) == 0)
         return false;
+    if (at.head != s->head)
+        reserve_drop(m, s);
     tree_remove(&m->queue, &s->in_queue);
     s->head = at.head;
     s->place_16 = at.at_16;
@@ -129,6 +141,7 @@ void queue_order(struct model *m)
         moved |= shape_settle(m, LIST_ENTRY(l, struct shape, by_arrival));
     if (!moved)
         return;
+    reserve_reorder(m);
     m->rewind++;
     m->change++;
 }

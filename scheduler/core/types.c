@@ -229,6 +229,7 @@ const char *const event_type_names[] = {
     "settle",
     "drill-due",
     "order",
+    "reserve",
     "cron-due",
     NULL,
 };

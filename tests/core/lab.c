@@ -308,7 +308,7 @@ int lab_plan(struct lab *l)
 {
     struct event ev;
     int n = 0;
-    for (; lab_decision(l, &ev); n += ev.type != EV_CLEAN && ev.type != EV_ORDER) {
+    for (; lab_decision(l, &ev); n += ev.type != EV_CLEAN && ev.type != EV_ORDER && ev.type != EV_RESERVE) {
         lab_apply(l, ev);
         if (ev.type == EV_CLEAN)
             lab_apply(l, (struct event){.type = EV_CLEANED, .cleaned.job = ev.clean.job});

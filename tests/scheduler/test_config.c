@@ -32,7 +32,7 @@ static void the_order_is_read_or_the_default(void **state)
     c = parse("teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: 2, dee: 1}\n"
               "  open: {}\n"
               "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
-              " cpus_per_gib: 0.125, default_team: open}\n"
+              " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
               "qos:\n  urgent: {boost: 1d}\n  spare: {boost: -7d}\n");
     const struct order_options *o = &c.order;
     assert_int_equal(o->n_teams, 3);
@@ -51,6 +51,7 @@ static void the_order_is_read_or_the_default(void **state)
     assert_int_equal(o->gpu_mcpu, 12500);
     assert_int_equal(o->gib_mcpu, 125);
     assert_string_equal(o->default_team, "open");
+    assert_int_equal(o->reserve, 3);
     assert_int_equal(o->n_qos, 2);
     assert_int_equal(o->qos[0].boost_ms, 86400000LL);
     assert_int_equal(o->qos[1].boost_ms, -7 * 86400000LL);
@@ -487,6 +488,7 @@ static const struct refused {
     {"priority:\n  cpus_per_gib: 1001\n", {"lab.yaml:2: cpus_per_gib:"}},
     {"priority:\n  cpus_per_gib: .5\n", {"lab.yaml:2: cpus_per_gib:"}},
     {"priority:\n  default_team: red\n", {"lab.yaml:2: default_team:", "no team \"red\""}},
+    {"priority:\n  reserve: -1\n", {"lab.yaml:2: reserve:"}},
     {"priority:\n  halflife: 1d\n", {"lab.yaml:2", "halflife", "half_life"}},
     {"qos:\n  a/b: {}\n", {"lab.yaml:2", "name of a QOS"}},
     {"qos:\n  a: {boost: much}\n", {"lab.yaml:2", "much"}},

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Room for those who wait longest. A job that does not fit lets others pass, and would be passed for ever if that were all:
+ * so before somebody passes them, the first few shapes of the queue have nodes reserved for their first job, those on which
+ * it can start the earliest, as far as is known: by the time limits of what runs there. What says nothing ends after all that
+ * does, the longest running first. Others are placed there only if they end before that, or leave it enough room.
+ *
+ * What is true of a reservation:
+ *  1. Its job is the first of its shape and waits; at most one is on a node, and all are on nodes that take work.
+ *  2. Nothing that stands behind its shape in the queue is placed so that it would start later by what is known. It stays
+ *     until its job is placed, there or elsewhere, so the wait of a job that has come to the front of the queue is bounded by
+ *     the longest time limit: agents keep them.
+ *  3. What stands before its shape does not look at it; it is dropped then, if it does not hold any more, and made again.
+ *
+ * What may let others in counts as growth of its nodes, for the planner's memory: that it is dropped, that the queue has got
+ * another order, that an attempt there is being stopped. Time only makes it stricter.
+ *
+ * There is none for what launches will serve, and of a gang only the part that they will not. Decisions like all others
+ * (EV_RESERVE), in memory only: after a restart they are made again.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define NOT_SAID (1LL << 60) /* ends that are not known come after all those that are: ms of the wall clock */
+/* Nodes of a pool that are looked at, those that had something end last; more for a gang, by the factor. Of so many some will
+ * have room soon, and looking at all would cost more than it gives. */
+#define LOOK_MAX 64
+#define LOOK_FOR_EACH 4
+
+/* ---- when there is room ---- */
+
+static int64_t end_after(int64_t from_ms, int64_t limit_ms)
+{
+    return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
+}
+
+static int64_t end_of(const struct attempt *a)
+{
+    struct wall from = wall_is_set(a->row.started_at) ? a->row.started_at : a->row.assigned_at;
+    return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(from.ms, a->job->row.time_limit_ms);
+}
+
+/* Room for `need` on n once all has ended that ends until then, and with `other` placed there. */
+static bool has_room(const struct node *n, const struct resources *need, int64_t until, const struct resources *other)
+{
+    struct resources free = n->free, all = *need;
+    resources_give(&all, other);
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        if (end_of(a) <= until)
+            resources_give(&free, &a->job->row.need);
+    }
+    return resources_fit(&all, &free);
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+    int64_t x = end_of(*(const struct attempt *const *)a), y = end_of(*(const struct attempt *const *)b);
+    return (x > y) - (x < y);
+}
+
+/* When a job of the shape will have room there; 0: at once. It can hold one. */
+static int64_t room_at(struct planner *p, const struct node *n, const struct resources *need)
+{
+    struct resources free = n->free;
+    p->n_running = 0;
+    LIST_FOREACH (&n->attempts, l)
+        *GROW(p->running, p->n_running) = LIST_ENTRY(l, struct attempt, on_node);
+    if (p->n_running > 1)
+        qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
+    int64_t at = 0;
+    for (size_t k = 0; k < p->n_running && !resources_fit(need, &free); k++) {
+        resources_give(&free, &p->running[k]->job->row.need);
+        at = end_of(p->running[k]);
+    }
+    return at;
+}
+
+/* ---- which nodes ---- */
+
+/* What stands behind s gives its nodes up to it. */
+static bool is_taken(const struct node *n, const struct shape *s)
+{
+    const struct shape *r = n->reserved_for;
+    return r && r != s && place_order(queue_place(r), queue_place(s)) < 0;
+}
+
+static void gather(struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
+{
+    size_t max = LOOK_FOR_EACH * (size_t)s->least;
+    max = max > LOOK_MAX ? max : LOOK_MAX;
+    p->n_candidates = 0;
+    LIST_FOREACH (&m->by_growth, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, by_growth);
+        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || is_taken(n, s))
+            continue;
+        *GROW(p->candidates, p->n_candidates) = (struct candidate){room_at(p, n, &s->need), n->row.id};
+        if (p->n_candidates == max)
+            break;
+    }
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int by_time = (x->at > y->at) - (x->at < y->at);
+    return by_time ? by_time : (x->node > y->node) - (x->node < y->node);
+}
+
+/* Machines for it that are on their way or may be launched, at most as many as it needs. */
+static int32_t to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
+{
+    int64_t n = 0;
+    if (!pool->row.elastic || !pool_may_criu(pool, s->criu))
+        return 0;
+    LIST_FOREACH (&pool->offers, lo) {
+        const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+        struct room room = pool_room(pool), all = model_room(m);
+        LIST_FOREACH (&o->instances, li)
+            n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
+        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now); k++, n++) {
+            room_take(&room, o);
+            room_take(&all, o);
+        }
+    }
+    return n < s->least ? (int32_t)n : s->least;
+}
+
+/* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or launches will serve. */
+static void choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_RESERVE, .reserve = {.job = s->head, .nodes = p->reserve}};
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        if (!shape_allows_pool(s, pool))
+            continue;
+        size_t need = (size_t)(s->least - to_come(m, s, pool, now));
+        if (need == 0) {
+            ret_event->reserve.n_nodes = 0;
+            return;
+        }
+        gather(p, m, s, pool);
+        if (p->n_candidates < need)
+            continue;
+        qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);
+        int64_t until = p->candidates[need - 1].at;
+        if (ret_event->reserve.n_nodes > 0 && until >= ret_event->reserve.until)
+            continue;
+        ret_event->reserve.until = until;
+        ret_event->reserve.n_nodes = need;
+        for (size_t k = 0; k < need; k++)
+            p->reserve[k] = p->candidates[k].node;
+    }
+}
+
+static bool is_looked_at(const struct model *m, const struct shape *s)
+{
+    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch;
+}
+
+bool reserve_next(
+    struct planner *p, const struct model *m, const struct shape *passing, struct stamp now, struct event *ret_event)
+{
+    int32_t left = model_order(m)->reserve;
+    for (const struct shape *s = queue_first(m); s && s != passing && left > 0; s = queue_next(s), left--) {
+        if (is_looked_at(m, s))
+            continue;
+        choose(p, m, s, now, ret_event);
+        return true;
+    }
+    return false;
+}
+
+void reserve_deinit(struct planner *p)
+{
+    free(p->running);
+    free(p->candidates);
+}
+
+/* ---- what it means for others ---- */
+
+bool reserve_is_known(int64_t until)
+{
+    return until < NOT_SAID;
+}
+
+bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now)
+{
+    const struct shape *r = n->reserved_for;
+    if (!r || r == s || place_order(queue_place(s), queue_place(r)) < 0)
+        return true;
+    return end_after(now.wall.ms, s->limit_ms) <= r->reserved_until ||
+           has_room(n, &r->need, r->reserved_until, &s->need);
+}
+
+void reserve_drop(struct model *m, struct shape *s)
+{
+    s->reserve_looked = 0;
+    link_remove(&s->by_reserve);
+    if (list_is_empty(&s->reserved))
+        return;
+    m->reserve_epoch++;
+    for (struct link *l; (l = list_pop(&s->reserved)) != NULL;) {
+        struct node *n = LIST_ENTRY(l, struct node, in_reserved);
+        n->reserved_for = NULL;
+        node_refresh(m, n, true); /* others may fit there now */
+    }
+}
+
+static bool is_among_first(const struct model *m, const struct shape *s)
+{
+    int32_t left = model_order(m)->reserve;
+    for (const struct shape *first = queue_first(m); first && left > 0; first = queue_next(first), left--)
+        if (first == s)
+            return true;
+    return false;
+}
+
+void reserve_reorder(struct model *m)
+{
+    LIST_FOREACH (&m->reserving, l) {
+        struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        if (!is_among_first(m, s))
+            reserve_drop(m, s);
+        LIST_FOREACH (&s->reserved, ln)
+            node_refresh(m, LIST_ENTRY(ln, struct node, in_reserved), true); /* somebody may stand before it now */
+    }
+}
+
+void reserve_relaxed(struct model *m, struct node *n)
+{
+    if (n->reserved_for)
+        node_refresh(m, n, true);
+}
+
+void reserve_check(struct model *m, struct node *n)
+{
+    struct shape *r = n->reserved_for;
+    if (r && !has_room(n, &r->need, r->reserved_until, &(struct resources){0}))
+        reserve_drop(m, r);
+}
+
+static bool may_reserve(const struct model *m, const struct event *ev, const struct shape *s)
+{
+    bool may = ev->reserve.n_nodes <= (size_t)s->nodes;
+    for (size_t k = 0; may && k < ev->reserve.n_nodes; k++) {
+        const struct node *n = model_node(m, ev->reserve.nodes[k]);
+        may = n && node_takes_work(n) && !is_taken(n, s);
+        for (size_t i = 0; may && i < k; i++)
+            may = ev->reserve.nodes[i] != ev->reserve.nodes[k];
+    }
+    return may;
+}
+
+int apply_reserve(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->reserve.job);
+    struct shape *s = j ? j->shape : NULL;
+    if (!s || s->head != ev->reserve.job || !may_reserve(m, ev, s))
+        return err_set(e, ERR_CONFLICT, "nothing can be reserved for job %" PRId64 " there (any more)", ev->reserve.job);
+    reserve_drop(m, s);
+    for (size_t k = 0; k < ev->reserve.n_nodes; k++) {
+        struct node *n = model_node(m, ev->reserve.nodes[k]);
+        if (n->reserved_for)
+            reserve_drop(m, n->reserved_for);
+        n->reserved_for = s;
+        list_push_back(&s->reserved, &n->in_reserved);
+    }
+    s->reserved_until = ev->reserve.until;
+    s->reserve_looked = m->reserve_epoch;
+    list_push_back(&m->reserving, &s->by_reserve);
+    m->change++;
+    ret_outcome->id = ev->reserve.job;
+    return 0;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Room kept for the first of the queue: who waits longest is not passed for ever, and others run where they do not delay it.
+ */
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "tests/core/lab.h"
+
+#include <inttypes.h>
+
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+
+static void begin(struct lab *l, const struct order_options *order)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct pool_row base = {.name = "base"};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    r.nodes = nodes;
+    r.time_limit_ms = limit_ms;
+    return lab_submit(l, &r);
+}
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+/* The job that the node is kept for. */
+static int64_t kept_for(const struct lab *l, int64_t node)
+{
+    const struct shape *s = model_node(l->m, node)->reserved_for;
+    return s ? s->head : CORE_ID_NONE;
+}
+
+/* Two nodes of 4 cpus, of each 3 are used: on a for 2 hours, on b for 1. A job of 4 waits. */
+struct pair {
+    struct lab l;
+    int64_t a, b, on_a, on_b, big;
+};
+
+static void make_pair(struct pair *p, int64_t limit_a, int64_t limit_b, const struct order_options *o)
+{
+    begin(&p->l, o);
+    p->a = lab_join(&p->l, "a", 4);
+    p->on_a = submit(&p->l, 1, 3, limit_a);
+    lab_plan(&p->l);
+    lab_wait(&p->l, 1);
+    p->b = lab_join(&p->l, "b", 4);
+    p->on_b = submit(&p->l, 1, 3, limit_b);
+    lab_plan(&p->l);
+    lab_wait(&p->l, 1);
+    p->big = submit(&p->l, 1, 4, HOUR_MS);
+    lab_plan(&p->l);
+    assert_int_equal(lab_node_of(&p->l, p->on_a), p->a);
+    assert_int_equal(lab_node_of(&p->l, p->on_b), p->b);
+}
+
+static void nothing_is_kept_until_somebody_would_pass(void **state)
+{
+    (void)state;
+    struct pair p;
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
+    assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
+    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
+    int64_t small = submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.b), p.big); /* which has room first */
+    assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
+    assert_int_equal(lab_node_of(&p.l, small), p.a);
+    lab_deinit(&p.l);
+}
+
+static void only_what_ends_in_time_passes_there(void **state)
+{
+    (void)state;
+    struct pair p;
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
+    int64_t on_the_other = submit(&p.l, 1, 1, 0), for_ever = submit(&p.l, 1, 1, 0), too_long = submit(&p.l, 1, 1, HOUR_MS + MINUTE_MS);
+    int64_t in_time = submit(&p.l, 1, 1, 30 * MINUTE_MS);
+    lab_plan(&p.l);
+    assert_int_equal(lab_node_of(&p.l, on_the_other), p.a);
+    assert_true(!runs(&p.l, for_ever) && !runs(&p.l, too_long));
+    assert_int_equal(lab_node_of(&p.l, in_time), p.b);
+    lab_wait(&p.l, 30 * MINUTE_MS);
+    lab_ended(&p.l, in_time, END_SUCCEEDED, 0);
+    int64_t again = submit(&p.l, 1, 1, 31 * MINUTE_MS), short_one = submit(&p.l, 1, 1, 20 * MINUTE_MS);
+    lab_plan(&p.l);
+    assert_true(!runs(&p.l, again));
+    assert_int_equal(lab_node_of(&p.l, short_one), p.b);
+    lab_wait(&p.l, 20 * MINUTE_MS);
+    lab_ended(&p.l, short_one, END_TIMEOUT, 1);
+    lab_wait(&p.l, 10 * MINUTE_MS);
+    lab_ended(&p.l, p.on_b, END_SUCCEEDED, 0);
+    lab_plan(&p.l);
+    assert_int_equal(lab_node_of(&p.l, p.big), p.b);
+    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
+    lab_deinit(&p.l);
+}
+
+static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **state)
+{
+    (void)state;
+    struct pair p;
+    make_pair(&p, 0, 0, NULL);
+    int64_t small = submit(&p.l, 1, 1, 0), limited = submit(&p.l, 1, 1, 100 * HOUR_MS);
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.a), p.big);
+    assert_int_equal(lab_node_of(&p.l, small), p.b);
+    assert_int_equal(lab_node_of(&p.l, limited), p.a); /* known ends come before those that are not */
+    lab_deinit(&p.l);
+    make_pair(&p, 0, 1000 * HOUR_MS, NULL);
+    submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.b), p.big);
+    lab_deinit(&p.l);
+}
+
+static void what_leaves_enough_room_may_stay_for_ever(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l, NULL);
+    int64_t node = lab_join(&l, "a", 16);
+    submit(&l, 1, 14, HOUR_MS);
+    lab_plan(&l);
+    int64_t big = submit(&l, 1, 15, HOUR_MS), fits_beside = submit(&l, 1, 1, 0), not_both = submit(&l, 1, 1, 0);
+    lab_plan(&l);
+    assert_int_equal(kept_for(&l, node), big);
+    assert_true(runs(&l, fits_beside));
+    assert_true(!runs(&l, not_both));
+    lab_deinit(&l);
+}
+
+static void none_are_kept_where_that_is_not_wanted(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct order_options o = order_defaults;
+    o.reserve = 0;
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
+    int64_t first = submit(&p.l, 1, 1, 0), second = submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    assert_true(runs(&p.l, first) && runs(&p.l, second));
+    lab_deinit(&p.l);
+}
+
+static void a_node_that_takes_no_more_work_is_given_up(void **state)
+{
+    (void)state;
+    struct pair p;
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
+    int64_t first = submit(&p.l, 1, 1, MINUTE_MS);
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.b), p.big);
+    lab_ended(&p.l, first, END_SUCCEEDED, 0);
+    lab_apply(&p.l, (struct event){.type = EV_DRAIN, .drain.node = p.b});
+    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
+    int64_t small = submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.a), p.big);
+    assert_true(!runs(&p.l, small));
+    lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
+    lab_plan(&p.l);
+    assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE); /* others fit there now, though no room has come free */
+    assert_int_equal(lab_node_of(&p.l, small), p.a);
+    lab_deinit(&p.l);
+}
+
+static void who_stands_before_it_takes_the_room(void **state)
+{
+    (void)state;
+    struct pair p;
+    static struct order_qos urgent[] = {{"urgent", 24 * HOUR_MS}};
+    struct order_options o = order_defaults;
+    o.qos = urgent;
+    o.n_qos = 1;
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
+    int64_t small = submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    assert_int_equal(lab_node_of(&p.l, small), p.a);
+    assert_int_equal(kept_for(&p.l, p.b), p.big);
+    struct job_row r = lab_job(1);
+    STR_COPY(r.qos, "urgent");
+    int64_t urgent_one = lab_submit(&p.l, &r);
+    lab_plan(&p.l);
+    assert_int_equal(lab_node_of(&p.l, urgent_one), p.b);
+    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE); /* it did not hold any more */
+    lab_deinit(&p.l);
+}
+
+static void launches_serve_where_a_pool_may_grow(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l, NULL);
+    lab_elastic(&l, "burst", 2, "m5", 4);
+    submit(&l, 1, 3, HOUR_MS);
+    lab_plan(&l);
+    int64_t node = lab_bring_up(&l, 1, 4);
+    lab_plan(&l);
+    submit(&l, 1, 4, HOUR_MS);
+    int64_t small = submit(&l, 1, 1, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, small), node);
+    assert_int_equal(kept_for(&l, node), CORE_ID_NONE);
+    lab_bring_up(&l, 2, 4);
+    lab_plan(&l);
+    int64_t big = submit(&l, 1, 4, HOUR_MS); /* there will be no third machine */
+    lab_ended(&l, small, END_SUCCEEDED, 0);
+    int64_t late = submit(&l, 1, 1, 0);
+    lab_plan(&l);
+    assert_int_equal(kept_for(&l, node), big);
+    assert_true(!runs(&l, late));
+    lab_deinit(&l);
+}
+
+static void a_gang_gets_the_nodes_that_are_free_together_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    int64_t node[4], on[4];
+    begin(&l, NULL);
+    for (int k = 0; k < 4; k++) {
+        char name[8];
+        text_format(name, sizeof name, "n%d", k);
+        node[k] = lab_join(&l, name, 4);
+        on[k] = submit(&l, 1, 3, (5 - k) * HOUR_MS);
+        lab_plan(&l);
+        assert_int_equal(lab_node_of(&l, on[k]), node[k]);
+    }
+    int64_t gang = submit(&l, 2, 4, HOUR_MS), small = submit(&l, 1, 1, 2 * HOUR_MS + MINUTE_MS);
+    lab_plan(&l);
+    assert_int_equal(kept_for(&l, node[3]), gang);
+    assert_int_equal(kept_for(&l, node[2]), gang);
+    assert_int_equal(kept_for(&l, node[1]), CORE_ID_NONE);
+    assert_true(runs(&l, small)); /* which ends before the gang has both */
+    lab_ended(&l, on[3], END_SUCCEEDED, 0);
+    if (lab_node_of(&l, small) == node[3])
+        lab_ended(&l, small, END_SUCCEEDED, 0);
+    lab_ended(&l, on[2], END_SUCCEEDED, 0);
+    if (model_job(l.m, small))
+        lab_ended(&l, small, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, gang));
+    lab_deinit(&l);
+}
+
+static void it_is_told_why(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct reason why[EXPLAIN_REASONS_MAX];
+    make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
+    submit(&p.l, 1, 1, 0);
+    int64_t small = submit(&p.l, 1, 1, 0);
+    lab_plan(&p.l);
+    size_t n = core_explain(p.l.m, p.l.now, p.big, why, EXPLAIN_REASONS_MAX), k = 0;
+    while (k < n && !str_eq(why[k].code, "reserved"))
+        k++;
+    assert_true(k < n);
+    assert_string_equal(why[k].text,
+        "b is kept for it: it starts there in 59m59s, by the time limits of what runs there, or elsewhere before");
+    n = core_explain(p.l.m, p.l.now, small, why, EXPLAIN_REASONS_MAX);
+    for (k = 0; k < n && !str_eq(why[k].code, "reserved-for");)
+        k++;
+    assert_true(k < n);
+    assert_string_equal(why[k].text,
+        "1 node has room, kept for job 3, which is to start in 59m59s, by the time limits of what runs there; with a --time it "
+        "might run until then");
+    lab_deinit(&p.l);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct pair p;
+    make_pair(&p, HOUR_MS, HOUR_MS, NULL);
+    const int64_t none[] = {99}, twice[] = {p.a, p.a};
+    struct event bad[] = {
+        {.type = EV_RESERVE, .reserve = {.job = 77}},
+        {.type = EV_RESERVE, .reserve = {.job = p.on_a}},
+        {.type = EV_RESERVE, .reserve = {.job = p.big, .nodes = none, .n_nodes = 1}},
+        {.type = EV_RESERVE, .reserve = {.job = p.big, .nodes = twice, .n_nodes = 2}},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        assert_int_equal(lab_try(&p.l, &bad[k], NULL), ERR_CONFLICT);
+    lab_deinit(&p.l);
+}
+
+/* ---- under load ---- */
+
+struct load {
+    struct lab l;
+    uint64_t random;
+    int64_t *ends; /* by job: when it ends; 0: not placed yet */
+    size_t n_ends;
+};
+
+static uint64_t draw(struct load *w, uint64_t below)
+{
+    w->random = w->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (w->random >> 33) % below;
+}
+
+static void apply(struct load *w, struct event ev)
+{
+    ev.now = w->l.now;
+    if (core_apply(w->l.m, &ev, NULL, &w->l.e))
+        fail_msg("%s: %s", event_type_names[ev.type], w->l.e.text);
+}
+
+static void end_those_due(struct load *w)
+{
+    LIST_FOREACH (model_nodes(w->l.m), ln) {
+        const struct node *n = LIST_ENTRY(ln, struct node, in_all);
+        LIST_FOREACH (&n->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            /* between half of its limit and all of it */
+            int64_t limit = a->job->row.time_limit_ms, ran = w->l.now.wall.ms - a->row.assigned_at.ms;
+            if (ran >= limit / 2 + (a->row.job * 7919) % 100 * limit / 200)
+                apply(w, (struct event){.type = EV_ATTEMPT_ENDED,
+                             .ended = {a->row.job, a->row.attempt, a->row.node, END_SUCCEEDED, 0, ""}});
+        }
+    }
+}
+
+static void decide(struct load *w)
+{
+    struct event ev;
+    while (plan_next(w->l.p, w->l.m, w->l.now, &ev))
+        apply(w, ev);
+}
+
+static void keep_busy(struct load *w)
+{
+    struct model_counts c;
+    for (model_counts(w->l.m, &c); c.pending < 40; c.pending++) {
+        struct job_row r = lab_job((int32_t)(1 + draw(w, 3)));
+        r.time_limit_ms = (1 + (int64_t)draw(w, 6)) * 20 * MINUTE_MS;
+        apply(w, (struct event){.type = EV_SUBMIT, .submit.job = &r});
+    }
+}
+
+/* How long a gang of all nodes waits while 40 small jobs of up to two hours wait at any time, in ms; at most a week. */
+static int64_t wait_of_a_gang(int32_t reserve)
+{
+    struct load w = {.random = 5};
+    struct order_options o = order_defaults;
+    o.reserve = reserve;
+    begin(&w.l, &o);
+    for (int k = 0; k < 8; k++) {
+        char name[8];
+        text_format(name, sizeof name, "n%d", k);
+        lab_join(&w.l, name, 4);
+    }
+    int64_t gang = 0, from = w.l.now.wall.ms + 4 * HOUR_MS, most = 7 * 24 * HOUR_MS;
+    while (!gang || (!runs(&w.l, gang) && w.l.now.wall.ms - from < most)) {
+        if (!gang && w.l.now.wall.ms >= from)
+            gang = submit(&w.l, 8, 4, HOUR_MS);
+        end_those_due(&w);
+        keep_busy(&w);
+        decide(&w);
+        lab_wait(&w.l, MINUTE_MS);
+        lab_take(&w.l);
+    }
+    assert_int_equal(model_check(w.l.m, &w.l.e), 0);
+    int64_t waited = w.l.now.wall.ms - from;
+    lab_deinit(&w.l);
+    return waited;
+}
+
+/* It has to come to the front of those that waited before it, then what runs has to end. */
+static void the_wait_of_the_largest_gang_is_bounded(void **state)
+{
+    (void)state;
+    int64_t without = wait_of_a_gang(0), with = wait_of_a_gang(8);
+    print_message("a gang of all nodes waits for %.1f h, without room kept for it %.1f h%s\n", (double)with / HOUR_MS,
+        (double)without / HOUR_MS, without >= 7 * 24 * HOUR_MS ? " and more" : "");
+    assert_true(with < 6 * HOUR_MS);
+    assert_true(without >= 7 * 24 * HOUR_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_kept_until_somebody_would_pass),
+        cmocka_unit_test(only_what_ends_in_time_passes_there),
+        cmocka_unit_test(of_ends_that_nobody_knows_the_longest_running_comes_first),
+        cmocka_unit_test(what_leaves_enough_room_may_stay_for_ever),
+        cmocka_unit_test(none_are_kept_where_that_is_not_wanted),
+        cmocka_unit_test(a_node_that_takes_no_more_work_is_given_up),
+        cmocka_unit_test(who_stands_before_it_takes_the_room),
+        cmocka_unit_test(launches_serve_where_a_pool_may_grow),
+        cmocka_unit_test(a_gang_gets_the_nodes_that_are_free_together_first),
+        cmocka_unit_test(it_is_told_why),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(the_wait_of_the_largest_gang_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
