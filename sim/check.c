@@ -195,6 +195,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         world_job(w, c->depends[i].job)->after = c->depends[i];
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
+    crons_committed(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)

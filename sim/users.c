@@ -195,6 +195,8 @@ static void on_user(struct timer *t, void *ctx)
         undrain_all(w);
     if (w->up && world_chance(w, 0.5))
         release_all(w);
+    if (w->up)
+        crons_ask(w);
     timer_start(
         &w->vt.timers, &w->user_timer, world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
 }
@@ -217,5 +219,5 @@ bool users_done(const struct world *w)
     if (!w->up || w->committing || tick_is_full(w->tick) || w->n_submits < w->n_jobs)
         return false;
     model_counts(w->model, &c);
-    return c.pending == 0 && c.running == 0 && c.leftovers == 0;
+    return c.pending == 0 && c.running == 0 && c.leftovers == 0 && crons_done(w);
 }

@@ -215,7 +215,9 @@ static void start_belayd(struct world *w)
 {
     struct db_meta meta;
     struct err e = {0};
-    struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0};
+    struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
+        .zones = &w->zones,
+        .read_job = crons_read_job};
     if (db_boot(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;
@@ -322,6 +324,7 @@ static void begin(struct world *w, uint64_t seed)
     w->seed = seed;
     prng_init(&w->prng, seed);
     vtimers_init(&w->vt, START_WALL_MS);
+    crons_init(w);
     if (db_open(":memory:", &w->db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
         world_fail(w, "no database: %s", e.text);
         return;
@@ -365,6 +368,7 @@ static void end(struct world *w)
     map_deinit(&w->spent);
     map_deinit(&w->drills);
     map_deinit(&w->spot);
+    crons_deinit(w);
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);
     size_t pos = 0;

@@ -161,6 +161,14 @@ void users_start(struct world *w);
 bool users_done(const struct world *w);
 void users_stop(struct world *w);
 
+/* ---- crons.c ---- */
+void crons_init(struct world *w); /* its clock is set */
+void crons_deinit(struct world *w);
+int crons_read_job(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
+void crons_ask(struct world *w); /* belayd is up */
+bool crons_done(const struct world *w);
+void crons_committed(struct world *w, const struct changes *c);
+
 /* ---- world.c ---- */
 struct sim_job {
     int64_t id; /* 0: not acknowledged */
@@ -235,6 +243,13 @@ struct world {
     struct map drills;  /* job * 2^20 + number -> state + 1 */
     struct smap proven; /* script -> when a drill of it last passed, in ms + 1 */
     struct map spot;    /* nodes of the pool on spot machines */
+    struct zones zones;
+    struct zone_source zone_source;
+    int64_t cron_begin_s;
+    bool cron_seen, cron_removed;   /* the entry is, or was and is not any more */
+    struct wall cron_first;         /* its first time */
+    int64_t cron_decided;           /* how many of its times are decided on */
+    struct map cron_times, cron_jobs; /* times -> anything, or the job */
     /* counters */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled;
     char failure[512]; /* the first broken promise */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A cron entry of every other minute, in a zone whose clocks are changed every few, and the promise that each of its times is
+ * decided on once: none is lost and none done twice, whenever belayd is killed. In one world in three.
+ */
+#include "sim/world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define EVERY 3           /* one world in so many */
+#define STARTED_MAX 8     /* then its user removes it */
+#define ZONE "Sim/Odd"
+#define CHANGE_S 420      /* so often its clocks are changed, ... */
+#define CHANGE_BY_S 180   /* ... forward and back by so much */
+#define CHANGES 2000
+
+static const char script[] = "#!/bin/sh\ntrue\n";
+
+static int load_zone(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e)
+{
+    const struct world *w = ctx;
+    if (!str_eq(name, ZONE))
+        return err_set(e, ERR_NOT_FOUND, "there is no time zone '%s'", name);
+    ret_zone->n = CHANGES;
+    ret_zone->spans = mem_array(CHANGES, sizeof(*ret_zone->spans));
+    for (int k = 0; k < CHANGES; k++)
+        ret_zone->spans[k] = (struct zone_span){.from_s = k ? w->cron_begin_s + (int64_t)k * CHANGE_S : INT64_MIN,
+            .offset_s = k % 2 ? CHANGE_BY_S : 0};
+    return 0;
+}
+
+static struct job_row job_row(void)
+{
+    return (struct job_row){
+        .name = "nightly", .nodes = 1, .nodes_min = 1, .need = {.cpus = 1}, .ckpt_keep = 3, .method = CKPT_COOP, .begin_at = WALL_NONE};
+}
+
+int crons_read_job(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
+{
+    (void)job_json, (void)e;
+    *ret_job = job_row();
+    *ret_spec = job_spec_copy(&(struct job_spec){script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"});
+    return 0;
+}
+
+void crons_init(struct world *w)
+{
+    w->cron_begin_s = world_stamp(w).wall.ms / 1000;
+    w->zone_source = (struct zone_source){.load = load_zone, .ctx = w};
+    w->zones.source = &w->zone_source;
+}
+
+void crons_deinit(struct world *w)
+{
+    zones_deinit(&w->zones);
+    map_deinit(&w->cron_times);
+    map_deinit(&w->cron_jobs);
+}
+
+/* ---- the user ---- */
+
+static void on_done(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)e, (void)id;
+}
+
+static void add(struct world *w)
+{
+    struct job_row job = job_row();
+    struct job_spec spec = {script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"};
+    struct cron_row row = {.name = "nightly",
+        .user = "ann",
+        .schedule = "*/2 * * * *",
+        .zone = ZONE,
+        .gap = (enum cron_gap)(w->seed / 2 % 2),
+        .twice = (enum cron_twice)(w->seed / 4 % 4),
+        .overlap = (enum cron_overlap)(w->seed / EVERY % 3),
+        .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
+        .catch_up_max = 3};
+    struct event ev = {
+        .type = EV_CRON_PUT, .cron_put = {.row = &row, .job = &job, .spec = &spec, .job_json = "{}"}};
+    tick_post(w->tick, &ev, on_done, NULL);
+}
+
+/* Asks again until it is so: an answer may be lost. There is one entry, and it has number 1. */
+void crons_ask(struct world *w)
+{
+    const struct cron_entry *c = model_cron(w->model, 1);
+    if (w->seed % EVERY != 0 || w->cron_removed)
+        return;
+    if (!w->cron_seen && !w->calm) {
+        add(w);
+    } else if (c && (w->calm || c->row.started >= STARTED_MAX)) {
+        struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = 1, .to = CRON_REMOVED}};
+        tick_post(w->tick, &ev, on_done, NULL);
+    }
+}
+
+bool crons_done(const struct world *w)
+{
+    return w->seed % EVERY != 0 || !model_cron(w->model, 1);
+}
+
+/* ---- the promise ---- */
+
+static const struct time_zone *zone(struct world *w)
+{
+    const struct time_zone *z = NULL;
+    struct err e;
+    if (zones_load(&w->zones, ZONE, &z, &e) != 0)
+        world_fail(w, "%s", e.text);
+    return z;
+}
+
+static struct wall next(struct world *w, const struct cron_row *r, struct wall after)
+{
+    struct cron c;
+    struct err e;
+    if (cron_parse(r->schedule, &c, &e) != 0)
+        world_fail(w, "%s", e.text);
+    return cron_next(&c, zone(w), r->gap, r->twice, after);
+}
+
+static void check_run(struct world *w, const struct cron_run_row *r)
+{
+    if (map_get(&w->cron_times, r->at.ms))
+        world_fail(w, "time %lld of the cron entry was decided on twice", (long long)r->at.ms);
+    map_put(&w->cron_times, r->at.ms, w);
+    w->cron_decided += r->times;
+}
+
+/* Every time before the next one was decided on, or waits. */
+static void check_row(struct world *w, const struct cron_row *r)
+{
+    struct wall at[CRON_WAITING_MAX], end = r->next_at;
+    int64_t due = 0;
+    if (!w->cron_seen)
+        w->cron_first = r->next_at;
+    w->cron_seen = true;
+    w->cron_removed = r->state == CRON_REMOVED;
+    if (w->cron_removed)
+        return;
+    for (struct wall t = w->cron_first; t.ms < end.ms; t = next(w, r, t))
+        due++;
+    if (due != w->cron_decided + (int64_t)core_cron_waiting(r, at))
+        world_fail(w, "of %lld times of the cron entry %lld are decided on, and %zu wait", (long long)due,
+            (long long)w->cron_decided, core_cron_waiting(r, at));
+    if (r->started + r->skipped + r->missed != w->cron_decided)
+        world_fail(w, "the cron entry has counted %lld times, and %lld are decided on",
+            (long long)(r->started + r->skipped + r->missed), (long long)w->cron_decided);
+}
+
+/* Two jobs of one time would be two runs of one night. */
+static void check_job(struct world *w, const struct job_row *r)
+{
+    if (r->cron == CORE_ID_NONE || !wall_is_set(r->cron_at))
+        return;
+    int64_t of = (int64_t)(uintptr_t)map_get(&w->cron_jobs, r->cron_at.ms);
+    if (of && of != r->id)
+        world_fail(w, "jobs %lld and %lld are of the same time of the cron entry", (long long)of, (long long)r->id);
+    map_put(&w->cron_jobs, r->cron_at.ms, (void *)(uintptr_t)r->id);
+}
+
+void crons_committed(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_jobs; i++)
+        check_job(w, &c->jobs[i]);
+    for (size_t i = 0; i < c->n_cron_runs; i++)
+        check_run(w, &c->cron_runs[i]);
+    for (size_t i = 0; i < c->n_crons; i++)
+        check_row(w, &c->crons[i]);
+}
