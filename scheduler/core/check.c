@@ -52,6 +52,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         (j->least < j->row.nodes_min || j->least > j->row.nodes || j->shape->least != j->least))
         return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32, j->row.id, j->least,
             j->shape->least);
+    if (!pending && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
+        return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
     if (link_is_in(&j->regroups) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
     LIST_FOREACH (&j->kept, l) {

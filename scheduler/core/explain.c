@@ -485,6 +485,10 @@ static void explain_running(const struct model *m, const struct job *j, struct a
             say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped", a->row.attempt, rank,
                 a->node->row.name);
     }
+    if (j->row.ranks < j->row.nodes && j->row.state == JOB_RUNNING)
+        say(out, "fewer-nodes",
+            "it runs on %" PRId32 " nodes of at most %" PRId32 ", and on as many as there are when it starts again",
+            j->row.ranks, j->row.nodes);
     survey_offers(m, j->shape, &v);
     if (v.uncertified > 0 && j->row.state == JOB_RUNNING)
         say_uncertified(&v, j, false, out);

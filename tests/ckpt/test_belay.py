@@ -17,7 +17,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
 import belay
 
-NAMES = ("BELAY_CONTROL_DIR", "BELAY_CHECKPOINT_DIR", "BELAY_NOTICE_FILE", "BELAY_RESTORED", "BELAY_COMMIT_TIMEOUT_S")
+NAMES = ("BELAY_CONTROL_DIR", "BELAY_CHECKPOINT_DIR", "BELAY_NOTICE_FILE", "BELAY_RESTORED", "BELAY_COMMIT_TIMEOUT_S",
+         "BELAY_RESTORED_RANKS", "BELAY_RESTORED_DIR", "BELAY_NODE_RANK")
 
 
 class UnderBelay(unittest.TestCase):
@@ -65,6 +66,19 @@ class UnderBelay(unittest.TestCase):
         thread = threading.Thread(target=serve)
         thread.start()
         self.addCleanup(thread.join)
+
+    def test_what_each_rank_had_saved_is_found(self):
+        self.assertEqual((belay.restored_ranks(), belay.restored_dir(0)), (0, None))
+        os.environ["BELAY_RESTORED"] = "1"
+        self.assertEqual((belay.restored_ranks(), belay.restored_dir(0), belay.restored_dir(1)), (1, self.checkpoint, None))
+        os.environ.update(BELAY_RESTORED_RANKS="3", BELAY_NODE_RANK="2")  # as many as there are now
+        self.assertEqual((belay.restored_ranks(), belay.restored_dir(2), belay.restored_dir(0)), (3, self.checkpoint, None))
+        everyone = os.path.join(self.dir, "ranks")
+        for name in ("rank-0000", "rank-0001"):
+            os.makedirs(os.path.join(everyone, name))
+        os.environ.update(BELAY_RESTORED_RANKS="2", BELAY_RESTORED_DIR=everyone)
+        self.assertEqual([belay.restored_dir(k) for k in range(3)],
+                         [os.path.join(everyone, "rank-0000"), os.path.join(everyone, "rank-0001"), None])
 
     def test_a_request_is_seen_and_a_commit_answers_it(self):
         self.assertFalse(belay.should_checkpoint())

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 LIB, EXAMPLES = sys.argv.pop(1), sys.argv.pop(1)
@@ -236,6 +237,19 @@ class Loops(InProcess):
         self.assertNotEqual(whole[0], whole[12])
         with self.assertRaisesRegex(ValueError, "do not make one batch"):
             __import__("belay_torch").BatchesByStep(7, 8, 1, 0, 10)
+
+    def test_a_step_of_a_global_batch_is_the_same_for_any_number_of_ranks(self):
+        import belay_torch
+
+        steps = []
+        for ranks in (1, 2, 3, 4):
+            shares = []
+            for rank in range(ranks):
+                with unittest.mock.patch.multiple(belay_torch, rank=lambda r=rank: r, world_size=lambda n=ranks: n):
+                    shares.append(list(belay_torch.BatchesByStep(100, None, 3, 5, 15, global_batch=10)))
+            self.assertTrue(all(sum(len(s[k]) for s in shares) == 10 for k in range(10)))
+            steps.append([[i for s in shares for i in s[k]] for k in range(10)])
+        self.assertTrue(all(s == steps[0] for s in steps))
 
     def test_a_checkpoint_of_other_parts_is_refused(self):
         import belay_torch

@@ -463,6 +463,9 @@ static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
     assert_int_equal(ranks_of(&l, job), 3);
     lab_take(&l);
     assert_string_equal(lab_history(&l, "placed")->text, "attempt 1 on a (owned) and 2 more, of at most 4");
+    struct reason why[EXPLAIN_REASONS_MAX];
+    assert_int_equal(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX), 4);
+    assert_string_equal(why[3].text, "it runs on 3 nodes of at most 4, and on as many as there are when it starts again");
     assert_string_equal(lab_history(&l, "settled")->text,
         "starts with 2 nodes or more, no longer with 4 only: no more are to be had now");
     lab_deinit(&l);

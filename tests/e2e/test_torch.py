@@ -30,10 +30,10 @@ class Torch(unittest.TestCase):
             env=env, stdout=subprocess.PIPE, universal_newlines=True, check=True, timeout=RUN_S)
         cls.expected = re.findall(WEIGHTS, done.stdout, re.M)
 
-    def submit(self, l, script, *flags):
+    def submit(self, l, script, *flags, arguments=STEPS):
         for name in (script, "train.py"):
             shutil.copy(os.path.join(EXAMPLE, name), l.dir)
-        said = l.belay("submit", *flags, script, *STEPS)
+        said = l.belay("submit", *flags, script, *arguments)
         return int(re.search(r"[0-9]+", said).group())
 
     def take_away(self, l, job, rank, **how):
@@ -69,6 +69,23 @@ class Torch(unittest.TestCase):
             l.wait_event(job, "saved", timeout_s=RUN_S)
             self.take_away(l, job, 1, without_notice=True)
             self.assertEqual(self.check(l, job)["job"]["end"], "succeeded")
+
+    def test_two_to_four_nodes_go_on_at_three(self):
+        with Lab() as l:
+            job = self.submit(l, "nodes.sh", "--nodes", "2-4", arguments=["--steps", "240", "--global-batch", "48"])
+            l.wait_log(job, "^step 40 loss", timeout_s=RUN_S)
+            self.take_away(l, job, 1, notice_s=30)
+            l.wait_event(job, "started", 2, timeout_s=RUN_S)
+            self.assertEqual(l.job(job)["ranks"], 3)
+            l.wait_log(job, "(?s)resumed at step.*^step [0-9]+ loss", timeout_s=RUN_S)
+            l.belay("requeue", str(job))
+            shown = l.wait_ended(job, timeout_s=RUN_S)
+            log = l.log(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["ranks"], shown["job"]["lost_steps"]), ("succeeded", 4, 0), log)
+            sizes = [len([a for a in shown["attempts"] if a["attempt"] == n]) for n in (1, 2, 3)]
+            self.assertEqual(sizes, [4, 3, 4])
+            self.assertEqual(len(re.findall("^resumed at step [1-9]", log, re.M)), 2)
+            self.assertLess(float(re.findall("^step 240 loss ([0-9.]+)$", log, re.M)[0]), 1.2)
 
     def test_torchrun_on_two_nodes(self):
         with Lab() as l:
