@@ -12,6 +12,7 @@
 #include "base/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "cli/begin.h"
 #include "cli/depend.h"
 #include "cli/foreign.h"
 #include <ctype.h>
@@ -524,6 +525,15 @@ static int apply_dependency(const struct context *c, const char *value, struct e
     return depend_parse(value, c->spec, e);
 }
 
+static int apply_begin(const struct context *c, const char *value, struct err *e)
+{
+    struct wall at;
+    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "begin_at_ms", json_integer(at.ms));
+    return rc;
+}
+
 static int apply_hold(const struct context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
@@ -684,6 +694,7 @@ static const struct flag flags[] = {
          "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, singleton; ? "
          "for any of them"},
         apply_dependency},
+    {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"}, apply_begin},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
         apply_nodes},

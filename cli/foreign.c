@@ -8,7 +8,6 @@ const struct foreign foreign_flags[] = {
     {"batch", 0, "FEATURE", FOREIGN_REFUSED},
     {"bb", 0, "SPEC", FOREIGN_REFUSED},
     {"bbf", 0, "FILE", FOREIGN_REFUSED},
-    {"begin", 'b', "TIME", FOREIGN_REFUSED},
     {"cluster-constraint", 0, "LIST", FOREIGN_REFUSED},
     {"clusters", 'M', "NAMES", FOREIGN_REFUSED},
     {"constraint", 'C', "FEATURES", FOREIGN_REFUSED},

@@ -205,6 +205,15 @@ static void print_nodes(const json_t *job)
         printf("%lld nodes, each with ", most);
 }
 
+static void print_times(const json_t *job)
+{
+    if (cli_int(job, "cron", 0) > 0)
+        printf("cron          entry %lld, for %s\n", (long long)cli_int(job, "cron", 0),
+            json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at") : "no time: by hand");
+    if (json_is_string(json_object_get(job, "begin_at")))
+        printf("begins        not before %s\n", cli_text(job, "begin_at"));
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -225,6 +234,7 @@ static void print_job(const json_t *v)
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
+    print_times(job);
     print_priority(job);
     print_checkpoint(job);
     print_leftover(json_object_get(v, "leftover"));

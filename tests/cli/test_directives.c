@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
+#include "cli/begin.h"
 #include "cli/directives.h"
 #include <limits.h>
 #include <signal.h>
@@ -379,10 +381,64 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --job-name \xff\xfe\n", "UTF-8");
 }
 
+/* What a time is, at 2026-10-31T20:30:00 in New York, where the clocks are put back the night after. */
+static void check_begin(const char *text, const char *expected)
+{
+    struct wall now, at = {-7};
+    struct err e = {0};
+    char iso[TIME_ISO_MAX];
+    assert_int_equal(time_parse_iso("2026-11-01T00:30:00Z", &now, &e), 0);
+    if (!expected) {
+        assert_int_equal(begin_parse(text, now, &at, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, text));
+        assert_int_equal(at.ms, -7);
+        return;
+    }
+    if (begin_parse(text, now, &at, &e) != 0)
+        fail_msg("%s: %s", text, e.text);
+    time_format_iso(at, iso);
+    assert_string_equal(iso, expected);
+}
+
+static void a_time_to_begin_is_read_as_sbatch_does(void **state)
+{
+    (void)state;
+    setenv("TZ", "America/New_York", 1);
+    tzset();
+    check_begin("now", "2026-11-01T00:30:00Z");
+    check_begin("today", "2026-11-01T00:30:00Z");
+    check_begin("now+1hour", "2026-11-01T01:30:00Z");
+    check_begin("now+90", "2026-11-01T00:31:30Z");
+    check_begin("now + 2 weeks", "2026-11-15T00:30:00Z");
+    check_begin("now+3Days", "2026-11-04T00:30:00Z");
+    check_begin("now+5minute", "2026-11-01T00:35:00Z");
+    check_begin("21:00", "2026-11-01T01:00:00Z");
+    check_begin("9:05:07pm", "2026-11-01T01:05:07Z");
+    check_begin("20:30", "2026-11-02T01:30:00Z"); /* tomorrow, and an hour later by then */
+    check_begin("16:00", "2026-11-01T21:00:00Z");
+    check_begin("12:00AM", "2026-11-01T04:00:00Z");
+    check_begin("midnight", "2026-11-01T04:00:00Z");
+    check_begin("noon", "2026-11-01T17:00:00Z");
+    check_begin("tomorrow", "2026-11-01T04:00:00Z");
+    check_begin("2026-12-01", "2026-12-01T05:00:00Z");
+    check_begin("2026-12-01T10:00", "2026-12-01T15:00:00Z");
+    check_begin("2026-12-01T10:00:09", "2026-12-01T15:00:09Z");
+    check_begin("120126", "2026-12-01T05:00:00Z");
+    check_begin("12/01", "2026-12-01T05:00:00Z");
+    check_begin("12/01/27", "2027-12-01T05:00:00Z");
+    static const char *const wrong[] = {"", "soon", "now+", "now+x", "now+1fortnight", "now-1hour", "nowish", "24:00", "9:60", "0:30am", "13:00pm",
+        "16:00:60", "16", "2026-13-01", "2026-02-29", "2026-12-01T", "2026-12-01T25:00", "2026-12-01 10:00", "13/01", "12/32", "12/01/2027",
+        "999999", "2026-10-31", "2025-01-01", "2037-01-01", "now+99999999weeks", "now+1000000000000"};
+    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++)
+        check_begin(wrong[k], NULL);
+    unsetenv("TZ");
+    tzset();
+    check_refused("#SBATCH --begin=teatimes\n", "train.sh:1: --begin: expected a time");
+}
+
 static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
 {
     (void)state;
-    check_refused("#SBATCH --begin=now+1hour\n", "train.sh:1: \"--begin\" is not supported");
     check_refused("#SBATCH --array=0-9\n", "\"--array\" is not supported");
     check_refused("#SBATCH -a 0-9\n", "\"-a\" is not supported");
     check_refused("#SBATCH --no-requeue\n", "is not supported: take it out if the job is right without it");
@@ -476,6 +532,7 @@ int main(void)
         cmocka_unit_test(the_last_word_on_a_thing_wins),
         cmocka_unit_test(directives_end_at_the_first_command),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line),
+        cmocka_unit_test(a_time_to_begin_is_read_as_sbatch_does),
         cmocka_unit_test(flags_that_would_change_the_job_and_are_not_known_are_refused_by_name),
         cmocka_unit_test(long_lines_and_many_lines_are_refused),
         cmocka_unit_test(a_script_may_hold_any_bytes),

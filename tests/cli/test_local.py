@@ -176,6 +176,9 @@ class Local(unittest.TestCase):
         never = self.submit("--dependency", "afterok:%d" % first, self.h.script("true\n", "never.sh"))
         self.assertIn("it is held: belay release %d" % first, self.ok("why", str(first)))
         self.assertIn("afternotok:%d: job %d 'first.sh' has not run yet" % (first, first), self.ok("why", str(after)))
+        later = self.submit("--begin", "now+1hour", self.h.script("true\n", "later.sh"))
+        self.assertRegex(self.ok("show", str(later)), r"begins +not before 20")
+        self.assertIn("not to begin before", self.ok("why", str(later)))
         self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
         self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
         done = self.h.belay("logs", "-f", str(never))  # until it has ended
@@ -198,6 +201,7 @@ class Local(unittest.TestCase):
         self.assertRegex(self.ok("cron"), r"nightly.sh +\w+ +active +30 2 \* \* \* +Australia/Lord_Howe")
         job = int(self.ok("cron", "run", "nightly.sh").split()[-1])
         self.assertRegex(self.ok("logs", "-f", str(job)), r"^the run of 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\n$")
+        self.assertIn("cron          entry 1, for no time: by hand", self.ok("show", str(job)))
         self.assertRegex(self.ok("cron", "history", "nightly.sh"), r"started +%d +by hand" % job)
         self.assertIn("changed: next at", self.ok("cron", "edit", "nightly.sh", "--schedule", "@hourly", "--catch-up", "all:7"))
         self.assertEqual(self.ok("cron", "pause", "nightly.sh").split()[-1], "paused")
