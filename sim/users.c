@@ -76,6 +76,7 @@ static void submit(struct world *w)
         .method = CKPT_COOP,
         .ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
+        .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
     STR_COPY(row.name, "sim");

@@ -280,6 +280,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     int rc = j ? check_place(m, ev, j, e) : ERR_NOT_FOUND;
     if (rc)
         return rc;
+    const struct place stood = {job_place_16(m, j), j->row.id};
     queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
     if (j->avoid != CORE_ID_NONE) {
@@ -291,7 +292,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     LIST_FOREACH (&j->ranks, l)
-        reserve_check(m, LIST_ENTRY(l, struct attempt, in_job)->node);
+        reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, stood);
     const struct attempt *a = job_attempt(j);
     gang_let_go(m, j);
     char others[64] = "";

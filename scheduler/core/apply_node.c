@@ -86,6 +86,8 @@ static int rejoin(
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
     node_refresh(m, n, true);
     touch_node(m, n);

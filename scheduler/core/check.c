@@ -135,6 +135,8 @@ static int check_reservation(const struct node *n, struct err *e)
         (s && (s->head == CORE_ID_NONE || !link_is_in(&s->by_reserve) || !node_takes_work(n) ||
                   !resources_fit(&s->need, &n->row.total))))
         return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there", n->row.id);
+    if (!reserve_holds(n))
+        return BROKEN("job %" PRId64 " was to have room on node %" PRId64 ", and others have passed it there", s->head, n->row.id);
     return 0;
 }
 

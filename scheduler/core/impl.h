@@ -225,7 +225,9 @@ bool reserve_is_known(int64_t until); /* only what ends by a time limit is in th
 void reserve_drop(struct model *m, struct shape *s); /* harmless when there is none */
 void reserve_reorder(struct model *m); /* the queue has another order: who is not among the first any more loses it */
 void reserve_relaxed(struct model *m, struct node *n); /* something there ends earlier than was known */
-void reserve_check(struct model *m, struct node *n); /* something was placed there: dropped unless it still holds */
+bool reserve_holds(const struct node *n); /* nothing there delays who the node is kept for, if it is */
+/* A job that stood there in the queue was placed: what it goes before is dropped unless it still holds. */
+void reserve_overridden(struct model *m, struct node *n, struct place by);
 
 /* ---- nodes (nodes.c) ---- */
 void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */

@@ -37,10 +37,10 @@ static int64_t end_after(int64_t from_ms, int64_t limit_ms)
     return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
 }
 
+/* Counted from its assignment: what it takes to start is little, and a reservation stays as true as it was made. */
 static int64_t end_of(const struct attempt *a)
 {
-    struct wall from = wall_is_set(a->row.started_at) ? a->row.started_at : a->row.assigned_at;
-    return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(from.ms, a->job->row.time_limit_ms);
+    return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
 }
 
 /* Room for `need` on n once all has ended that ends until then, and with `other` placed there. */
@@ -236,10 +236,16 @@ void reserve_relaxed(struct model *m, struct node *n)
         node_refresh(m, n, true);
 }
 
-void reserve_check(struct model *m, struct node *n)
+bool reserve_holds(const struct node *n)
+{
+    const struct shape *r = n->reserved_for;
+    return !r || has_room(n, &r->need, r->reserved_until, &(struct resources){0});
+}
+
+void reserve_overridden(struct model *m, struct node *n, struct place by)
 {
     struct shape *r = n->reserved_for;
-    if (r && !has_room(n, &r->need, r->reserved_until, &(struct resources){0}))
+    if (r && place_order(by, queue_place(r)) < 0 && !reserve_holds(n))
         reserve_drop(m, r);
 }
 
