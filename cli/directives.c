@@ -431,6 +431,14 @@ static int apply_label(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
+static int apply_window(const struct context *c, const char *value, struct err *e)
+{
+    if (!str_is_name(value, 63))
+        return err_set(e, ERR_INVALID, "expected a window's name, found %s", SHOWN(value));
+    json_object_set_new(c->spec, "window", json_text(value));
+    return 0;
+}
+
 static int apply_team(const struct context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
@@ -695,6 +703,7 @@ static const struct flag flags[] = {
          "for any of them"},
         apply_dependency},
     {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"}, apply_begin},
+    {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
         apply_nodes},

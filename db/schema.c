@@ -401,6 +401,7 @@ static const char schema_2[] =
     "DROP TABLE attempts_1;"
     "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';"
     "ALTER TABLE meta ADD COLUMN next_cron INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE jobs ADD COLUMN window TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN cron INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN cron_at INTEGER;"
     "CREATE TABLE crons ("

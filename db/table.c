@@ -214,6 +214,7 @@ static const struct column job_columns[] = {
     COL(job_row, begin_at),
     COL(job_row, depends_any),
     COL(job_row, eligible_at),
+    COL(job_row, window),
     COL(job_row, cron),
     COL(job_row, cron_at),
 };

@@ -76,7 +76,7 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
             s->n_depends > 0 ? "the dependency" : "the time to begin");
     if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
-    return 0;
+    return api_check_window(q->api, &s->row, e);
 }
 
 static void on_added(void *ctx, const struct err *e, int64_t id)

@@ -76,6 +76,13 @@ void api_script_key(struct jobspec *s)
     free(text);
 }
 
+int api_check_window(const struct api *a, const struct job_row *r, struct err *e)
+{
+    if (!r->window[0] || core_window(tick_model(a->o.tick), r->window))
+        return 0;
+    return err_set(e, ERR_INVALID, "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
+}
+
 void api_jobs_submit(struct request *q)
 {
     struct jobspec s = {0};
@@ -90,6 +97,8 @@ void api_jobs_submit(struct request *q)
             &e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
         jobspec_deinit(&s);
     }
+    if (rc == 0 && (rc = api_check_window(q->api, &s.row, &e)) != 0)
+        jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;

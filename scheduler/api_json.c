@@ -69,6 +69,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "id", j->id);
     set(o, "name", json_text(j->name));
     set(o, "user", json_text(j->user));
+    set(o, "window", opt_text(j->window));
     set(o, "team", opt_text(j->team));
     set(o, "qos", opt_text(j->qos));
     set_i(o, "nice", j->nice);

@@ -121,6 +121,9 @@ void api_watch_wake_all(struct api *a);
 /* The script_key of the job that it describes; its user is set. */
 void api_script_key(struct jobspec *s);
 
+/* The window that it names is configured. ERR_INVALID */
+int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
+
 /* the routes */
 void api_crons_add(struct request *q);
 void api_crons_list(struct request *q);

@@ -633,6 +633,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
     config_read_order(&r, &c.order);
+    config_read_windows(&r, &c.windows, &c.n_windows);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);
@@ -697,6 +698,7 @@ void config_deinit(struct config *c)
     }
     free(c->pools);
     config_order_deinit(&c->order);
+    free(c->windows);
     free(c->store_role);
     free(c->store_kms_key);
     free(c->store_sts);

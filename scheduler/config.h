@@ -8,6 +8,7 @@
 
 #include "base/uv/http_listen.h"
 #include "cloud/provider.h"
+#include "scheduler/config_windows.h"
 #include "scheduler/config_order.h"
 #include "scheduler/core/types.h"
 
@@ -56,6 +57,8 @@ struct config {
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct order_options order; /* in which jobs run */
+    struct config_window *windows; /* in which some run only */
+    size_t n_windows;
     struct config_pool *pools;
     size_t n_pools;
 };

@@ -56,6 +56,7 @@ struct daemon {
     struct prng prng;
     struct model *model;
     struct zones zones;
+    struct window *windows;
     struct planner *planner;
     struct tick *tick;
     struct sessions *sessions;
@@ -175,6 +176,19 @@ static void on_ca_look(struct timer *t, void *ctx)
         log_i("days_left", left_ms / CA_LOOK_MS));
 }
 
+/* The windows of the configuration, with the zones of this machine. */
+static int make_windows(struct daemon *d, struct err *e)
+{
+    d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
+    for (size_t i = 0; i < d->config->n_windows; i++) {
+        const struct config_window *c = &d->config->windows[i];
+        d->windows[i] = c->window;
+        if (zones_load(&d->zones, c->tz, &d->windows[i].zone, e) != 0)
+            return err_wrap(e, "windows.%s.tz", c->window.name);
+    }
+    return 0;
+}
+
 static int load_model(struct daemon *d, struct err *e)
 {
     struct model_options o = {.lease_ms = d->config->lease_ms,
@@ -188,6 +202,11 @@ static int load_model(struct daemon *d, struct err *e)
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->zones.source = &zone_source_system;
+    int rc = make_windows(d, e);
+    if (rc != 0)
+        return rc;
+    o.windows = d->windows;
+    o.n_windows = d->config->n_windows;
     d->model = model_create(&o);
     d->planner = planner_create();
     return db_load(d->db, d->model, now, e);
@@ -534,6 +553,7 @@ void daemon_destroy(struct daemon *d)
     planner_destroy(d->planner);
     model_destroy(d->model);
     zones_deinit(&d->zones);
+    free(d->windows);
     timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
     keyring_close(d->keyring);

@@ -155,6 +155,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
     row->depends_any = json_opt_bool(r, "depends_any", false);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
+    json_opt_strcpy(r, "window", row->window, sizeof(row->window), "");
     json_opt_strcpy(r, "team", row->team, sizeof(row->team), "");
     json_opt_strcpy(r, "qos", row->qos, sizeof(row->qos), "");
     row->nice = (int32_t)json_opt_i64(r, "nice", 0, ORDER_NICE_MAX, 0);

@@ -29,6 +29,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     gang_release(m, j);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
+    window_leave(m, j);
     cron_job_ended(m, &j->row);
     retire_job(m, j);
 }
@@ -135,6 +136,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.name, r->name);
     STR_COPY(j->row.user, r->user);
     STR_COPY(j->row.pool, r->pool);
+    STR_COPY(j->row.window, r->window);
     STR_COPY(j->row.team, own.team);
     STR_COPY(j->row.qos, own.qos);
     STR_COPY(j->row.script_key, r->script_key);
@@ -293,6 +295,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     LIST_FOREACH (&j->ranks, l)
         reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, stood);
+    window_watch(m, j, ev->now.wall);
     const struct attempt *a = job_attempt(j);
     gang_let_go(m, j);
     char others[64] = "";
@@ -496,6 +499,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     history(m, ev->now, "saved",
         (struct history_of){.attempt = a, .a = ev->checkpoint.bytes, .b = ev->checkpoint.took_ms}, "%s",
         what);
+    window_watch(m, a->job, ev->now.wall);
     drill_saved(m, a, ev->now);
     return 0;
 }

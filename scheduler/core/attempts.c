@@ -124,6 +124,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
 {
     char resume[CORE_TEXT_MAX];
     job_move(m, j, JOB_PENDING);
+    window_leave(m, j);
     j->row.queued_mono = now.mono;
     job_enqueue(m, j, now);
     m->rewind++;

@@ -59,7 +59,8 @@ enum event_type {
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
     EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
     EV_RESERVE,          /* nodes are kept for the first job of a shape, or there are none for it; memory only */
-    EV_CRON_DUE          /* a time of a cron entry has come, or what it waited for */
+    EV_CRON_DUE,         /* a time of a cron entry has come, or what it waited for */
+    EV_PARK              /* the window of the job closes: it is saved and stopped, or leaves the queue */
 };
 
 extern const char *const event_type_names[];
@@ -221,6 +222,9 @@ struct event {
         struct {
             int64_t cron;
         } cron_due;
+        struct {
+            int64_t job;
+        } park;
         struct {
             int64_t job;
             bool failed;

@@ -392,8 +392,20 @@ static void explain_dependencies(const struct job *j, struct answer *a)
             j->row.depends_any ? ", of all of which one is enough" : "");
 }
 
+static void explain_window(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    if (!j->row.window[0] || j->not_before.ms <= now.wall.ms)
+        return;
+    time_format_duration(j->not_before.ms - now.wall.ms, in, sizeof in);
+    if (!core_window(m, j->row.window))
+        say(a, "no-window", "belayd's configuration has no window %s (any more)", j->row.window);
+    else
+        say(a, "window", "its window %s is closed, or about to close; it opens in %s", j->row.window, in);
+}
+
 /* What keeps it from the queue. */
-static void explain_waiting(struct stamp now, const struct job *j, struct answer *a)
+static void explain_waiting(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
     if (j->row.hold != HOLD_NONE)
@@ -401,8 +413,10 @@ static void explain_waiting(struct stamp now, const struct job *j, struct answer
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
             j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
     explain_dependencies(j, a);
-    if (j->row.begin_at.ms <= now.wall.ms)
+    if (j->row.begin_at.ms <= now.wall.ms) {
+        explain_window(m, now, j, a);
         return;
+    }
     time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
     say(a, "begin", "it is not to begin before %s from now", in);
 }
@@ -442,7 +456,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
 {
     struct survey v = {.now = now};
     if (j->is_waiting)
-        explain_waiting(now, j, a);
+        explain_waiting(m, now, j, a);
     survey_nodes(m, j->shape, &v);
     survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j, j->shape, &v, a))

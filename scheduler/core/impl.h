@@ -70,6 +70,7 @@ struct model {
     int64_t n_queued_accounts;
     struct list reserving;    /* shapes that nodes were looked for */
     int64_t reserve_epoch;    /* grows when there may be others to be found */
+    struct tree by_park;      /* jobs whose window closes */
     struct tree by_begin;     /* jobs that wait for their time */
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
@@ -341,6 +342,16 @@ void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
 struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
 
+void waits_withdraw(struct model *m, struct job *j); /* out of the queue, or out of what waits for it; it is PENDING still */
+
+/* ---- windows (windows.c) ---- */
+#define WALL_NEVER ((struct wall){INT64_MAX / 4})
+/* When the job may be queued, as begin_at and its window say; in the past: now. */
+struct wall window_not_before(const struct model *m, const struct job_row *r, struct wall now);
+void window_watch(struct model *m, struct job *j, struct wall now); /* it was queued, placed, saved or loaded */
+void window_leave(struct model *m, struct job *j);                  /* it is neither queued nor running */
+struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event);
+
 /* ---- cron entries (crons.c) ---- */
 #define CRONS_MAX 1000
 #define CRONS_BYTES_MAX ((size_t)64 << 20)
@@ -369,6 +380,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

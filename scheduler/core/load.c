@@ -140,6 +140,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->least = r->nodes;
     queue_adopt(m, j);
     waits_adopt(m, j);
+    j->not_before = window_not_before(m, r, now.wall);
+    window_watch(m, j, now.wall);
     return 0;
 }
 

@@ -102,6 +102,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_SET] = apply_cron_set,
     [EV_CRON_RUN] = apply_cron_run,
     [EV_CRON_DUE] = apply_cron_due,
+    [EV_PARK] = apply_park,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,
     [EV_END_INSTANCE] = apply_end_instance,

@@ -70,6 +70,9 @@ struct job {
     struct tree_link in_shape; /* while PENDING and eligible */
     struct list depends;       /* dependencies that WAIT or will NEVER */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
+    struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
+    struct wall park_at;       /* its window closes soon then */
+    struct tree_link by_park;  /* in a window that closes: queued, or running */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */
     struct link namesake;      /* in the list of its user's jobs of that name */
@@ -227,6 +230,8 @@ struct model_options {
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
     const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
+    const struct window *windows; /* borrowed; no two of a name */
+    size_t n_windows;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
      * to free with free(). NULL: entries cannot be loaded. */
@@ -290,6 +295,8 @@ struct instance *model_instance_by_provider_id(const struct model *m, const char
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
+/* NULL: no window of this name is configured. */
+const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);
 /* Times that wait for the end of its last job, oldest first; returns how many, at most CRON_WAITING_MAX. */
 size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX]);

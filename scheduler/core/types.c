@@ -145,6 +145,7 @@ const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "s
 const char *const history_kinds[] = {
     "submitted",
     "held",
+    "park",
     "released",
     "eligible",
     "placed",
@@ -231,6 +232,7 @@ const char *const event_type_names[] = {
     "order",
     "reserve",
     "cron-due",
+    "park",
     NULL,
 };
 

@@ -10,6 +10,7 @@
 #include "base/daily.h"
 #include "base/sm.h"
 #include "base/time.h"
+#include "base/window.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -180,6 +181,7 @@ struct job_row {
     char script_key[65];       /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
     int64_t drills;            /* begun so far */
     int32_t drill_tries;       /* drilled of itself, at most so many times until one is not interrupted */
+    char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
     int64_t cron;              /* the entry that started it; CORE_ID_NONE */
     struct wall cron_at;       /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
@@ -317,7 +319,7 @@ struct history_row {
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
- *   and of jobs   move
+ *   and of jobs   move park
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */

@@ -23,9 +23,9 @@ static int order(int64_t a, int64_t b)
 
 static int compare_begin(const void *key, const struct tree_link *l)
 {
-    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job, by_begin)->row;
-    int by_time = order(a->begin_at.ms, b->begin_at.ms);
-    return by_time ? by_time : order(a->id, b->id);
+    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_begin);
+    int by_time = order(a->not_before.ms, b->not_before.ms);
+    return by_time ? by_time : order(a->row.id, b->row.id);
 }
 
 /* ---- jobs of one name ---- */
@@ -325,27 +325,29 @@ static bool is_kept_back(const struct job *j)
 
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
-    bool early = j->row.begin_at.ms > now.wall.ms;
+    j->not_before = window_not_before(m, &j->row, now.wall);
+    bool early = j->not_before.ms > now.wall.ms;
     if (is_kept_back(j) || early) {
         start_waiting(m, j);
         j->row.eligible_at = WALL_NONE;
         if (!is_kept_back(j))
-            tree_add(&m->by_begin, &j->by_begin, &j->row, compare_begin);
+            tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
         gang_queued(m, j, now.mono);
         queue_add(m, j);
+        window_watch(m, j, now.wall);
         m->rewind++;
     }
     touch_job(m, j);
 }
 
-/* Out of the queue, or out of what waits for it; it is PENDING still. */
-static void withdraw(struct model *m, struct job *j)
+void waits_withdraw(struct model *m, struct job *j)
 {
     queue_remove(m, j);
     stop_waiting(m, j);
+    window_leave(m, j);
 }
 
 void waits_ended(struct model *m, struct job *j, struct stamp now)
@@ -369,10 +371,10 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
     struct tree_link *first = tree_first(&m->by_begin);
     if (!first)
         return MONO_NONE;
-    const struct job_row *r = &TREE_ENTRY(first, struct job, by_begin)->row;
-    *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = r->id};
-    bool has_come = r->begin_at.ms <= now.wall.ms;
-    return (struct mono){now.mono.ms + (has_come ? 0 : r->begin_at.ms - now.wall.ms)};
+    const struct job *j = TREE_ENTRY(first, struct job, by_begin);
+    *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = j->row.id};
+    bool has_come = j->not_before.ms <= now.wall.ms;
+    return (struct mono){now.mono.ms + (has_come ? 0 : j->not_before.ms - now.wall.ms)};
 }
 
 /* ---- events ---- */
@@ -391,12 +393,13 @@ int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!tree_has(&j->by_begin) || j->row.begin_at.ms > ev->now.wall.ms)
+    if (!tree_has(&j->by_begin) || j->not_before.ms > ev->now.wall.ms)
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
-    withdraw(m, j);
+    waits_withdraw(m, j);
     job_enqueue(m, j, ev->now);
-    history(m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
+    if (wall_is_set(j->row.eligible_at))
+        history(m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
     return 0;
 }
 
@@ -423,7 +426,7 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still run", j->row.id);
     describe_never(j, what, sizeof what);
     j->row.end = END_DEPENDENCY;
-    withdraw(m, j);
+    waits_withdraw(m, j);
     history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
     job_finish(m, j, ev->now);
     return 0;
@@ -439,7 +442,7 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (j->row.hold >= to)
         return 0;
     if (j->row.state == JOB_PENDING)
-        withdraw(m, j);
+        waits_withdraw(m, j);
     j->row.hold = to;
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
@@ -461,7 +464,7 @@ int apply_release(struct model *m, const struct event *ev, struct outcome *ret_o
         return err_set(
             e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
     if (j->row.state == JOB_PENDING)
-        withdraw(m, j);
+        waits_withdraw(m, j);
     j->row.hold = HOLD_NONE;
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
@@ -493,7 +496,7 @@ void waits_load(struct model *m, struct job *j)
     }
     start_waiting(m, j);
     if (!is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
-        tree_add(&m->by_begin, &j->by_begin, &j->row, compare_begin);
+        tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
 }
 
 void waits_destroy_all(struct model *m)

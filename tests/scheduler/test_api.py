@@ -63,6 +63,7 @@ class Api(unittest.TestCase):
                     "spec.cpus: expected an integer in 1 .. 4096, found \"four\"")
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, "did you mean \"cpus\"")
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": "nowhere"}, "there is no pool \"nowhere\"")
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "window": "lunch"}, "spec.window: there is no window \"lunch\"")
 
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "drill": True}, "spec.drill", "nothing is saved")
 

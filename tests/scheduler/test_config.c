@@ -33,7 +33,8 @@ static void the_order_is_read_or_the_default(void **state)
               "  open: {}\n"
               "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
               " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
-              "qos:\n  urgent: {boost: 1d}\n  spare: {boost: -7d}\n");
+              "qos:\n  urgent: {boost: 1d}\n  spare: {boost: -7d}\n"
+              "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: Australia/Sydney}\n");
     const struct order_options *o = &c.order;
     assert_int_equal(o->n_teams, 3);
     assert_string_equal(o->teams[0].name, "red");
@@ -52,6 +53,11 @@ static void the_order_is_read_or_the_default(void **state)
     assert_int_equal(o->gib_mcpu, 125);
     assert_string_equal(o->default_team, "open");
     assert_int_equal(o->reserve, 3);
+    assert_int_equal(c.n_windows, 1);
+    assert_int_equal(c.windows[0].window.days, 0x3E);
+    assert_int_equal(c.windows[0].window.from_min, 1200);
+    assert_int_equal(c.windows[0].window.to_min, 420);
+    assert_string_equal(c.windows[0].tz, "Australia/Sydney");
     assert_int_equal(o->n_qos, 2);
     assert_int_equal(o->qos[0].boost_ms, 86400000LL);
     assert_int_equal(o->qos[1].boost_ms, -7 * 86400000LL);
@@ -490,6 +496,12 @@ static const struct refused {
     {"priority:\n  default_team: red\n", {"lab.yaml:2: default_team:", "no team \"red\""}},
     {"priority:\n  reserve: -1\n", {"lab.yaml:2: reserve:"}},
     {"priority:\n  halflife: 1d\n", {"lab.yaml:2", "halflife", "half_life"}},
+    {"windows:\n  w: {days: mon-fri, from: \"20:00\"}\n", {"lab.yaml:2", "to"}},
+    {"windows:\n  w: {from: \"8pm\", to: \"07:00\"}\n", {"lab.yaml:2", "time of the day", "8pm"}},
+    {"windows:\n  w: {days: funday, from: \"20:00\", to: \"07:00\"}\n", {"lab.yaml:2", "mon-fri", "funday"}},
+    {"windows:\n  w: {from: \"20:00\", to: \"07:00\", tz: ../x}\n", {"lab.yaml:2", "time zone"}},
+    {"windows:\n  w: {from: \"20:00\", to: \"07:00\", zone: UTC}\n", {"lab.yaml:2", "zone"}},
+    {"windows:\n  a/b: {from: \"20:00\", to: \"07:00\"}\n", {"lab.yaml:2", "name of a window"}},
     {"qos:\n  a/b: {}\n", {"lab.yaml:2", "name of a QOS"}},
     {"qos:\n  a: {boost: much}\n", {"lab.yaml:2", "much"}},
     {"qos:\n  a: {bost: 1d}\n", {"lab.yaml:2", "boost"}},

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The section `windows:` of belayd's configuration.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_WINDOWS_H
+#define BELAY_SCHEDULER_CONFIG_WINDOWS_H
+
+#include "base/window.h"
+#include "base/yaml.h"
+
+#define CONFIG_WINDOWS_MAX 100
+
+struct config_window {
+    struct window window; /* without its zone */
+    char tz[ZONE_NAME_MAX];
+};
+
+/* Reads the section of the file's root, as the caller's reader goes over it. *ret_windows is freed with free() in any case. */
+void config_read_windows(struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n);
+
+#endif
