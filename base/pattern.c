@@ -26,7 +26,7 @@ static void add_sign(struct buf *out, char letter, int width, const struct patte
         buf_addc(out, '%');
         return;
     case 's':
-        buf_adds(out, "batch");
+        buf_adds(out, v->step ? v->step : "batch");
         return;
     case 'N':
         buf_add(out, text ? text : "", text ? strcspn(text, ".") : 0);
@@ -54,7 +54,7 @@ static void add_sign(struct buf *out, char letter, int width, const struct patte
     }
     buf_printf(out, "%0*lld", width, (long long)number);
     if (letter == 'J')
-        buf_adds(out, ".batch");
+        buf_printf(out, ".%s", v->step ? v->step : "batch");
 }
 
 int pattern_expand(const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e)

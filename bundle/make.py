@@ -2,6 +2,7 @@
 """Makes the bundle (meson.build of this folder): the same inputs give the same bytes.
 
     bin/belay-agent bin/belay      the programs
+    bin/srun bin/scontrol ...      names of belay, for the scripts of jobs
     lib/private/                   the libraries that they were linked with, and ld.so
     lib/libbelay.so.0              for jobs' programs that are linked with it
     share/belay/belay*.py          for jobs' programs in Python
@@ -18,6 +19,7 @@ import sys
 import tarfile
 import tempfile
 
+SLURM_NAMES = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\
@@ -100,6 +102,10 @@ def write(files, out):
             for folder in sorted(folders - {""}):
                 info = tarfile.TarInfo(folder)
                 info.type, info.mode = tarfile.DIRTYPE, 0o755
+                tar.addfile(info)
+            for name in SLURM_NAMES:
+                info = tarfile.TarInfo("bin/" + name)
+                info.type, info.linkname = tarfile.SYMTYPE, "belay"
                 tar.addfile(info)
             for name, (data, mode) in sorted(files.items()):
                 info = tarfile.TarInfo(name)

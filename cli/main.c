@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
+#include "cli/slurm.h"
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -150,11 +151,23 @@ bool cli_job_id(const char *text, int64_t *ret_id)
     return false;
 }
 
+static int finish(int rc)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_error("the output could not be written: %s", strerror(errno));
+        rc = rc == CLI_OK ? CLI_FAILED : rc;
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
     log_init("belay", LOG_WARN);
+    const struct slurm_program *program = argc > 0 ? slurm_program_find(argv[0]) : NULL;
     const char *name = argc > 1 ? argv[1] : NULL;
+    if (program)
+        return finish(program->run(argc, argv));
     if (!name || str_eq(name, "--help") || str_eq(name, "-h") || str_eq(name, "help")) {
         usage(name ? stdout : stderr);
         return name ? CLI_OK : CLI_USAGE;
@@ -163,9 +176,5 @@ int main(int argc, char **argv)
         name = "version";
     const struct verb *v = find_verb(name);
     int rc = v ? v->run(argc - 1, (const char **)argv + 1) : unknown_verb(name);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_error("the output could not be written: %s", strerror(errno));
-        rc = rc == CLI_OK ? CLI_FAILED : rc;
-    }
-    return rc;
+    return finish(rc);
 }

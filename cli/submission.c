@@ -8,7 +8,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
+#include "cli/slurm.h"
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +19,28 @@
 
 #define SCRIPT_MAX (1u << 20)
 
+struct interrupt {
+    int64_t job;
+    const char *program;
+    sigset_t signals;
+    pthread_t thread;
+};
+
 static void on_warning(void *ctx, const char *text)
 {
-    (void)ctx;
-    cli_warn("%s", text);
+    const struct submission *s = ctx;
+    if (s->slurm)
+        slurm_warn(s->slurm, "%s", text);
+    else
+        cli_warn("%s", text);
+}
+
+void submission_error(const struct submission *s, const char *text)
+{
+    if (s->slurm)
+        slurm_error(s->slurm, "%s", text);
+    else
+        cli_error("%s", text);
 }
 
 void submission_init(struct submission *s)
@@ -33,11 +54,15 @@ void submission_deinit(struct submission *s)
     json_decref(s->flags);
 }
 
+void submission_add_named(struct submission *s, const char *name, const char *arg)
+{
+    s->parsable = s->parsable || str_eq(name, "parsable");
+    json_array_append_new(s->flags, json_pack("[s,o]", name, json_text(arg)));
+}
+
 int submission_add_flag(struct submission *s, int val, const char *arg)
 {
-    const struct directive_flag *f = directives_flag((size_t)(val - CLI_JOB_FLAG));
-    s->parsable = s->parsable || str_eq(f->name, "parsable");
-    json_array_append_new(s->flags, json_pack("[s,o]", f->name, json_text(arg)));
+    submission_add_named(s, directives_flag((size_t)(val - CLI_JOB_FLAG))->name, arg);
     return 0;
 }
 
@@ -48,18 +73,40 @@ static int apply_flags(struct submission *s, struct err *e)
     json_array_foreach(s->flags, i, pair)
     {
         int rc = directives_apply_flag("command line", json_string_value(json_array_get(pair, 0)),
-            json_string_value(json_array_get(pair, 1)), false, s->spec, on_warning, NULL, e);
+            json_string_value(json_array_get(pair, 1)), s->slurm != NULL, s->spec, on_warning, s, e);
         if (rc != 0)
             return rc;
     }
     return 0;
 }
 
+/* SBATCH_TIMELIMIT and its like: less than a flag, more than the script. */
+static int apply_variables(struct submission *s, struct err *e)
+{
+    static const struct {
+        const char *name, *flag;
+    } variables[] = {{"SBATCH_ACCOUNT", "account"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"}, {"SBATCH_GPUS", "gpus"},
+        {"SBATCH_GPUS_PER_NODE", "gpus-per-node"}, {"SBATCH_GPUS_PER_TASK", "gpus-per-task"}, {"SBATCH_GRES", "gres"},
+        {"SBATCH_JOB_NAME", "job-name"}, {"SBATCH_EXPORT", "export"}, {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
+        {"SBATCH_MEM_PER_GPU", "mem-per-gpu"}, {"SBATCH_MEM_PER_NODE", "mem"}, {"SBATCH_OPEN_MODE", "open-mode"},
+        {"SBATCH_OUTPUT", "output"}, {"SBATCH_ERROR", "error"}, {"SBATCH_INPUT", "input"},
+        {"SBATCH_PARTITION", "partition"}, {"SBATCH_QOS", "qos"}, {"SBATCH_SIGNAL", "signal"},
+        {"SBATCH_TIMELIMIT", "time"}};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *value = getenv(variables[i].name);
+        if (value && *value)
+            rc = directives_apply_flag(variables[i].name, variables[i].flag, value, true, s->spec, on_warning, s, e);
+    }
+    return rc;
+}
+
 /* belayd does not know it, and Slurm's scripts may ask for it. */
-static void add_submit_host(json_t *spec, const char *script)
+static void add_submit_host(const struct submission *s, const char *script)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    if (!strstr(script, "\n#SBATCH") || gethostname(host, sizeof(host) - 1) != 0)
+    json_t *spec = s->spec;
+    if ((!s->slurm && !strstr(script, "\n#SBATCH")) || gethostname(host, sizeof(host) - 1) != 0)
         return;
     json_t *env = json_object_get(spec, "env");
     if (!env) {
@@ -96,16 +143,24 @@ int submission_build(struct submission *s, const char *file, const char *script,
         return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
     json_object_set_new(s->spec, "script", json_textn(script, n));
     json_object_set_new(s->spec, "cwd", json_text(cwd));
-    json_object_set_new(s->spec, "name", json_text(name_hint));
+    char name[64];
+    STR_COPY(name, name_hint);
+    json_object_set_new(s->spec, "name", json_text(name));
+    if (s->slurm)
+        directives_be_slurms(s->spec);
+    if (s->default_output)
+        json_object_set_new(json_object_get(s->spec, "launch"), "output", json_string(s->default_output));
     json_t *list = json_array();
     for (int i = 0; i < n_args; i++)
         json_array_append_new(list, json_text(args[i]));
     json_object_set_new(s->spec, "args", list);
-    int rc = directives_apply_script(file, script, n, s->spec, on_warning, NULL, e);
+    int rc = directives_apply_script(file, script, n, s->spec, on_warning, s, e);
+    if (rc == 0 && s->slurm)
+        rc = apply_variables(s, e);
     if (rc == 0)
         rc = apply_flags(s, e);
-    add_submit_host(s->spec, script);
-    return rc == 0 ? directives_finish(s->spec, on_warning, NULL, e) : rc;
+    add_submit_host(s, script);
+    return rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
 }
 
 static int read_script(const char *path, struct buf *out, struct err *e)
@@ -141,13 +196,13 @@ static int load_script(
     struct buf script = {0};
     if (!path)
         return err_set(e, ERR_INVALID,
-            "which script? belay %s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND", verb);
+            "which script? %s%s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND", s->slurm ? "" : "belay ", verb);
     const char *slash = strrchr(path, '/');
     bool is_input = str_eq(path, "-");
     int rc = read_script(path, &script, e);
     if (rc == 0)
         rc = submission_build(s, is_input ? "(standard input)" : path, buf_str(&script), script.len,
-            is_input ? "job"
+            is_input ? (s->slurm ? s->slurm : "job")
             : slash  ? slash + 1
                      : path,
             args, n_args, e);
@@ -163,39 +218,84 @@ int submission_load(struct submission *s, const char *verb, const char *wrap, co
                   : load_script(s, verb, path, n_words > 1 ? words + 1 : NULL, n_words > 1 ? n_words - 1 : 0, &e);
     if (rc == 0)
         return 0;
-    cli_error("%s", e.text);
-    return CLI_USAGE;
+    submission_error(s, e.text);
+    return s->slurm ? CLI_FAILED : CLI_USAGE;
+}
+
+/* The signals that are blocked in all threads come here. */
+static void *cancel_at_interrupt(void *ctx)
+{
+    const struct interrupt *i = ctx;
+    struct client *c = NULL;
+    json_t *reply = NULL;
+    struct err e;
+    int number;
+    if (sigwait(&i->signals, &number) != 0 || number == SIGUSR2 || client_create(&c, &e) != 0)
+        return NULL;
+    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)i->job);
+    int rc = client_json(c, "POST", path, NULL, &reply, &e);
+    if (rc != 0 && rc != ERR_CONFLICT)
+        slurm_error(i->program, "job %lld was not cancelled: %s", (long long)i->job, e.text);
+    free(path);
+    json_decref(reply);
+    client_destroy(c);
+    return NULL;
+}
+
+/* srun's job does not outlive it, as far as that is in its power. */
+static bool watch_interrupts(const struct submission *s, struct interrupt *i, int64_t id)
+{
+    *i = (struct interrupt){.job = id, .program = s->slurm};
+    sigemptyset(&i->signals);
+    sigaddset(&i->signals, SIGINT);
+    sigaddset(&i->signals, SIGTERM);
+    sigaddset(&i->signals, SIGHUP);
+    sigaddset(&i->signals, SIGUSR2); /* of wait_for: the job has ended */
+    return pthread_sigmask(SIG_BLOCK, &i->signals, NULL) == 0 && pthread_create(&i->thread, NULL, cancel_at_interrupt, i) == 0;
 }
 
 static int wait_for(struct submission *s, struct client *c, int64_t id)
 {
     int code = 0;
     struct err e = {0};
-    if (cli_wait_job(c, id, s->follow, &code, &e) == 0)
+    struct interrupt interrupt;
+    bool watched = s->cancel_on_interrupt && watch_interrupts(s, &interrupt, id);
+    int rc = cli_wait_job(c, id, s->follow, &code, &e);
+    if (watched) {
+        pthread_kill(interrupt.thread, SIGUSR2);
+        pthread_join(interrupt.thread, NULL);
+    }
+    if (rc == 0)
         return code;
     cli_error("job %lld was submitted, but waiting for it failed: %s", (long long)id, e.text);
     return CLI_FAILED;
 }
 
 /* What must change before it can ever run, and what will hurt when it does. */
-static void warn_of_trouble(struct client *c, int64_t id)
+static void warn_of_trouble(struct submission *s, struct client *c, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
     char *path = mem_printf("/api/v1/jobs/%lld/why", (long long)id);
+    char text[600];
     json_t *v = NULL;
     struct err e;
     if (client_json(c, "GET", path, NULL, &v, &e) == 0) {
         const json_t *reason = json_array_get(json_object_get(v, "reasons"), 0);
         for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-            if (str_eq(cli_text(reason, "code"), codes[i]))
-                cli_warn("job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+            if (str_eq(cli_text(reason, "code"), codes[i])) {
+                snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+                on_warning(s, text);
+            }
         size_t i;
         const json_t *warning;
         json_array_foreach(json_object_get(v, "reasons"), i, warning)
+        {
+            snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
             if (str_eq(cli_text(warning, "code"), "drill-required"))
-                cli_warn("job %lld: %s", (long long)id, cli_text(warning, "text"));
+                on_warning(s, text);
+        }
         json_array_foreach(json_object_get(v, "warnings"), i, warning)
-            cli_warn("%s", cli_text(warning, "text"));
+            on_warning(s, cli_text(warning, "text"));
     }
     json_decref(v);
     free(path);
@@ -208,18 +308,21 @@ int submission_send(struct submission *s)
     struct err e = {0};
     int code = CLI_FAILED;
     if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
-        cli_error("%s", e.text);
+        submission_error(s, e.text);
         client_destroy(c);
-        return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
+        return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
     }
     int64_t id = cli_int(reply, "id", 0);
     s->follow = s->follow && !s->json;
+    if (s->slurm)
+        warn_of_trouble(s, c, id); /* what reads both streams takes the last word for the number */
     if (s->json)
         cli_print_json(reply);
-    else if (!s->follow)
+    else if (!s->follow && !s->quiet)
         printf(s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
-    warn_of_trouble(c, id);
+    if (!s->slurm)
+        warn_of_trouble(s, c, id);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);
     client_destroy(c);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scancel: ends jobs, by number or by what they have in common.
+ */
+#include "cli/slurm_programs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/slurm.h"
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { VAL_ME = 300, VAL_HELP, VAL_IGNORED };
+
+static const struct option options[] = {
+    {"account", required_argument, NULL, 'A'},
+    {"batch", no_argument, NULL, 'b'},
+    {"ctld", no_argument, NULL, VAL_IGNORED},
+    {"cron", no_argument, NULL, VAL_IGNORED},
+    {"full", no_argument, NULL, 'f'},
+    {"help", no_argument, NULL, VAL_HELP},
+    {"hurry", no_argument, NULL, 'H'},
+    {"interactive", no_argument, NULL, 'i'},
+    {"jobname", required_argument, NULL, 'n'},
+    {"me", no_argument, NULL, VAL_ME},
+    {"name", required_argument, NULL, 'n'},
+    {"nodelist", required_argument, NULL, 'w'},
+    {"partition", required_argument, NULL, 'p'},
+    {"qos", required_argument, NULL, 'q'},
+    {"quiet", no_argument, NULL, 'Q'},
+    {"reservation", required_argument, NULL, 'R'},
+    {"signal", required_argument, NULL, 's'},
+    {"state", required_argument, NULL, 't'},
+    {"usage", no_argument, NULL, VAL_HELP},
+    {"user", required_argument, NULL, 'u'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+struct scancel {
+    struct slurm_query q;
+    const char *nodes;
+    bool quiet, verbose, picks; /* picks: by what jobs have in common */
+    char me[64];
+    struct client *c;
+    int64_t *ids;
+    size_t n_ids;
+};
+
+static void on_job(void *ctx, const struct slurm_job *j)
+{
+    struct scancel *s = ctx;
+    if (s->nodes && !slurm_list_has(s->nodes, j->nodes))
+        return;
+    s->ids = mem_resize(s->ids, s->n_ids + 1, sizeof(*s->ids));
+    s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
+}
+
+/* A job that has ended is what was wanted. */
+static int cancel(struct scancel *s, const char *shown, int64_t id)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
+    json_t *v = NULL;
+    struct err e = {0};
+    int rc = id > 0 ? client_json(s->c, "POST", path, NULL, &v, &e) : ERR_NOT_FOUND;
+    free(path);
+    json_decref(v);
+    if (rc == 0 || rc == ERR_CONFLICT) {
+        if (s->verbose)
+            fprintf(stderr, rc == 0 ? "scancel: Terminating job %s\n" : "scancel: job %s has ended already\n", shown);
+        return CLI_OK;
+    }
+    if (!s->quiet)
+        slurm_error("scancel", "Kill job error on job id %s: %s", shown,
+            rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
+    return s->quiet && rc == ERR_NOT_FOUND ? CLI_OK : CLI_FAILED;
+}
+
+static int cancel_named(struct scancel *s, char **words, int n)
+{
+    int rc = CLI_OK;
+    for (int i = 0; i < n; i++) {
+        struct buf item = {0};
+        const char *list = words[i];
+        while (slurm_next_item(&list, &item)) {
+            int one;
+            if (strchr(buf_str(&item), '.')) {
+                slurm_error("scancel", "%s: belay does not know the steps of a job", buf_str(&item));
+                one = CLI_FAILED;
+            } else {
+                one = cancel(s, buf_str(&item), slurm_job_number(buf_str(&item)));
+            }
+            rc = one > rc ? one : rc;
+        }
+        buf_deinit(&item);
+    }
+    return rc;
+}
+
+static int cancel_picked(struct scancel *s)
+{
+    int rc = slurm_each_job(s->c, &s->q, false, on_job, s);
+    for (size_t i = 0; i < s->n_ids; i++) {
+        char shown[24];
+        snprintf(shown, sizeof(shown), "%lld", (long long)s->ids[i]);
+        int one = cancel(s, shown, s->ids[i]);
+        rc = one > rc ? one : rc;
+    }
+    return rc;
+}
+
+static int refuse(const char *what, const char *instead)
+{
+    slurm_error("scancel", "%s is not supported: %s", what, instead);
+    return CLI_FAILED;
+}
+
+/* -1: go on; else the exit code. */
+static int option(struct scancel *s, int c)
+{
+    const char **filter = c == 'n' ? &s->q.name : c == 'p' ? &s->q.pool : c == 't' ? &s->q.states : c == 'w' ? &s->nodes : NULL;
+    if (filter) {
+        *filter = optarg;
+        s->picks = true;
+        s->q.wants_nodes = s->q.wants_nodes || c == 'w';
+    } else if (c == 'u' || c == VAL_ME) {
+        s->q.user = c == 'u' ? optarg : s->me;
+        s->picks = true;
+    } else if (c == 'Q' || c == 'v') {
+        *(c == 'Q' ? &s->quiet : &s->verbose) = true;
+    } else if (c == 's') {
+        const char *name = strncasecmp(optarg, "SIG", 3) == 0 ? optarg + 3 : optarg;
+        if (strcasecmp(name, "KILL") != 0 && strcasecmp(name, "TERM") != 0 && !str_eq(name, "9") && !str_eq(name, "15"))
+            return refuse("--signal of another kind", "belay sends a program SIGTERM, then SIGKILL, when its job is cancelled");
+    } else if (c == 'A' || c == 'q' || c == 'R' || c == 'i') {
+        return refuse(c == 'A' ? "--account" : c == 'q' ? "--qos" : c == 'R' ? "--reservation" : "--interactive",
+            "name the jobs, or pick them by --user, --name, --partition, --state or --nodelist");
+    } else if (c == VAL_HELP) {
+        puts("Usage: scancel [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] [JOB...]\n\nEnds belay's jobs.");
+        return CLI_OK;
+    } else if (c == 'V') {
+        puts(SLURM_VERSION);
+        return CLI_OK;
+    } else if (c == '?') {
+        return CLI_FAILED;
+    }
+    return -1;
+}
+
+static void named_list(struct scancel *s, struct buf *list, char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(list, "%s%s", i ? "," : "", words[i]);
+    s->q.jobs = n ? buf_str(list) : NULL;
+}
+
+int scancel_main(int argc, char **argv)
+{
+    struct scancel s = {.q = {.program = "scancel", .ended_after = WALL_NONE}};
+    struct buf list = {0};
+    struct err e;
+    const struct passwd *me = getpwuid(getuid());
+    int c, rc = -1;
+    STR_COPY(s.me, me ? me->pw_name : "");
+    optind = 0;
+    while (rc < 0 && (c = getopt_long(argc, argv, "A:bfHin:p:q:QR:s:t:u:vVw:", options, NULL)) != -1)
+        rc = option(&s, c);
+    if (rc < 0 && optind == argc && !s.picks) {
+        slurm_error("scancel", "No job identification provided");
+        rc = CLI_FAILED;
+    }
+    if (rc < 0 && client_create(&s.c, &e) != 0) {
+        slurm_error("scancel", "%s", e.text);
+        rc = CLI_FAILED;
+    }
+    if (rc < 0 && s.picks) {
+        named_list(&s, &list, argv + optind, argc - optind);
+        if (!s.q.states)
+            s.q.states = "PENDING,CONFIGURING,RUNNING,SUSPENDED";
+        rc = cancel_picked(&s);
+    } else if (rc < 0) {
+        rc = cancel_named(&s, argv + optind, argc - optind);
+    }
+    client_destroy(s.c);
+    buf_deinit(&list);
+    free(s.ids);
+    return rc;
+}

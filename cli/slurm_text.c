@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slurm's forms of lists and times (see slurm.h). Pure, but for the machine's time zone.
+ */
+#include "cli/slurm.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
+
+/* ---- lists ---- */
+
+bool slurm_next_item(const char **list, struct buf *out)
+{
+    const char *p = *list;
+    buf_clear(out);
+    while (*p == ',' || isspace((unsigned char)*p))
+        p++;
+    size_t n = strcspn(p, ",");
+    *list = p + n;
+    while (n > 0 && isspace((unsigned char)p[n - 1]))
+        n--;
+    buf_add(out, p, n);
+    buf_adds(out, "");
+    return n > 0;
+}
+
+bool slurm_list_has(const char *list, const char *word)
+{
+    struct buf item = {0};
+    bool found = !list;
+    while (!found && slurm_next_item(&list, &item))
+        found = strcasecmp(buf_str(&item), word) == 0;
+    buf_deinit(&item);
+    return found;
+}
+
+/* ---- lists of hosts ---- */
+
+/* "01-12" at *p, to its end or the comma behind it. */
+static int add_range(const char *prefix, size_t n_prefix, const char **p, const char *suffix, size_t n_suffix, size_t *n_hosts,
+    struct buf *out, struct err *e)
+{
+    char first[16] = "", last[16] = "";
+    int width = (int)strspn(*p, "0123456789");
+    const char *dash = *p + width, *end = dash;
+    if (*dash == '-')
+        end = dash + 1 + strspn(dash + 1, "0123456789");
+    bool is_range = *dash == '-' && end > dash + 1;
+    if (width == 0 || width > 9 || (*dash == '-' && !is_range) || end - dash > 10 || (*end != ',' && *end != ']'))
+        return err_set(e, ERR_INVALID, "expected numbers like 1-4,7 in brackets, found %s", SHOWN(*p));
+    memcpy(first, *p, (size_t)width);
+    if (is_range)
+        memcpy(last, dash + 1, (size_t)(end - dash - 1));
+    long from = strtol(first, NULL, 10), to = is_range ? strtol(last, NULL, 10) : from;
+    if (to < from)
+        return err_set(e, ERR_INVALID, "expected a first number that is not above the last, found %s", SHOWN(*p));
+    for (long i = from; i <= to; i++) {
+        if (++*n_hosts > SLURM_HOSTS_MAX || out->len > SLURM_HOSTS_BYTES_MAX)
+            return err_set(e, ERR_INVALID, "more than %d hosts, or too long names", SLURM_HOSTS_MAX);
+        buf_add(out, prefix, n_prefix);
+        buf_printf(out, "%0*ld", width, i);
+        buf_add(out, suffix, n_suffix);
+        buf_addc(out, '\n');
+    }
+    *p = *end == ',' ? end + 1 : end;
+    return 0;
+}
+
+static int add_brackets(const char *item, size_t n, size_t *n_hosts, struct buf *out, struct err *e)
+{
+    const char *open = memchr(item, '[', n), *close = open ? memchr(open, ']', n - (size_t)(open - item)) : NULL;
+    if (!close || memchr(close, '[', n - (size_t)(close - item)))
+        return err_set(e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s", SHOWN(item));
+    const char *suffix = close + 1;
+    size_t n_suffix = n - (size_t)(suffix - item);
+    for (const char *p = open + 1; p < close;) {
+        int rc = add_range(item, (size_t)(open - item), &p, suffix, n_suffix, n_hosts, out, e);
+        if (rc != 0)
+            return rc;
+    }
+    return close == open + 1 ? err_set(e, ERR_INVALID, "expected numbers in the brackets of %s", SHOWN(item)) : 0;
+}
+
+int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
+{
+    size_t n_hosts = 0;
+    int rc = 0;
+    while (rc == 0 && *list) {
+        size_t n = 0;
+        for (bool inside = false; list[n] && (inside || list[n] != ','); n++)
+            inside = list[n] == '[' || (inside && list[n] != ']');
+        if (memchr(list, '[', n) || memchr(list, ']', n)) {
+            rc = add_brackets(list, n, &n_hosts, out, e);
+        } else if (n > 0) {
+            if (++n_hosts > SLURM_HOSTS_MAX)
+                rc = err_set(e, ERR_INVALID, "more than %d hosts", SLURM_HOSTS_MAX);
+            buf_add(out, list, n);
+            buf_addc(out, '\n');
+        }
+        list += n + (list[n] == ',');
+    }
+    return rc;
+}
+
+/* ---- times ---- */
+
+void slurm_time_used(int64_t ms, bool long_form, struct buf *out)
+{
+    if (ms == TIME_NONE_MS || ms < 0) {
+        buf_adds(out, "INVALID");
+        return;
+    }
+    long long s = ms / 1000, days = s / 86400, hours = s / 3600 % 24, minutes = s / 60 % 60;
+    s %= 60;
+    if (days > 0)
+        buf_printf(out, "%lld-%02lld:%02lld:%02lld", days, hours, minutes, s);
+    else if (long_form)
+        buf_printf(out, "%02lld:%02lld:%02lld", hours, minutes, s);
+    else if (hours > 0)
+        buf_printf(out, "%lld:%02lld:%02lld", hours, minutes, s);
+    else
+        buf_printf(out, "%lld:%02lld", minutes, s);
+}
+
+void slurm_time_limit(int64_t ms, bool long_form, struct buf *out)
+{
+    if (ms <= 0)
+        buf_adds(out, "UNLIMITED");
+    else
+        slurm_time_used(ms, long_form, out);
+}
+
+void slurm_time_at(struct wall at, const char *fallback, struct buf *out)
+{
+    char text[64];
+    struct tm tm;
+    time_t t = (time_t)(at.ms / 1000);
+    if (!wall_is_set(at) || !localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        buf_adds(out, fallback);
+    else
+        buf_adds(out, text);
+}
+
+static struct wall from_tm(struct tm tm)
+{
+    tm.tm_isdst = -1;
+    time_t t = mktime(&tm);
+    return t == (time_t)-1 ? WALL_NONE : (struct wall){(int64_t)t * 1000};
+}
+
+/* What strptime makes of the whole of text, in what the fields of tm are already. */
+static bool matches(const char *text, const char *form, struct tm *tm)
+{
+    struct tm copy = *tm;
+    const char *end = strptime(text, form, &copy);
+    if (!end || *end)
+        return false;
+    *tm = copy;
+    return true;
+}
+
+/* "now", "now-2hours", "now+30" (seconds) */
+static bool read_now(const char *text, struct wall now, struct wall *ret_at)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"", 1000}, {"s", 1000}, {"second", 1000}, {"seconds", 1000}, {"m", 60000}, {"minute", 60000},
+        {"minutes", 60000}, {"h", 3600000}, {"hour", 3600000}, {"hours", 3600000}, {"d", 86400000}, {"day", 86400000},
+        {"days", 86400000}, {"w", 604800000}, {"week", 604800000}, {"weeks", 604800000}};
+    if (strncasecmp(text, "now", 3) != 0)
+        return false;
+    *ret_at = now;
+    if (!text[3])
+        return true;
+    char digits[12] = "";
+    size_t n = strspn(text + 4, "0123456789");
+    if ((text[3] != '+' && text[3] != '-') || n == 0 || n > 9)
+        return false;
+    memcpy(digits, text + 4, n);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcasecmp(text + 4 + n, units[i].name) == 0) {
+            int64_t by = strtoll(digits, NULL, 10) * units[i].ms;
+            ret_at->ms += text[3] == '+' ? by : -by;
+            return true;
+        }
+    return false;
+}
+
+static bool read_day_name(const char *text, struct tm today, struct wall *ret_at)
+{
+    static const struct {
+        const char *name;
+        int days, hour;
+    } names[] = {{"today", 0, 0}, {"midnight", 0, 0}, {"noon", 0, 12}, {"elevenses", 0, 11}, {"fika", 0, 15},
+        {"teatime", 0, 16}, {"yesterday", -1, 0}, {"tomorrow", 1, 0}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcasecmp(text, names[i].name) == 0) {
+            today.tm_mday += names[i].days;
+            today.tm_hour = names[i].hour;
+            *ret_at = from_tm(today);
+            return true;
+        }
+    return false;
+}
+
+int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)
+{
+    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M:%S", "%H:%M", "%m%d%y",
+        "%m/%d/%y", "%m.%d.%y", "%m/%d", "%m.%d", "%m%d", "%m/%d-%H:%M:%S", "%m/%d-%H:%M", "%m/%d/%y-%H:%M:%S",
+        "%m/%d/%y-%H:%M"};
+    struct tm today;
+    time_t t = (time_t)(now.ms / 1000);
+    localtime_r(&t, &today);
+    today.tm_hour = today.tm_min = today.tm_sec = 0;
+    if (read_now(text, now, ret_at) || read_day_name(text, today, ret_at))
+        return 0;
+    size_t digits = strspn(text, "0123456789");
+    for (size_t i = 0; isdigit((unsigned char)*text) && i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct tm tm = today;
+        if (!text[digits] && digits != (str_eq(forms[i], "%m%d") ? 4 : 6))
+            continue; /* strptime takes fewer digits */
+        if (matches(text, forms[i], &tm)) {
+            struct wall at = from_tm(tm);
+            if (!wall_is_set(at))
+                break;
+            *ret_at = at;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_INVALID, "expected a time like 2026-11-21T20:44, 20:44, now-2hours or today, found %s", SHOWN(text));
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * srun [OPTION...] COMMAND [ARG...]
+ *
+ * In a job it starts the tasks of a step on the node that it is on (cli/step.c). Elsewhere it submits a job that does, shows its
+ * output as it comes, and ends with its exit code; an interrupt cancels the job.
+ */
+#include "cli/slurm_programs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/slurm.h"
+#include "cli/step.h"
+#include "cli/submit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP };
+
+/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. */
+static const struct option options[] = {
+    {"account", required_argument, NULL, 'A'},
+    {"accel-bind", required_argument, NULL, VAL_IGNORED},
+    {"begin", required_argument, NULL, VAL_JOB},
+    {"bcast", optional_argument, NULL, VAL_REFUSED},
+    {"chdir", required_argument, NULL, 'D'},
+    {"comment", required_argument, NULL, VAL_IGNORED},
+    {"constraint", required_argument, NULL, 'C'},
+    {"cpu-bind", required_argument, NULL, VAL_IGNORED},
+    {"cpu-freq", required_argument, NULL, VAL_IGNORED},
+    {"cpus-per-gpu", required_argument, NULL, VAL_JOB},
+    {"cpus-per-task", required_argument, NULL, 'c'},
+    {"dependency", required_argument, NULL, 'd'},
+    {"distribution", required_argument, NULL, 'm'},
+    {"error", required_argument, NULL, 'e'},
+    {"exact", no_argument, NULL, VAL_IGNORED},
+    {"exclude", required_argument, NULL, 'x'},
+    {"exclusive", optional_argument, NULL, VAL_IGNORED},
+    {"export", required_argument, NULL, VAL_JOB},
+    {"gpu-bind", required_argument, NULL, VAL_IGNORED},
+    {"gpus", required_argument, NULL, 'G'},
+    {"gpus-per-node", required_argument, NULL, VAL_JOB},
+    {"gpus-per-task", required_argument, NULL, VAL_JOB},
+    {"gres", required_argument, NULL, VAL_JOB},
+    {"gres-flags", required_argument, NULL, VAL_IGNORED},
+    {"help", no_argument, NULL, VAL_HELP},
+    {"het-group", required_argument, NULL, VAL_REFUSED},
+    {"hint", required_argument, NULL, VAL_IGNORED},
+    {"hold", no_argument, NULL, 'H'},
+    {"immediate", optional_argument, NULL, 'I'},
+    {"input", required_argument, NULL, 'i'},
+    {"job-name", required_argument, NULL, 'J'},
+    {"jobid", required_argument, NULL, VAL_IGNORED},
+    {"kill-on-bad-exit", optional_argument, NULL, 'K'},
+    {"label", no_argument, NULL, 'l'},
+    {"licenses", required_argument, NULL, 'L'},
+    {"mem", required_argument, NULL, VAL_JOB},
+    {"mem-bind", required_argument, NULL, VAL_IGNORED},
+    {"mem-per-cpu", required_argument, NULL, VAL_JOB},
+    {"mem-per-gpu", required_argument, NULL, VAL_JOB},
+    {"mpi", required_argument, NULL, VAL_IGNORED},
+    {"multi-prog", no_argument, NULL, VAL_REFUSED},
+    {"network", required_argument, NULL, VAL_IGNORED},
+    {"no-kill", optional_argument, NULL, VAL_IGNORED},
+    {"nodelist", required_argument, NULL, 'w'},
+    {"nodes", required_argument, NULL, 'N'},
+    {"ntasks", required_argument, NULL, 'n'},
+    {"ntasks-per-core", required_argument, NULL, VAL_IGNORED},
+    {"ntasks-per-node", required_argument, NULL, VAL_JOB},
+    {"open-mode", required_argument, NULL, VAL_JOB},
+    {"output", required_argument, NULL, 'o'},
+    {"overcommit", no_argument, NULL, 'O'},
+    {"overlap", no_argument, NULL, VAL_OVERLAP},
+    {"oversubscribe", no_argument, NULL, 's'},
+    {"partition", required_argument, NULL, 'p'},
+    {"preserve-env", no_argument, NULL, 'E'},
+    {"propagate", optional_argument, NULL, VAL_IGNORED},
+    {"pty", optional_argument, NULL, VAL_REFUSED},
+    {"qos", required_argument, NULL, 'q'},
+    {"quiet", no_argument, NULL, 'Q'},
+    {"quit-on-interrupt", no_argument, NULL, VAL_IGNORED},
+    {"relative", required_argument, NULL, 'r'},
+    {"reservation", required_argument, NULL, VAL_REFUSED},
+    {"threads", required_argument, NULL, 'T'},
+    {"threads-per-core", required_argument, NULL, VAL_IGNORED},
+    {"time", required_argument, NULL, 't'},
+    {"unbuffered", no_argument, NULL, 'u'},
+    {"usage", no_argument, NULL, VAL_HELP},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {"wait", required_argument, NULL, 'W'},
+    {"x11", optional_argument, NULL, VAL_REFUSED},
+    {NULL, 0, NULL, 0},
+};
+
+#define LETTERS "+A:C:c:D:d:e:EG:HhI::i:J:K::L:lm:N:n:Oo:p:q:Qr:sT:t:uVvW:w:x:"
+
+struct srun {
+    struct submission s;
+    struct step step;
+};
+
+static const char *name_of(int c, int index)
+{
+    if (index >= 0)
+        return options[index].name;
+    for (const struct option *o = options; o->name; o++)
+        if (o->val == c)
+            return o->name;
+    return "?";
+}
+
+static int fail(const char *name, const char *text)
+{
+    slurm_error("srun", "--%s %s", name, text);
+    return CLI_FAILED;
+}
+
+static int read_count(const char *name, int64_t *ret_n)
+{
+    struct err e;
+    if (str_to_i64(optarg, 1, 4096, name, ret_n, &e) == 0)
+        return -1;
+    slurm_error("srun", "%s", e.text);
+    return CLI_FAILED;
+}
+
+/* "1", "1-1": one is what there is to a node's own srun. */
+static int read_nodes(const char *text)
+{
+    if (!str_eq(text, "1") && !str_eq(text, "1-1"))
+        return fail("nodes", "of more than 1 is not supported: belay starts the script of a job of several nodes on each of them");
+    return -1;
+}
+
+/* What counts in a job. -1: go on; else the exit code. */
+static int step_option(struct srun *r, int c, const char *name)
+{
+    struct step *s = &r->step;
+    switch (c) {
+    case 'n':
+        return read_count(name, &s->tasks);
+    case 'c':
+        return read_count(name, &s->cpus_per_task);
+    case 'N':
+        return read_nodes(optarg);
+    case 'o':
+        s->output = optarg;
+        return -1;
+    case 'e':
+        s->error = optarg;
+        return -1;
+    case 'i':
+        s->input = optarg;
+        return -1;
+    case 'D':
+        s->dir = optarg;
+        return -1;
+    case 'l':
+        s->labels = true;
+        return -1;
+    case 'K':
+        s->kill_on_bad_exit = !optarg || !str_eq(optarg, "0");
+        return -1;
+    case 'Q':
+        s->quiet = true;
+        return -1;
+    case 'O':
+    case 's':
+    case VAL_OVERLAP:
+        s->overlap = true;
+        return -1;
+    case 'J':
+        s->name = optarg;
+        return -1;
+    case 'r':
+    case 'w':
+    case 'x':
+        return -1; /* there is one node */
+    case 'd':
+    case 'H':
+        return fail(name, "is not supported for a step of a job");
+    case VAL_JOB:
+        if (str_eq(name, "export"))
+            s->export = optarg;
+        if (str_eq(name, "ntasks-per-node"))
+            return read_count(name, &s->tasks);
+        return -1; /* the job has what it has */
+    default:
+        return -1;
+    }
+}
+
+static bool is_of_step_alone(int c)
+{
+    return strchr("lKOsQruvETWIm", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
+}
+
+static int job_option(struct srun *r, int c, const char *name)
+{
+    if (c > 255 && c != VAL_JOB)
+        return -1;
+    if (is_of_step_alone(c) && c != VAL_JOB) {
+        r->step.labels = r->step.labels || c == 'l';
+        r->s.quiet = r->s.quiet || c == 'Q';
+        return -1;
+    }
+    if (c == 'n') {
+        int rc = read_count(name, &r->step.tasks);
+        if (rc >= 0)
+            return rc;
+    }
+    submission_add_named(&r->s, name, optarg);
+    return -1;
+}
+
+static void help(void)
+{
+    puts("Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
+         "In a job: starts the command -n times on this node, within the CPUs of the job. Elsewhere: submits a job that\n"
+         "does, shows its output, and ends with its exit code. Of the options of sbatch those of the job are taken.\n");
+    for (const struct option *o = options; o->name; o++)
+        if (o->val != VAL_IGNORED && o->val != VAL_REFUSED)
+            printf("  --%s\n", o->name);
+}
+
+static int read_options(struct srun *r, int argc, char **argv, bool in_job)
+{
+    int c, index = -1, rc = -1;
+    optind = 0;
+    while (rc < 0 && (c = getopt_long(argc, argv, LETTERS, options, &index)) != -1) {
+        const char *name = name_of(c, index);
+        index = -1;
+        if (c == '?')
+            return CLI_FAILED;
+        if (c == VAL_HELP || c == 'h' || c == 'V') {
+            c == 'V' ? (void)puts(SLURM_VERSION) : help();
+            return CLI_OK;
+        }
+        if (c == VAL_REFUSED)
+            return fail(name, "is not supported");
+        rc = in_job ? step_option(r, c, name) : job_option(r, c, name);
+    }
+    if (rc < 0 && optind == argc) {
+        slurm_error("srun", "No command given to execute.");
+        return CLI_FAILED;
+    }
+    return rc;
+}
+
+/* ---- outside of a job ---- */
+
+/* The tasks are started by the job's own srun, so belay has to be there; one task needs none. */
+static int submit(struct srun *r, char **words, int n)
+{
+    struct buf script = {0};
+    struct err e = {0};
+    buf_adds(&script, "#!/bin/sh\nexec");
+    if (r->step.tasks > 1 || r->step.labels)
+        buf_printf(&script, " belay slurm srun%s", r->step.labels ? " -l" : "");
+    for (int i = 0; i < n; i++) {
+        buf_addc(&script, ' ');
+        str_shell_quote(&script, words[i]);
+    }
+    buf_addc(&script, '\n');
+    const char *slash = strrchr(words[0], '/');
+    int rc = submission_build(
+        &r->s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : words[0], NULL, 0, &e);
+    buf_deinit(&script);
+    if (rc != 0) {
+        submission_error(&r->s, e.text);
+        return CLI_FAILED;
+    }
+    return submission_send(&r->s);
+}
+
+int srun_main(int argc, char **argv)
+{
+    struct srun r = {.step = {.program = "srun"}};
+    bool in_job = getenv("SLURM_JOB_ID") && getenv("BELAY_CONTROL_DIR");
+    submission_init(&r.s);
+    r.s.slurm = "srun";
+    r.s.wait = r.s.follow = r.s.cancel_on_interrupt = true;
+    int code = read_options(&r, argc, argv, in_job);
+    if (code < 0)
+        code = in_job ? step_run(&r.step, argv + optind) : submit(&r, argv + optind, argc - optind);
+    submission_deinit(&r.s);
+    return code;
+}

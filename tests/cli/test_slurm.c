@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slurm's languages: formats of output, lists of hosts, times, states; and what is malformed in them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/slurm.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ID, NAME, STATE };
+static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -6, ID}, {"jobidraw", 0, "JobIDRaw", -6, ID},
+    {"name", 'j', "NAME", 8, NAME}, {"statecompact", 't', "ST", 10, STATE}, {NULL, 0, NULL, 0, 0}};
+
+struct row {
+    const char *id, *name, *state;
+};
+
+static void value(const void *row, int what, struct buf *out)
+{
+    const struct row *r = row;
+    buf_adds(out, what == ID ? r->id : what == NAME ? r->name : r->state);
+}
+
+typedef int (*parse_fn)(const char *, const struct slurm_field *, struct slurm_format *, struct err *);
+
+static void check(parse_fn parse, const char *text, const char *title, const char *line)
+{
+    static const struct row row = {"42", "tr\xc3\xa4ining", "R"};
+    struct slurm_format f;
+    struct buf out = {0};
+    struct err e = {0};
+    if (parse(text, fields, &f, &e) != 0)
+        fail_msg("%s: %s", text, e.text);
+    if (title)
+        slurm_format_line(&f, value, NULL, &out);
+    slurm_format_line(&f, value, &row, &out);
+    char *want = mem_printf("%s%s", title ? title : "", line);
+    assert_string_equal(buf_str(&out), want);
+    free(want);
+    buf_deinit(&out);
+    slurm_format_deinit(&f);
+}
+
+static void check_refused(parse_fn parse, const char *text, const char *part)
+{
+    struct slurm_format f;
+    struct err e = {0};
+    int rc = parse(text, fields, &f, &e);
+    if (rc != ERR_INVALID || !strstr(e.text, part))
+        fail_msg("%s: %d \"%s\"", text, rc, e.text);
+    slurm_format_deinit(&f);
+}
+
+static void letters_have_widths_sides_and_text_between(void **state)
+{
+    (void)state;
+    check(slurm_format_letters, "%i %t", "JOBID ST\n", "42 R\n");
+    check(slurm_format_letters, "%.8i|%8i|", "   JOBID|JOBID   |\n", "      42|42      |\n");
+    check(slurm_format_letters, "%.4j", "NAME\n", "tr\xc3\xa4i\n"); /* characters, not bytes */
+    check(slurm_format_letters, "%3j%%", "NAM%\n", "tr\xc3\xa4%\n");
+    check(slurm_format_letters, "", "\n", "\n");
+    check(slurm_format_letters, "no fields", "no fields\n", "no fields\n");
+    check_refused(slurm_format_letters, "%i %Y", "Invalid job format specification: \"%Y\"");
+    check_refused(slurm_format_letters, "%", "Invalid job format");
+    check_refused(slurm_format_letters, "%.", "Invalid job format");
+    check_refused(slurm_format_letters, "%1001i", "at most 1000 wide");
+    check_refused(slurm_format_letters, "%99999999999999999999i", "at most 1000 wide");
+}
+
+static void names_have_widths_of_twenty(void **state)
+{
+    (void)state;
+    check(slurm_format_names, "jobid:4,name:.10", "JOBI      NAME\n", "42    tr\xc3\xa4ining\n");
+    check(slurm_format_names, " JobID , statecompact:3", "JOBID               ST \n", "42                  R  \n");
+    check(slurm_format_names, "jobid:|,name:4/", "JOBID|NAME/\n", "42|tr\xc3\xa4i/\n");
+    check_refused(slurm_format_names, "", "needs a field");
+    check_refused(slurm_format_names, "job", "Invalid job format specification: \"job\"");
+    check_refused(slurm_format_names, "jobid:2000", "at most 1000 wide");
+    check_refused(slurm_format_names, ":4", "Invalid");
+}
+
+static void sacct_marks_what_it_cuts_and_takes_beginnings(void **state)
+{
+    (void)state;
+    check(slurm_format_sacct, "jobid,state%3", "JOBID   ST \n", "42       R \n");
+    check(slurm_format_sacct, "jobid,name", "JOBID      NAME \n", "42     tr\xc3\xa4ining \n");
+    check(slurm_format_sacct, "name%5,JOBIDR%-4", " NAME Job+ \n", "tr\xc3\xa4i+ 42   \n");
+    check_refused(slurm_format_sacct, "jobid,nonsense", "Invalid field requested: \"nonsense\"");
+    check_refused(slurm_format_sacct, "name%", "expected a width");
+    check_refused(slurm_format_sacct, "name%0", "expected a width");
+    check_refused(slurm_format_sacct, "name%9x", "expected a width");
+    check_refused(slurm_format_sacct, "name%1001", "expected a width");
+    check_refused(slurm_format_sacct, ",", "needs a field");
+}
+
+static void fields_and_bytes_have_a_limit(void **state)
+{
+    struct buf text = {0};
+    (void)state;
+    for (int i = 0; i < SLURM_FIELDS_MAX; i++)
+        buf_adds(&text, "%i");
+    struct slurm_format f;
+    struct err e;
+    assert_int_equal(slurm_format_letters(buf_str(&text), fields, &f, &e), 0);
+    slurm_format_deinit(&f);
+    buf_adds(&text, "%i");
+    check_refused(slurm_format_letters, buf_str(&text), "at most 128 fields");
+    buf_clear(&text);
+    while (text.len < SLURM_FORMAT_MAX)
+        buf_addc(&text, 'x');
+    check_refused(slurm_format_letters, buf_str(&text), "at most 4095 bytes");
+    buf_deinit(&text);
+}
+
+static void parsable_output_has_no_widths(void **state)
+{
+    static const struct row row = {"42", "a", "R"};
+    struct slurm_format f;
+    struct buf out = {0};
+    struct err e;
+    (void)state;
+    assert_int_equal(slurm_format_sacct("jobid%20,name,state", fields, &f, &e), 0);
+    slurm_format_plain(&f, "|", false, value, NULL, &out);
+    slurm_format_plain(&f, "|", false, value, &row, &out);
+    slurm_format_plain(&f, ";;", true, value, &row, &out);
+    assert_string_equal(buf_str(&out), "JOBID|NAME|ST\n42|a|R\n42;;a;;R;;\n");
+    buf_deinit(&out);
+    slurm_format_deinit(&f);
+}
+
+/* ---- lists ---- */
+
+static void check_hosts(const char *list, const char *want)
+{
+    struct buf out = {0};
+    struct err e = {0};
+    if (slurm_hosts_expand(list, &out, &e) != 0)
+        fail_msg("%s: %s", list, e.text);
+    assert_string_equal(buf_str(&out), want);
+    buf_deinit(&out);
+}
+
+static void lists_of_hosts_are_taken_apart(void **state)
+{
+    static const char *const refused[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]", "n[1,]x[2]", "n[-1]", "n[1--2]",
+        "n[0-65536]", "n[1234567890]", "n[[1]]", "n[1-9999999999]"};
+    (void)state;
+    check_hosts("", "");
+    check_hosts("n1", "n1\n");
+    check_hosts("n1,n2", "n1\nn2\n");
+    check_hosts("n[1-3,7]", "n1\nn2\nn3\nn7\n");
+    check_hosts("a[08-10]b,c", "a08b\na09b\na10b\nc\n");
+    check_hosts("rack1-n[1],,x", "rack1-n1\nx\n");
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct buf out = {0};
+        struct err e;
+        if (slurm_hosts_expand(refused[i], &out, &e) != ERR_INVALID)
+            fail_msg("%s", refused[i]);
+        buf_deinit(&out);
+    }
+}
+
+static void words_are_found_whatever_their_case(void **state)
+{
+    (void)state;
+    assert_true(slurm_list_has(NULL, "x"));
+    assert_true(slurm_list_has("a, B ,c", "b"));
+    assert_false(slurm_list_has("a,bc", "b"));
+    assert_false(slurm_list_has("", "b"));
+}
+
+/* ---- times ---- */
+
+static void check_used(int64_t ms, bool long_form, const char *want)
+{
+    struct buf out = {0};
+    slurm_time_used(ms, long_form, &out);
+    assert_string_equal(buf_str(&out), want);
+    buf_deinit(&out);
+}
+
+static void durations_are_written_as_slurm_does(void **state)
+{
+    (void)state;
+    check_used(0, false, "0:00");
+    check_used(65999, false, "1:05");
+    check_used(3723000, false, "1:02:03");
+    check_used(90061000, false, "1-01:01:01");
+    check_used(0, true, "00:00:00");
+    check_used(65000, true, "00:01:05");
+    check_used(90061000, true, "1-01:01:01");
+    check_used(TIME_NONE_MS, true, "INVALID");
+    check_used(-1, false, "INVALID");
+}
+
+static void check_time(const char *text, const char *want)
+{
+    struct wall now, at = WALL_NONE;
+    struct err e = {0};
+    struct buf out = {0};
+    assert_int_equal(time_parse_iso("2026-11-21T20:44:26Z", &now, &e), 0);
+    int rc = slurm_time_parse(text, now, &at, &e);
+    if (!want) {
+        assert_int_equal(rc, ERR_INVALID);
+        return;
+    }
+    if (rc != 0)
+        fail_msg("%s: %s", text, e.text);
+    slurm_time_at(at, "none", &out);
+    assert_string_equal(buf_str(&out), want);
+    buf_deinit(&out);
+}
+
+static void moments_are_read_as_slurm_does(void **state)
+{
+    static const char *const refused[] = {"", "soon", "now-", "now-2", "now*2hours", "now-2fortnights", "2026-13-01", "25:00",
+        "2026-11-21T", "20261121", "112", "now-99999999999s", "12:3x", "-1", "12/40"};
+    (void)state;
+    setenv("TZ", "UTC0", 1);
+    tzset();
+    check_time("2026-11-21", "2026-11-21T00:00:00");
+    check_time("2026-11-20T10:20", "2026-11-20T10:20:00");
+    check_time("2026-11-20T10:20:30", "2026-11-20T10:20:30");
+    check_time("10:20", "2026-11-21T10:20:00");
+    check_time("10:20:30", "2026-11-21T10:20:30");
+    check_time("now", "2026-11-21T20:44:26");
+    check_time("now-2hours", "2026-11-21T18:44:26");
+    check_time("now+1day", "2026-11-22T20:44:26");
+    check_time("now-30seconds", "2026-11-21T20:43:56");
+    check_time("today", "2026-11-21T00:00:00");
+    check_time("Noon", "2026-11-21T12:00:00");
+    check_time("yesterday", "2026-11-20T00:00:00");
+    check_time("tomorrow", "2026-11-22T00:00:00");
+    check_time("1120", "2026-11-20T00:00:00");
+    check_time("112025", "2025-11-20T00:00:00");
+    check_time("11/20", "2026-11-20T00:00:00");
+    check_time("11/20/25-10:20", "2025-11-20T10:20:00");
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (!str_eq(refused[i], "now-2")) /* seconds */
+            check_time(refused[i], NULL);
+    check_time("now-2", "2026-11-21T20:44:24");
+}
+
+/* ---- jobs ---- */
+
+static void check_job(const char *text, const char *state_name, const char *compact, const char *code)
+{
+    json_t *all = json_loads(text, 0, NULL);
+    assert_non_null(all);
+    const json_t *detail = json_object_get(all, "job") ? all : NULL;
+    struct slurm_job j = {.job = detail ? json_object_get(all, "job") : all, .detail = detail};
+    struct buf exit_code = {0};
+    const struct slurm_state *s = slurm_job_state(&j);
+    assert_string_equal(s->name, state_name);
+    assert_string_equal(s->compact, compact);
+    slurm_job_value(&j, JOB_EXIT, &exit_code);
+    assert_string_equal(buf_str(&exit_code), code);
+    buf_deinit(&exit_code);
+    json_decref(all);
+}
+
+static void states_have_slurms_words(void **state)
+{
+    (void)state;
+    check_job("{\"state\": \"pending\"}", "PENDING", "PD", "0:0");
+    check_job("{\"state\": \"running\"}", "CONFIGURING", "CF", "0:0");
+    check_job("{\"state\": \"running\", \"started_at\": \"2026-11-21T20:44:26Z\"}", "RUNNING", "R", "0:0");
+    check_job("{\"state\": \"cancelling\"}", "COMPLETING", "CG", "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"succeeded\", \"exit_code\": 0}", "COMPLETED", "CD", "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 3}", "FAILED", "F", "3:0");
+    check_job("{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 139}", "FAILED", "F", "0:11");
+    check_job("{\"state\": \"ended\", \"end\": \"user\", \"exit_code\": 143}", "CANCELLED", "CA", "0:15");
+    check_job("{\"state\": \"ended\", \"end\": \"timeout\", \"exit_code\": 143}", "TIMEOUT", "TO", "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"node-lost\", \"exit_code\": 0}", "NODE_FAIL", "NF", "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"reclaimed\", \"exit_code\": 0}", "PREEMPTED", "PR", "0:0");
+    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, \"attempts\": [{\"text\": \"killed: it used "
+              "all of the 64 MiB of memory that it asked for\"}]}",
+        "OUT_OF_MEMORY", "OOM", "137:0");
+    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, \"attempts\": [{\"text\": \"exit code "
+              "137\"}]}",
+        "FAILED", "F", "137:0");
+    assert_string_equal(slurm_state_find("cg")->name, "COMPLETING");
+    assert_string_equal(slurm_state_find("node_fail")->compact, "NF");
+    assert_null(slurm_state_find("gone"));
+}
+
+static void a_job_is_named_by_a_number_or_a_part_of_it(void **state)
+{
+    (void)state;
+    assert_int_equal(slurm_job_number("42"), 42);
+    assert_int_equal(slurm_job_number("42.batch"), 42);
+    assert_int_equal(slurm_job_number("42.0"), 42);
+    assert_int_equal(slurm_job_number("x"), 0);
+    assert_int_equal(slurm_job_number(""), 0);
+    assert_int_equal(slurm_job_number("0"), 0);
+    assert_int_equal(slurm_job_number("42x"), 0);
+    assert_int_equal(slurm_job_number("99999999999999999999"), 0);
+}
+
+static void programs_are_found_by_the_end_of_a_path(void **state)
+{
+    (void)state;
+    assert_string_equal(slurm_program_find("/usr/bin/squeue")->name, "squeue");
+    assert_string_equal(slurm_program_find("sbatch")->name, "sbatch");
+    assert_null(slurm_program_find("/usr/bin/belay"));
+    assert_null(slurm_program_find("/sbatch/x"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(letters_have_widths_sides_and_text_between),
+        cmocka_unit_test(names_have_widths_of_twenty),
+        cmocka_unit_test(sacct_marks_what_it_cuts_and_takes_beginnings),
+        cmocka_unit_test(fields_and_bytes_have_a_limit),
+        cmocka_unit_test(parsable_output_has_no_widths),
+        cmocka_unit_test(lists_of_hosts_are_taken_apart),
+        cmocka_unit_test(words_are_found_whatever_their_case),
+        cmocka_unit_test(durations_are_written_as_slurm_does),
+        cmocka_unit_test(moments_are_read_as_slurm_does),
+        cmocka_unit_test(states_have_slurms_words),
+        cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
+        cmocka_unit_test(programs_are_found_by_the_end_of_a_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+#SBATCH --output=arguments.out
+for a in "$@"; do echo "<$a>"; done

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --job-name=first --output=dep.out
+echo first

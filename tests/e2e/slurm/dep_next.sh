@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --output=dep.out --open-mode=append
+echo "$1"

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --gres=gpu:1
+#SBATCH --output=gres.out
+#SBATCH --partition=local
+nvidia-smi -L

@@ -1,0 +1,3 @@
+#!/bin/bash
+hostname
+echo done

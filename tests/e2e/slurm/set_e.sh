@@ -1,0 +1,6 @@
+#!/bin/bash
+#SBATCH --output=set_e.out
+set -euo pipefail
+echo before
+false
+echo after

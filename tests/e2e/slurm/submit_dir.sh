@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --chdir=sub
+#SBATCH --output=where-%j.out
+pwd
+cd "$SLURM_SUBMIT_DIR" && pwd

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts as people have them for Slurm, in tests/e2e/slurm/, run unmodified by the programs with Slurm's names, in one belayd."""
+
+import getpass
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import test_local  # noqa: E402  (Home: a belayd of its own)
+
+BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm")
+PROGRAMS = ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun")
+HOST = socket.gethostname().split(".")[0]
+USER = getpass.getuser()
+
+# bash tells of a sleep that was ended, srun of a step that waits
+TOLD_SOMETIMES = re.compile(r"^Terminated\n|^srun: Job \d+ step creation temporarily disabled.*\n", re.M)
+
+# script: arguments, exit code, files as they then are ({id}: the job's number)
+EXPECTED = {
+    "minimal.sh": ((), 0, {"slurm-{id}.out": socket.gethostname() + "\ndone\n"}),
+    "outputs.sh": ((), 0, {"logs/outputs-{id}.out": "to the output\n", "logs/outputs-{id}.err": "to the errors\n"}),
+    "one_log.sh": ((), 0, {USER + "_onelog.NODE.{id:05}.log": "first\nsecond\n"}),
+    "no_array.sh": ((), 0, {"{id}_4294967294.0.txt": "array none\n"}),
+    "heredoc.sh": ((), 0, {"slurm-{id}.out": "[run]\njob = {id}\ncores = 1\nliteral = $SLURM_JOB_ID\n"}),
+    "heredoc_python.sh": ((), 0, {"slurm-{id}.out": "threads 2 of job True\n"}),
+    "python.py": (("--lr", "0.1"), 0, {"py-{id}.out": "py 256 --lr 0.1\n"}),
+    "arguments.sh": (("a", "b  c", "", "$x"), 0, {"arguments.out": "<a>\n<b  c>\n<>\n<$x>\n"}),
+    "modules.sh": ((), 0, {"slurm-{id}.out": "no modules here\nmemory 100\n"}),
+    "srun_steps.sh": ((), 0, {"steps.out": "step 1\nstep 2\nstep 3\nstep 4\n"}),
+    "srun_files.sh": ((), 0, {"srun_files.out": "out 0\nout 1\nerr 0\nerr 1\n"}),
+    "srun_stdin.sh": ((), 0, {"srun_stdin.out": "one\ntwo\n3\n"}),
+    "set_e.sh": ((), 1, {"set_e.out": "before\n"}),
+    "exit_code.sh": ((), 3, {"exit_code.out": "", "exit_code.err": ""}),
+    "segfault.sh": ((), 139, {}),
+    "time_limit.sh": ((), None, {"time_limit.out": "started\nasked to end\n"}),
+    "trap.sh": ((), 0, {"trap.out": "data\ncleaned\n"}),
+    "submit_dir.sh": ((), 0, {"sub/where-{id}.out": "DIR/sub\nDIR/sub\n"}),
+    "export_none.sh": ((), 0, {"export_none.out": "variable: not set\n"}),
+    "export_all.sh": ((), 0, {"export_all.out": "variable: here, more\n"}),
+    "directives.sh": ((), 0, {"directives.out": "odd\n"}),
+    "nodelist.sh": ((), 0, {"nodelist.out": "1 node, the first is NODE, this is NODE\nJobState=RUNNING\nnodelist.sh RUNNING 1 1\n"}),
+    "xargs.sh": ((), 0, {"xargs.out": "10\n"}),
+    "input.sh": ((), 0, {"input.out": "sum 6\n"}),
+}
+
+
+class Slurm(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.h = test_local.Home().__enter__()
+        cls.bin = os.path.join(cls.h.dir, "bin")
+        cls.dir = os.path.join(cls.h.dir, "work")
+        shutil.copytree(SCRIPTS, cls.dir)
+        for name in ("bin", "work/logs", "work/sub"):
+            os.makedirs(os.path.join(cls.h.dir, name), exist_ok=True)
+        for name in PROGRAMS + ("belay",):
+            os.symlink(BUILD + "/cli/belay", os.path.join(cls.bin, name))
+        with open(os.path.join(cls.dir, "numbers.txt"), "w") as f:
+            f.write("1\n2\n3\n")
+        cls.h.env = {k: v for k, v in cls.h.env.items() if not k.startswith(("SLURM", "SBATCH"))}
+        cls.h.env.update(PATH=cls.bin + ":" + os.environ["PATH"], MY_VARIABLE="here", MY_API_KEY="s3cret", USER=USER)
+        done = cls.h.belay("up")
+        if done.returncode != 0:
+            cls.h.__exit__(AssertionError, AssertionError(), None)
+            raise AssertionError(done.stderr)
+        cls.node = json.loads(cls.h.belay("nodes", "--json").stdout)["nodes"][0]["name"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.h.__exit__(None, None, None)
+
+    def start(self, *words, **more):
+        return subprocess.Popen(words, cwd=self.dir, env=self.h.env, text=True, executable=shutil.which(words[0], path=self.h.env["PATH"]),
+                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+    def run_program(self, *words, text=None):
+        p = self.start(*words, **({"stdin": subprocess.PIPE} if text is not None else {}))
+        out, err = p.communicate(text, timeout=WAIT_S)
+        return subprocess.CompletedProcess(words, p.returncode, out, err)
+
+    def ok(self, *words, **more):
+        done = self.run_program(*words, **more)
+        self.assertEqual(done.returncode, 0, (words, done.stderr))
+        return done.stdout
+
+    def read(self, name):
+        with open(os.path.join(self.dir, name)) as f:
+            return f.read()
+
+    def fill(self, text, job):
+        return re.sub(r"\{id(:05)?\}", lambda m: ("%05d" if m.group(1) else "%d") % job, text) \
+            .replace("NODE", self.node.split(".")[0]).replace("DIR", os.path.realpath(self.dir))
+
+    # ---- scripts ----
+
+    def test_scripts_run_as_they_are(self):
+        running = {name: self.start("sbatch", "--wait", name, *arguments) for name, (arguments, _, _) in EXPECTED.items()}
+        for name, p in running.items():
+            with self.subTest(name):
+                out, err = p.communicate(timeout=WAIT_S)
+                job = int(re.fullmatch(r"Submitted batch job (\d+)\n", out).group(1))
+                _, code, files = EXPECTED[name]
+                if code is not None:
+                    self.assertEqual(p.returncode, code, err)
+                for file, text in files.items():
+                    self.assertEqual(re.sub(TOLD_SOMETIMES, "", self.read(self.fill(file, job))), self.fill(text, job), file)
+                self.assertNotIn("s3cret", err)
+
+    def test_the_states_of_what_went_wrong_are_slurms(self):
+        jobs = {}
+        for name in ("exit_code.sh", "segfault.sh", "time_limit.sh", "srun_fails.sh"):
+            jobs[name] = self.start("sbatch", "--parsable", "--wait", name)
+        jobs = {name: p.communicate(timeout=WAIT_S)[0].strip() for name, p in jobs.items()}
+        lines = self.ok("sacct", "-n", "-P", "-X", "-o", "jobid,state,exitcode", "-j", ",".join(jobs.values()))
+        self.assertEqual(dict(line.split("|", 1) for line in lines.splitlines()),
+                         {jobs["exit_code.sh"]: "FAILED|3:0", jobs["segfault.sh"]: "FAILED|0:11",
+                          jobs["time_limit.sh"]: "TIMEOUT|0:0", jobs["srun_fails.sh"]: "FAILED|7:0"})
+        self.assertRegex(self.read("srun_fails.out"), r"(?s)task 0: Exited with exit code 7\nthe step ended with 7\n"
+                                                      r".*no-such-program: No such file.*and the next with 2\n")
+
+    def test_tasks_of_a_step_know_their_ranks(self):
+        self.ok("sbatch", "--wait", "srun_tasks.sh")
+        lines = self.read("tasks.out").splitlines()
+        self.assertEqual(lines[0], "2 tasks on 1 node, 2 a node")
+        self.assertEqual(sorted(lines[1:3]), ["%d: rank %d of 2, local %d" % (i, i, i) for i in (0, 1)])
+        self.assertEqual(lines[3:], [socket.gethostname()])
+
+    def test_a_file_that_is_appended_to_grows(self):
+        for run in ("one", "two"):
+            self.ok("sbatch", "--wait", "append.sh", run)
+        self.assertEqual(self.read("journal.txt"), "run one\nrun two\n")
+
+    def test_a_job_may_submit_the_next(self):
+        self.ok("sbatch", "resubmit.sh")
+        while self.ok("squeue", "-h", "-n", "resubmit"):  # each submits the next before it ends
+            pass
+        self.assertEqual(self.read("rounds.txt"), "round 1\nround 2\nround 3\n")
+
+    def test_a_running_job_is_cancelled(self):
+        p = self.start("sbatch", "--wait", "cancelled.sh")
+        job = re.search(r"\d+", p.stdout.readline()).group()
+        follower = self.h.start("logs", "-f", job)
+        while self.ok("squeue", "-h", "-j", job, "-o", "%t").strip() != "R" or not os.path.exists(self.dir + "/cancelled.started"):
+            pass
+        self.ok("scancel", "--name", "to-be-cancelled", "-u", USER)
+        p.communicate(timeout=WAIT_S)
+        self.assertNotEqual(p.returncode, 0)
+        self.assertTrue(follower.communicate(timeout=WAIT_S)[0].endswith("got SIGTERM\n"))
+        self.assertTrue(self.read("cancelled.out").endswith("got SIGTERM\n"))
+        self.assertEqual(self.ok("sacct", "-nPo", "state", "-j", job), "CANCELLED\n")
+        self.assertEqual(self.run_program("scancel", job).returncode, 0)  # it has ended, as was wanted
+
+    def test_a_job_that_asks_for_what_is_not_there_waits(self):
+        done = self.run_program("sbatch", "--parsable", "gres.sh")
+        job = done.stdout.strip()
+        self.assertRegex(job, r"^\d+$")
+        self.assertIn("sbatch: warning: job %s waits until this changes" % job, done.stderr)
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%i|%t|%b|%P"), job + "|PD|gres:gpu:1|local\n")
+        self.assertEqual(self.ok("squeue", "-h", "-t", "PD", "-n", "gres.sh", "-o", "%A"), job + "\n")
+        self.ok("scancel", job)
+
+    def test_jobs_wait_for_each_other(self):
+        done = self.run_program("bash", "launcher.sh")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines(), ["PD JobHeldUser", "COMPLETED", "COMPLETED", "FAILED", "COMPLETED", "CANCELLED", "COMPLETED"])
+        self.assertEqual(self.read("dep.out"), "first\nsecond\nrescue\nheld\nlast\n")
+
+    # ---- programs ----
+
+    def test_a_script_comes_from_standard_input_or_the_command_line(self):
+        done = self.run_program("sbatch", "-W", "-J", "piped", "-o", "piped.out", text="#!/bin/sh\necho from a pipe\n")
+        self.assertRegex(done.stdout, r"^Submitted batch job \d+\n$")
+        self.assertEqual(self.read("piped.out"), "from a pipe\n")
+        self.ok("sbatch", "--wait", "--quiet", "-o", "wrapped.out", "--wrap", "echo a | tr a b")
+        self.assertEqual(self.read("wrapped.out"), "b\n")
+
+    def test_what_is_not_there_is_refused_by_name(self):
+        for flag in ("--constraint=a100", "--no-requeue", "--exclusive", "--reservation=x", "-M=other", "--nodelist=n1"):
+            done = self.run_program("sbatch", flag, "minimal.sh")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), flag)
+            self.assertIn("is not supported: take it out if the job is right without it", done.stderr)
+        done = self.run_program("sbatch", "--no-such-flag", "minimal.sh")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("unrecognized option '--no-such-flag'", done.stderr)
+        self.assertEqual(self.run_program("sbatch", "no-such-script").returncode, 1)
+        for words, text in ((("squeue", "-o", "%Y"), "Invalid job format"), (("squeue", "-t", "gone"), "Invalid job state"),
+                            (("squeue", "-j", "999999"), "Invalid job id specified"), (("scancel", "999999"), "Invalid job id specified"),
+                            (("scancel",), "No job identification provided"), (("sacct", "-o", "nonsense"), "Invalid field requested"),
+                            (("sacct", "-S", "soon"), "Invalid time"), (("scontrol", "show", "job", "999999"), "Invalid job id"),
+                            (("scontrol", "suspend", "1"), "not supported"), (("scontrol", "show", "node", "x"), "Node x not found"),
+                            (("srun",), "No command given"), (("srun", "--pty", "bash"), "--pty is not supported")):
+            done = self.run_program(*words)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(text, done.stderr)
+        self.assertEqual(self.ok("sacct", "-n", "-j", "999999"), "")
+
+    def test_a_variable_counts_more_than_the_script_and_less_than_a_flag(self):
+        self.h.env["SBATCH_JOB_NAME"] = "variable"
+        try:
+            self.ok("sbatch", "--wait", "-o", "%x.out", "directives.sh")
+            self.ok("sbatch", "--wait", "-o", "%x.out", "-J", "flag", "directives.sh")
+        finally:
+            del self.h.env["SBATCH_JOB_NAME"]
+        self.assertEqual((self.read("variable.out"), self.read("flag.out")), ("variable\n", "flag\n"))
+
+    def test_srun_outside_of_a_job_is_a_job(self):
+        done = self.run_program("srun", "sh", "-c", "echo out; exit 5")
+        self.assertEqual((done.returncode, done.stdout), (5, "out\n"))
+        self.assertEqual(sorted(self.ok("srun", "-n", "2", "-l", "sh", "-c", "echo of $SLURM_NTASKS").splitlines()), ["0: of 2", "1: of 2"])
+
+    def test_an_interrupt_of_srun_cancels_its_job(self):
+        p = self.start("srun", "-J", "interrupted", "sh", "-c", "echo ready; exec sleep 1000")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        p.terminate()
+        p.communicate(timeout=WAIT_S)
+        self.assertNotEqual(p.returncode, 0)
+        self.assertEqual(self.ok("sacct", "-nPo", "state", "--name", "interrupted"), "CANCELLED\n")
+
+    def test_the_cluster_is_shown_as_partitions_and_nodes(self):
+        self.assertEqual(self.ok("sinfo", "-h", "-o", "%P %a %l %D %N"), "local* up infinite 1 %s\n" % self.node)
+        self.assertEqual(self.ok("sinfo", "-hN", "-o", "%N %c"), "%s %d\n" % (self.node, os.cpu_count()))
+        self.assertIn("NodeName=%s " % self.node, self.ok("scontrol", "show", "node", self.node))
+        self.assertIn("PartitionName=local Allow", self.ok("scontrol", "-o", "show", "partition"))
+        self.assertEqual(self.ok("scontrol", "show", "hostnames", "n[1-3,7]"), "n1\nn2\nn3\nn7\n")
+        self.assertEqual(json.loads(self.ok("sinfo", "--json"))["nodes"][0]["name"], self.node)
+        self.assertRegex(self.ok("squeue").splitlines()[0], r"^ +JOBID PARTITION +NAME +USER ST +TIME +NODES NODELIST\(REASON\)$")
+
+    def test_json_and_the_long_forms_have_the_job(self):
+        job = self.ok("sbatch", "--parsable", "--wait", "-t", "10", "minimal.sh").strip()
+        for words in (("squeue", "-t", "all", "--json", "-j", job), ("sacct", "--json", "-j", job),
+                      ("scontrol", "--json", "show", "job", job)):
+            j = json.loads(self.ok(*words))["jobs"][0]
+            self.assertEqual((j["job_id"], j["job_state"], j["time_limit"], j["standard_output"]),
+                             (int(job), "COMPLETED", 10, os.path.realpath(self.dir) + "/slurm-%s.out" % job))
+        shown = self.ok("scontrol", "show", "job", job)
+        for part in ("JobId=%s JobName=minimal.sh\n" % job, "JobState=COMPLETED Reason=None", "TimeLimit=00:10:00", "ExitCode=0:0"):
+            self.assertIn(part, shown)
+        self.assertRegex(self.ok("sacct", "-j", job), r"JobID +JobName +Partition +Account +AllocCPUS +State ExitCode \n(-+ ){7}\n%s "
+                         r"+minimal.sh +any +%s +1 +COMPLETED +0:0 \n" % (job, USER))
+        self.ok("scontrol", "write", "batch_script", job, "copy.sh")
+        self.assertEqual(self.read("copy.sh"), self.read("minimal.sh"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
