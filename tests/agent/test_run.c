@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void assert_end(struct world *w, int64_t job, const char *end, int exit_code, const char *text)
@@ -358,11 +359,29 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     struct wire_desired_attempt *a = world_want(w, 1, 1,
         "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y >\"$BELAY_CONTROL_DIR/y\" && echo "
         "$USER\n");
+    char output[] = "as-nobody.%j", refused[] = "../as-nobody.%j";
+    char dir[80], file[120];
+    struct stat st;
+    snprintf(dir, sizeof(dir), "%s/nobodys", w->dir);
+    assert_int_equal(mkdir(dir, 0777), 0);
+    assert_int_equal(chmod(w->dir, 0755) | chown(dir, 65534, 65534), 0);
     STR_COPY(a->user, "nobody");
+    STR_COPY(a->cwd, dir);
+    a->output = output;
+    a = world_want(w, 2, 1, "#!/bin/sh\necho ran\n");
+    STR_COPY(a->user, "nobody");
+    STR_COPY(a->cwd, dir);
+    a->output = refused; /* in a directory of root's */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
+    world_until(w, has_ended, 2, "the other ended");
     assert_end(w, 1, "succeeded", 0, "");
     assert_string_equal(world_output(w, 1), "nobody\nnobody\n");
+    assert_file(dir, "as-nobody.1", "nobody\nnobody\n");
+    snprintf(file, sizeof(file), "%s/as-nobody.1", dir);
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_uid, 65534);
+    assert_end(w, 2, "failed", 126, "its output cannot be written to ../as-nobody.2: Permission denied");
 }
 
 int main(void)
