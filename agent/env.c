@@ -110,6 +110,10 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_number(l, "BELAY_JOB_ID", t->spec->job);
     put_text(l, "BELAY_JOB_NAME", t->spec->name);
     put_number(l, "BELAY_ATTEMPT", t->spec->attempt);
+    if (t->spec->array > 0) {
+        put_number(l, "BELAY_ARRAY_ID", t->spec->array);
+        put_number(l, "BELAY_ARRAY_INDEX", t->spec->array_index);
+    }
     put_path(l, "BELAY_CHECKPOINT_DIR", t->dir, t->checkpoint);
     put_path(l, "BELAY_CONTROL_DIR", t->dir, "control");
     put_path(l, "BELAY_NOTICE_FILE", t->dir, "control/notice");
@@ -125,6 +129,18 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     add_dir(l, "PYTHONPATH", t->python);
 }
 
+static void add_slurm_array(struct list_of_env *l, const struct wire_desired_attempt *s)
+{
+    if (s->array == 0)
+        return;
+    put_number(l, "SLURM_ARRAY_JOB_ID", s->array);
+    put_number(l, "SLURM_ARRAY_TASK_ID", s->array_index);
+    put_number(l, "SLURM_ARRAY_TASK_COUNT", s->array_count);
+    put_number(l, "SLURM_ARRAY_TASK_MIN", s->array_min);
+    put_number(l, "SLURM_ARRAY_TASK_MAX", s->array_max);
+    put_number(l, "SLURM_ARRAY_TASK_STEP", s->array_step);
+}
+
 static void add_slurm(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -137,6 +153,7 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     char *nodes = node_list(t);
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);
+    add_slurm_array(l, s);
     put_text(l, "SLURM_JOB_NAME", s->name);
     put_text(l, "SLURM_JOB_USER", t->user->name);
     put_text(l, "SLURM_SUBMIT_DIR", s->cwd);

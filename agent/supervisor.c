@@ -328,6 +328,8 @@ static int open_reader(const char *name, struct err *e)
 static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
 {
     const struct pattern_values v = {.job = s->task->job,
+        .array = s->task->array,
+        .index = s->task->array_index,
         .name = s->task->name,
         .user = s->user.name,
         .node = s->node,

@@ -5,8 +5,10 @@
 #include "cli/change.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int no_options(void *ctx, int val, const char *arg)
 {
@@ -14,9 +16,39 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
+/* "42_7" or "42_[5-10,12]": tasks of an array, whether they have begun or not. */
+static int cancel_tasks(const char *word, bool json)
+{
+    size_t n = strcspn(word, "_");
+    const char *tasks = word + n + 1;
+    bool many = tasks[0] == '[' && str_ends(tasks, "]");
+    char *array = mem_strndup(word, n),
+         *text = many ? mem_strndup(tasks + 1, strlen(tasks) - 2) : mem_strdup(tasks);
+    json_t *v = NULL, *body = json_pack("{s:o}", "tasks", json_text(text));
+    int64_t id;
+    bool ok = cli_job_id(array, &id);
+    if (ok) {
+        char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
+        v = cli_post(path, body);
+        free(path);
+    }
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        printf("tasks %s of job %lld are being cancelled\n", text, (long long)id);
+    int rc = v ? CLI_OK : ok ? CLI_FAILED : CLI_USAGE;
+    json_decref(v);
+    json_decref(body);
+    free(array);
+    free(text);
+    return rc;
+}
+
 int change_job(const char *word, const char *action, const char *done, bool json)
 {
     int64_t id;
+    if (str_eq(action, "cancel") && strchr(word, '_'))
+        return cancel_tasks(word, json);
     if (!cli_job_id(word, &id))
         return CLI_USAGE;
     char *path = mem_printf("/api/v1/jobs/%lld/%s", (long long)id, action);

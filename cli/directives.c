@@ -217,7 +217,8 @@ static int apply_memory(const struct context *c, const char *value, struct err *
 }
 
 /* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
-static int set_memory_per(const struct context *c, const char *key, const char *other, const char *value, struct err *e)
+static int set_memory_per(
+    const struct context *c, const char *key, const char *other, const char *value, struct err *e)
 {
     int64_t mib;
     int rc = str_to_mib(value, &mib, e);
@@ -542,6 +543,14 @@ static int apply_begin(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
+/* What it may be, belayd says. */
+static int apply_array(const struct context *c, const char *value, struct err *e)
+{
+    (void)e;
+    json_object_set_new(c->spec, "array", json_text(value));
+    return 0;
+}
+
 static int apply_hold(const struct context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
@@ -552,8 +561,8 @@ static int apply_hold(const struct context *c, const char *value, struct err *e)
 /* Names under which secrets go: what a job is given is stored. */
 static bool may_be_secret(const char *name)
 {
-    static const char *const parts[] = {
-        "SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
+    static const char *const parts[] = {"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL",
+        "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
     if (str_ends(name, "_FILE") || str_ends(name, "_PATH") || str_ends(name, "_DIR"))
         return false;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -565,8 +574,8 @@ static bool may_be_secret(const char *name)
 /* Of the shell that submits, or of the job that it is: the new one has its own. */
 static bool is_of_this_process(const char *name)
 {
-    static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK",
-        "LOCAL_RANK", NULL};
+    static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT",
+        "WORLD_SIZE", "RANK", "LOCAL_RANK", NULL};
     static const char *const to_belayd[] = {
         "BELAY_HOME", "BELAY_SERVER", "BELAY_SOCKET", "BELAY_TOKEN_FILE", "BELAY_CA_FILE", NULL};
     const char *const *names = str_starts(name, "BELAY_") ? to_belayd : own;
@@ -596,7 +605,9 @@ static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
         free(name);
     }
     if (secrets.len)
-        warn(&c, "a job's environment is stored, so what looks like a secret stays here: %s (--export ALL,NAME takes one along)",
+        warn(&c,
+            "a job's environment is stored, so what looks like a secret stays here: %s (--export ALL,NAME "
+            "takes one along)",
             buf_str(&secrets));
     buf_deinit(&secrets);
 }
@@ -698,6 +709,8 @@ static const struct flag flags[] = {
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         apply_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
+    {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
+        apply_array},
     {{"dependency", 'd', "KIND:JOB...",
          "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, singleton; ? "
          "for any of them"},
@@ -712,7 +725,8 @@ static const struct flag flags[] = {
         apply_on_loss},
     {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, apply_tasks},
     {{"ntasks-per-node", 0, "N", "the same"}, apply_tasks_per_node},
-    {{"output", 'o', "FILE", "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
+    {{"output", 'o', "FILE",
+         "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
         apply_output},
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
     {{"input", 'i', "FILE", "standard input (default: none)"}, apply_input},
@@ -721,7 +735,8 @@ static const struct flag flags[] = {
         apply_nothing},
     {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
-    {{"open-mode", 0, "append|truncate", "of --output at each attempt (default: truncate at the first, then append)"},
+    {{"open-mode", 0, "append|truncate",
+         "of --output at each attempt (default: truncate at the first, then append)"},
         apply_open_mode},
     {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
 };
@@ -817,10 +832,12 @@ static int64_t number(const json_t *spec, const char *key, int64_t fallback)
 /* How many tasks each node is to run. */
 static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
 {
-    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0), each = take(spec, TASKS_PER_NODE, 0);
+    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0),
+            each = take(spec, TASKS_PER_NODE, 0);
     if (all > 0 && each > 0 && all > each * nodes)
         return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself has one",
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself "
+            "has one",
             (long long)all, (long long)each, (long long)((all + each - 1) / each));
     *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
     if (nodes > 1 && *ret_tasks > 1)
@@ -829,10 +846,12 @@ static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
     return 0;
 }
 
-static int multiply(json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
+static int multiply(
+    json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
 {
     if (n * times > max)
-        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what, (long long)(n * times), (long long)max);
+        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what,
+            (long long)(n * times), (long long)max);
     json_object_set_new(spec, key, json_integer(n * times));
     return 0;
 }
@@ -865,11 +884,13 @@ int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, s
     int rc = tasks_of_node(spec, &tasks, e);
     rc = rc ? rc : finish_counts(spec, tasks, e);
     if (rc == 0 && per_cpu > 0)
-        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
+        rc = multiply(
+            spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
     if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
         return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
     if (rc == 0 && per_gpu > 0)
-        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
+        rc = multiply(
+            spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
     return rc;
 }
 

@@ -4,7 +4,6 @@
 #include "base/str.h"
 
 const struct foreign foreign_flags[] = {
-    {"array", 'a', "INDEXES", FOREIGN_REFUSED},
     {"batch", 0, "FEATURE", FOREIGN_REFUSED},
     {"bb", 0, "SPEC", FOREIGN_REFUSED},
     {"bbf", 0, "FILE", FOREIGN_REFUSED},

@@ -42,7 +42,7 @@ static void print_job(struct table *t, const json_t *job)
         snprintf(progress, sizeof(progress), "%lld", (long long)done);
     bool ended = str_eq(cli_text(job, "state"), "ended");
     table_row(t);
-    table_cell(t, "%lld", (long long)cli_int(job, "id", 0));
+    table_cell(t, "%s", cli_text(job, "ref"));
     table_cell(t, "%s", cli_text(job, "name"));
     table_cell(t, "%s", cli_text(job, "user"));
     table_cell(t, "%s", cli_text(job, ended ? "end" : "state"));

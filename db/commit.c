@@ -79,6 +79,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&
+           WRITE(d, TABLE_ARRAYS, c->arrays, c->n_arrays, f) &&
            WRITE(d, TABLE_DEPENDENCIES, c->depends, c->n_depends, f) &&
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&

@@ -58,7 +58,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, dependencies, cron entries and tokens replace their row; specs, checkpoints, runs of cron entries and
+/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, arrays, dependencies, cron entries and tokens replace their row; specs, checkpoints, runs of cron entries and
  * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 
@@ -101,6 +101,8 @@ int db_read_cron_runs(
 struct job_filter {
     bool active_only;      /* not ENDED */
     const char *user;      /* NULL: any */
+    int64_t array;         /* not 0: its tasks that have begun, of all users and ended ones too ... */
+    int32_t index;         /* ... or the one with this index; negative: all */
     int64_t before;        /* ids below this; 0: from the newest */
     int32_t limit;         /* 1 .. 1000, else ERR_INVALID; for history too */
 };
@@ -129,6 +131,7 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 
+int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e); /* ERR_NOT_FOUND: it is none */
 /* What a job depends on, or did, by job. */
 typedef int (*db_dependency_fn)(void *ctx, const struct dependency_row *row);
 int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e);

@@ -118,6 +118,18 @@ static int load_certificates(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_arrays(const struct loading *l, struct err *e)
+{
+    struct array_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_ARRAYS,
+        "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended') ORDER BY job", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_array(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 /* What a live job still waits for, or cannot have any more. */
 static int load_dependencies(const struct loading *l, struct err *e)
 {
@@ -188,7 +200,7 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs, load_dependencies,
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_jobs, load_arrays, load_dependencies,
         load_attempts, load_drills, load_leftovers, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 

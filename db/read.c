@@ -40,7 +40,7 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_SPECS, "WHERE job = ?1", e);
+    query_init(&q, r->sql, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -65,6 +65,10 @@ void spec_change_deinit(struct spec_change *s)
 /* A text of its own for each combination, so that each uses its index. */
 static const char *jobs_tail(const struct job_filter *f)
 {
+    if (f->array > 0 && f->index >= 0)
+        return "WHERE array_id = ?4 AND array_index = ?5 AND id < ?1 ORDER BY id DESC LIMIT ?2";
+    if (f->array > 0)
+        return "WHERE array_id = ?4 AND array_id <> 0 AND id < ?1 ORDER BY id DESC LIMIT ?2";
     if (f->user && f->active_only)
         return "WHERE id < ?1 AND state <> 'ended' AND user = ?3 ORDER BY id DESC LIMIT ?2";
     if (f->user)
@@ -85,8 +89,12 @@ int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, 
     query_init(&q, r->sql, TABLE_JOBS, jobs_tail(f), e);
     query_i64(&q, 1, f->before > 0 ? f->before : INT64_MAX);
     query_i64(&q, 2, f->limit);
-    if (f->user)
+    if (f->user && f->array == 0)
         query_text(&q, 3, f->user);
+    if (f->array > 0)
+        query_i64(&q, 4, f->array);
+    if (f->array > 0 && f->index >= 0)
+        query_i64(&q, 5, f->index);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -220,6 +228,23 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
         return rc;
     if (!found)
         return err_set(e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
+    *ret_row = row;
+    return 0;
+}
+
+int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e)
+{
+    struct array_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_ARRAYS, "WHERE job = ?1", e);
+    query_i64(&q, 1, job);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "job %lld is no array", (long long)job);
     *ret_row = row;
     return 0;
 }

@@ -217,6 +217,8 @@ static const struct column job_columns[] = {
     COL(job_row, window),
     COL(job_row, cron),
     COL(job_row, cron_at),
+    COL_AS(job_row, "array_id", array),
+    COL(job_row, array_index),
 };
 
 static const struct column spec_columns[] = {
@@ -295,6 +297,17 @@ static const struct column ledger_columns[] = {
     COL(ledger_row, ms),
     COL(ledger_row, uusd),
     COL(ledger_row, on_demand_uusd),
+};
+
+static const struct column array_columns[] = {
+    COL(array_row, job),
+    COL(array_row, tasks),
+    COL_AS(array_row, "tasks_left", left),
+    COL(array_row, at_once),
+    COL(array_row, n_succeeded),
+    COL(array_row, n_other),
+    COL_KIND(array_row, "end_kind", end, end_kind_names),
+    COL(array_row, exit_code),
 };
 
 static const struct column dependency_columns[] = {
@@ -430,6 +443,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
+    [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 3, true),
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),

@@ -62,7 +62,12 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     struct submission *sub = ctx;
     struct jobspec *s = &sub->s;
     struct event ev = {.type = EV_SUBMIT,
-        .submit = {.job = &s->row, .spec = &s->spec, .depends = s->depends, .n_depends = s->n_depends}};
+        .submit = {.job = &s->row,
+            .spec = &s->spec,
+            .depends = s->depends,
+            .n_depends = s->n_depends,
+            .tasks = s->tasks.n ? &s->tasks : NULL,
+            .at_once = s->at_once}};
     int rc = look_up_ended(sub->api, s, e);
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
@@ -124,17 +129,16 @@ static json_t *priority_json(const struct api *api, const struct job *j)
 {
     struct priority p;
     core_priority(tick_model(api->o.tick), j, clock_wall(api->o.timers->clock), &p);
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "total_ms", (json_int_t)p.total_ms, "age_ms", (json_int_t)p.age_ms,
-        "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms, "size_ms", (json_int_t)p.size_ms, "nice_ms",
-        (json_int_t)p.nice_ms);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "total_ms", (json_int_t)p.total_ms, "age_ms",
+        (json_int_t)p.age_ms, "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms, "size_ms",
+        (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
 }
 
 /* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
  * not know is not committed yet), what that attempt has cost by now, and its progress, which is stored only when
  * something else is. */
-static json_t *live_job_json(const struct api *api, const struct job_row *row)
+static json_t *job_json(const struct api *api, const struct job_row *row, const struct job *j)
 {
-    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct attempt *a = j ? job_attempt(j) : NULL;
     struct job_row live = *row;
     if (j && !a && !j->is_waiting) {
@@ -163,6 +167,30 @@ static json_t *live_job_json(const struct api *api, const struct job_row *row)
     return o;
 }
 
+/* How people name it: "42", a task "42_7", an array with its tasks that have not begun "42_[8-99%10]". */
+static json_t *ref_json(const struct job_row *row, const struct array_row *a)
+{
+    char text[RANGES_TEXT_MAX + 64], limit[16] = "";
+    if (a && a->at_once > 0)
+        snprintf(limit, sizeof(limit), "%%%d", (int)a->at_once);
+    if (a && a->left[0])
+        snprintf(text, sizeof(text), "%lld_[%s%s]", (long long)row->id, a->left, limit);
+    else if (row->array != CORE_ID_NONE)
+        snprintf(text, sizeof(text), "%lld_%d", (long long)row->array, (int)row->array_index);
+    else
+        snprintf(text, sizeof(text), "%lld", (long long)row->id);
+    return json_text(text);
+}
+
+static json_t *live_job_json(const struct api *api, const struct job_row *row)
+{
+    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
+    const struct array *a = j ? j->array : NULL;
+    json_t *o = job_json(api, row, j);
+    json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
+    return o;
+}
+
 static int add_job(void *ctx, const struct job_row *row)
 {
     struct job_list *l = ctx;
@@ -176,13 +204,16 @@ void api_jobs_list(struct request *q)
 {
     bool all;
     struct job_filter f = {.user = http_request_query(q->x, "user")};
-    int64_t limit;
+    int64_t limit, index;
     struct err e;
-    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) ||
+    if (!api_query_i64(q, "array", 1, INT64_MAX, 0, &f.array) ||
+        !api_query_i64(q, "index", 0, RANGES_NUMBER_MAX, -1, &index) ||
+        !api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) ||
         !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !api_query_state(q, "active", &all))
         return;
     f.limit = (int32_t)limit;
     f.active_only = !all;
+    f.index = (int32_t)index;
     struct job_list l = {.api = q->api, .jobs = json_array()};
     if (db_read_jobs(q->api->o.reader, &f, add_job, &l, &e) != 0) {
         json_decref(l.jobs);
@@ -259,6 +290,7 @@ void api_jobs_show(struct request *q)
     struct job_row row;
     struct spec_change spec = {0};
     struct leftover_row leftover;
+    struct array_row array;
     bool left = false;
     struct err e;
     json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
@@ -285,6 +317,8 @@ void api_jobs_show(struct request *q)
     }
     if (rc == 0) {
         json_object_set_new(o, "job", live_job_json(q->api, &row));
+        json_object_set_new(
+            o, "array", db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
     }
@@ -437,12 +471,60 @@ static bool may_change(struct request *q, const char *what)
     return true;
 }
 
+/* A cancel of some tasks of an array is applied with a set that outlives the request. */
+struct cancelling {
+    struct event ev;
+    struct ranges tasks;
+    struct later *later;
+};
+
+static int apply_cancelling(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct cancelling *c = ctx;
+    return tick_apply(t, &c->ev, ret_id, e);
+}
+
+static void on_cancelled(void *ctx, const struct err *e, int64_t id)
+{
+    struct cancelling *c = ctx;
+    api_on_done(c->later, e, id);
+    free(c);
+}
+
+/* {"tasks": "5-10"}, or no body at all. False after an error reply. */
+static bool read_tasks(struct request *q, struct ranges *ret_tasks)
+{
+    struct json_reader r;
+    struct err e, bad;
+    char text[RANGES_TEXT_MAX];
+    *ret_tasks = (struct ranges){0};
+    if (q->r->body_len == 0)
+        return true;
+    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    json_opt_strcpy(&r, "tasks", text, sizeof(text), "");
+    if (r.rc == 0 && text[0] && ranges_parse(text, ret_tasks, &bad) != 0)
+        json_reader_fail(&r, "tasks", "%s", bad.text);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
 void api_jobs_cancel(struct request *q)
 {
-    struct event ev = {.type = EV_CANCEL, .cancel = {.job = q->id}};
-    STR_COPY(ev.cancel.by, q->caller.user);
-    if (may_change(q, "cancel"))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    struct ranges tasks;
+    if (!may_change(q, "cancel") || !read_tasks(q, &tasks))
+        return;
+    struct cancelling *c = mem_alloc(sizeof(*c));
+    c->tasks = tasks;
+    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->ev = (struct event){.type = EV_CANCEL, .cancel = {.job = q->id, .tasks = tasks.n ? &c->tasks : NULL}};
+    STR_COPY(c->ev.cancel.by, q->caller.user);
+    tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
 void api_jobs_requeue(struct request *q)
@@ -547,12 +629,15 @@ static bool read_compared(struct request *q, int64_t *ret_number, struct event *
 static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
 {
     struct job_row other;
-    int rc = row->end != END_SUCCEEDED ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result", (long long)q->id)
-                                       : db_read_job(q->api->o.reader, with, &other, e);
+    int rc = row->end != END_SUCCEEDED
+                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result", (long long)q->id)
+                 : db_read_job(q->api->o.reader, with, &other, e);
     if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
-        rc = err_set(e, ERR_CONFLICT, "job %lld has not succeeded in a single attempt: it is not an undisturbed run", (long long)with);
+        rc = err_set(e, ERR_CONFLICT,
+            "job %lld has not succeeded in a single attempt: it is not an undisturbed run", (long long)with);
     else if (rc == 0 && !str_eq(other.script_key, row->script_key))
-        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld", (long long)with, (long long)q->id);
+        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld",
+            (long long)with, (long long)q->id);
     return rc;
 }
 

@@ -103,6 +103,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);
     set_i(o, "on_demand_uusd", j->on_demand_uusd);
+    set(o, "array_id", api_json_opt(j->array, CORE_ID_NONE));
+    set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
     set(o, "begin_at", json_time(j->begin_at));
     set(o, "depends_any", json_boolean(j->depends_any));
@@ -112,6 +114,17 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "eligible_at", json_time(j->eligible_at));
     set(o, "started_at", json_time(j->started_at));
     set(o, "ended_at", json_time(j->ended_at));
+    return o;
+}
+
+json_t *api_json_array(const struct array_row *a)
+{
+    json_t *o = json_object();
+    set(o, "tasks", json_text(a->tasks));
+    set(o, "left", opt_text(a->left));
+    set(o, "at_once", api_json_opt(a->at_once, 0));
+    set_i(o, "succeeded", a->n_succeeded);
+    set_i(o, "other", a->n_other);
     return o;
 }
 

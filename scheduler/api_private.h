@@ -85,6 +85,7 @@ bool api_need_admin(struct request *q);
 /* api_json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
 json_t *api_json_drill(const struct drill_row *d);
+json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live NULL: it was removed, or is not committed yet */
 json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);

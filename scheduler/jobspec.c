@@ -137,6 +137,24 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
     }
 }
 
+/* "0-99", or "0-99%10": at most ten at once. */
+static void read_array(struct json_reader *r, struct jobspec *s)
+{
+    char text[RANGES_TEXT_MAX + 16];
+    struct err e;
+    json_opt_strcpy(r, "array", text, sizeof(text), "none");
+    if (r->rc != 0 || str_eq(text, "none"))
+        return;
+    char *at_once = strchr(text, '%');
+    int64_t n = 0;
+    if (at_once)
+        *at_once++ = '\0';
+    if (ranges_parse(text, &s->tasks, &e) != 0 ||
+        (at_once && str_to_i64(at_once, 1, RANGES_NUMBER_MAX, "the number after %", &n, &e) != 0))
+        json_reader_fail(r, "array", "%s", e.text);
+    s->at_once = (int32_t)n;
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     char shown[STR_SHOW_MAX];
@@ -199,10 +217,11 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
     if (r.rc == 0 && tasks * each > row->need.cpus)
-        json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node", (long long)tasks,
-            (long long)each, (int)row->need.cpus);
+        json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node",
+            (long long)tasks, (long long)each, (int)row->need.cpus);
     if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
-        json_reader_fail(&r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
+        json_reader_fail(
+            &r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
     outer->rc = json_reader_finish(&r);
     return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }
@@ -233,6 +252,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.cwd = mem_strdup(checked_cwd(&r));
     read_row(&r, &s.row);
     read_depends(&r, &s);
+    read_array(&r, &s);
     s.spec.args_json = read_args(&r);
     s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
     s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");

@@ -21,6 +21,8 @@ struct jobspec {
     struct job_spec spec; /* members owned: jobspec_deinit */
     struct depend_ask *depends; /* owned; has_ended unset */
     size_t n_depends;
+    struct ranges tasks; /* of an array; none: it is no array */
+    int32_t at_once;
 };
 
 /* ERR_INVALID with the path of what is wrong. */

@@ -264,6 +264,20 @@ static void copy_host(const char *address, char *out, size_t size)
         *end = '\0';
 }
 
+static void add_array(const struct job *j, struct wire_desired_attempt *d)
+{
+    struct ranges all;
+    struct err e;
+    if (!j->parent || ranges_parse(j->parent->array->row.tasks, &all, &e) != 0)
+        return;
+    d->array = j->row.array;
+    d->array_index = j->row.array_index;
+    d->array_count = ranges_count(&all);
+    d->array_min = ranges_first(&all);
+    d->array_max = ranges_last(&all);
+    d->array_step = all.v[0].step;
+}
+
 static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->rank = a->row.rank;
@@ -309,6 +323,7 @@ static bool add_start(
     } else {
         m->bytes += bytes;
         add_row(&a->job->row, d);
+        add_array(a->job, d);
         add_peers(a, d);
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");

@@ -50,6 +50,35 @@ static void check_eligible(struct world *w, const struct job_row *r, const struc
         world_fail(w, "job %lld was started before its time", (long long)r->id);
 }
 
+/* Counted by belayd as its tasks have ended, which are counted here by themselves. */
+static void check_array(struct world *w, const struct array_row *r)
+{
+    struct sim_job *j = world_job(w, r->job);
+    struct ranges all, left = {0};
+    struct err e;
+    if (ranges_parse(r->tasks, &all, &e) != 0 || (r->left[0] && ranges_parse(r->left, &left, &e) != 0)) {
+        world_fail(w, "array %lld: %s", (long long)r->job, e.text);
+        return;
+    }
+    j->n_tasks = ranges_count(&all);
+    if (r->n_succeeded > j->n_tasks_succeeded || r->n_succeeded + r->n_other + ranges_count(&left) > j->n_tasks)
+        world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld", (long long)r->job,
+            (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
+    if (r->at_once > 0 && j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other > r->at_once)
+        world_fail(w, "array %lld has more tasks at once than may be", (long long)r->job);
+}
+
+/* Every task ran to its end, unless somebody cancelled some. */
+static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
+{
+    if (!j->cancelled && r->end != END_USER && r->end != END_DEPENDENCY && j->n_tasks_ended != j->n_tasks)
+        world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id, (long long)j->n_tasks_ended,
+            (long long)j->n_tasks);
+    if ((r->end == END_SUCCEEDED) != (j->n_tasks_succeeded == j->n_tasks))
+        world_fail(w, "array %lld ended %s, and %lld of its %lld tasks succeeded", (long long)r->id, end_kind_names[r->end],
+            (long long)j->n_tasks_succeeded, (long long)j->n_tasks);
+}
+
 /* Progress only goes forward, and a job ends once. */
 static void check_job(struct world *w, const struct job_row *r)
 {
@@ -82,6 +111,11 @@ static void check_job(struct world *w, const struct job_row *r)
     j->last_good = r->last_good;
     j->attempts = r->attempts;
     j->ends += r->state == JOB_ENDED;
+    if (r->array != CORE_ID_NONE && r->state == JOB_ENDED) {
+        struct sim_job *array = world_job(w, r->array);
+        array->n_tasks_ended++;
+        array->n_tasks_succeeded += r->end == END_SUCCEEDED;
+    }
 }
 
 static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
@@ -195,6 +229,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         world_job(w, c->depends[i].job)->after = c->depends[i];
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
+    for (size_t i = 0; i < c->n_arrays; i++)
+        check_array(w, &c->arrays[i]);
     crons_committed(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
@@ -305,6 +341,8 @@ void check_end(struct world *w)
                 sm_name(&job_sm, row.state));
         else if (row.end == END_DEPENDENCY && !unmet(w, &j->after))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
+        else if (j->n_tasks > 0)
+            check_tasks(w, j, &row);
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && /* or cancelled in a request whose answer was lost */
                  row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,

@@ -25,6 +25,7 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 struct submission {
     struct world *w;
     struct depend_ask after;
+    struct ranges tasks;
 };
 
 static void on_submitted(void *ctx, const struct err *e, int64_t id)
@@ -95,6 +96,11 @@ static void submit(struct world *w)
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec, .depends = &s->after}};
+    if (world_chance(w, 0.1)) {
+        s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
+        ev.submit.tasks = &s->tasks;
+        ev.submit.at_once = (int32_t)world_between(w, 0, 2);
+    }
     ev.submit.n_depends = world_chance(w, 0.1) && ask_for_an_older_one(w, &s->after);
     w->n_submits++;
     tick_post(w->tick, &ev, on_submitted, s);

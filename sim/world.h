@@ -181,6 +181,7 @@ struct sim_job {
     struct ckpt_ref last_good;
     int64_t attempts, ends;
     enum end_kind end;
+    int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
     struct dependency_row after; /* on CORE_ID_NONE: on no job */
 };
 

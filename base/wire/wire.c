@@ -6,6 +6,7 @@
 #include "base/wire/wire.h"
 
 #include "base/mem.h"
+#include "base/ranges.h"
 #include "base/wire/fields.h"
 
 #include <assert.h>
@@ -185,6 +186,12 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, save_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, rank, 0, WIRE_PEERS_MAX - 1),
     WIRE_STRUCTS(wire_desired_attempt, peers, &peer_table, WIRE_PEERS_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, array, 0, ID_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, array_index, 0, RANGES_NUMBER_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, array_count, 0, RANGES_NUMBER_MAX + 1),
+    WIRE_I64_OPT(wire_desired_attempt, array_min, 0, RANGES_NUMBER_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, array_max, 0, RANGES_NUMBER_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, array_step, 0, RANGES_NUMBER_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, slurm_env),
     WIRE_STRING_OPT(wire_desired_attempt, output, WIRE_PATH_MAX),
     WIRE_STRING_OPT(wire_desired_attempt, error, WIRE_PATH_MAX),

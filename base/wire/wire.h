@@ -189,6 +189,9 @@ struct wire_desired_attempt {
     int64_t rank;               /* this node's, from 0 */
     struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */
     size_t n_peers;
+    int64_t array;              /* it is a task of this array; 0: of none */
+    int64_t array_index;        /* its own; the rest is of all tasks of the array */
+    int64_t array_count, array_min, array_max, array_step;
     bool slurm_env;             /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
     /* Files of its user's, relative to cwd, with the signs of base/pattern.h; NULL: none. Its output is shipped as well. */
     char *output, *error; /* error NULL: goes where the output goes */

@@ -25,6 +25,9 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     j->row.ended_at = now.wall;
     drill_job_ends(m, j, now);
     waits_ended(m, j, now);
+    if (j->parent)
+        array_task_ended(m, j, now);
+    array_free(j);
     leftover_add(m, &j->row, now);
     gang_release(m, j);
     queue_disown(m, j);
@@ -64,6 +67,14 @@ static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
     };
 }
 
+static int check_tasks(const struct event *ev, struct err *e)
+{
+    const struct ranges *tasks = ev->submit.tasks;
+    if (tasks ? tasks->n == 0 || ev->submit.at_once < 0 : ev->submit.at_once != 0)
+        return err_set(e, ERR_INVALID, "job '%s': an array has at least one task", ev->submit.job->name);
+    return 0;
+}
+
 static int check_submit(const struct job_row *r, struct err *e)
 {
     if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
@@ -89,6 +100,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     const struct job_row *r = ev->submit.job;
     struct job_row own = {.nice = r->nice};
     int rc = check_submit(r, e);
+    if (!rc)
+        rc = check_tasks(ev, e);
     STR_COPY(own.user, r->user);
     STR_COPY(own.team, r->team);
     STR_COPY(own.qos, r->qos);
@@ -146,6 +159,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     map_put(&m->jobs, j->row.id, j);
     j->least = j->row.nodes;
     queue_adopt(m, j);
+    array_attach(m, j, ev);
     waits_adopt(m, j);
     waits_attach(m, j, ev);
     job_enqueue(m, j, ev->now);
@@ -158,27 +172,64 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     return 0;
 }
 
-int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+static void cancel(struct model *m, struct job *j, const char *by, struct stamp now)
 {
-    struct job *j = named_job(m, ev->cancel.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    ret_outcome->id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
-        return 0;
-    history(m, ev->now, "cancel", (struct history_of){.job = j, .attempt = job_attempt(j)}, "cancelled by %s",
-        ev->cancel.by);
+        return;
+    history(
+        m, now, "cancel", (struct history_of){.job = j, .attempt = job_attempt(j)}, "cancelled by %s", by);
     if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
         job_stop(m, j, END_USER, false);
         m->change++; /* it is no demand any more */
     } else {
         j->row.end = END_USER;
-        history(m, ev->now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
+        history(m, now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
             j->row.attempts ? " again" : "");
-        job_finish(m, j, ev->now);
+        job_finish(m, j, now);
     }
+}
+
+static int cancel_array(struct model *m, struct job *j, const struct event *ev, struct err *e)
+{
+    const struct ranges *which = ev->cancel.tasks;
+    int rc = array_drop(m, j, which, e);
+    if (rc)
+        return rc;
+    history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",
+        which ? "tasks" : "all tasks", ev->cancel.by);
+    j->array->n_tasks++; /* it stays until all of them are seen */
+    LIST_FOREACH (&j->array->tasks, l) {
+        struct job *t = LIST_ENTRY(l, struct job, in_array);
+        if (!which || ranges_has(which, t->row.array_index))
+            cancel(m, t, ev->cancel.by, ev->now);
+    }
+    j->array->n_tasks--;
+    array_settle(m, j, ev->now);
     return 0;
+}
+
+int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = named_job(m, ev->cancel.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (j->array)
+        return cancel_array(m, j, ev, e);
+    if (ev->cancel.tasks)
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is no array", j->row.id);
+    cancel(m, j, ev->cancel.by, ev->now);
+    return 0;
+}
+
+static void requeue(struct model *m, struct job *j, const char *by, struct stamp now)
+{
+    const struct attempt *a = job_attempt(j);
+    if (!a || a->row.state == ATTEMPT_STOPPING)
+        return; /* it is, or is about to be, in the queue */
+    history(m, now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again", by);
+    job_stop(m, j, END_USER, true);
 }
 
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -190,12 +241,10 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
     ret_outcome->id = j->row.id;
-    const struct attempt *a = job_attempt(j);
-    if (!a || a->row.state == ATTEMPT_STOPPING)
-        return 0; /* it is, or is about to be, in the queue */
-    history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again",
-        ev->requeue.by);
-    job_stop(m, j, END_USER, true);
+    requeue(m, j, ev->requeue.by, ev->now);
+    if (j->array)
+        LIST_FOREACH (&j->array->tasks, l)
+            requeue(m, LIST_ENTRY(l, struct job, in_array), ev->requeue.by, ev->now);
     return 0;
 }
 
@@ -283,7 +332,10 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     if (rc)
         return rc;
     const struct place stood = {job_place_16(m, j), j->row.id};
-    queue_remove(m, j);
+    if (j->array)
+        j = array_begin(m, j, ev->now);
+    else
+        queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
     if (j->avoid != CORE_ID_NONE) {
         j->avoid = CORE_ID_NONE;
@@ -390,7 +442,8 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.restored_progress = ev->started.restored_progress;
     a->row.restore_ms += ev->started.restore_ms;
     a->row.restored_bytes = ev->started.bytes;
-    a->row.nearby_bytes = ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;
+    a->row.nearby_bytes =
+        ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;
     touch_attempt(m, a);
     if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;

@@ -137,7 +137,7 @@ bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
                c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_crons +
-               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends ==
+               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends + c->n_arrays ==
            0;
 }
 
@@ -171,5 +171,6 @@ void changes_deinit(struct changes *c)
     free(c->crons);
     free(c->cron_jobs);
     free(c->cron_runs);
+    free(c->arrays);
     *c = (struct changes){0};
 }

@@ -35,14 +35,14 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     bool pending = j->row.state == JOB_PENDING;
     if (j->row.state == JOB_ENDED || j->row.id >= m->next.next_job)
         return BROKEN("job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
-    if (pending != (a == NULL))
+    if ((pending || j->row.state == JOB_UNFOLDED) != (a == NULL))
         return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id, sm_name(&job_sm, (int)j->row.state),
             a ? "has an" : "has no");
     if (pending != (tree_has(&j->in_shape) || j->is_waiting) || (tree_has(&j->in_shape) && j->is_waiting) ||
         !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
-    bool kept_back = j->row.hold != HOLD_NONE || !list_is_empty(&j->depends);
+    bool kept_back = j->row.hold != HOLD_NONE || !list_is_empty(&j->depends) || array_is_full(j);
     if (pending && (kept_back ? tree_has(&j->in_shape) || tree_has(&j->by_begin)
                               : tree_has(&j->by_begin) != j->is_waiting))
         return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
@@ -52,7 +52,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         (j->least < j->row.nodes_min || j->least > j->row.nodes || j->shape->least != j->least))
         return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32, j->row.id, j->least,
             j->shape->least);
-    if (!pending && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
+    if (a && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
         return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
     if (link_is_in(&j->regroups) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
@@ -74,6 +74,25 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     return check_ranks(m, j, e);
 }
 
+static int check_array(const struct model *m, const struct job *j, struct err *e)
+{
+    int64_t n = 0;
+    if ((j->parent != NULL) != (j->row.array != CORE_ID_NONE) ||
+        (j->parent && model_job(m, j->row.array) != j->parent))
+        return BROKEN("job %" PRId64 " and its array %" PRId64 " do not know each other", j->row.id, j->row.array);
+    if (tree_has(&j->in_shape) ? j->width != job_width(j) || j->width < 1 : j->width != 0)
+        return BROKEN("job %" PRId64 " counts as %" PRId64 " places", j->row.id, j->width);
+    if (!j->array)
+        return j->row.state == JOB_UNFOLDED ? BROKEN("job %" PRId64 " is unfolded but no array", j->row.id) : 0;
+    LIST_FOREACH (&j->array->tasks, l)
+        n += LIST_ENTRY(l, struct job, in_array)->parent == j;
+    if (n != j->array->n_tasks || (j->array->left.n == 0) != (j->row.state == JOB_UNFOLDED) ||
+        (n == 0 && j->array->left.n == 0) || (j->array->row.at_once > 0 && n > j->array->row.at_once))
+        return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
+            sm_name(&job_sm, (int)j->row.state), n);
+    return 0;
+}
+
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
@@ -81,6 +100,8 @@ static int check_jobs(const struct model *m, struct err *e)
     struct place last = {INT64_MIN, INT64_MIN};
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         int rc = check_job(m, j, e);
+        if (!rc)
+            rc = check_array(m, j, e);
         if (rc)
             return rc;
         pending += j->row.state == JOB_PENDING && !j->is_waiting;
@@ -89,6 +110,11 @@ static int check_jobs(const struct model *m, struct err *e)
     for (const struct shape *s = queue_first(m); s; s = queue_next(s)) {
         const struct tree_link *first = tree_first(&s->pending);
         queued += (int64_t)s->pending.n;
+        int64_t wanted = 0;
+        for (const struct tree_link *l = tree_first(&s->pending); l; l = tree_next(l))
+            wanted += TREE_ENTRY(l, struct job, in_shape)->width;
+        if (wanted != s->n_wanted)
+            return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
         const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
         if (!head || head->row.id != s->head || s->place_16 != job_place_16(m, head) ||
             place_order(queue_place(s), last) <= 0)
@@ -144,6 +170,8 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST;
     bool idle = n->instance && list_is_empty(&n->attempts) && (works || n->row.state == NODE_DRAINING);
+    if (!node_is_in_order(n))
+        return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
     if (works != tree_has(&n->by_free) || works != link_is_in(&n->by_growth))
         return BROKEN(
             "node %" PRId64 " is %s but indexed otherwise", n->row.id, sm_name(&node_sm, (int)n->row.state));

@@ -84,10 +84,13 @@ struct event {
             const struct job_spec *spec;
             const struct depend_ask *depends;
             size_t n_depends;
+            const struct ranges *tasks; /* of an array; NULL: it is none */
+            int32_t at_once;
         } submit;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
+            const struct ranges *tasks; /* of an array, to be cancelled: only these. NULL: all. Borrowed */
         } cancel, requeue, save;
         struct {
             int64_t job;

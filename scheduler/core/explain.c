@@ -404,6 +404,18 @@ static void explain_window(const struct model *m, struct stamp now, const struct
         say(a, "window", "its window %s is closed, or about to close; it opens in %s", j->row.window, in);
 }
 
+static void explain_array(const struct job *j, struct answer *a)
+{
+    if (!j->array)
+        return;
+    int64_t left = ranges_count(&j->array->left);
+    if (array_is_full(j))
+        say(a, "array-limit", "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
+            j->array->n_tasks, left);
+    else
+        say(a, "array", "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on", left, j->array->n_tasks);
+}
+
 /* What keeps it from the queue. */
 static void explain_waiting(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -455,6 +467,7 @@ static void explain_reserved(const struct survey *v, const struct job *j, struct
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct survey v = {.now = now};
+    explain_array(j, a);
     if (j->is_waiting)
         explain_waiting(m, now, j, a);
     survey_nodes(m, j->shape, &v);
@@ -516,6 +529,8 @@ size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct
         return 0;
     if (job_attempt(j))
         explain_running(m, j, &a);
+    else if (j->row.state == JOB_UNFOLDED)
+        explain_array(j, &a);
     else
         explain_pending(m, now, j, &a);
     return a.n;

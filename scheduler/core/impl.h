@@ -35,6 +35,7 @@ struct shape {
     int64_t reserve_looked;    /* the model's reserve_epoch when nodes were last looked for; 0: not for this job */
     struct link by_reserve;    /* once they were */
     int64_t n_jobs;            /* pending and running */
+    int64_t n_wanted;          /* places that the pending ones could use */
     struct tree pending;       /* struct job by since and id: requeued ones in their old place */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
     int64_t arrived;           /* the model's count of arrivals at that moment */
@@ -182,6 +183,7 @@ void ledger_add(struct model *m, const struct ledger_row *row); /* rows of 0 ms 
 void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape */
 void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */
 void queue_remove(struct model *m, struct job *j); /* harmless when it is not in */
+void queue_widen(struct model *m, struct job *j);  /* what it wants may be another number; harmless when it is not in */
 void queue_disown(struct model *m, struct job *j); /* the job leaves the model */
 void queue_reshape(struct model *m, struct job *j); /* what it avoids, or its certificate, has changed */
 struct shape *queue_first(const struct model *m);
@@ -205,6 +207,18 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 void accounts_destroy_all(struct model *m);
 /* When the queue is to be put in order; MONO_NONE: not unless something changes. */
 struct mono order_next(const struct model *m, struct stamp now);
+/* ---- arrays (arrays.c) ---- */
+int64_t job_width(const struct job *j); /* places that it could use at once if it were in the queue: 1, or an array's */
+bool array_is_full(const struct job *j); /* it is an array, and as many of its tasks live as may */
+void array_attach(struct model *m, struct job *j, const struct event *submit);
+struct job *array_begin(struct model *m, struct job *j, struct stamp now); /* its first task that has not begun: PENDING, not in the queue */
+void array_task_ended(struct model *m, struct job *task, struct stamp now);
+/* Those of these (NULL: of all) that have not begun never will. ERR_CONFLICT: the rest would be in too many pieces. */
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct err *e);
+void array_settle(struct model *m, struct job *j, struct stamp now); /* after something of the above */
+void array_adopt(struct job *parent, struct job *task);
+void array_free(struct job *j);
+
 /* ---- jobs that are not eligible yet (waits.c) ---- */
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there never was. */
 int waits_check(const struct model *m, const struct event *submit, struct err *e);
@@ -237,6 +251,7 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
 /* Puts the node into the lists that its state and load call for; grew: it may have more room than before. */
 void node_refresh(struct model *m, struct node *n, bool grew);
 bool node_takes_work(const struct node *n);
+bool node_is_in_order(const struct node *n); /* before the next in by_free: for model_check */
 void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes the resources */
 void node_detach(struct model *m, struct attempt *a, struct stamp now);
 void node_gone(

@@ -184,7 +184,7 @@ static void gather_demands(struct work *w)
     for (const struct shape *s = queue_first(w->m); s; s = queue_next(s))
         if (s->nodes == 1)
             *GROW(p->demands, p->n_demands) =
-                (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = (int64_t)s->pending.n};
+                (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = s->n_wanted};
 }
 
 /* ---- covering it ---- */

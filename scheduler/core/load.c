@@ -139,7 +139,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     map_put(&m->jobs, r->id, j);
     j->least = r->nodes;
     queue_adopt(m, j);
-    waits_adopt(m, j);
+    if (r->array == CORE_ID_NONE)
+        waits_adopt(m, j);
     j->not_before = window_not_before(m, r, now.wall);
     window_watch(m, j, now.wall);
     return 0;
@@ -181,9 +182,19 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
 {
     struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        struct job *parent = j->row.array != CORE_ID_NONE ? model_job(m, j->row.array) : NULL;
+        if (j->row.array != CORE_ID_NONE && (!parent || !parent->array))
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
+                j->row.id, j->row.array);
+        if (parent)
+            array_adopt(parent, j);
+        if (j->row.state == JOB_UNFOLDED && !j->array)
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
+    }
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         if (j->row.state == JOB_PENDING)
             waits_load(m, j);
-        else if (!job_attempt(j))
+        else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
                 sm_name(&job_sm, (int)j->row.state));
     }

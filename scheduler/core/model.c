@@ -47,6 +47,8 @@ void model_destroy(struct model *m)
     drills_destroy_all(m);
     accounts_destroy_all(m);
     waits_destroy_all(m);
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+        array_free(j);
     certificates_destroy_all(m);
     crons_destroy_all(m);
     free_all(&m->jobs);

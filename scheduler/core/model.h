@@ -53,6 +53,13 @@ struct drill {
     struct link in_live;
 };
 
+struct array {
+    struct array_row row;
+    struct ranges left;
+    struct list tasks; /* struct job by in_array: those that have begun and have not ended */
+    int64_t n_tasks;   /* of them */
+};
+
 struct job {
     struct job_row row;
     struct list ranks; /* of its live attempt: those that have not ended, lowest first */
@@ -65,6 +72,10 @@ struct job {
     int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
     struct account *account;
+    struct array *array;   /* it is one; or NULL */
+    struct job *parent;    /* the array that it is a task of; or NULL */
+    struct link in_array;
+    int64_t width;         /* places that it wants: what its shape counts it as; 0 while it is not in the queue */
     struct shape *shape;
     bool is_waiting;           /* PENDING, but not eligible */
     struct tree_link in_shape; /* while PENDING and eligible */
@@ -215,6 +226,7 @@ struct changes {
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     struct account_row *accounts;       size_t n_accounts;
     struct dependency_row *depends;     size_t n_depends;   /* of one dependency the last holds */
+    struct array_row *arrays;           size_t n_arrays;    /* of one array the last holds */
     struct cron_row *crons;             size_t n_crons;     /* of one entry the last holds */
     struct cron_job_change *cron_jobs;  size_t n_cron_jobs; /* likewise */
     struct cron_run_row *cron_runs;     size_t n_cron_runs;
@@ -244,13 +256,14 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, accounts, jobs, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, jobs, arrays, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
+int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e); /* of a live job: WAITS or NEVER */
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e); /* one that passed; the newest of its key */

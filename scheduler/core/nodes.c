@@ -30,6 +30,12 @@ static int compare_free(const void *key, const struct tree_link *l)
     return c ? c : order(k->id, n->row.id);
 }
 
+bool node_is_in_order(const struct node *n)
+{
+    const struct tree_link *next = tree_has(&n->by_free) ? tree_next(&n->by_free) : NULL;
+    return !next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0;
+}
+
 bool node_takes_work(const struct node *n)
 {
     return n->row.state == NODE_UP;
@@ -86,10 +92,11 @@ void node_refresh(struct model *m, struct node *n, bool grew)
 {
     bool works = node_takes_work(n);
     const struct shape *r = n->reserved_for;
-    if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
-        reserve_drop(m, n->reserved_for);
     if (works != tree_has(&n->by_free))
         m->reserve_epoch++;
+    tree_remove(&n->pool->by_free[n->row.market], &n->by_free); /* before others are placed beside what it had free */
+    if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
+        reserve_drop(m, n->reserved_for);
     tree_remove(&n->pool->by_free[n->row.market], &n->by_free);
     if (works)
         tree_add(&n->pool->by_free[n->row.market], &n->by_free, &(struct free_key){n->free, n->row.id},

@@ -151,6 +151,8 @@ void queue_add(struct model *m, struct job *j)
     struct position at = {job_since_ms(j), j->row.id};
     tree_add(&j->shape->pending, &j->in_shape, &at, compare_job);
     shape_settle(m, j->shape);
+    j->width = job_width(j);
+    j->shape->n_wanted += j->width;
     j->account->n_pending++;
     m->n_pending++;
     m->change++;
@@ -162,8 +164,19 @@ void queue_remove(struct model *m, struct job *j)
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
     shape_settle(m, j->shape);
+    j->shape->n_wanted -= j->width;
+    j->width = 0;
     j->account->n_pending--;
     m->n_pending--;
+    m->change++;
+}
+
+void queue_widen(struct model *m, struct job *j)
+{
+    if (!tree_has(&j->in_shape))
+        return;
+    j->shape->n_wanted += job_width(j) - j->width;
+    j->width = job_width(j);
     m->change++;
 }
 

@@ -10,7 +10,7 @@
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *const job_states[] = {"pending", "running", "cancelling", "ended", NULL};
+static const char *const job_states[] = {"pending", "running", "cancelling", "unfolded", "ended", NULL};
 static const struct sm_transition job_moves[] = {
     {JOB_PENDING, JOB_RUNNING},
     {JOB_PENDING, JOB_ENDED},
@@ -18,6 +18,8 @@ static const struct sm_transition job_moves[] = {
     {JOB_RUNNING, JOB_CANCELLING},
     {JOB_RUNNING, JOB_ENDED},
     {JOB_CANCELLING, JOB_ENDED},
+    {JOB_PENDING, JOB_UNFOLDED},
+    {JOB_UNFOLDED, JOB_ENDED},
 };
 const struct sm job_sm = {"job", job_states, job_moves, N(job_moves)};
 

@@ -8,6 +8,7 @@
 
 #include "base/cron.h"
 #include "base/daily.h"
+#include "base/ranges.h"
 #include "base/sm.h"
 #include "base/time.h"
 #include "base/window.h"
@@ -34,8 +35,9 @@ struct stamp {
  *              |                      v                              |
  *              |                  CANCELLING --- attempt ended ------+
  *              +------------------ cancel ---------------------------+
+ *              +-- the last task of an array has begun --> UNFOLDED -+ all of them have ended
  */
-enum job_state { JOB_PENDING, JOB_RUNNING, JOB_CANCELLING, JOB_ENDED };
+enum job_state { JOB_PENDING, JOB_RUNNING, JOB_CANCELLING, JOB_UNFOLDED, JOB_ENDED };
 extern const struct sm job_sm;
 
 /*
@@ -184,7 +186,22 @@ struct job_row {
     char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
     int64_t cron;              /* the entry that started it; CORE_ID_NONE */
     struct wall cron_at;       /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
+    int64_t array;             /* of a task: the array's number; CORE_ID_NONE */
+    int32_t array_index;       /* of a task */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
+};
+
+/* A job that is an array stands in the queue for those of its tasks that have not begun, in one row. A task gets a row and a
+ * number of its own when it is placed, and is a job like any other from then on. The array has ended when all of them have:
+ * succeeded if they have, else as the first that did not. */
+struct array_row {
+    int64_t job;
+    char tasks[RANGES_TEXT_MAX]; /* the indices of all (base/ranges.h) */
+    char left[RANGES_TEXT_MAX];  /* of those that have not begun */
+    int32_t at_once;             /* at most so many run; 0: no limit */
+    int32_t n_succeeded, n_other; /* that have ended; other: otherwise, or were cancelled before they began */
+    enum end_kind end;           /* of the first other one; END_NONE */
+    int32_t exit_code;
 };
 
 /* An attempt has a row for each of its nodes: its ranks. They start together, each ends by itself, and the attempt is over

@@ -57,6 +57,8 @@ void waits_adopt(struct model *m, struct job *j)
 
 static void waits_disown(struct model *m, struct job *j)
 {
+    if (!link_is_in(&j->namesake))
+        return; /* a task: its array is */
     struct namesakes *s = namesakes_find(m, &j->row);
     link_remove(&j->namesake);
     if (!list_is_empty(&s->jobs))
@@ -320,7 +322,7 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
 
 static bool is_kept_back(const struct job *j)
 {
-    return j->row.hold != HOLD_NONE || !list_is_empty(&j->depends);
+    return j->row.hold != HOLD_NONE || !list_is_empty(&j->depends) || array_is_full(j);
 }
 
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
@@ -329,7 +331,8 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
     bool early = j->not_before.ms > now.wall.ms;
     if (is_kept_back(j) || early) {
         start_waiting(m, j);
-        j->row.eligible_at = WALL_NONE;
+        if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
+            j->row.eligible_at = WALL_NONE;
         if (!is_kept_back(j))
             tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
     } else {
@@ -346,6 +349,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
 void waits_withdraw(struct model *m, struct job *j)
 {
     queue_remove(m, j);
+    gang_release(m, j);
     stop_waiting(m, j);
     window_leave(m, j);
 }
@@ -489,7 +493,7 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 
 void waits_load(struct model *m, struct job *j)
 {
-    if (wall_is_set(j->row.eligible_at)) {
+    if (wall_is_set(j->row.eligible_at) && !is_kept_back(j)) {
         gang_queued(m, j, j->row.queued_mono);
         queue_add(m, j);
         return;

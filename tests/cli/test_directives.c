@@ -439,8 +439,7 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
 static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
 {
     (void)state;
-    check_refused("#SBATCH --array=0-9\n", "\"--array\" is not supported");
-    check_refused("#SBATCH -a 0-9\n", "\"-a\" is not supported");
+    check_refused("#SBATCH --exclude=a\n", "train.sh:1: \"--exclude\" is not supported");
     check_refused("#SBATCH --no-requeue\n", "is not supported: take it out if the job is right without it");
     check_refused("#SBATCH --nodelist=a\n", "is not supported: take it out");
     check_refused("#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");

@@ -170,6 +170,35 @@ class Local(unittest.TestCase):
         self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
+    def test_an_array_is_one_job_of_tasks(self):
+        out = os.path.join(self.h.dir, "%A-%a.out")
+        script = self.h.script("echo $BELAY_ARRAY_ID $BELAY_ARRAY_INDEX $SLURM_ARRAY_TASK_COUNT-$SLURM_ARRAY_TASK_MAX\n"
+                               "[ $BELAY_ARRAY_INDEX != 6 ]\n#SBATCH\n", "array.sh")
+        job = self.submit("-a", "2-6:2,9%2", "-o", out, script)
+        after = self.submit("-d", "afternotok:%d" % job, "--wrap", "true")
+        self.h.belay("logs", "-f", str(after))
+        shown = self.json("show", str(job))
+        self.assertEqual(shown["array"], {"tasks": "2-6:2,9", "left": None, "at_once": 2, "succeeded": 3, "other": 1})
+        self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("failed", 1))
+        self.assertEqual(self.ok("logs", "%d_4" % job), "%d 4 4-9\n" % job)
+        task = self.json("show", "%d_9" % job)["job"]
+        self.assertEqual((task["ref"], task["array_id"], task["array_index"]), ("%d_9" % job, job, 9))
+        with open(os.path.join(self.h.dir, "%d-2.out" % job)) as f:
+            self.assertEqual(f.read(), "%d 2 4-9\n" % job)
+
+        held = self.submit("--hold", "--array", "0-9", "--wrap", "true")
+        self.assertIn("%d_[0-9]" % held, self.ok("list"))
+        self.assertIn("has not begun", self.h.belay("show", "%d_3" % held).stderr)
+        self.ok("cancel", "%d_[2-8]" % held, "%d_0" % held)
+        self.assertEqual(self.json("show", str(held))["job"]["ref"], "%d_[1,9]" % held)
+        self.ok("cancel", str(held))
+        self.assertEqual(self.json("show", str(held))["job"]["end"], "user")
+        for what, word in (("5-1", "expected numbers"), ("1-3%0", "after %"), ("", "expected"), ("1000000", "expected numbers")):
+            done = self.h.belay("submit", "-a", what, "--wrap", "true")
+            self.assertEqual(done.returncode, 2, what)
+            self.assertIn(word, done.stderr)
+        self.assertEqual(self.h.belay("cancel", "%d_1" % after).returncode, 1)
+
     def test_jobs_wait_for_others_and_for_their_release(self):
         first = self.submit("--hold", self.h.script("exit 3\n", "first.sh"))
         after = self.submit("-d", "afternotok:%d" % first, self.h.script("echo after\n", "after.sh"))
@@ -281,7 +310,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
+                                (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),

@@ -29,6 +29,7 @@ void shelf_deinit(struct shelf *s)
     free(s->by_job);
     free(s->by_instance);
     free(s->newest);
+    free(s->arrays);
     free(s->depends);
     free(s->drills);
     free(s->accounts);
@@ -150,6 +151,16 @@ static void put_dependency(struct shelf *s, const struct dependency_row *r)
     *slot = *r;
 }
 
+static void put_array(struct shelf *s, const struct array_row *r)
+{
+    size_t at = 0;
+    while (at < s->n_arrays && s->arrays[at].job != r->job)
+        at++;
+    if (at == s->n_arrays)
+        (void)APPEND(s->arrays, s->n_arrays);
+    s->arrays[at] = *r;
+}
+
 void shelf_put(struct shelf *s, const struct changes *c)
 {
     for (size_t k = 0; k < c->n_history; k++) {
@@ -185,6 +196,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_drill(s, &c->drills[k]);
     for (size_t k = 0; k < c->n_accounts; k++)
         put_account(s, &c->accounts[k]);
+    for (size_t k = 0; k < c->n_arrays; k++)
+        put_array(s, &c->arrays[k]);
     for (size_t k = 0; k < c->n_depends; k++)
         put_dependency(s, &c->depends[k]);
     s->counters =
@@ -257,6 +270,11 @@ void shelf_compare(const struct shelf *s, const struct model *m)
                 fail_msg("what %s used changed without being marked", a->row.user);
         }
     }
+    for (size_t k = 0; k < s->n_arrays; k++) {
+        const struct job *j = model_job(m, s->arrays[k].job);
+        if (j && memcmp(&j->array->row, &s->arrays[k], sizeof s->arrays[k]) != 0)
+            fail_msg("array %" PRId64 " changed without being told", j->row.id);
+    }
     for (size_t k = 0; k < s->n_depends; k++)
         compare_dependency(s, m, &s->depends[k]);
     for (int64_t id = 1; id < (int64_t)s->n_nodes; id++) {
@@ -310,6 +328,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);
+    for (size_t k = 0; k < s->n_arrays; k++)
+        if (s->jobs[s->arrays[k].job].state != JOB_ENDED)
+            must(model_load_array(m, &s->arrays[k], &e), &e);
     for (size_t k = 0; k < s->n_depends; k++)
         if (is_open(s, &s->depends[k]))
             must(model_load_dependency(m, &s->depends[k], &e), &e);

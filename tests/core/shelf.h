@@ -28,6 +28,8 @@ struct shelf {
     size_t n_drills;
     struct account_row *accounts; /* of each the last */
     size_t n_accounts;
+    struct array_row *arrays; /* of each the last */
+    size_t n_arrays;
     struct dependency_row *depends; /* of each the last */
     size_t n_depends;
     int64_t last_history;

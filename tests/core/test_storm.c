@@ -71,9 +71,14 @@ static void submit(struct storm *st)
     r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
     r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     r.depends_any = below(st, 2);
+    struct ranges tasks;
+    bool is_array = below(st, 6) == 0;
+    (void)ranges_parse((const char *[]){"0", "1-3", "0-20:5,7"}[below(st, 3)], &tasks, &st->l.e);
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
                               .spec = &spec,
+                              .tasks = is_array ? &tasks : NULL,
+                              .at_once = is_array ? (int32_t)below(st, 3) : 0,
                               .depends = asks,
                               .n_depends = below(st, 4) ? 0 : (size_t)below(st, 3)}});
 }
@@ -157,6 +162,7 @@ static void agent(struct storm *st)
 
 static void user(struct storm *st)
 {
+    const struct ranges some = {1, {{(int32_t)below(st, 4), 4, 1}}};
     int64_t job = any_id(st, (int64_t)st->s.n_jobs + 2), node = any_id(st, (int64_t)st->s.n_nodes + 2);
     switch (below(st, 8)) {
     case 6:
@@ -168,7 +174,8 @@ static void user(struct storm *st)
             attempt_event(st, (struct event){.type = below(st, 3) ? EV_RELEASE : EV_HOLD,
                                   .hold = {.job = job, .by = "ann", .operator= below(st, 3) == 0}});
         else
-            attempt_event(st, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
+            attempt_event(st, (struct event){.type = EV_CANCEL,
+                                  .cancel = {.job = job, .by = "ann", .tasks = below(st, 3) ? NULL : &some}});
         break;
     case 1:
     case 2:

@@ -13,7 +13,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
 {
     (void)state;
     /* rows: from; columns: to; 1: legal */
-    static const char *const jobs[] = {"0101", "1011", "0001", "0000"};
+    static const char *const jobs[] = {"01011", "10101", "00001", "00001", "00000"};
     static const char *const attempts[] = {"0111", "0011", "0001", "0000"};
     static const char *const nodes[] = {"01111", "00011", "11011", "11101", "00000"};
     static const char *const leftovers[] = {"010", "101", "000"};
@@ -26,7 +26,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
         const char *const *legal;
         int n;
     } all[] = {
-        {&job_sm, jobs, 4}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5}, {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3},
+        {&job_sm, jobs, 5}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5}, {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3},
         {&drill_sm, drills, 6}, {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         for (int from = 0; from < all[k].n; from++)

@@ -267,7 +267,7 @@ class Api(unittest.TestCase):
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"])
+        self.assertEqual(sorted(shown), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"])
         row = shown["job"]
         self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
                          ("pending", None, None, None, None))

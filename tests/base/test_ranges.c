@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/prng.h"
+#include "base/ranges.h"
+#include "base/str.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct ranges parse(const char *text)
+{
+    struct ranges s;
+    struct err e = {0};
+    if (ranges_parse(text, &s, &e) != 0)
+        fail_msg("%s: %s", text, e.text);
+    return s;
+}
+
+static void texts_become_the_shortest_of_their_kind(void **state)
+{
+    static const char *const all[][2] = {{"0", "0"}, {"0-3", "0-3"}, {"3,1,2", "1-3"}, {"0-10:5", "0-10:5"},
+        {"1,3", "1,3"}, {"1,2", "1-2"}, {"0-9,5-12", "0-12"}, {"0-8:2,1-9:2", "0-9"}, {"7-7", "7"},
+        {"0-11:5", "0-10:5"}, {"0,2,3,4", "0,2-4"}, {"1,1,1", "1"}, {"999999", "999999"},
+        {"0-999999", "0-999999"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char out[RANGES_TEXT_MAX];
+        struct ranges s = parse(all[i][0]);
+        ranges_format(&s, out);
+        assert_string_equal(out, all[i][1]);
+    }
+}
+
+static void what_is_none_is_refused(void **state)
+{
+    static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1-", "3-1", "1-3:0", "1-3:", "1:2", "a",
+        "1 ", " 1", "0x1", "1000000", "99999999999999999999", "1-1000000", "1--3", "1-2-3", "%", "1;2"};
+    struct ranges s;
+    struct err e;
+    char many[1024] = "";
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(ranges_parse(bad[i], &s, &e), ERR_INVALID);
+    for (int i = 0; i <= RANGES_MAX + 1; i++) /* no two of them in a row with a third */
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%s%d", i ? "," : "", i * i);
+    assert_int_equal(ranges_parse(many, &s, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "more than 32 pieces"));
+}
+
+/* Against a plain array of flags. */
+static void sets_are_sets(void **state)
+{
+    enum { N = 60 };
+    struct prng p;
+    prng_init(&p, 5);
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        bool in[N] = {false};
+        char text[1024] = "", out[RANGES_TEXT_MAX];
+        int64_t count = 0;
+        for (int i = 0; i < 12; i++) {
+            int n = (int)prng_below(&p, N);
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? "," : "", n);
+            count += !in[n];
+            in[n] = true;
+        }
+        struct ranges s = parse(text);
+        assert_int_equal(ranges_count(&s), count);
+        char cut[32];
+        int from = (int)prng_below(&p, N), to = from + (int)prng_below(&p, 9), gone = 0;
+        snprintf(cut, sizeof cut, "%d-%d", from, to);
+        struct ranges what = parse(cut);
+        for (int n = from; n <= to && n < N; n++) {
+            gone += in[n];
+            in[n] = false;
+        }
+        assert_int_equal(ranges_remove(&s, &what), gone);
+        ranges_format(&s, out);
+        for (int n = 0; n < N; n++) {
+            assert_int_equal(ranges_has(&s, n), in[n]);
+            if (!in[n])
+                continue;
+            assert_int_equal(ranges_first(&s), n);
+            assert_true(ranges_last(&s) >= n);
+            ranges_take_first(&s);
+            in[n] = false;
+            assert_false(ranges_has(&s, n));
+        }
+        assert_int_equal(s.n, 0);
+    }
+}
+
+static void what_would_be_too_many_pieces_is_not_removed(void **state)
+{
+    char cut[1024] = "";
+    (void)state;
+    for (int i = 0; i < RANGES_MAX; i++)
+        snprintf(cut + strlen(cut), sizeof cut - strlen(cut), "%s%d", i ? "," : "", 10 * i + 5 + i % 2);
+    struct ranges s = parse("0-999"), what = parse(cut);
+    assert_int_equal(ranges_remove(&s, &what), -1);
+    assert_int_equal(ranges_count(&s), 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_become_the_shortest_of_their_kind),
+        cmocka_unit_test(what_is_none_is_refused),
+        cmocka_unit_test(sets_are_sets),
+        cmocka_unit_test(what_would_be_too_many_pieces_is_not_removed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays: one row until a task runs, how many run at once, cancelling some, and when the whole has ended.
+ */
+#include "tests/core/shelf.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <string.h>
+
+static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
+{
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_row r = lab_job(1);
+    struct ranges set;
+    r.retries_failed = 0;
+    assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
+    return lab_apply(l, (struct event){.type = EV_SUBMIT,
+                            .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+}
+
+static const struct array *array_of(const struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    return j ? j->array : NULL;
+}
+
+/* The live task with that index, or NULL. */
+static struct job *task(const struct lab *l, int64_t job, int32_t index)
+{
+    const struct array *a = array_of(l, job);
+    if (a)
+        LIST_FOREACH (&a->tasks, k)
+            if (LIST_ENTRY(k, struct job, in_array)->row.array_index == index)
+                return LIST_ENTRY(k, struct job, in_array);
+    return NULL;
+}
+
+static void end_task(struct lab *l, int64_t job, int32_t index, enum end_kind end, int32_t code)
+{
+    struct job *t = task(l, job, index);
+    if (!t)
+        fail_msg("task %" PRId32 " does not live", index);
+    lab_started(l, t->row.id);
+    lab_ended(l, t->row.id, end, code);
+}
+
+static void cancel(struct lab *l, int64_t job, const char *tasks)
+{
+    struct ranges set;
+    if (tasks)
+        assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
+    lab_apply(l,
+        (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
+}
+
+static void a_task_becomes_a_job_when_it_is_placed(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t job = submit(&l, "3-999", 0);
+    lab_take(&l);
+    assert_int_equal(l.c.n_jobs, 1);
+    assert_int_equal(l.c.n_arrays, 1);
+    assert_string_equal(l.c.arrays[0].left, "3-999");
+    lab_join(&l, "n1", 2);
+    assert_int_equal(lab_plan(&l), 2);
+    lab_take(&l);
+    assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "5-999");
+    assert_int_equal(model_job(l.m, job)->row.state, JOB_PENDING);
+    assert_int_equal(task(&l, job, 3)->row.id, job + 1);
+    assert_int_equal(task(&l, job, 4)->row.array, job);
+    assert_int_equal(task(&l, job, 4)->row.state, JOB_RUNNING);
+    struct reason r[EXPLAIN_REASONS_MAX];
+    assert_true(core_explain(l.m, l.now, job, r, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(r[0].text, "995 of its tasks have not begun, 2 have and go on");
+    lab_deinit(&l);
+}
+
+static void no_more_run_at_once_than_may(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 8);
+    int64_t job = submit(&l, "0-9", 3), other = lab_submit_cpus(&l, 1);
+    assert_int_equal(lab_plan(&l), 4);
+    assert_non_null(job_attempt(model_job(l.m, other)));
+    assert_int_equal(array_of(&l, job)->n_tasks, 3);
+    assert_true(model_job(l.m, job)->is_waiting);
+    struct reason r[EXPLAIN_REASONS_MAX];
+    assert_true(core_explain(l.m, l.now, job, r, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(r[0].code, "array-limit");
+    end_task(&l, job, 1, END_SUCCEEDED, 0);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_non_null(task(&l, job, 3));
+    end_task(&l, job, 0, END_RECLAIMED, 0); /* it lives on, and is one of the three */
+    assert_int_equal(lab_plan(&l), 1);
+    assert_null(task(&l, job, 4));
+    lab_deinit(&l);
+}
+
+static void the_whole_ends_with_its_last_task(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        struct lab l;
+        lab_init(&l);
+        lab_join(&l, "n1", 8);
+        int64_t job = submit(&l, "0-2", 0);
+        struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = job};
+        struct job_row r = lab_job(1);
+        const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+        int64_t next =
+            lab_apply(&l, (struct event){.type = EV_SUBMIT,
+                              .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+        lab_plan(&l);
+        assert_int_equal(model_job(l.m, job)->row.state, JOB_UNFOLDED);
+        end_task(&l, job, 2, END_SUCCEEDED, 0);
+        end_task(&l, job, 0, fails ? END_FAILED : END_SUCCEEDED, fails ? 7 : 0);
+        end_task(&l, job, 1, END_SUCCEEDED, 0);
+        assert_null(model_job(l.m, job));
+        lab_take(&l);
+        assert_int_equal(lab_row(&l, job)->end, fails ? END_FAILED : END_SUCCEEDED);
+        assert_int_equal(lab_row(&l, job)->exit_code, fails ? 7 : 0);
+        assert_string_equal(lab_history(&l, "ended")->text,
+            fails ? "2 of its tasks succeeded, 1 did not" : "3 of its tasks succeeded, 0 did not");
+        lab_plan(&l);
+        assert_int_equal(model_job(l.m, next) != NULL, !fails);
+        lab_deinit(&l);
+    }
+}
+
+static void some_or_all_tasks_are_cancelled(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 3);
+    int64_t job = submit(&l, "0-9", 0);
+    lab_plan(&l);
+    cancel(&l, job, "2,5-7,900");
+    assert_int_equal(task(&l, job, 2)->row.state, JOB_CANCELLING);
+    assert_int_equal(task(&l, job, 1)->row.state, JOB_RUNNING);
+    lab_take(&l);
+    assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "3-4,8-9");
+    end_task(&l, job, 0, END_RECLAIMED, 0); /* in the queue by itself */
+    cancel(&l, job, NULL);
+    assert_null(task(&l, job, 0));
+    assert_int_equal(model_job(l.m, job)->row.state, JOB_UNFOLDED);
+    end_task(&l, job, 1, END_FAILED, 143);
+    end_task(&l, job, 2, END_FAILED, 143);
+    assert_null(model_job(l.m, job));
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, job)->end, END_USER);
+
+    int64_t second = submit(&l, "0-9", 0);
+    cancel(&l, second, NULL); /* none has begun */
+    assert_null(model_job(l.m, second));
+    struct event ev = {
+        .type = EV_CANCEL, .cancel = {.job = lab_submit_cpus(&l, 1), .tasks = &(struct ranges){0}}};
+    assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
+    lab_deinit(&l);
+}
+
+static void machines_are_launched_for_all_tasks_that_may_run(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 100, "c4", 4);
+    submit(&l, "0-15", 0);
+    assert_int_equal(lab_plan(&l), 4);
+    submit(&l, "0-99", 8);
+    assert_int_equal(lab_plan(&l), 2);
+    lab_deinit(&l);
+}
+
+static void arrays_are_held_requeued_and_wait_like_any_job(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t job = submit(&l, "0-9", 0);
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = job, .by = "ann"}});
+    end_task(&l, job, 0, END_SUCCEEDED, 0);
+    assert_int_equal(lab_plan(&l), 0);
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = job, .by = "ann"}});
+    assert_int_equal(lab_plan(&l), 1);
+    lab_started(&l, task(&l, job, 1)->row.id);
+    lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = job, .by = "ann"}});
+    assert_int_equal(job_attempt(task(&l, job, 1))->row.state, ATTEMPT_STOPPING);
+    lab_deinit(&l);
+}
+
+static void an_array_is_whole_again_after_a_restart(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 8);
+    int64_t limited = submit(&l, "0-9", 2), unfolded = submit(&l, "0-1", 0);
+    lab_plan(&l);
+    lab_take(&l);
+    shelf_put(&s, &l.c);
+    model_destroy(l.m);
+    l.m = shelf_load(&s, l.now);
+    assert_int_equal(array_of(&l, limited)->n_tasks, 2);
+    assert_int_equal(ranges_count(&array_of(&l, limited)->left), 8);
+    assert_int_equal(model_job(l.m, unfolded)->row.state, JOB_UNFOLDED);
+    assert_int_equal(lab_plan(&l), 0);
+    end_task(&l, limited, 0, END_SUCCEEDED, 0);
+    assert_int_equal(lab_plan(&l), 1);
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_becomes_a_job_when_it_is_placed),
+        cmocka_unit_test(no_more_run_at_once_than_may),
+        cmocka_unit_test(the_whole_ends_with_its_last_task),
+        cmocka_unit_test(some_or_all_tasks_are_cancelled),
+        cmocka_unit_test(machines_are_launched_for_all_tasks_that_may_run),
+        cmocka_unit_test(arrays_are_held_requeued_and_wait_like_any_job),
+        cmocka_unit_test(an_array_is_whole_again_after_a_restart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
