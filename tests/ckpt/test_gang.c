@@ -4,6 +4,7 @@
  */
 #include "ckpt/gang.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "ckpt/layout.h"
@@ -313,7 +314,9 @@ static void restore_with_others(struct gang *g, int64_t before, int32_t nodes, i
         struct rank *r = &g->ranks[k];
         r->gang = (struct ckpt_gang){k, nodes};
         r->before = before;
-        snprintf(r->ranks_dir, sizeof(r->ranks_dir), "%s-ranks", r->out);
+        char *dir = mem_printf("%s-ranks", r->out);
+        STR_COPY(r->ranks_dir, dir);
+        free(dir);
     }
     all(g, restore_rank, nodes);
     for (int32_t k = 0; k < nodes; k++) {
