@@ -44,7 +44,7 @@ static const struct slurm_field fields[] = {
     {"End", 0, "End", 19, JOB_ENDED_LONG},
     {"ExitCode", 0, "ExitCode", 8, JOB_EXIT},
     {"JobID", 0, "JobID", -12, JOB_ID},
-    {"JobIDRaw", 0, "JobIDRaw", -12, JOB_ID},
+    {"JobIDRaw", 0, "JobIDRaw", -12, JOB_ID_RAW},
     {"JobName", 0, "JobName", 10, JOB_NAME},
     {"MaxDiskRead", 0, "MaxDiskRead", 12, JOB_NOTHING},
     {"MaxDiskWrite", 0, "MaxDiskWrite", 12, JOB_NOTHING},

@@ -62,23 +62,36 @@ static void on_job(void *ctx, const struct slurm_job *j)
 }
 
 /* A job that has ended is what was wanted. */
-static int cancel(struct scancel *s, const char *shown, int64_t id)
+static int cancel(struct scancel *s, const char *shown, int64_t id, const char *tasks)
 {
     char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
-    json_t *v = NULL;
+    json_t *v = NULL, *body = *tasks ? json_pack("{s:o}", "tasks", json_text(tasks)) : NULL;
     struct err e = {0};
-    int rc = id > 0 ? client_json(s->c, "POST", path, NULL, &v, &e) : ERR_NOT_FOUND;
+    int rc = id > 0 ? client_json(s->c, "POST", path, body, &v, &e) : ERR_NOT_FOUND;
     free(path);
+    json_decref(body);
     json_decref(v);
     if (rc == 0 || rc == ERR_CONFLICT) {
         if (s->verbose)
-            fprintf(stderr, rc == 0 ? "scancel: Terminating job %s\n" : "scancel: job %s has ended already\n", shown);
+            fprintf(stderr, rc == 0 ? "scancel: Terminating job %s\n" : "scancel: job %s has ended already\n",
+                shown);
         return CLI_OK;
     }
     if (!s->quiet)
         slurm_error("scancel", "Kill job error on job id %s: %s", shown,
             rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
     return s->quiet && rc == ERR_NOT_FOUND ? CLI_OK : CLI_FAILED;
+}
+
+static int cancel_word(struct scancel *s, const char *word)
+{
+    char tasks[SLURM_TASKS_MAX];
+    int64_t id = 0;
+    if (strchr(word, '.')) {
+        slurm_error("scancel", "%s: belay does not know the steps of a job", word);
+        return CLI_FAILED;
+    }
+    return cancel(s, word, slurm_job_name(word, &id, tasks) ? id : 0, tasks);
 }
 
 static int cancel_named(struct scancel *s, char **words, int n)
@@ -88,13 +101,7 @@ static int cancel_named(struct scancel *s, char **words, int n)
         struct buf item = {0};
         const char *list = words[i];
         while (slurm_next_item(&list, &item)) {
-            int one;
-            if (strchr(buf_str(&item), '.')) {
-                slurm_error("scancel", "%s: belay does not know the steps of a job", buf_str(&item));
-                one = CLI_FAILED;
-            } else {
-                one = cancel(s, buf_str(&item), slurm_job_number(buf_str(&item)));
-            }
+            int one = cancel_word(s, buf_str(&item));
             rc = one > rc ? one : rc;
         }
         buf_deinit(&item);
@@ -108,7 +115,7 @@ static int cancel_picked(struct scancel *s)
     for (size_t i = 0; i < s->n_ids; i++) {
         char shown[24];
         snprintf(shown, sizeof(shown), "%lld", (long long)s->ids[i]);
-        int one = cancel(s, shown, s->ids[i]);
+        int one = cancel(s, shown, s->ids[i], "");
         rc = one > rc ? one : rc;
     }
     return rc;
@@ -123,7 +130,11 @@ static int refuse(const char *what, const char *instead)
 /* -1: go on; else the exit code. */
 static int option(struct scancel *s, int c)
 {
-    const char **filter = c == 'n' ? &s->q.name : c == 'p' ? &s->q.pool : c == 't' ? &s->q.states : c == 'w' ? &s->nodes : NULL;
+    const char **filter = c == 'n'   ? &s->q.name
+                          : c == 'p' ? &s->q.pool
+                          : c == 't' ? &s->q.states
+                          : c == 'w' ? &s->nodes
+                                     : NULL;
     if (filter) {
         *filter = optarg;
         s->picks = true;
@@ -135,13 +146,19 @@ static int option(struct scancel *s, int c)
         *(c == 'Q' ? &s->quiet : &s->verbose) = true;
     } else if (c == 's') {
         const char *name = strncasecmp(optarg, "SIG", 3) == 0 ? optarg + 3 : optarg;
-        if (strcasecmp(name, "KILL") != 0 && strcasecmp(name, "TERM") != 0 && !str_eq(name, "9") && !str_eq(name, "15"))
-            return refuse("--signal of another kind", "belay sends a program SIGTERM, then SIGKILL, when its job is cancelled");
+        if (strcasecmp(name, "KILL") != 0 && strcasecmp(name, "TERM") != 0 && !str_eq(name, "9") &&
+            !str_eq(name, "15"))
+            return refuse("--signal of another kind",
+                "belay sends a program SIGTERM, then SIGKILL, when its job is cancelled");
     } else if (c == 'A' || c == 'q' || c == 'R' || c == 'i') {
-        return refuse(c == 'A' ? "--account" : c == 'q' ? "--qos" : c == 'R' ? "--reservation" : "--interactive",
+        return refuse(c == 'A'   ? "--account"
+                      : c == 'q' ? "--qos"
+                      : c == 'R' ? "--reservation"
+                                 : "--interactive",
             "name the jobs, or pick them by --user, --name, --partition, --state or --nodelist");
     } else if (c == VAL_HELP) {
-        puts("Usage: scancel [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] [JOB...]\n\nEnds belay's jobs.");
+        puts("Usage: scancel [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] "
+             "[JOB...]\n\nEnds belay's jobs.");
         return CLI_OK;
     } else if (c == 'V') {
         puts(SLURM_VERSION);

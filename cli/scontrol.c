@@ -83,7 +83,11 @@ static void on_job(void *ctx, const struct slurm_job *j)
     }
     struct buf user = {0};
     slurm_job_value(j, JOB_UID, &user);
-    printf("JobId=%lld JobName=%s", (long long)cli_int(j->job, "id", 0), cli_text(j->job, "name"));
+    printf("JobId=%lld ", (long long)cli_int(j->job, "id", 0));
+    if (cli_int(j->job, "array_id", 0) > 0)
+        printf("ArrayJobId=%lld ArrayTaskId=%lld ", (long long)cli_int(j->job, "array_id", 0),
+            (long long)cli_int(j->job, "array_index", 0));
+    printf("JobName=%s", cli_text(j->job, "name"));
     char *who = mem_printf("%s(%s)", cli_text(j->job, "user"), buf_str(&user));
     put(s, true, "UserId", who);
     free(who);

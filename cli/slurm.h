@@ -155,9 +155,15 @@ int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, s
 /* The number in "42", or of a name of its parts like "42.batch", "42.0". 0: it is none. */
 int64_t slurm_job_number(const char *text);
 
+#define SLURM_TASKS_MAX 1024 /* bytes of a list of tasks */
+
+/* Of an array also "42_7" and "42_[5-10,12]": *ret_id is 42, and ret_tasks what stands behind it, without brackets; else "". False:
+ * it is neither. */
+bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASKS_MAX]);
+
 /* What jobs have to show: squeue's and sacct's tables hold these. */
 enum slurm_job_value {
-    JOB_ID, JOB_NAME, JOB_USER, JOB_UID, JOB_PARTITION, JOB_STATE, JOB_STATE_SHORT, JOB_REASON, JOB_REASON_LIST, JOB_NODES,
+    JOB_ID, JOB_ID_RAW, JOB_ARRAY_ID, JOB_ARRAY_INDEX, JOB_NAME, JOB_USER, JOB_UID, JOB_PARTITION, JOB_STATE, JOB_STATE_SHORT, JOB_REASON, JOB_REASON_LIST, JOB_NODES,
     JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
     JOB_LIMIT_MINUTES, JOB_LEFT, JOB_SUBMITTED, JOB_STARTED, JOB_ENDED, JOB_STARTED_LONG, JOB_ENDED_LONG, JOB_EXIT, JOB_ACCOUNT, JOB_QOS, JOB_PRIORITY,
     JOB_DIR, JOB_COMMAND, JOB_OUTPUT, JOB_ERROR, JOB_COMMENT, JOB_RESTARTS, JOB_BATCH_HOST, JOB_CPU_TIME, JOB_CPU_TIME_S, JOB_NULL, JOB_NOTHING, JOB_CLUSTER,

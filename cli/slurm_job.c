@@ -209,6 +209,8 @@ static void add_file(struct buf *out, const struct slurm_job *j, const char *key
     if (!pattern || !*pattern)
         pattern = json_string_value(json_object_get(launch, "output"));
     struct pattern_values v = {.job = cli_int(j->job, "id", 0),
+        .array = cli_int(j->job, "array_id", 0),
+        .index = cli_int(j->job, "array_index", 0),
         .name = cli_text(j->job, "name"),
         .user = cli_text(j->job, "user"),
         .node = cli_text(j->job, "node"),
@@ -242,14 +244,36 @@ static void add_dependency(struct buf *out, const struct slurm_job *j)
         buf_adds(out, "(null)");
 }
 
+/* Of "42_[1-3%2]" what stands in the brackets: the tasks of an array that have not begun. */
+static void add_indexes(struct buf *out, const char *ref)
+{
+    const char *from = strchr(ref, '['), *to = strchr(ref, ']');
+    if (from && to)
+        buf_add(out, from + 1, (size_t)(to - from - 1));
+    else
+        buf_adds(out, "N/A");
+}
+
 void slurm_job_value(const void *row, int what, struct buf *out)
 {
     const struct slurm_job *j = row;
     const json_t *job = j->job;
     int code, signal;
     switch ((enum slurm_job_value)what) {
-    case JOB_ID:
+    case JOB_ID: /* "42", "42_7", "42_[8-99%10]" */
+        buf_adds(out, cli_text(job, "ref"));
+        return;
+    case JOB_ID_RAW:
         buf_printf(out, "%lld", (long long)cli_int(job, "id", 0));
+        return;
+    case JOB_ARRAY_ID:
+        buf_printf(out, "%lld", (long long)cli_int(job, "array_id", cli_int(job, "id", 0)));
+        return;
+    case JOB_ARRAY_INDEX:
+        if (cli_int(job, "array_index", -1) >= 0)
+            buf_printf(out, "%lld", (long long)cli_int(job, "array_index", 0));
+        else
+            add_indexes(out, cli_text(job, "ref"));
         return;
     case JOB_NAME:
         buf_adds(out, cli_text(job, "name"));
@@ -431,6 +455,9 @@ json_t *slurm_job_json(const struct slurm_job *j)
     json_t *o = json_object();
     slurm_job_exit(j, &code, &signal);
     json_object_set_new(o, "job_id", json_integer(cli_int(j->job, "id", 0)));
+    json_object_set_new(o, "array_job_id", json_integer(cli_int(j->job, "array_id", 0)));
+    json_object_set_new(o, "array_task_id",
+        cli_int(j->job, "array_index", -1) >= 0 ? json_integer(cli_int(j->job, "array_index", 0)) : json_null());
     json_object_set_new(o, "name", value_text(j, JOB_NAME));
     json_object_set_new(o, "user_name", value_text(j, JOB_USER));
     json_object_set_new(o, "user_id", json_integer(uid_of(cli_text(j->job, "user"))));
@@ -477,6 +504,27 @@ int64_t slurm_job_number(const char *text)
         return 0;
     memcpy(number, text, n);
     return str_to_i64(number, 1, INT64_MAX, "job", &id, NULL) == 0 ? id : 0;
+}
+
+bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASKS_MAX])
+{
+    char number[24] = "";
+    size_t n = strspn(text, "0123456789");
+    const char *tasks = text[n] == '_' ? text + n + 1 : "";
+    size_t len = strlen(tasks);
+    bool brackets = tasks[0] == '[' && str_ends(tasks, "]");
+    ret_tasks[0] = '\0';
+    if (text[n] != '_') {
+        *ret_id = slurm_job_number(text);
+        return *ret_id > 0;
+    }
+    if (n == 0 || n >= sizeof(number) || len == 0 || len >= SLURM_TASKS_MAX ||
+        (!brackets && strspn(tasks, "0123456789") != strcspn(tasks, ".+")))
+        return false;
+    memcpy(number, text, n);
+    memcpy(ret_tasks, tasks + brackets, brackets ? len - 2 : strcspn(tasks, ".+"));
+    ret_tasks[brackets ? len - 2 : strcspn(tasks, ".+")] = '\0';
+    return ret_tasks[0] && str_to_i64(number, 1, INT64_MAX, "job", ret_id, NULL) == 0;
 }
 
 struct walk {
@@ -565,19 +613,66 @@ out:
     free(path);
 }
 
+static int read_pages(struct walk *w, int64_t array, json_t *all);
+
+/* Of an array: what of it has not begun, then its tasks that have, in their order; index < 0: all. */
+static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
+{
+    const json_t *job = json_object_get(detail, "job"), *task;
+    json_t *all = json_array();
+    bool found = false;
+    int rc = read_pages(w, cli_int(job, "id", 0), all);
+    for (size_t i = json_array_size(all); rc == CLI_OK && i-- > 0;) {
+        char index[24];
+        task = json_array_get(all, i);
+        snprintf(index, sizeof(index), "%lld", (long long)cli_int(task, "array_index", -1));
+        if (*tasks && !slurm_list_has(tasks, index))
+            continue;
+        found = true;
+        visit(w, task, NULL);
+    }
+    json_decref(all);
+    if (rc == CLI_OK && !found && strchr(cli_text(job, "ref"), '_'))
+        visit(w, job, detail); /* it has not begun */
+    else if (rc == CLI_OK && !*tasks && strchr(cli_text(job, "ref"), '_'))
+        visit(w, job, detail);
+    return rc;
+}
+
+/* A list of tasks may stand in brackets, with commas of its own. */
+static bool next_job(const char **list, struct buf *out)
+{
+    bool inside = false;
+    const char *p = *list + strspn(*list, ", ");
+    size_t n = 0;
+    for (; p[n] && (inside || p[n] != ','); n++)
+        inside = p[n] == '[' || (inside && p[n] != ']');
+    buf_clear(out);
+    buf_add(out, p, n);
+    buf_adds(out, "");
+    *list = p + n;
+    return n > 0;
+}
+
 static int visit_named(struct walk *w, bool strict)
 {
     struct buf item = {0};
     const char *list = w->q->jobs;
     int rc = CLI_OK;
-    while (slurm_next_item(&list, &item)) {
-        int64_t id = slurm_job_number(buf_str(&item));
+    while (next_job(&list, &item)) {
+        char tasks[SLURM_TASKS_MAX];
+        int64_t id;
         struct err e = {0};
         json_t *v = NULL;
-        char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-        int failed = id > 0 ? client_json(w->c, "GET", path, NULL, &v, &e) : ERR_NOT_FOUND;
-        free(path);
-        if (failed == 0)
+        int failed = ERR_NOT_FOUND;
+        if (slurm_job_name(buf_str(&item), &id, tasks)) {
+            char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+            failed = client_json(w->c, "GET", path, NULL, &v, &e);
+            free(path);
+        }
+        if (failed == 0 && json_is_object(json_object_get(v, "array")))
+            rc = visit_tasks(w, v, tasks) == CLI_OK ? rc : CLI_FAILED;
+        else if (failed == 0)
             visit(w, json_object_get(v, "job"), v);
         else if (failed != ERR_NOT_FOUND)
             slurm_error(w->q->program, "%s", e.text);
@@ -591,16 +686,18 @@ static int visit_named(struct walk *w, bool strict)
 }
 
 /* The pages come newest first: all are read before the first is shown. */
-static int read_pages(struct walk *w, json_t *all)
+static int read_pages(struct walk *w, int64_t array, json_t *all)
 {
     int64_t before = 0;
     do {
         struct buf path = {0};
-        buf_printf(&path, "/api/v1/jobs?state=%s&limit=%d", w->q->ended ? "all" : "active", PAGE);
+        buf_printf(&path, "/api/v1/jobs?state=%s&limit=%d", w->q->ended || array > 0 ? "all" : "active", PAGE);
         if (w->q->user && !strchr(w->q->user, ',')) {
             buf_adds(&path, "&user=");
             str_url_encode(&path, w->q->user, strlen(w->q->user));
         }
+        if (array > 0)
+            buf_printf(&path, "&array=%lld", (long long)array);
         if (before > 0)
             buf_printf(&path, "&before=%lld", (long long)before);
         json_t *v = slurm_get(w->q->program, w->c, buf_str(&path));
@@ -622,7 +719,7 @@ int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, s
         rc = visit_named(&w, strict);
     } else {
         json_t *all = json_array();
-        rc = read_pages(&w, all);
+        rc = read_pages(&w, 0, all);
         for (size_t i = json_array_size(all); rc == CLI_OK && i-- > 0;)
             visit(&w, json_array_get(all, i), NULL);
         json_decref(all);

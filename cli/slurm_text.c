@@ -17,13 +17,22 @@
 
 /* ---- lists ---- */
 
+/* Up to a comma, those in brackets left aside: "42_[1,3],43". */
+static size_t item_length(const char *p)
+{
+    size_t n = 0;
+    for (bool inside = false; p[n] && (inside || p[n] != ','); n++)
+        inside = p[n] == '[' || (inside && p[n] != ']');
+    return n;
+}
+
 bool slurm_next_item(const char **list, struct buf *out)
 {
     const char *p = *list;
     buf_clear(out);
     while (*p == ',' || isspace((unsigned char)*p))
         p++;
-    size_t n = strcspn(p, ",");
+    size_t n = item_length(p);
     *list = p + n;
     while (n > 0 && isspace((unsigned char)p[n - 1]))
         n--;
@@ -45,8 +54,8 @@ bool slurm_list_has(const char *list, const char *word)
 /* ---- lists of hosts ---- */
 
 /* "01-12" at *p, to its end or the comma behind it. */
-static int add_range(const char *prefix, size_t n_prefix, const char **p, const char *suffix, size_t n_suffix, size_t *n_hosts,
-    struct buf *out, struct err *e)
+static int add_range(const char *prefix, size_t n_prefix, const char **p, const char *suffix, size_t n_suffix,
+    size_t *n_hosts, struct buf *out, struct err *e)
 {
     char first[16] = "", last[16] = "";
     int width = (int)strspn(*p, "0123456789");
@@ -54,14 +63,16 @@ static int add_range(const char *prefix, size_t n_prefix, const char **p, const 
     if (*dash == '-')
         end = dash + 1 + strspn(dash + 1, "0123456789");
     bool is_range = *dash == '-' && end > dash + 1;
-    if (width == 0 || width > 9 || (*dash == '-' && !is_range) || end - dash > 10 || (*end != ',' && *end != ']'))
+    if (width == 0 || width > 9 || (*dash == '-' && !is_range) || end - dash > 10 ||
+        (*end != ',' && *end != ']'))
         return err_set(e, ERR_INVALID, "expected numbers like 1-4,7 in brackets, found %s", SHOWN(*p));
     memcpy(first, *p, (size_t)width);
     if (is_range)
         memcpy(last, dash + 1, (size_t)(end - dash - 1));
     long from = strtol(first, NULL, 10), to = is_range ? strtol(last, NULL, 10) : from;
     if (to < from)
-        return err_set(e, ERR_INVALID, "expected a first number that is not above the last, found %s", SHOWN(*p));
+        return err_set(
+            e, ERR_INVALID, "expected a first number that is not above the last, found %s", SHOWN(*p));
     for (long i = from; i <= to; i++) {
         if (++*n_hosts > SLURM_HOSTS_MAX || out->len > SLURM_HOSTS_BYTES_MAX)
             return err_set(e, ERR_INVALID, "more than %d hosts, or too long names", SLURM_HOSTS_MAX);
@@ -76,9 +87,11 @@ static int add_range(const char *prefix, size_t n_prefix, const char **p, const 
 
 static int add_brackets(const char *item, size_t n, size_t *n_hosts, struct buf *out, struct err *e)
 {
-    const char *open = memchr(item, '[', n), *close = open ? memchr(open, ']', n - (size_t)(open - item)) : NULL;
+    const char *open = memchr(item, '[', n),
+               *close = open ? memchr(open, ']', n - (size_t)(open - item)) : NULL;
     if (!close || memchr(close, '[', n - (size_t)(close - item)))
-        return err_set(e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s", SHOWN(item));
+        return err_set(
+            e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s", SHOWN(item));
     const char *suffix = close + 1;
     size_t n_suffix = n - (size_t)(suffix - item);
     for (const char *p = open + 1; p < close;) {
@@ -86,7 +99,8 @@ static int add_brackets(const char *item, size_t n, size_t *n_hosts, struct buf 
         if (rc != 0)
             return rc;
     }
-    return close == open + 1 ? err_set(e, ERR_INVALID, "expected numbers in the brackets of %s", SHOWN(item)) : 0;
+    return close == open + 1 ? err_set(e, ERR_INVALID, "expected numbers in the brackets of %s", SHOWN(item))
+                             : 0;
 }
 
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
@@ -143,7 +157,8 @@ void slurm_time_at(struct wall at, const char *fallback, struct buf *out)
     char text[64];
     struct tm tm;
     time_t t = (time_t)(at.ms / 1000);
-    if (!wall_is_set(at) || !localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+    if (!wall_is_set(at) || !localtime_r(&t, &tm) ||
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
         buf_adds(out, fallback);
     else
         buf_adds(out, text);
@@ -173,9 +188,10 @@ static bool read_now(const char *text, struct wall now, struct wall *ret_at)
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {{"", 1000}, {"s", 1000}, {"second", 1000}, {"seconds", 1000}, {"m", 60000}, {"minute", 60000},
-        {"minutes", 60000}, {"h", 3600000}, {"hour", 3600000}, {"hours", 3600000}, {"d", 86400000}, {"day", 86400000},
-        {"days", 86400000}, {"w", 604800000}, {"week", 604800000}, {"weeks", 604800000}};
+    } units[] = {{"", 1000}, {"s", 1000}, {"second", 1000}, {"seconds", 1000}, {"m", 60000},
+        {"minute", 60000}, {"minutes", 60000}, {"h", 3600000}, {"hour", 3600000}, {"hours", 3600000},
+        {"d", 86400000}, {"day", 86400000}, {"days", 86400000}, {"w", 604800000}, {"week", 604800000},
+        {"weeks", 604800000}};
     if (strncasecmp(text, "now", 3) != 0)
         return false;
     *ret_at = now;
@@ -214,9 +230,9 @@ static bool read_day_name(const char *text, struct tm today, struct wall *ret_at
 
 int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)
 {
-    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M:%S", "%H:%M", "%m%d%y",
-        "%m/%d/%y", "%m.%d.%y", "%m/%d", "%m.%d", "%m%d", "%m/%d-%H:%M:%S", "%m/%d-%H:%M", "%m/%d/%y-%H:%M:%S",
-        "%m/%d/%y-%H:%M"};
+    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M:%S",
+        "%H:%M", "%m%d%y", "%m/%d/%y", "%m.%d.%y", "%m/%d", "%m.%d", "%m%d", "%m/%d-%H:%M:%S", "%m/%d-%H:%M",
+        "%m/%d/%y-%H:%M:%S", "%m/%d/%y-%H:%M"};
     struct tm today;
     time_t t = (time_t)(now.ms / 1000);
     localtime_r(&t, &today);
@@ -236,5 +252,6 @@ int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, str
             return 0;
         }
     }
-    return err_set(e, ERR_INVALID, "expected a time like 2026-11-21T20:44, 20:44, now-2hours or today, found %s", SHOWN(text));
+    return err_set(e, ERR_INVALID,
+        "expected a time like 2026-11-21T20:44, 20:44, now-2hours or today, found %s", SHOWN(text));
 }

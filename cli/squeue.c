@@ -19,8 +19,8 @@
 
 static const struct slurm_field fields[] = {
     {"account", 'a', "ACCOUNT", 0, JOB_ACCOUNT},
-    {"arrayjobid", 'F', "ARRAY_JOB_ID", 0, JOB_ID},
-    {"arraytaskid", 'K', "ARRAY_TASK_ID", 0, JOB_NULL},
+    {"arrayjobid", 'F', "ARRAY_JOB_ID", 0, JOB_ARRAY_ID},
+    {"arraytaskid", 'K', "ARRAY_TASK_ID", 0, JOB_ARRAY_INDEX},
     {"batchhost", 'B', "EXEC_HOST", 0, JOB_BATCH_HOST},
     {"command", 'o', "COMMAND", 0, JOB_COMMAND},
     {"comment", 'k', "COMMENT", 0, JOB_COMMENT},
@@ -32,7 +32,7 @@ static const struct slurm_field fields[] = {
     {"gres", 'b', "TRES_PER_NODE", 0, JOB_GRES},
     {"tres-per-node", 0, "TRES_PER_NODE", 0, JOB_GRES},
     {"jobarrayid", 'i', "JOBID", 0, JOB_ID},
-    {"jobid", 'A', "JOBID", 0, JOB_ID},
+    {"jobid", 'A', "JOBID", 0, JOB_ID_RAW},
     {"licenses", 'W', "LICENSES", 0, JOB_NULL},
     {"mincpus", 'c', "MIN_CPUS", 0, JOB_CPUS},
     {"minmemory", 'm', "MIN_MEMORY", 0, JOB_MEMORY},

@@ -160,7 +160,12 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (rc == 0)
         rc = apply_flags(s, e);
     add_submit_host(s, script);
-    return rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
+    rc = rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
+    json_t *launch = json_object_get(s->spec, "launch");
+    if (rc == 0 && s->default_output && json_object_get(s->spec, "array") &&
+        str_eq(json_string_value(json_object_get(launch, "output")), s->default_output))
+        json_object_set_new(launch, "output", json_string("slurm-%A_%a.out"));
+    return rc;
 }
 
 static int read_script(const char *path, struct buf *out, struct err *e)

@@ -53,6 +53,10 @@ static void words(const char *text)
     if (slurm_time_parse(text, (struct wall){1790000000000}, &at, &e) == 0)
         assert(wall_is_set(at));
     assert(slurm_job_number(text) >= 0);
+    char tasks[SLURM_TASKS_MAX];
+    int64_t id;
+    if (slurm_job_name(text, &id, tasks))
+        assert(id > 0 && strlen(tasks) < SLURM_TASKS_MAX);
     slurm_list_has(text, "running");
     const struct pattern_values v = {.job = 42, .name = "n", .user = "u", .node = "h.x", .rank = 1};
     if (pattern_expand(text, &v, &name, &e) == 0)

@@ -305,6 +305,32 @@ static void a_job_is_named_by_a_number_or_a_part_of_it(void **state)
     assert_int_equal(slurm_job_number("99999999999999999999"), 0);
 }
 
+static void tasks_of_an_array_are_named_behind_it(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t id;
+        const char *tasks;
+    } names[] = {{"42", 42, ""}, {"42_7", 42, "7"}, {"42_[5-10,12]", 42, "5-10,12"}, {"42_7.batch", 42, "7"},
+        {"42.batch", 42, ""}};
+    static const char *const refused[] = {"", "_7", "42_", "42_x", "42_[]", "42_7x", "x_1", "42_7_8", "99999999999999999999_1"};
+    char tasks[SLURM_TASKS_MAX], *longest = mem_alloc(3 * SLURM_TASKS_MAX);
+    int64_t id;
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_true(slurm_job_name(names[i].text, &id, tasks));
+        assert_int_equal(id, names[i].id);
+        assert_string_equal(tasks, names[i].tasks);
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (slurm_job_name(refused[i], &id, tasks))
+            fail_msg("%s", refused[i]);
+    memset(longest, '1', 3 * SLURM_TASKS_MAX - 1);
+    memcpy(longest, "1_", 2);
+    assert_false(slurm_job_name(longest, &id, tasks));
+    free(longest);
+}
+
 static void programs_are_found_by_the_end_of_a_path(void **state)
 {
     (void)state;
@@ -328,6 +354,7 @@ int main(void)
         cmocka_unit_test(moments_are_read_as_slurm_does),
         cmocka_unit_test(states_have_slurms_words),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
+        cmocka_unit_test(tasks_of_an_array_are_named_behind_it),
         cmocka_unit_test(programs_are_found_by_the_end_of_a_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

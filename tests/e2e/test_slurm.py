@@ -169,6 +169,25 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.ok("squeue", "-h", "-t", "PD", "-n", "gres.sh", "-o", "%A"), job + "\n")
         self.ok("scancel", job)
 
+    def test_arrays(self):
+        job = re.search(r"\d+", self.ok("sbatch", "--wait", "array.sh")).group()
+        for i in range(6):
+            self.assertEqual(self.read("array-%s_%d.out" % (job, i)), "task %d of 6 (0 to 5) of %s\n" % (i, job))
+        self.assertEqual(self.ok("sacct", "-nXPo", "jobid,state", "-j", job).splitlines(),
+                         ["%s_%d|COMPLETED" % (job, i) for i in range(6)])
+        done = self.run_program("sbatch", "--wait", "array_fails.sh")
+        job = re.search(r"\d+", done.stdout).group()
+        self.assertEqual(done.returncode, 9)
+        self.assertEqual(self.ok("sacct", "-nXPo", "jobid,state,exitcode", "-j", job + "_2"), job + "_2|FAILED|9:0\n")
+        job = re.search(r"\d+", self.ok("sbatch", "--wait", "array_lines.sh")).group()
+        self.assertEqual([self.read("slurm-%s_%d.out" % (job, i)) for i in (1, 3)], ["line 1 is 1\n", "line 3 is 3\n"])
+        job = self.ok("sbatch", "--parsable", "-H", "array_waits.sh").strip()
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%i %F %K %t"), "%s_[1-10%%1] %s 1-10%%1 PD\n" % (job, job))
+        self.ok("scancel", job + "_[2-4,6]," + job + "_9")
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%i"), job + "_[1,5,7-8,10%1]\n")
+        self.ok("scancel", job)
+        self.assertEqual(self.ok("squeue", "-h", "-n", "waits"), "")
+
     def test_jobs_wait_for_each_other(self):
         done = self.run_program("bash", "launcher.sh")
         self.assertEqual(done.returncode, 0, done.stderr)
