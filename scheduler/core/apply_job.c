@@ -37,8 +37,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     retire_job(m, j);
 }
 
-/* What a user named, or NULL with the error set. */
-static struct job *named_job(const struct model *m, int64_t id, struct err *e)
+struct job *job_named(const struct model *m, int64_t id, struct err *e)
 {
     struct job *j = model_job(m, id);
     if (!j)
@@ -211,7 +210,7 @@ static int cancel_array(struct model *m, struct job *j, const struct event *ev, 
 
 int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = named_job(m, ev->cancel.job, e);
+    struct job *j = job_named(m, ev->cancel.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
@@ -234,7 +233,7 @@ static void requeue(struct model *m, struct job *j, const char *by, struct stamp
 
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = named_job(m, ev->requeue.job, e);
+    struct job *j = job_named(m, ev->requeue.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     if (j->row.state == JOB_CANCELLING)
@@ -250,7 +249,7 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
 
 int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = named_job(m, ev->save.job, e);
+    struct job *j = job_named(m, ev->save.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     const struct attempt *a = job_attempt(j);
@@ -327,7 +326,7 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
 
 int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = named_job(m, ev->place.job, e);
+    struct job *j = job_named(m, ev->place.job, e);
     int rc = j ? check_place(m, ev, j, e) : ERR_NOT_FOUND;
     if (rc)
         return rc;

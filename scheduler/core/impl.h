@@ -276,6 +276,7 @@ void gang_let_go(struct model *m, struct job *j); /* it runs, or is kept back: n
 struct mono gang_due(const struct model *m, struct event *ret_event);
 
 /* ---- jobs (apply_job.c) ---- */
+struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
 void job_move(struct model *m, struct job *j, enum job_state to);
 void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
 

@@ -298,13 +298,14 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
         struct dependency_row r = {.job = j->row.id, .on = a->on, .kind = a->kind, .delay_ms = a->delay_ms};
         enum end_kind end;
         struct wall started;
+        struct err seen; /* by waits_check */
         if (a->kind == DEPEND_SINGLETON) {
             attach_namesakes(m, j);
             met_one |= list_is_empty(&j->depends);
             continue;
         }
-        if (look(m, a, &r.state, &started, &end, NULL) != 0)
-            continue; /* waits_check has seen it */
+        if (look(m, a, &r.state, &started, &end, &seen) != 0)
+            continue;
         if (r.state != DEPEND_MET) {
             attach_row(m, j, &r);
             continue;
@@ -383,17 +384,9 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
 
 /* ---- events ---- */
 
-static struct job *pending_job(struct model *m, int64_t id, struct err *e)
-{
-    struct job *j = model_job(m, id);
-    if (!j)
-        err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
-    return j;
-}
-
 int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = pending_job(m, ev->eligible.job, e);
+    struct job *j = job_named(m, ev->eligible.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
@@ -421,7 +414,7 @@ static void describe_never(const struct job *j, char *out, size_t size)
 
 int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = pending_job(m, ev->unmeetable.job, e);
+    struct job *j = job_named(m, ev->unmeetable.job, e);
     char what[64] = "";
     if (!j)
         return ERR_NOT_FOUND;
@@ -438,7 +431,7 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
 
 int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = pending_job(m, ev->hold.job, e);
+    struct job *j = job_named(m, ev->hold.job, e);
     enum hold to = ev->hold.operator? HOLD_OPERATOR : HOLD_USER;
     if (!j)
         return ERR_NOT_FOUND;
@@ -458,7 +451,7 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
 
 int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = pending_job(m, ev->release.job, e);
+    struct job *j = job_named(m, ev->release.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
