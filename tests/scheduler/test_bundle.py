@@ -104,7 +104,8 @@ class Bundle(unittest.TestCase):
         self.assertEqual(members["share/belay/belay.py"].mode, 0o644)
         for m in members.values():
             self.assertEqual((m.uid, m.gid, m.mtime), (0, 0, 0), m.name)
-            self.assertTrue(m.isfile() or m.isdir(), m.name)
+            self.assertTrue(m.isfile() or m.isdir() or (m.issym() and m.linkname == "belay"), m.name)
+        self.assertTrue(members["bin/srun"].issym())
 
 
 if __name__ == "__main__":
