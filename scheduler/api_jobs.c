@@ -458,17 +458,22 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
 }
 
 /* So, and not one that has ended. */
-static bool may_change(struct request *q, const char *what)
+static bool may_change_row(struct request *q, const char *what, struct job_row *ret_row)
 {
-    struct job_row row;
-    if (!may_judge(q, what, &row))
+    if (!may_judge(q, what, ret_row))
         return false;
-    if (row.state == JOB_ENDED) {
+    if (ret_row->state == JOB_ENDED) {
         api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
-            (long long)q->id, end_kind_names[row.end], what);
+            (long long)q->id, end_kind_names[ret_row->end], what);
         return false;
     }
     return true;
+}
+
+static bool may_change(struct request *q, const char *what)
+{
+    struct job_row row;
+    return may_change_row(q, what, &row);
 }
 
 /* A cancel of some tasks of an array is applied with a set that outlives the request. */
@@ -539,19 +544,17 @@ void api_jobs_hold(struct request *q)
 {
     struct event ev = {.type = EV_HOLD, .hold = {.job = q->id}};
     struct job_row row;
-    struct err e;
     STR_COPY(ev.hold.by, q->caller.user);
-    if (!may_change(q, "hold"))
+    if (!may_change_row(q, "hold", &row))
         return;
     /* an administrator's own job is held as anybody's is */
-    ev.hold.operator= q->caller.admin && db_read_job(q->api->o.reader, q->id, &row, &e) == 0 &&
-        !str_eq(row.user, q->caller.user);
+    ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);
     tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_jobs_release(struct request *q)
 {
-    struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .operator= q->caller.admin } };
+    struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
     if (may_change(q, "release"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));

@@ -266,16 +266,15 @@ static void copy_host(const char *address, char *out, size_t size)
 
 static void add_array(const struct job *j, struct wire_desired_attempt *d)
 {
-    struct ranges all;
-    struct err e;
-    if (!j->parent || ranges_parse(j->parent->array->row.tasks, &all, &e) != 0)
+    if (!j->parent)
         return;
+    const struct ranges *all = &j->parent->array->all;
     d->array = j->row.array;
     d->array_index = j->row.array_index;
-    d->array_count = ranges_count(&all);
-    d->array_min = ranges_first(&all);
-    d->array_max = ranges_last(&all);
-    d->array_step = all.v[0].step;
+    d->array_count = ranges_count(all);
+    d->array_min = ranges_first(all);
+    d->array_max = ranges_last(all);
+    d->array_step = all->v[0].step;
 }
 
 static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)

@@ -35,9 +35,9 @@ void array_attach(struct model *m, struct job *j, const struct event *submit)
     if (!submit->submit.tasks)
         return;
     struct array *a = mem_alloc(sizeof *a);
-    a->left = *submit->submit.tasks;
+    a->all = a->left = *submit->submit.tasks;
     a->row = (struct array_row){.job = j->row.id, .at_once = submit->submit.at_once};
-    ranges_format(&a->left, a->row.tasks);
+    ranges_format(&a->all, a->row.tasks);
     j->array = a;
     array_write(m, a);
 }
@@ -158,7 +158,7 @@ int model_load_array(struct model *m, const struct array_row *r, struct err *e)
     struct job *j = model_job(m, r->job);
     struct array a = {.row = *r};
     struct err bad;
-    if (!j || j->array || r->at_once < 0 || (r->left[0] && ranges_parse(r->left, &a.left, &bad) != 0) ||
+    if (!j || j->array || r->at_once < 0 || ranges_parse(r->tasks, &a.all, &bad) != 0 || (r->left[0] && ranges_parse(r->left, &a.left, &bad) != 0) ||
         (a.left.n == 0) != (j->row.state == JOB_UNFOLDED))
         return err_set(e, ERR_CORRUPT, "stored array %" PRId64 " and its job contradict each other", r->job);
     j->array = mem_dup(&a, sizeof a);

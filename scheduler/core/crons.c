@@ -23,16 +23,11 @@
 #define LOOK_MS 60000LL      /* the wall clock is looked at so often */
 #define COUNT_MAX 100000     /* of times missed in a row, as they are told */
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_due(const void *key, const struct tree_link *l)
 {
     const struct cron_entry *a = key, *b = TREE_ENTRY(l, struct cron_entry, by_due);
-    int by_time = order(a->due.ms, b->due.ms);
-    return by_time ? by_time : order(a->row.id, b->row.id);
+    int by_time = tree_order(a->due.ms, b->due.ms);
+    return by_time ? by_time : tree_order(a->row.id, b->row.id);
 }
 
 static void touch_cron(struct model *m, struct cron_entry *c)

@@ -95,7 +95,7 @@ struct event {
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
-            bool operator;
+            bool by_operator;
         } hold, release;
         struct {
             const struct node_row *node; /* name, address, key_hash, version, total, criu; pool for a reserved node */

@@ -16,16 +16,11 @@
 #define RETRY_MAX_MS 86400000LL
 #define TRIES_MAX 40 /* over a month */
 
-static int64_t order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_due(const void *key, const struct tree_link *l)
 {
     const struct leftover_row *a = key, *b = &TREE_ENTRY(l, struct leftover, by_due)->row;
-    int64_t by_time = order(a->due_at.ms, b->due_at.ms);
-    return (int)(by_time ? by_time : order(a->job, b->job));
+    int by_time = tree_order(a->due_at.ms, b->due_at.ms);
+    return by_time ? by_time : tree_order(a->job, b->job);
 }
 
 static void leftover_index(struct model *m, struct leftover *l)

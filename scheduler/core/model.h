@@ -55,7 +55,7 @@ struct drill {
 
 struct array {
     struct array_row row;
-    struct ranges left;
+    struct ranges all, left; /* as in the row */
     struct list tasks; /* struct job by in_array: those that have begun and have not ended */
     int64_t n_tasks;   /* of them */
 };

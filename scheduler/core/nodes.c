@@ -13,21 +13,16 @@ struct free_key {
     int64_t id;
 };
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_free(const void *key, const struct tree_link *l)
 {
     const struct free_key *k = key;
     const struct node *n = TREE_ENTRY(l, struct node, by_free);
-    int c = order(k->free.gpus, n->free.gpus);
+    int c = tree_order(k->free.gpus, n->free.gpus);
     if (c == 0)
-        c = order(k->free.cpus, n->free.cpus);
+        c = tree_order(k->free.cpus, n->free.cpus);
     if (c == 0)
-        c = order(k->free.memory_mib, n->free.memory_mib);
-    return c ? c : order(k->id, n->row.id);
+        c = tree_order(k->free.memory_mib, n->free.memory_mib);
+    return c ? c : tree_order(k->id, n->row.id);
 }
 
 bool node_is_in_order(const struct node *n)

@@ -24,11 +24,6 @@ static void shape_key(const struct shape *s, char *out)
         s->certified_at.ms, s->pool, s->qos);
 }
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 struct position {
     int64_t since_ms, id;
 };
@@ -37,14 +32,14 @@ static int compare_job(const void *key, const struct tree_link *l)
 {
     const struct position *p = key;
     const struct job *j = TREE_ENTRY(l, struct job, in_shape);
-    int c = order(p->since_ms, job_since_ms(j));
-    return c ? c : order(p->id, j->row.id);
+    int c = tree_order(p->since_ms, job_since_ms(j));
+    return c ? c : tree_order(p->id, j->row.id);
 }
 
 int place_order(struct place a, struct place b)
 {
-    int c = order(a.at_16, b.at_16);
-    return c ? c : order(a.head, b.head);
+    int c = tree_order(a.at_16, b.at_16);
+    return c ? c : tree_order(a.head, b.head);
 }
 
 struct place queue_place(const struct shape *s)

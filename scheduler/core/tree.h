@@ -25,6 +25,12 @@ struct tree {
 /* < 0, 0, > 0 as key comes before, is, comes after n. */
 typedef int (*tree_cmp_fn)(const void *key, const struct tree_link *n);
 
+/* That of numbers. */
+static inline int tree_order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 #define TREE_ENTRY(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* key is that of n under cmp; n must be in no tree. */

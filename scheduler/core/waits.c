@@ -16,16 +16,11 @@ struct namesakes {
     struct list jobs; /* the newest first */
 };
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_begin(const void *key, const struct tree_link *l)
 {
     const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_begin);
-    int by_time = order(a->not_before.ms, b->not_before.ms);
-    return by_time ? by_time : order(a->row.id, b->row.id);
+    int by_time = tree_order(a->not_before.ms, b->not_before.ms);
+    return by_time ? by_time : tree_order(a->row.id, b->row.id);
 }
 
 /* ---- jobs of one name ---- */
@@ -45,13 +40,13 @@ static struct namesakes *namesakes_find(const struct model *m, const struct job_
 
 void waits_adopt(struct model *m, struct job *j)
 {
-    struct namesakes *s = namesakes_find(m, &j->row);
+    char *key = namesakes_key(&j->row);
+    struct namesakes *s = smap_get(&m->namesakes, key);
     if (!s) {
-        char *key = namesakes_key(&j->row);
         s = mem_alloc(sizeof *s);
         smap_put(&m->namesakes, key, s);
-        free(key);
     }
+    free(key);
     list_push_front(&s->jobs, &j->namesake);
 }
 
@@ -432,7 +427,7 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
 int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->hold.job, e);
-    enum hold to = ev->hold.operator? HOLD_OPERATOR : HOLD_USER;
+    enum hold to = ev->hold.by_operator ? HOLD_OPERATOR : HOLD_USER;
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
@@ -457,7 +452,7 @@ int apply_release(struct model *m, const struct event *ev, struct outcome *ret_o
     ret_outcome->id = j->row.id;
     if (j->row.hold == HOLD_NONE)
         return 0;
-    if (j->row.hold == HOLD_OPERATOR && !ev->release.operator)
+    if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
         return err_set(
             e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
     if (j->row.state == JOB_PENDING)

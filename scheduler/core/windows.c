@@ -13,16 +13,11 @@
 
 #define LEAD_MS 30000LL /* what a save that nobody knows yet may take, and stopping */
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_park(const void *key, const struct tree_link *l)
 {
     const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_park);
-    int by_time = order(a->park_at.ms, b->park_at.ms);
-    return by_time ? by_time : order(a->row.id, b->row.id);
+    int by_time = tree_order(a->park_at.ms, b->park_at.ms);
+    return by_time ? by_time : tree_order(a->row.id, b->row.id);
 }
 
 const struct window *core_window(const struct model *m, const char *name)

@@ -172,7 +172,7 @@ static void user(struct storm *st)
     case 0:
         if (below(st, 2))
             attempt_event(st, (struct event){.type = below(st, 3) ? EV_RELEASE : EV_HOLD,
-                                  .hold = {.job = job, .by = "ann", .operator= below(st, 3) == 0}});
+                                  .hold = {.job = job, .by = "ann", .by_operator = below(st, 3) == 0}});
         else
             attempt_event(st, (struct event){.type = EV_CANCEL,
                                   .cancel = {.job = job, .by = "ann", .tasks = below(st, 3) ? NULL : &some}});

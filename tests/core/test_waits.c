@@ -46,9 +46,9 @@ static void run_to(struct lab *l, int64_t job, enum end_kind end)
     lab_plan(l);
 }
 
-static void hold(struct lab *l, enum event_type type, int64_t job, bool operator)
+static void hold(struct lab *l, enum event_type type, int64_t job, bool by_operator)
 {
-    lab_apply(l, (struct event){.type = type, .hold = {.job = job, .by = "ann", .operator= operator}});
+    lab_apply(l, (struct event){.type = type, .hold = {.job = job, .by = "ann", .by_operator = by_operator}});
 }
 
 static bool has_reason(const struct lab *l, int64_t job, const char *code, const char *part)
