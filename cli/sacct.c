@@ -136,7 +136,6 @@ struct sacct {
     enum { ALIGNED, BARS, BARS_TRAILING } style;
     bool no_header, json, all_users;
     char me[64];
-    struct wall until; /* WALL_NONE */
     struct buf out;
     json_t *jobs;
 };
@@ -149,20 +148,12 @@ static void add_line(struct sacct *s, const struct slurm_job *j)
         slurm_format_plain(&s->format, s->delimiter, s->style == BARS_TRAILING, slurm_job_value, j, &s->out);
 }
 
-static bool is_in_window(const struct sacct *s, const struct slurm_job *j)
-{
-    const char *text = json_string_value(json_object_get(j->job, "submitted_at"));
-    struct wall at;
-    struct err e;
-    return !wall_is_set(s->until) || !text || time_parse_iso(text, &at, &e) != 0 || at.ms <= s->until.ms;
-}
-
 static void on_job(void *ctx, const struct slurm_job *j)
 {
     struct sacct *s = ctx;
     struct buf account = {0};
     slurm_job_value(j, JOB_ACCOUNT, &account);
-    bool wanted = is_in_window(s, j) && (!s->nodes || slurm_list_has(s->nodes, j->nodes)) &&
+    bool wanted = (!s->nodes || slurm_list_has(s->nodes, j->nodes)) &&
                   (!s->account || slurm_list_has(s->account, buf_str(&account)));
     buf_deinit(&account);
     if (wanted && s->json)
@@ -313,7 +304,7 @@ static int prepare(struct sacct *s)
     int rc = CLI_OK;
     if (s->start || !s->q.jobs)
         rc = read_time(s->start ? s->start : s->q.states && s->end ? s->end : "today", &s->q.ended_after);
-    return rc == CLI_OK && s->end ? read_time(s->end, &s->until) : rc;
+    return rc == CLI_OK && s->end ? read_time(s->end, &s->q.submitted_until) : rc;
 }
 
 static int show(struct sacct *s)
@@ -341,9 +332,8 @@ static int show(struct sacct *s)
 
 int sacct_main(int argc, char **argv)
 {
-    struct sacct s = {.q = {.program = "sacct", .ended = true, .ended_after = WALL_NONE},
+    struct sacct s = {.q = {.program = "sacct", .ended = true, .ended_after = WALL_NONE, .submitted_until = WALL_NONE},
         .delimiter = "|",
-        .until = WALL_NONE,
         .jobs = json_array()};
     const struct passwd *me = getpwuid(getuid());
     int c, rc = -1;

@@ -178,7 +178,7 @@ static void named_list(struct scancel *s, struct buf *list, char **words, int n)
 
 int scancel_main(int argc, char **argv)
 {
-    struct scancel s = {.q = {.program = "scancel", .ended_after = WALL_NONE}};
+    struct scancel s = {.q = {.program = "scancel", .ended_after = WALL_NONE, .submitted_until = WALL_NONE}};
     struct buf list = {0};
     struct err e;
     const struct passwd *me = getpwuid(getuid());

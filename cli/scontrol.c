@@ -108,7 +108,7 @@ static int show_jobs(struct scontrol *s, const char *jobs)
         .wants_nodes = true,
         .wants_reasons = true,
         .wants_detail = true,
-        .ended_after = WALL_NONE};
+        .ended_after = WALL_NONE, .submitted_until = WALL_NONE};
     if (jobs && slurm_job_number(jobs) == 0)
         return fail("Invalid job id specified: %s", jobs);
     int rc = slurm_each_job(s->c, &q, true, on_job, s);

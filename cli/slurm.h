@@ -144,7 +144,8 @@ struct slurm_query {
     const char *jobs;                        /* numbers, with commas; NULL: any */
     bool ended;                              /* those that have, too */
     bool wants_nodes, wants_reasons, wants_detail;
-    struct wall ended_after;                 /* WALL_NONE */
+    struct wall ended_after;                 /* or live; WALL_NONE */
+    struct wall submitted_until;             /* WALL_NONE */
 };
 
 /* Calls on_job for every job of the query, by number. 0, or the exit code after a report; a job that does not exist is

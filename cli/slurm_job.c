@@ -14,8 +14,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define REASONS_MAX 100 /* asked for one by one: of the rest squeue says None, as Slurm does of what it has not looked at */
+#define REASONS_MAX 100 /* of jobs that are named, asked for one by one */
 #define PAGE 200
+#define WORDS_MAX 16 /* names in one parameter of belayd's, */
+#define NAME_MAX_BYTES 64 /* each shorter than this */
 
 /* ---- states ---- */
 
@@ -566,11 +568,13 @@ static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, s
 static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
 {
     const struct slurm_state *s = slurm_job_state(j);
-    struct wall ended = time_of(j->job, "ended_at");
+    struct wall ended = time_of(j->job, "ended_at"), submitted = time_of(j->job, "submitted_at");
     if (q->states && !slurm_list_has(q->states, s->name) && !slurm_list_has(q->states, s->compact) &&
         !slurm_list_has(q->states, "all"))
         return false;
     if (wall_is_set(q->ended_after) && wall_is_set(ended) && ended.ms < q->ended_after.ms)
+        return false;
+    if (wall_is_set(q->submitted_until) && wall_is_set(submitted) && submitted.ms > q->submitted_until.ms)
         return false;
     return slurm_list_has(q->user, cli_text(j->job, "user")) && slurm_list_has(q->name, cli_text(j->job, "name")) &&
            (!q->pool || slurm_list_has(q->pool, cli_text(j->job, "pool")));
@@ -596,7 +600,10 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
         add_nodes(w, j.detail, job, &nodes);
     else if (!pending && node)
         buf_adds(&nodes, node);
-    if (pending && w->q->wants_reasons && w->reasons < REASONS_MAX) {
+    const char *listed = json_string_value(json_object_get(json_object_get(job, "why"), "code"));
+    if (pending && listed)
+        j.reason = slurm_reason(listed);
+    else if (pending && w->q->wants_reasons && w->reasons < REASONS_MAX) {
         struct err e;
         char *ask = mem_printf("%s/why", path);
         w->reasons++;
@@ -685,19 +692,43 @@ static int visit_named(struct walk *w, bool strict)
     return rc;
 }
 
-/* The pages come newest first: all are read before the first is shown. */
-static int read_pages(struct walk *w, int64_t array, json_t *all)
+/* "&user=ann,bob": what belayd may leave out. What it would not take is left to is_wanted. */
+static void add_words(struct buf *path, const char *name, const char *list)
+{
+    struct buf words = {0}, item = {0};
+    size_t n = 0;
+    bool fits = list != NULL;
+    while (fits && slurm_next_item(&list, &item)) {
+        fits = item.len > 0 && item.len < NAME_MAX_BYTES && ++n <= WORDS_MAX;
+        buf_adds(&words, n > 1 ? "," : "");
+        str_url_encode(&words, buf_str(&item), item.len);
+    }
+    if (fits && n > 0)
+        buf_printf(path, "&%s=%s", name, buf_str(&words));
+    buf_deinit(&words);
+    buf_deinit(&item);
+}
+
+static void add_moment(struct buf *path, const char *name, struct wall at)
+{
+    char iso[TIME_ISO_MAX];
+    if (!wall_is_set(at))
+        return;
+    time_format_iso(at, iso);
+    buf_printf(path, "&%s=%s", name, iso);
+}
+
+/* All pages of this list. */
+static int read_list(struct walk *w, const char *which, json_t *all)
 {
     int64_t before = 0;
     do {
         struct buf path = {0};
-        buf_printf(&path, "/api/v1/jobs?state=%s&limit=%d", w->q->ended || array > 0 ? "all" : "active", PAGE);
-        if (w->q->user && !strchr(w->q->user, ',')) {
-            buf_adds(&path, "&user=");
-            str_url_encode(&path, w->q->user, strlen(w->q->user));
-        }
-        if (array > 0)
-            buf_printf(&path, "&array=%lld", (long long)array);
+        buf_printf(&path, "/api/v1/jobs?limit=%d&%s", PAGE, which);
+        add_words(&path, "user", w->q->user);
+        add_words(&path, "pool", w->q->pool);
+        if (w->q->wants_reasons)
+            buf_adds(&path, "&why=1");
         if (before > 0)
             buf_printf(&path, "&before=%lld", (long long)before);
         json_t *v = slurm_get(w->q->program, w->c, buf_str(&path));
@@ -709,6 +740,70 @@ static int read_pages(struct walk *w, int64_t array, json_t *all)
         json_decref(v);
     } while (before > 0);
     return CLI_OK;
+}
+
+struct numbered {
+    int64_t id;
+    size_t place;
+    json_t *job;
+};
+
+/* Newest first; of one that was read twice, for it has ended in between, the later. */
+static int compare_jobs(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? 1 : -1;
+    return x->place < y->place ? 1 : -1;
+}
+
+static void merge(const json_t *read, json_t *all)
+{
+    size_t n = json_array_size(read), i;
+    struct numbered *list = mem_array(n + 1, sizeof(*list));
+    json_t *job;
+    json_array_foreach(read, i, job) list[i] = (struct numbered){cli_int(job, "id", 0), i, job};
+    qsort(list, n, sizeof(*list), compare_jobs);
+    for (i = 0; i < n; i++)
+        if (i == 0 || list[i].id != list[i - 1].id)
+            json_array_append(all, list[i].job);
+    free(list);
+}
+
+/* Those that have ended since a moment stand in an order of their own, that an index answers. */
+static int read_since(struct walk *w, json_t *all)
+{
+    struct buf live = {0}, ended = {0};
+    json_t *read = json_array();
+    buf_adds(&live, "state=active");
+    buf_adds(&ended, "state=ended&sort=ended");
+    add_moment(&ended, "since", w->q->ended_after);
+    add_moment(&live, "until", w->q->submitted_until);
+    add_moment(&ended, "until", w->q->submitted_until);
+    int rc = read_list(w, buf_str(&live), read);
+    if (rc == CLI_OK)
+        rc = read_list(w, buf_str(&ended), read);
+    if (rc == CLI_OK)
+        merge(read, all);
+    json_decref(read);
+    buf_deinit(&live);
+    buf_deinit(&ended);
+    return rc;
+}
+
+/* Newest first: all are read before the first is shown. */
+static int read_pages(struct walk *w, int64_t array, json_t *all)
+{
+    struct buf which = {0};
+    if (array == 0 && w->q->ended && wall_is_set(w->q->ended_after))
+        return read_since(w, all);
+    buf_printf(&which, "state=%s", w->q->ended || array > 0 ? "all" : "active");
+    if (array > 0)
+        buf_printf(&which, "&array=%lld", (long long)array);
+    add_moment(&which, "until", w->q->submitted_until);
+    int rc = read_list(w, buf_str(&which), all);
+    buf_deinit(&which);
+    return rc;
 }
 
 int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, slurm_job_fn on_job, void *ctx)

@@ -374,7 +374,7 @@ static int show(struct squeue *s)
 
 int squeue_main(int argc, char **argv)
 {
-    struct squeue s = {.q = {.program = "squeue", .ended_after = WALL_NONE}, .jobs = json_array()};
+    struct squeue s = {.q = {.program = "squeue", .ended_after = WALL_NONE, .submitted_until = WALL_NONE}, .jobs = json_array()};
     const struct passwd *me = getpwuid(getuid());
     STR_COPY(s.me, me ? me->pw_name : "");
     int rc = read_options(&s, argc, argv);

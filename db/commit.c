@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct failure {
     int code;   /* SQLite's; SQLITE_OK: none */
@@ -59,6 +60,25 @@ static bool write_rows(
 
 #define WRITE(d, table, rows, n, f) write_rows(d, table, rows, n, sizeof(*(rows)), f)
 
+/* What jobs are looked for by: their scripts may be large, so their rows are not read for it. */
+static bool write_labels(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_specs; i++) {
+        const char *labels = c->specs[i].labels_json;
+        if (!labels || strcmp(labels, "{}") == 0)
+            continue;
+        sqlite3_bind_int64(d->labels, 1, c->specs[i].job);
+        int code = sqlite3_bind_text(d->labels, 2, labels, -1, SQLITE_STATIC);
+        if (code != SQLITE_OK) {
+            *f = (struct failure){.code = code, .what = "job_labels"};
+            return false;
+        }
+        if (!step(d, d->labels, "job_labels", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
@@ -75,7 +95,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_OFFERS, c->offers, c->n_offers, f) &&
            WRITE(d, TABLE_INSTANCES, c->instances, c->n_instances, f) &&
            WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) && WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
-           WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) &&
+           WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) && write_labels(d, c, f) &&
            WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&

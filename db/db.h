@@ -98,14 +98,40 @@ typedef int (*db_cron_run_fn)(void *ctx, const struct cron_run_row *row);
 int db_read_cron_runs(
     struct db_reader *r, int64_t id, int64_t before, int32_t limit, db_cron_run_fn fn, void *ctx, struct err *e);
 
+#define JOB_WORDS_MAX 16
+#define JOB_LABELS_MAX 8
+
+struct job_words { /* any of these; n 0: whatever it is */
+    const char *words[JOB_WORDS_MAX];
+    size_t n;
+};
+
+enum job_sort {
+    JOBS_NEWEST, /* by number, the highest first */
+    JOBS_OLDEST, /* by number */
+    JOBS_BY_END, /* those that have ended only, the last that did first */
+};
+
+/* Zeroed it is all jobs but for the limit. Texts are borrowed. */
 struct job_filter {
-    bool active_only;      /* not ENDED */
-    const char *user;      /* NULL: any */
-    int64_t array;         /* not 0: its tasks that have begun, of all users and ended ones too ... */
+    uint32_t states;       /* 1 << enum job_state, and ... */
+    uint32_t ends;         /* ... 1 << enum end_kind of those that have ended; neither: any */
+    struct job_words users, teams, pools; /* the pool that was asked for */
+    struct job_words names;               /* in each '*' stands for any text */
+    struct {
+        const char *name, *value; /* value NULL: any */
+    } labels[JOB_LABELS_MAX];     /* all of these */
+    size_t n_labels;
+    int64_t since_ms;      /* wall: live, or ended then or later; 0: open */
+    int64_t until_ms;      /* wall: submitted then or before; 0: open */
+    int64_t array;         /* not 0: its tasks that have begun, those that have ended too ... */
     int32_t index;         /* ... or the one with this index; negative: all */
-    int64_t before;        /* ids below this; 0: from the newest */
+    enum job_sort sort;
+    int64_t before;        /* those behind this job in that order; 0: from the first */
     int32_t limit;         /* 1 .. 1000, else ERR_INVALID; for history too */
 };
+#define JOBS_LIVE ((1u << JOB_ENDED) - 1) /* states */
+
 typedef int (*db_job_fn)(void *ctx, const struct job_row *row);
 typedef int (*db_attempt_fn)(void *ctx, const struct attempt_row *row);
 typedef int (*db_history_fn)(void *ctx, const struct history_row *row);
@@ -118,7 +144,11 @@ typedef int (*db_token_fn)(void *ctx, const struct token_row *row);
 
 /* Each calls fn per row while it returns 0. A positive number ends the walk and 0 is returned; a negative kind ends it
  * and is returned, and then fn has filled the same e. What a row does not store (queued_mono, avoid_until) is NONE. */
-int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, struct err *e);
+/* At most so many rows are looked at, however few of them the filter lets through, so that no page holds up the caller for long.
+ * *ret_next (may be NULL) is `before` for the page behind this one; 0: there is none. ERR_INVALID: `before` is of another list. */
+int db_read_jobs(
+    struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, int64_t *ret_next, struct err *e);
+#define JOBS_LOOKED_AT_MAX 5000
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e); /* by number */
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,

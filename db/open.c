@@ -127,7 +127,10 @@ static int prepare_all(struct db *d, struct err *e)
              " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6)"
              " WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR next_history < ?4 OR "
              "next_offer < ?5 OR next_cron < ?6",
-             &d->counters, e)) != 0)
+             &d->counters, e)) != 0 ||
+        (rc = sql_prepare(
+             d->sql, "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) THEN ?2 END) WHERE type = 'text'",
+             &d->labels, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
         buf_clear(&text);
@@ -178,6 +181,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->begin);
     sqlite3_finalize(d->end);
     sqlite3_finalize(d->counters);
+    sqlite3_finalize(d->labels);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);
     int code = sqlite3_close(d->sql);

@@ -32,6 +32,8 @@ bool query_next(
 /* What a callback answered: 0 goes on, a positive number ends the walk well, a negative kind ends it with
  * that. */
 bool query_goes_on(struct query *q, int answer);
+/* Of a list: ERR_INVALID. */
+int query_check_limit(int32_t limit, struct err *e);
 int query_finish(struct query *q); /* 0 or the kind of the first failure, e filled */
 
 #endif

@@ -10,7 +10,7 @@
 
 #define READ_LIMIT_MAX 1000
 
-static int check_limit(int32_t limit, struct err *e)
+int query_check_limit(int32_t limit, struct err *e)
 {
     if (limit >= 1 && limit <= READ_LIMIT_MAX)
         return 0;
@@ -62,44 +62,6 @@ void spec_change_deinit(struct spec_change *s)
     *s = (struct spec_change){0};
 }
 
-/* A text of its own for each combination, so that each uses its index. */
-static const char *jobs_tail(const struct job_filter *f)
-{
-    if (f->array > 0 && f->index >= 0)
-        return "WHERE array_id = ?4 AND array_index = ?5 AND id < ?1 ORDER BY id DESC LIMIT ?2";
-    if (f->array > 0)
-        return "WHERE array_id = ?4 AND array_id <> 0 AND id < ?1 ORDER BY id DESC LIMIT ?2";
-    if (f->user && f->active_only)
-        return "WHERE id < ?1 AND state <> 'ended' AND user = ?3 ORDER BY id DESC LIMIT ?2";
-    if (f->user)
-        return "WHERE user = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2";
-    if (f->active_only)
-        return "WHERE id < ?1 AND state <> 'ended' ORDER BY id DESC LIMIT ?2";
-    return "WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
-}
-
-int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, struct err *e)
-{
-    struct job_row row = {.queued_mono = MONO_NONE};
-    struct query q;
-    int rc;
-
-    if ((rc = check_limit(f->limit, e)) != 0)
-        return rc;
-    query_init(&q, r->sql, TABLE_JOBS, jobs_tail(f), e);
-    query_i64(&q, 1, f->before > 0 ? f->before : INT64_MAX);
-    query_i64(&q, 2, f->limit);
-    if (f->user && f->array == 0)
-        query_text(&q, 3, f->user);
-    if (f->array > 0)
-        query_i64(&q, 4, f->array);
-    if (f->array > 0 && f->index >= 0)
-        query_i64(&q, 5, f->index);
-    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
-        ;
-    return query_finish(&q);
-}
-
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e)
 {
     struct attempt_row row = {0};
@@ -119,7 +81,7 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
     struct query q;
     int rc;
 
-    if ((rc = check_limit(limit, e)) != 0)
+    if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
     query_init(&q, r->sql, TABLE_HISTORY,
         job ? "WHERE id > ?1 AND job = ?3 ORDER BY id LIMIT ?2" : "WHERE id > ?1 ORDER BY id LIMIT ?2", e);
@@ -204,7 +166,7 @@ int db_read_cron_runs(
     struct query q;
     int rc;
 
-    if ((rc = check_limit(limit, e)) != 0)
+    if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
     query_init(&q, r->sql, TABLE_CRON_RUNS, "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
     query_i64(&q, 1, id);
@@ -279,7 +241,7 @@ int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_dril
     struct query q;
     int rc;
 
-    if ((rc = check_limit(limit, e)) != 0)
+    if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
     query_init(&q, r->sql, TABLE_DRILLS,
         user ? "WHERE user = ?2 ORDER BY asked_at DESC, job DESC, number DESC LIMIT ?1"

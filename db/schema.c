@@ -6,6 +6,7 @@
  * An index exists because a named statement needs it:
  *   *_live          recovery and the lists of what is there: what has ended costs nothing
  *   jobs_user*      the list of one user's jobs
+ *   jobs_ended      the list of those that ended last, or since a moment
  *   history_job     the timeline of a job
  *   ledger_job      what one job cost
  *   ledger_to       what a period cost
@@ -458,6 +459,15 @@ static const char schema_2[] =
     " PRIMARY KEY (cron, number)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;"
+    "CREATE INDEX jobs_ended ON jobs (ended_at) WHERE state = 'ended';"
+    "CREATE TABLE job_labels ("
+    " job INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " value TEXT NOT NULL,"
+    " PRIMARY KEY (job, name)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO job_labels SELECT job, key, value FROM job_specs, json_each(CASE WHEN json_valid(labels_json) THEN"
+    " labels_json END) WHERE type = 'text';"
     "UPDATE instances SET priced_at = launched_at,"
     " used_until = (SELECT max(ended_at) FROM attempts WHERE attempts.node = instances.node);";
 /* clang-format on */

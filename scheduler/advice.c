@@ -27,9 +27,10 @@ static int look_at(void *ctx, const struct job_row *row)
 static struct measured measure(struct db_reader *r, const struct job_row *job)
 {
     struct measured m = {.of = job, .job = job->id, .ms = job->save_ms};
-    const struct job_filter mine = {.user = job->user, .before = job->id, .limit = ADVICE_JOBS_LOOKED_AT};
+    const struct job_filter mine = {
+        .users = {.words = {job->user}, .n = 1}, .before = job->id, .limit = ADVICE_JOBS_LOOKED_AT};
     struct err e;
-    if (m.ms <= 0 && db_read_jobs(r, &mine, look_at, &m, &e) != 0)
+    if (m.ms <= 0 && db_read_jobs(r, &mine, look_at, &m, NULL, &e) != 0)
         log_warn("what a save takes cannot be read", log_i("job", job->id), log_err(&e));
     return m;
 }

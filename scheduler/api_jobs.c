@@ -13,7 +13,6 @@
 #include "scheduler/jobspec.h"
 #include <stdlib.h>
 
-#define LIST_MAX 200
 #define LOG_PIECE_MAX (256 << 10)
 
 /* ---- submit ---- */
@@ -116,14 +115,7 @@ void api_jobs_submit(struct request *q)
     tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
 }
 
-/* ---- list and show ---- */
-
-struct job_list {
-    struct api *api;
-    json_t *jobs;
-    int64_t last;
-    int32_t n;
-};
+/* ---- show ---- */
 
 static json_t *priority_json(const struct api *api, const struct job *j)
 {
@@ -182,46 +174,13 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
-static json_t *live_job_json(const struct api *api, const struct job_row *row)
+json_t *api_live_job(const struct api *api, const struct job_row *row)
 {
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
     return o;
-}
-
-static int add_job(void *ctx, const struct job_row *row)
-{
-    struct job_list *l = ctx;
-    json_array_append_new(l->jobs, live_job_json(l->api, row));
-    l->last = row->id;
-    l->n++;
-    return 0;
-}
-
-void api_jobs_list(struct request *q)
-{
-    bool all;
-    struct job_filter f = {.user = http_request_query(q->x, "user")};
-    int64_t limit, index;
-    struct err e;
-    if (!api_query_i64(q, "array", 1, INT64_MAX, 0, &f.array) ||
-        !api_query_i64(q, "index", 0, RANGES_NUMBER_MAX, -1, &index) ||
-        !api_query_i64(q, "before", 1, INT64_MAX, 0, &f.before) ||
-        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !api_query_state(q, "active", &all))
-        return;
-    f.limit = (int32_t)limit;
-    f.active_only = !all;
-    f.index = (int32_t)index;
-    struct job_list l = {.api = q->api, .jobs = json_array()};
-    if (db_read_jobs(q->api->o.reader, &f, add_job, &l, &e) != 0) {
-        json_decref(l.jobs);
-        http_reply_err(q->x, &e);
-        return;
-    }
-    json_t *next = l.n == f.limit ? json_integer(l.last) : json_null();
-    api_reply_json(q->x, 200, json_pack("{s:o,s:o}", "jobs", l.jobs, "next", next));
 }
 
 static int add_attempt(void *ctx, const struct attempt_row *a)
@@ -316,7 +275,7 @@ void api_jobs_show(struct request *q)
         rc = rc == ERR_NOT_FOUND ? 0 : rc;
     }
     if (rc == 0) {
-        json_object_set_new(o, "job", live_job_json(q->api, &row));
+        json_object_set_new(o, "job", api_live_job(q->api, &row));
         json_object_set_new(
             o, "array", db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
@@ -671,7 +630,7 @@ void api_drills_list(struct request *q)
     json_t *list = json_array();
     int64_t limit;
     struct err e;
-    if (!api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit)) {
+    if (!api_query_i64(q, "limit", 1, API_LIST_MAX, 50, &limit)) {
         json_decref(list);
         return;
     }

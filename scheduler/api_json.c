@@ -74,6 +74,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "qos", opt_text(j->qos));
     set_i(o, "nice", j->nice);
     set(o, "priority", json_null());
+    set(o, "why", json_null());
     set(o, "pool", opt_text(j->pool));
     set(o, "state", json_string(sm_name(&job_sm, j->state)));
     set(o, "end", opt_end(j->end));

@@ -13,6 +13,7 @@
 #include "scheduler/jobspec.h"
 
 #define API_WAIT_MAX_MS 25000
+#define API_LIST_MAX 200 /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
 struct api {
@@ -104,6 +105,9 @@ json_t *api_json_offer(const struct offer_row *o, const struct offer *live, stru
 json_t *api_json_token(const struct token_row *t);
 int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
+
+/* A job with what the model alone knows of it. */
+json_t *api_live_job(const struct api *a, const struct job_row *row);
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };

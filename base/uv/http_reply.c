@@ -209,6 +209,12 @@ const char *http_request_query(struct http_exchange *x, const char *name)
     return http_target_query(&x->target, name);
 }
 
+void http_request_each_query(struct http_exchange *x, http_each_fn fn, void *ctx)
+{
+    for (size_t i = 0; i < x->target.n_query; i++)
+        fn(ctx, x->target.query[i].name, x->target.query[i].value);
+}
+
 struct each {
     http_each_fn fn;
     void *ctx;

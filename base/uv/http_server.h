@@ -75,6 +75,8 @@ const char *http_request_header(struct http_exchange *x, const char *name); /* N
 const char *http_request_query(struct http_exchange *x, const char *name);  /* decoded; NULL if absent; "" if empty */
 /* Calls fn for every header, for signature checks. */
 typedef void (*http_each_fn)(void *ctx, const char *name, const char *value);
+/* Every parameter of the query, decoded, in its order, the same one as often as it is there; borrowed as above. */
+void http_request_each_query(struct http_exchange *x, http_each_fn fn, void *ctx);
 void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ctx);
 
 /* Gives the reply and ends the exchange; x is gone afterwards. content_type may be NULL (no body then). */

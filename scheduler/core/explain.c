@@ -470,6 +470,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_array(j, a);
     if (j->is_waiting)
         explain_waiting(m, now, j, a);
+    if (a->n == a->max)
+        return;
     survey_nodes(m, j->shape, &v);
     survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j, j->shape, &v, a))
@@ -493,6 +495,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
         say_uncertified(&v, j, false, a);
     if (v.no_criu > 0)
         say_criu(&v, a);
+    if (a->n == a->max)
+        return; /* who asks for less need not wait for the whole queue to be looked at */
     explain_queue(m, j, a);
     explain_priority(m, now, j, a);
 }
@@ -534,4 +538,27 @@ size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct
     else
         explain_pending(m, now, j, &a);
     return a.n;
+}
+
+/* What keeps one job of a shape from running keeps the others, unless there is something about this one. */
+static bool is_like_its_shape(const struct job *j)
+{
+    return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array && j->row.nodes == 1 &&
+           j->avoid == CORE_ID_NONE && !link_is_in(&j->regroups) && j->shape->head != j->row.id;
+}
+
+bool core_explain_first(
+    const struct model *m, struct stamp now, int64_t job, struct explain_memo *memo, struct reason *ret_reason)
+{
+    const struct job *j = model_job(m, job);
+    bool alike = j && is_like_its_shape(j);
+    if (alike && memo->shape == j->shape) {
+        *ret_reason = memo->reason;
+        return true;
+    }
+    if (core_explain(m, now, job, ret_reason, 1) == 0)
+        return false;
+    if (alike)
+        *memo = (struct explain_memo){j->shape, *ret_reason};
+    return true;
 }

@@ -19,4 +19,15 @@ struct reason {
 /* Fills up to max reasons, the most telling first; returns how many. The job must be in the model. */
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 
+/* For many jobs in turn, while the model does not change: jobs that ask for the same share what is said of one. Zeroed at first. */
+struct explain_memo {
+    const void *shape; /* that reason is of */
+    struct reason reason;
+};
+
+/* The first of its reasons; false: there is none. Costs at most a look at every node and offer, never at the queue unless nothing else
+ * keeps it. */
+bool core_explain_first(
+    const struct model *m, struct stamp now, int64_t job, struct explain_memo *memo, struct reason *ret_reason);
+
 #endif

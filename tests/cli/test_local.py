@@ -327,6 +327,19 @@ class Local(unittest.TestCase):
         for action in ("drain", "undrain"):
             self.assertEqual(json.loads(self.ok("nodes", "--json", action, str(node)))["id"], node)
 
+    def test_lists_are_filtered_and_sorted(self):
+        done = self.submit("--wait", "-J", "sieve-b", "--label", "sieve=1", self.h.script("true\n"))
+        held = [self.submit("-H", "-J", "sieve-" + name, self.h.script("true\n")) for name in ("c", "a")]
+        for arguments, expected in ((("--name", "sieve-*"), held[::-1]), (("-a", "--name", "sieve-*", "--sort", "name"), [held[1], done, held[0]]),
+                                    (("-e", "-l", "sieve"), [done]), (("-s", "succeeded,failed", "--label", "sieve=1", "--since", "1h"), [done]),
+                                    (("-s", "pending", "--name", "sieve-a", "--name", "sieve-b"), held[1:]),
+                                    (("-a", "--name", "sieve-*", "--sort", "oldest", "-n", "2"), [done, held[0]]),
+                                    (("-a", "--name", "sieve-*", "--until", "2026-01-01"), [])):
+            with self.subTest(arguments):
+                self.assertEqual([j["id"] for j in self.json("list", *arguments)["jobs"]], expected)
+        self.assertIn("it is held", self.ok("list", "--why", "--name", "sieve-a"))
+        self.ok("cancel", *map(str, held))
+
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
         lines = {by: self.ok("cost", "--by", by).splitlines() for by in ("job", "user", "pool", "kind", "day")}
@@ -365,8 +378,8 @@ class Local(unittest.TestCase):
         self.assertEqual((out.split(), err), (self.ok("pools").split(), ""))
 
     def test_an_empty_list_says_so_on_a_terminal_only(self):
-        for arguments, words in ((("offers",), "no offers\n"), (("list", "-a", "-u", "nobody"), "no jobs\n"),
-                                 (("list", "-u", "nobody"), "no jobs that have not ended (belay list -a lists those that have, too)\n")):
+        for arguments, words in ((("offers",), "no offers\n"), (("list", "-a", "-u", "nobody"), "no such jobs\n"),
+                                 (("list", "-u", "nobody"), "no such jobs that have not ended (belay list -a lists those that have, too)\n")):
             with self.subTest(arguments):
                 self.assertEqual(self.on_terminal(*arguments), ("", words))
                 self.assertEqual(self.ok(*arguments), "")
@@ -433,6 +446,9 @@ class Local(unittest.TestCase):
         for arguments, text in ((("lst",), "did you mean \"list\""), (("list", "1"), "unexpected word \"1\""), (("show",), "job"),
                                 (("show", "1", "2"), "job"), (("show", "x"), "x"), (("logs", "-f", "--json", "1"), "--json"),
                                 (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
+                                (("list", "-a", "-s", "failed"), "choose one"), (("list", "-s", "pendng"), "nearest: pending"),
+                                (("list", "--since", "soon"), "--since: expected a time"), (("list", "--sort", "size"), "--sort: expected"),
+                                (("list", "-e", "--sort", "newest"), "one order"), (("list", "-l", "=x"), "label: expected NAME=VALUE"),
                                 (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
                                 (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
                                 (("submit", "-n", "0", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),

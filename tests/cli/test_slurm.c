@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/since.h"
 #include "cli/slurm.h"
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,33 @@ static void check_time(const char *text, const char *want)
     buf_deinit(&out);
 }
 
+static void moments_that_are_over_are_read_in_more_forms(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } forms[] = {{"10m", "2026-11-21T20:34:26"}, {"2h", "2026-11-21T18:44:26"}, {"2026-11-20T10:20:00Z", "2026-11-20T10:20:00"},
+        {"10:20", "2026-11-21T10:20:00"}, {"today", "2026-11-21T00:00:00"}, {"now-2hours", "2026-11-21T18:44:26"},
+        {"1120", "2026-11-20T00:00:00"}};
+    static const char *const refused[] = {"", "soon", "10", "10x", "-10m", "2026-13-01", "99999999999999999999d"};
+    struct wall now, at;
+    struct err e;
+    (void)state;
+    setenv("TZ", "UTC0", 1);
+    tzset();
+    assert_int_equal(time_parse_iso("2026-11-21T20:44:26Z", &now, &e), 0);
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct buf out = {0};
+        assert_int_equal(since_parse(forms[i].text, now, &at, &e), 0);
+        slurm_time_at(at, "none", &out);
+        assert_string_equal(buf_str(&out), forms[i].want);
+        buf_deinit(&out);
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        assert_int_equal(since_parse(refused[i], now, &at, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "10m (ago)"));
+    }
+}
+
 static void moments_are_read_as_slurm_does(void **state)
 {
     static const char *const refused[] = {"", "soon", "now-", "now-2", "now*2hours", "now-2fortnights", "2026-13-01", "25:00",
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(lists_of_hosts_are_taken_apart),
         cmocka_unit_test(words_are_found_whatever_their_case),
         cmocka_unit_test(durations_are_written_as_slurm_does),
+        cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),
         cmocka_unit_test(moments_are_read_as_slurm_does),
         cmocka_unit_test(states_have_slurms_words),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),

@@ -133,6 +133,29 @@ static void no_more_reasons_than_asked_for(void **state)
     lab_deinit(&l);
 }
 
+static void the_first_reason_of_many_is_told_once_a_shape(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct explain_memo memo = {0};
+    struct reason first;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    int64_t head = lab_submit_cpus(&l, 3), second = lab_submit_cpus(&l, 3), third = lab_submit_cpus(&l, 3), large = lab_submit_cpus(&l, 9);
+    lab_plan(&l);
+    const int64_t jobs[] = {head, second, third, large, second};
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        explain(&l, jobs[i]);
+        assert_true(core_explain_first(l.m, l.now, jobs[i], &memo, &first));
+        assert_string_equal(first.code, reasons[0].code);
+        assert_string_equal(first.text, reasons[0].text);
+    }
+    assert_false(core_explain_first(l.m, l.now, 4711, &memo, &first));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +164,7 @@ int main(void)
         cmocka_unit_test(launches_and_refusals_are_told),
         cmocka_unit_test(room_for_it_means_it_is_next),
         cmocka_unit_test(no_more_reasons_than_asked_for),
+        cmocka_unit_test(the_first_reason_of_many_is_told_once_a_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,8 @@ static void any_failed_step_leaves_nothing_and_a_retry_succeeds(void **state)
             db_batch_deinit(&b);
             db_close(d);
         }
-        /* begin, one step a kind, the counters, commit */
-        assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 1 + 1);
+        /* begin, one step a kind, the labels, the counters, commit */
+        assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 1 + 1 + 1);
     }
 }
 
@@ -122,11 +122,11 @@ static void a_reader_sees_only_what_is_committed(void **state)
 
     db_fail_at(d, 5, SQLITE_FULL);
     assert_int_equal(db_commit(d, &b, &e), ERR_NO_SPACE);
-    assert_int_equal(db_read_jobs(r, &any, note_job, &seen, &e), 0);
+    assert_int_equal(db_read_jobs(r, &any, note_job, &seen, NULL, &e), 0);
     assert_int_equal(seen, 0);
 
     util_commit(d, &b);
-    assert_int_equal(db_read_jobs(r, &any, note_job, &seen, &e), 0);
+    assert_int_equal(db_read_jobs(r, &any, note_job, &seen, NULL, &e), 0);
     assert_int_equal(seen, 1);
     db_reader_close(r);
     db_close(d);

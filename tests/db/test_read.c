@@ -122,7 +122,7 @@ static void add_jobs(void)
     ({                                                                                                       \
         struct job_filter f_ = {__VA_ARGS__};                                                                \
         memset(&s, 0, sizeof(s));                                                                            \
-        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, &e), 0);                                          \
+        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, NULL, &e), 0);                                          \
         &s;                                                                                                  \
     })
 
@@ -137,13 +137,123 @@ static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
     assert_ids(SEEN_JOBS(.limit = 3, .before = 6), 3, 5, 4, 3);
     assert_ids(SEEN_JOBS(.limit = 3, .before = 3), 2, 2, 1);
     assert_ids(SEEN_JOBS(.limit = 3, .before = 1), 0);
-    assert_ids(SEEN_JOBS(.limit = 100, .active_only = true), 4, 8, 7, 6, 5);
-    assert_ids(SEEN_JOBS(.limit = 1, .active_only = true, .before = 7), 1, 6);
-    assert_ids(SEEN_JOBS(.limit = 100, .user = "ada"), 4, 7, 5, 3, 1);
-    assert_ids(SEEN_JOBS(.limit = 2, .user = "bob", .before = 8), 2, 6, 4);
-    assert_ids(SEEN_JOBS(.limit = 100, .user = "bob", .active_only = true), 2, 8, 6);
-    assert_ids(SEEN_JOBS(.limit = 100, .user = "eve"), 0);
-    assert_ids(SEEN_JOBS(.limit = 100, .user = "' OR 1 --"), 0);
+    assert_ids(SEEN_JOBS(.limit = 100, .states = JOBS_LIVE), 4, 8, 7, 6, 5);
+    assert_ids(SEEN_JOBS(.limit = 1, .states = JOBS_LIVE, .before = 7), 1, 6);
+    assert_ids(SEEN_JOBS(.limit = 100, .users = {{"ada"}, 1}), 4, 7, 5, 3, 1);
+    assert_ids(SEEN_JOBS(.limit = 2, .users = {{"bob"}, 1}, .before = 8), 2, 6, 4);
+    assert_ids(SEEN_JOBS(.limit = 100, .users = {{"bob"}, 1}, .states = JOBS_LIVE), 2, 8, 6);
+    assert_ids(SEEN_JOBS(.limit = 100, .users = {{"eve"}, 1}), 0);
+    assert_ids(SEEN_JOBS(.limit = 100, .users = {{"' OR 1 --"}, 1}), 0);
+}
+
+/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of it. */
+static void add_varied_jobs(void)
+{
+    static const enum end_kind ends[] = {END_NONE, END_SUCCEEDED, END_FAILED, END_TIMEOUT, END_RECLAIMED};
+    static const char *const names[] = {"", "train", "train-big", "eval", "a[b]c", "sweep", "sweep"};
+    static const char *const labels[] = {NULL, "{\"exp\":\"3\",\"who\":\"x\"}", "{}", "{\"exp\":\"4\"}", "nonsense", "{\"exp\":\"3\"}"};
+    static const int64_t ended_ms[] = {0, 30000, 10000, 20000};
+    struct db_batch b = {0};
+    for (int64_t id = 1; id <= 6; id++) {
+        struct job_row row = {.id = id, .state = id <= 3 ? JOB_ENDED : id == 5 ? JOB_PENDING : JOB_RUNNING,
+            .end = id <= 4 ? ends[id] : END_NONE, .submitted_at = at_ms(id * 1000), .ended_at = id <= 3 ? at_ms(ended_ms[id]) : WALL_NONE,
+            .array = id == 6 ? 5 : 0, .array_index = id == 6 ? 7 : 0};
+        snprintf(row.user, sizeof(row.user), "%s", id % 2 ? "ada" : "bob");
+        snprintf(row.team, sizeof(row.team), "%s", id <= 2 ? "red" : "");
+        snprintf(row.pool, sizeof(row.pool), "%s", id == 3 ? "gpu" : "");
+        snprintf(row.name, sizeof(row.name), "%s", names[id]);
+        batch_add(&b, TABLE_JOBS, &row);
+        if (id <= 5 && labels[id])
+            batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = id, .labels_json = strdup(labels[id])});
+    }
+    util_commit(d, &b);
+}
+
+static void filters_go_together(void **state)
+{
+    (void)state;
+    struct seen s;
+
+    add_varied_jobs();
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING | 1u << JOB_ENDED), 4, 5, 3, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING), 2, 6, 4);
+    assert_ids(SEEN_JOBS(.limit = 9, .ends = 1u << END_FAILED | 1u << END_RECLAIMED), 1, 2);
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING, .ends = 1u << END_TIMEOUT), 2, 5, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .users = {{"ada", "bob"}, 2}), 6, 6, 5, 4, 3, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .users = {{"bob", "eve"}, 2}, .teams = {{"red"}, 1}), 1, 2);
+    assert_ids(SEEN_JOBS(.limit = 9, .pools = {{"gpu", "base"}, 2}), 1, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .names = {{"train"}, 1}), 1, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .names = {{"train*", "*val"}, 2}), 3, 3, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .names = {{"a[b]c"}, 1}), 1, 4);
+    assert_ids(SEEN_JOBS(.limit = 9, .names = {{"eva?"}, 1}), 0);
+    assert_ids(SEEN_JOBS(.limit = 9, .labels = {{"exp", "3"}}, .n_labels = 1), 3, 6, 5, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .labels = {{"exp", NULL}}, .n_labels = 1), 4, 6, 5, 3, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .labels = {{"exp", "3"}, {"who", "x"}}, .n_labels = 2), 1, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .since_ms = 20000), 5, 6, 5, 4, 3, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .until_ms = 3000), 3, 3, 2, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .since_ms = 20000, .until_ms = 3000), 2, 3, 1);
+    assert_ids(SEEN_JOBS(.limit = 9, .array = 5, .index = -1), 1, 6);
+    assert_ids(SEEN_JOBS(.limit = 9, .array = 5, .index = 7, .users = {{"ada"}, 1}), 0);
+}
+
+static void a_list_is_sorted_and_goes_on_behind_a_job(void **state)
+{
+    (void)state;
+    struct seen s = {0};
+    struct job_filter by_end = {.sort = JOBS_BY_END, .limit = 1}, f = {.sort = JOBS_OLDEST, .limit = 2, .users = {{"ada"}, 1}};
+    int64_t next = -1;
+
+    add_varied_jobs();
+    assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_OLDEST, .before = 4), 2, 5, 6);
+    assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END), 3, 1, 3, 2);
+    assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .since_ms = 20000), 2, 1, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .ends = 1u << END_FAILED), 1, 2);
+    s = (struct seen){0};
+    for (int i = 0; i < 4 && next != 0; i++) {
+        assert_int_equal(db_read_jobs(r, &by_end, see_job, &s, &next, &e), 0);
+        by_end.before = next;
+    }
+    assert_ids(&s, 3, 1, 3, 2);
+    assert_int_equal(next, 0);
+    s = (struct seen){0};
+    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &next, &e), 0);
+    assert_ids(&s, 2, 1, 3);
+    assert_int_equal(next, 3);
+    by_end.before = 4;
+    assert_int_equal(db_read_jobs(r, &by_end, see_job, &s, &next, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "before"));
+}
+
+/* However rare what is looked for, a page ends, and the next goes on where it did. */
+static void a_page_looks_at_no_more_than_so_many(void **state)
+{
+    (void)state;
+    enum { N = JOBS_LOOKED_AT_MAX * 2 + 10 };
+    struct db_batch b = {0};
+    struct seen s = {0};
+    static const enum job_sort sorts[] = {JOBS_NEWEST, JOBS_OLDEST, JOBS_BY_END};
+
+    for (int64_t id = 1; id <= N; id++) {
+        struct job_row row = {.id = id, .state = JOB_ENDED, .ended_at = at_ms(1000 + id / 3)};
+        STR_COPY(row.team, id == 1 || id == N / 2 || id == N ? "red" : "blue");
+        batch_add(&b, TABLE_JOBS, &row);
+    }
+    util_commit(d, &b);
+    for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
+        struct job_filter f = {.sort = sorts[i], .teams = {{"red"}, 1}, .limit = 10};
+        int64_t next = -1;
+        int pages = 0;
+        s = (struct seen){0};
+        for (; next != 0; pages++) {
+            assert_int_equal(db_read_jobs(r, &f, see_job, &s, &next, &e), 0);
+            f.before = next;
+        }
+        assert_int_equal(pages, 3);
+        if (sorts[i] == JOBS_OLDEST)
+            assert_ids(&s, 3, 1, N / 2, N);
+        else
+            assert_ids(&s, 3, N, N / 2, 1);
+    }
 }
 
 static void a_limit_that_cannot_be_is_refused(void **state)
@@ -154,7 +264,7 @@ static void a_limit_that_cannot_be_is_refused(void **state)
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         struct job_filter f = {.limit = limits[i]};
-        assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), ERR_INVALID);
+        assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_INVALID);
         assert_int_equal(db_read_history(r, 0, 0, limits[i], see_history, &s, &e), ERR_INVALID);
     }
     assert_int_equal(s.n, 0);
@@ -167,10 +277,10 @@ static void a_callback_can_end_the_walk_well_or_with_an_error(void **state)
     struct job_filter f = {.limit = 100};
 
     add_jobs();
-    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), 0);
+    assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), 0);
     assert_ids(&s, 2, 8, 7);
     s = (struct seen){.stop_after = 1, .answer = ERR_CANCELLED};
-    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &e), ERR_CANCELLED);
+    assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_CANCELLED);
     assert_ids(&s, 1, 8);
     for (sqlite3_stmt *left = sqlite3_next_stmt(d->sql, NULL); left; left = sqlite3_next_stmt(d->sql, left))
         assert_false(sqlite3_stmt_busy(left));
@@ -557,11 +667,23 @@ static void lists_read_no_more_than_they_show(void **state)
     sqlite3_trace_v2(d->sql, SQLITE_TRACE_STMT, keep_text, &last);
     SEEN_JOBS(.limit = 9, .before = 5);
     assert_plan(&last, "INTEGER PRIMARY KEY");
-    SEEN_JOBS(.limit = 9, .active_only = true);
+    SEEN_JOBS(.limit = 9, .states = JOBS_LIVE);
     assert_plan(&last, "jobs_live");
-    SEEN_JOBS(.limit = 9, .user = "ada");
+    SEEN_JOBS(.limit = 9, .users = {{"ada"}, 1});
     assert_plan(&last, "jobs_user");
-    SEEN_JOBS(.limit = 9, .user = "ada", .active_only = true);
+    SEEN_JOBS(.limit = 9, .users = {{"ada"}, 1}, .states = JOBS_LIVE);
+    assert_plan(&last, "jobs_user_live");
+    SEEN_JOBS(.limit = 9, .sort = JOBS_OLDEST);
+    assert_plan(&last, "SCAN jobs");
+    SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END);
+    assert_plan(&last, "jobs_ended");
+    SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .since_ms = 9);
+    assert_plan(&last, "jobs_ended");
+    SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .users = {{"ada"}, 1}, .ends = 1u << END_FAILED);
+    assert_plan(&last, "jobs_ended");
+    SEEN_JOBS(.limit = 9, .users = {{"ada", "bob"}, 2}, .since_ms = 9);
+    assert_plan(&last, "INTEGER PRIMARY KEY");
+    SEEN_JOBS(.limit = 9, .users = {{"ada"}, 1}, .states = 1u << JOB_PENDING, .names = {{"x*"}, 1});
     assert_plan(&last, "jobs_user_live");
     assert_int_equal(db_read_history(r, 2, 1, 10, see_history, &s, &e), 0);
     assert_plan(&last, "history_job");
@@ -591,6 +713,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(jobs_are_listed_newest_first_by_filter_and_page),
+        TEST(filters_go_together),
+        TEST(a_list_is_sorted_and_goes_on_behind_a_job),
+        TEST(a_page_looks_at_no_more_than_so_many),
         TEST(a_limit_that_cannot_be_is_refused),
         TEST(a_callback_can_end_the_walk_well_or_with_an_error),
         TEST(what_does_not_exist_is_not_found),

@@ -31,7 +31,7 @@ static int jobs_seen(struct db_reader *r)
     struct job_filter any = {.limit = 1000};
     struct err e;
     int n = 0;
-    assert_int_equal(db_read_jobs(r, &any, count_job, &n, &e), 0);
+    assert_int_equal(db_read_jobs(r, &any, count_job, &n, NULL, &e), 0);
     return n;
 }
 

@@ -262,6 +262,44 @@ class Api(unittest.TestCase):
             before = "&before=%d" % page["next"]
         self.assertEqual(seen[:5], jobs[::-1])
 
+    def test_lists_are_filtered_by_what_is_asked(self):
+        jobs = {name: self.d.submit(name="flt-" + name, **more) for name, more in
+                (("a", {"labels": {"flt": "1", "x": "y"}}), ("b", {"labels": {"flt": "2"}, "pool": "spare"}), ("c", {"hold": True}), ("d", {}),
+                 ("e,f", {"array": "0-3", "labels": {"flt": "1"}}))}
+        self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["d"])[0], 200)
+        ended = self.d.call("GET", "/api/v1/jobs/%d" % jobs["d"])[1]["job"]["ended_at"]
+
+        def names(query):
+            status, page, _ = self.d.call("GET", "/api/v1/jobs?limit=200&" + query)
+            self.assertEqual(status, 200, page)
+            return [j["name"][4:] for j in page["jobs"] if j["name"].startswith("flt-")]
+
+        for query, expected in (("state=all", ["e,f", "d", "c", "b", "a"]), ("", ["e,f", "c", "b", "a"]), ("state=ended", ["d"]),
+                                ("state=user,running", ["d"]), ("sort=ended", ["d"]), ("sort=ended&state=failed", []),
+                                ("sort=oldest&name=flt-*", ["a", "b", "c", "e,f"]), ("name=flt-a&name=flt-e%2Cf", ["e,f", "a"]),
+                                ("name=*-b", ["b"]), ("label=flt", ["e,f", "b", "a"]), ("label=flt=1&label=x=y", ["a"]), ("label=flt=", []),
+                                ("pool=spare,base", ["b"]), ("team=none", []), ("user=nobody", []), ("state=all&since=" + ended, ["e,f", "d", "c", "b", "a"]),
+                                ("state=all&since=2100-01-01T00:00:00Z", ["e,f", "c", "b", "a"]), ("until=1970-01-02T00:00:00Z", []),
+                                ("state=all&until=2100-01-01T00:00:00Z&name=flt-d", ["d"])):
+            with self.subTest(query):
+                self.assertEqual(names(query), expected)
+        why = {j["name"]: j["why"] for j in self.d.call("GET", "/api/v1/jobs?why=1&name=flt-*&limit=200")[1]["jobs"]}
+        self.assertEqual(why["flt-c"]["code"], "held")
+        self.assertEqual(why["flt-a"], self.d.call("GET", "/api/v1/jobs/%d/why" % jobs["a"])[1]["reasons"][0])
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs?name=flt-a")[1]["jobs"][0]["why"], None)
+
+    def test_filters_that_make_no_sense_are_named(self):
+        for query, text in (("state=pendng", "state: expected"), ("state=pending,", "state: expected"), ("stat=pending", "\"stat\""),
+                            ("user=", "user: expected a name"), ("user=a,,b", "user:"), ("team=" + "x" * 64, "team: expected a name"),
+                            ("pool=" + ",".join("abcdefghijklmnopq"), "pool: at most 16"), ("name=*a*b*", "name: at most 2"), ("name=", "name:"),
+                            ("label==1", "label: expected NAME=VALUE"), ("label=a%20b=1", "label:"), ("label=a=" + "x" * 1025, "label:"),
+                            ("&".join(["label=a"] * 9), "label: at most 8"), ("since=yesterday", "since"), ("until=2026-13-01T00:00:00Z", "until"),
+                            ("sort=cost", "sort: expected"), ("sort=ended&state=all", "sort: by their end"), ("sort=ended&before=999999", "before: job 999999"),
+                            ("limit=5&limit=6", "limit: may be given once"), ("index=1", "index: is of an array"), ("array=1&sort=oldest", "sort:"),
+                            ("why=2", "why"), ("why=1&why=1", "why: may be given once")):
+            with self.subTest(query):
+                self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query, None, text)
+
     def test_a_job_is_shown_with_everything(self):
         job = self.d.submit(name="all", args=["a", ""], env={"K": "v"}, cpus=2, memory_mib=5, gpus=1, pool="spare", market="spot",
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
