@@ -32,7 +32,7 @@ struct control_numbers {
 
 /* All take the directory's descriptor. Blocking, small; nothing is synced. */
 
-/* reason: "periodic" "user" "notice" "evict". deadline_ms: wall, or CONTROL_NONE. Replaces an older request. */
+/* reason: "periodic" "user" "limit" "notice" "evict". deadline_ms: wall, or CONTROL_NONE. Replaces an older request. */
 int control_request(int dir, int64_t id, const char *reason, int64_t deadline_ms, struct err *e);
 void control_request_done(int dir);
 

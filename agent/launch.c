@@ -91,7 +91,7 @@ static void run_script(const struct launch *l, int to_supervisor)
     enum launch_step step = LAUNCH_FILES;
     setsid();
     reset_signals();
-    report(keep, LAUNCH_READY, 0);
+    report(keep, LAUNCH_READY, getpid());
     umask(022);
     if (set_files(l) == 0) {
         step = LAUNCH_USER;
@@ -175,7 +175,7 @@ static void run_first(const struct launch *l, int to_supervisor)
         if (criu_room_restore(l->restore, l->user, &e))
             fail(to_supervisor, LAUNCH_RESTORE);
         close_output(l);
-        report(to_supervisor, LAUNCH_READY, 0);
+        report(to_supervisor, LAUNCH_READY, CRIU_ROOT_PID);
         wait_for_all(CRIU_ROOT_PID, to_supervisor);
     }
     if (criu_room_prepare_pid() < 0)

@@ -50,7 +50,8 @@ enum launch_step {
  * (LAUNCH_SILENT): the init was killed. */
 struct launch_report {
     enum launch_step step;
-    int value; /* LAUNCH_ENDED: wait status; else errno of what failed */
+    int value; /* LAUNCH_READY: the script's process, by its number in the room if it has one; LAUNCH_ENDED: wait status;
+                  else errno of what failed */
 };
 
 struct launched {

@@ -429,12 +429,23 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
+/* The agent asks for a checkpoint by then, with that very signal (task_save.c). */
+static bool is_asked_by_signal(const struct wire_desired_attempt *t)
+{
+    return str_eq(t->method, "signal");
+}
+
 static void keep_vigil(struct supervisor *s)
 {
     s->vigil.group = s->group;
     s->vigil.report = s->launched.report;
     s->vigil.time_limit_ms = s->task->time_limit_ms;
     s->vigil.kill_wait_ms = s->task->kill_wait_ms;
+    s->vigil.grace = (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,
+        .to_script = s->task->grace_to_script,
+        .before_ms = s->task->grace_ms,
+        .init = s->launched.init,
+        .in_room = str_eq(s->task->method, "criu")};
     tell_agent(s, "ok\n");
     struct launch_report report = vigil_keep(&s->vigil);
     note_report(s, &report);

@@ -63,6 +63,7 @@ static inline bool task_work_is_busy(const struct task_work *w)
 enum save_cause {
     SAVE_PERIODIC,
     SAVE_DAILY,
+    SAVE_LIMIT,
     SAVE_USER,
     SAVE_PROGRAM,
     SAVE_NOTICE,

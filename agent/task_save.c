@@ -26,6 +26,8 @@
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
 #define CLOCK_LOOK_MS 60000 /* before a time of the day: the wall clock may be set */
+#define LIMIT_BEFORE_MS 60000 /* without a wish of the job's */
+#define LIMIT_SPARE_MS 10000
 #define FINAL_TRIES_MAX 60
 #define LEAVE_MS 2000 /* for a program that commits to end by itself when it is told that it stops */
 #define WATCH_POLL_MS 1000
@@ -38,6 +40,7 @@ static const struct {
 } causes[] = {
     [SAVE_PERIODIC] = {"periodic", "periodic"},
     [SAVE_DAILY] = {"daily", "periodic"},
+    [SAVE_LIMIT] = {"limit", "limit"},
     [SAVE_USER] = {"user", "user"},
     [SAVE_PROGRAM] = {"program", ""},
     [SAVE_NOTICE] = {"notice", "notice"},
@@ -88,8 +91,17 @@ static void send_signal(struct task *t)
         keeper_signal(&t->keeper, signum);
 }
 
+/* When it runs into its time limit, by the wall clock; INT64_MAX: never, or it has not started. */
+static int64_t limit_at(const struct task *t)
+{
+    int64_t started = t->state.told.started_at;
+    return t->spec->time_limit_ms > 0 && started != WIRE_NONE ? started + t->spec->time_limit_ms : INT64_MAX;
+}
+
 static int64_t ask_deadline(const struct task *t)
 {
+    if (t->ask.cause == SAVE_LIMIT)
+        return limit_at(t);
     if (t->ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
         return t->room->notice->deadline.ms;
     return t->ask.stop ? wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
@@ -213,14 +225,41 @@ static int64_t ms_to_daily(const struct task *t)
     return at.ms <= now ? 0 : at.ms - now;
 }
 
+/* What it has done until its time limit is to be kept: a save is asked for when the job wants its signal, or early enough for two
+ * saves if that is more, but not before half of its time. One that was made since is it; so nothing has to be remembered. */
+static int64_t ms_to_limit(const struct task *t)
+{
+    int64_t limit = t->spec->time_limit_ms, at = limit_at(t), now = wall_ms(t);
+    if (at == INT64_MAX)
+        return INT64_MAX;
+    int64_t took = t->save_took_ms >= 0 ? t->save_took_ms : t->spec->save_ms;
+    int64_t before = t->spec->grace_signal > 0 ? t->spec->grace_ms : LIMIT_BEFORE_MS;
+    if (before < 2 * took + LIMIT_SPARE_MS)
+        before = 2 * took + LIMIT_SPARE_MS;
+    at -= before < limit / 2 ? before : limit / 2;
+    if (t->state.last_saved_at != WIRE_NONE && t->state.last_saved_at >= at)
+        return INT64_MAX;
+    return at <= now ? 0 : at - now;
+}
+
 static void restart_periodic(struct task *t)
 {
-    int64_t periodic = ms_to_periodic(t), daily = ms_to_daily(t), left = daily < periodic ? daily : periodic;
-    if (left == INT64_MAX || !task_saves(t) || t->exited)
+    int64_t left = ms_to_periodic(t), daily = ms_to_daily(t), limit = ms_to_limit(t);
+    if (!task_saves(t) || t->exited)
         return;
-    t->due = daily < periodic ? SAVE_DAILY : SAVE_PERIODIC;
+    t->due = SAVE_PERIODIC;
+    if (daily < left) {
+        t->due = SAVE_DAILY;
+        left = daily;
+    }
+    if (limit < left) {
+        t->due = SAVE_LIMIT;
+        left = limit;
+    }
+    if (left == INT64_MAX)
+        return;
     timer_start(
-        timers_of(t), &t->periodic, t->due == SAVE_DAILY && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
+        timers_of(t), &t->periodic, t->due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
 /* The pause after a failed save stands. */
@@ -237,7 +276,8 @@ static void on_periodic(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    if (t->due == SAVE_DAILY && ms_to_daily(t) > 0)
+    bool is_early = (t->due == SAVE_DAILY && ms_to_daily(t) > 0) || (t->due == SAVE_LIMIT && ms_to_limit(t) > 0);
+    if (is_early)
         restart_periodic(t);
     else
         task_ask_save(t, t->due, NULL, NULL);

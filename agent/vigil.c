@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One poll loop. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
+ * One poll loop. The signal before the time limit is sent until somebody has got it, and then never again. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
  * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A SIGTERM waits
  * until the script can hear it.
  */
@@ -23,6 +23,7 @@
 
 #define NEVER INT64_MAX
 #define KILL_WAIT_MS 10000
+#define GRACE_AGAIN_MS 250 /* nobody hears it yet */
 #define SLEEP_MAX_MS 3600000
 
 static int64_t now_ms(void)
@@ -67,9 +68,24 @@ static void terminate(struct vigil *v)
     proc_group_signal(v->group, SIGCONT);
 }
 
+/* What is being stopped is told so by SIGTERM. */
+static void on_grace(struct vigil *v)
+{
+    v->grace_at = NEVER;
+    if (v->cause != EXIT_BY_ITSELF)
+        return;
+    int n = grace_send(&v->grace, v->group);
+    if (n == 0)
+        v->grace_at = now_ms() + GRACE_AGAIN_MS;
+    else
+        log_info("the time limit is near: signalled", log_i("signal", v->grace.signal), log_i("processes", n));
+}
+
 static void check_times(struct vigil *v)
 {
     struct err e;
+    if (v->is_ready && now_ms() >= v->grace_at && now_ms() < v->limit_at)
+        on_grace(v);
     if (now_ms() >= v->limit_at)
         on_limit(v);
     if (v->is_ready && now_ms() >= v->term_at && now_ms() < v->kill_at)
@@ -83,7 +99,8 @@ static void check_times(struct vigil *v)
 
 static int poll_timeout(const struct vigil *v)
 {
-    int64_t at = earlier(v->limit_at, earlier(v->is_ready ? v->term_at : NEVER, v->kill_at));
+    int64_t when_ready = v->is_ready ? earlier(v->term_at, v->grace_at) : NEVER;
+    int64_t at = earlier(v->limit_at, earlier(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
     return left < 0 ? 0 : left > SLEEP_MAX_MS ? SLEEP_MAX_MS : (int)left;
 }
@@ -264,6 +281,7 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
     v->is_ready = true;
     if (ret_report->step != LAUNCH_READY)
         return true;
+    v->grace.script = ret_report->value;
     tell_ready(v);
     return false;
 }
@@ -272,6 +290,7 @@ struct launch_report vigil_keep(struct vigil *v)
 {
     struct launch_report report;
     v->limit_at = v->time_limit_ms > 0 ? now_ms() + v->time_limit_ms : NEVER;
+    v->grace_at = v->grace.signal > 0 && v->limit_at != NEVER ? v->limit_at - v->grace.before_ms : NEVER;
     v->term_at = v->kill_at = NEVER;
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;

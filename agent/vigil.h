@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a supervisor does while its program runs: takes the agent's commands (supervisor.h), enforces the time
- * limit, passes a shutdown of the machine on, waits for the program's end.
+ * limit and sends the signal before it, passes a shutdown of the machine on, waits for the program's end.
  */
 #ifndef BELAY_AGENT_VIGIL_H
 #define BELAY_AGENT_VIGIL_H
 
+#include "agent/grace.h"
 #include "agent/launch.h"
 #include "agent/record.h"
 #include "base/uv/proc.h"
@@ -38,12 +39,13 @@ struct vigil {
     int report;            /* of the launch */
     int64_t time_limit_ms; /* 0: none */
     int64_t kill_wait_ms;
+    struct grace grace; /* but for script */
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
     enum exit_cause cause;
     char text[128];
     /* private */
     struct vigil_connection connections[VIGIL_CONNECTIONS];
-    int64_t limit_at, term_at, kill_at; /* mono ms; VIGIL_NEVER */
+    int64_t limit_at, grace_at, term_at, kill_at; /* mono ms; VIGIL_NEVER */
     bool is_ready, term_sent;
 };
 

@@ -15,9 +15,9 @@
 #include "cli/begin.h"
 #include "cli/depend.h"
 #include "cli/foreign.h"
+#include "cli/grace.h"
 #include <ctype.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -374,44 +374,9 @@ static int apply_after(const struct context *c, const char *value, struct err *e
     return rc;
 }
 
-static int signal_number(const char *name)
-{
-    static const struct {
-        const char *name;
-        int number;
-    } signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
-        {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"CONT", SIGCONT}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
-    int64_t n;
-    if (str_to_i64(name, 1, 64, "signal", &n, NULL) == 0)
-        return (int)n;
-    if (str_starts(name, "SIG"))
-        name += 3;
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        if (str_eq(signals[i].name, name))
-            return signals[i].number;
-    return 0;
-}
-
-/* USR1, 10, or Slurm's [B:]USR1[@seconds]. */
 static int apply_signal(const struct context *c, const char *value, struct err *e)
 {
-    char name[32];
-    const char *start = str_starts(value, "B:") ? value + 2 : value;
-    size_t n = strcspn(start, "@");
-    int number = 0;
-    if (n < sizeof(name)) {
-        memcpy(name, start, n);
-        name[n] = '\0';
-        number = signal_number(name);
-    }
-    if (number == 0 || number == SIGKILL || number == SIGSTOP)
-        return err_set(
-            e, ERR_INVALID, "expected a signal that a program can handle, like USR1; found %s", SHOWN(value));
-    if (start[n])
-        warn(c, "%s is passed over: belay sends the signal when a save is wanted, not before the time limit",
-            SHOWN(start + n));
-    json_object_set_new(sub_object(c->spec, "checkpoint"), "signal", json_integer(number));
-    return 0;
+    return grace_parse(value, c->spec, e);
 }
 
 static int apply_retries(const struct context *c, const char *value, struct err *e)
@@ -699,7 +664,10 @@ static const struct flag flags[] = {
     {{"drill", 0, NULL,
          "once it has saved or got somewhere, save, kill and resume it, and certify that it comes back"},
         apply_drill},
-    {{"signal", 0, "SIGNAL", "what --checkpoint signal sends (default USR1)"}, apply_signal},
+    {{"signal", 0, "[B:]SIG[@SECONDS]",
+         "sent once, so long before the time limit (default 60); B: to the script only. What --checkpoint signal sends (default "
+         "USR1)"},
+        apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
     {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"}, apply_account},
@@ -874,14 +842,32 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     return rc;
 }
 
+/* One that asks for checkpoints has another use. */
+static void tell_grace(const struct context *c)
+{
+    const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
+    const char *method = json_string_value(json_object_get(json_object_get(c->spec, "checkpoint"), "method"));
+    int64_t limit_ms = number(c->spec, "time_limit_ms", 0);
+    if (!grace || (method && str_eq(method, "signal")))
+        return;
+    if (limit_ms == 0)
+        warn(c, "--signal has no effect without --time: there is no limit before which it could be sent");
+    else if (number(grace, "before_ms", 0) >= limit_ms)
+        warn(c, "--signal: the time limit is no longer than what it is to be sent before: it comes at the start");
+}
+
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
+    const struct context told = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     bool all = json_is_true(json_object_get(spec, EXPORT_ALL));
     int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
     json_object_del(spec, EXPORT_ALL);
     if (all)
         export_all(spec, warn_fn, warn_ctx);
-    int rc = tasks_of_node(spec, &tasks, e);
+    int rc = grace_check(spec, e);
+    if (rc == 0)
+        tell_grace(&told);
+    rc = rc ? rc : tasks_of_node(spec, &tasks, e);
     rc = rc ? rc : finish_counts(spec, tasks, e);
     if (rc == 0 && per_cpu > 0)
         rc = multiply(

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/grace.h"
 #include "cli/slurm.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -97,6 +98,10 @@ static void on_job(void *ctx, const struct slurm_job *j)
         else
             put_value(s, rows[i].new_line, rows[i].name, j, rows[i].what);
     }
+    buf_clear(&user);
+    grace_format(json_object_get(json_object_get(j->detail, "spec"), "launch"), &user);
+    if (user.len > 0)
+        put(s, true, "Signal", buf_str(&user));
     fputs(s->one_line ? "\n" : "\n\n", stdout);
     buf_deinit(&user);
 }

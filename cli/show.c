@@ -3,6 +3,7 @@
  * belay show JOB: everything about one job, its attempts and what they cost.
  */
 #include "cli/drill.h"
+#include "cli/grace.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -205,6 +206,15 @@ static void print_nodes(const json_t *job)
         printf("%lld nodes, each with ", most);
 }
 
+static void print_grace(const json_t *v)
+{
+    struct buf text = {0};
+    grace_format(json_object_get(json_object_get(v, "spec"), "launch"), &text);
+    if (text.len > 0)
+        printf("signal        %s: so many seconds before its time limit\n", buf_str(&text));
+    buf_deinit(&text);
+}
+
 static void print_times(const json_t *job)
 {
     if (cli_int(job, "cron", 0) > 0)
@@ -235,6 +245,7 @@ static void print_job(const json_t *v)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
     print_times(job);
+    print_grace(v);
     print_priority(job);
     print_checkpoint(job);
     print_leftover(json_object_get(v, "leftover"));

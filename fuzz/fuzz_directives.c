@@ -44,6 +44,7 @@ static void check_range(const json_t *o, const char *key, int64_t min, int64_t m
 static void check_spec(const json_t *spec)
 {
     const json_t *c = json_object_get(spec, "checkpoint");
+    const json_t *grace = json_object_get(json_object_get(spec, "launch"), "grace");
     char *text = json_dump_text(spec);
     json_t *again;
     struct err e;
@@ -59,6 +60,8 @@ static void check_spec(const json_t *spec)
     check_range(c, "keep", 1, 1000);
     check_range(c, "signal", 1, 64);
     check_range(c, "every_ms", 0, INT64_MAX);
+    check_range(grace, "signal", 1, 64);
+    check_range(grace, "before_ms", 0, 65535000);
     json_decref(again);
     free(text);
 }

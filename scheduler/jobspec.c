@@ -200,6 +200,19 @@ static void check_file(struct json_reader *r, const char *key)
         }
 }
 
+static void read_grace(struct json_reader *outer)
+{
+    const json_t *object = json_opt_object(outer, "grace");
+    struct json_reader r;
+    if (!object || outer->rc != 0)
+        return;
+    json_reader_init(&r, object, "spec.launch.grace", outer->e);
+    json_req_i64(&r, "signal", 1, 64);
+    json_req_i64(&r, "before_ms", 0, JOBSPEC_GRACE_MAX_MS);
+    json_opt_bool(&r, "script_only", false);
+    outer->rc = json_reader_finish(&r);
+}
+
 /* Stored as it came: it is for the agent alone. */
 static char *read_launch(struct json_reader *outer, const struct job_row *row)
 {
@@ -214,6 +227,7 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     check_file(&r, "input");
     json_opt_enum(&r, "open_mode", modes, 0);
     json_opt_bool(&r, "slurm", false);
+    read_grace(&r);
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
     if (r.rc == 0 && tasks * each > row->need.cpus)

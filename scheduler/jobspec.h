@@ -15,6 +15,7 @@
 #define JOBSPEC_ENV_MAX 1000 /* whole environments of users come (sbatch) */
 #define JOBSPEC_LABELS_MAX 64
 #define JOBSPEC_PATH_MAX 4095
+#define JOBSPEC_GRACE_MAX_MS 65535000 /* before the time limit; sbatch's */
 
 struct jobspec {
     struct job_row row;   /* user unset */

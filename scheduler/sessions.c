@@ -165,6 +165,13 @@ static char *text_of(const json_t *o, const char *key)
     return text && *text ? mem_strdup(text) : NULL;
 }
 
+static void parse_grace(const json_t *grace, struct wire_desired_attempt *d)
+{
+    d->grace_signal = json_integer_value(json_object_get(grace, "signal"));
+    d->grace_ms = json_integer_value(json_object_get(grace, "before_ms"));
+    d->grace_to_script = json_is_true(json_object_get(grace, "script_only"));
+}
+
 static void parse_launch(const char *json, struct wire_desired_attempt *d)
 {
     json_t *v = json ? json_loads(json, 0, NULL) : NULL;
@@ -176,6 +183,7 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
     d->slurm_env = json_is_true(json_object_get(v, "slurm"));
     d->tasks = json_integer_value(json_object_get(v, "tasks"));
     d->cpus_per_task = json_integer_value(json_object_get(v, "cpus_per_task"));
+    parse_grace(json_object_get(v, "grace"), d);
     json_decref(v);
 }
 

@@ -93,26 +93,37 @@ static void list_members(const struct proc_group *g, struct pids *out)
     proc_table_deinit(&t);
 }
 
-static int signal_members(struct proc_group *g, int signum, bool handlers_only)
+int proc_group_signal_if(struct proc_group *g, int signum, bool (*wants)(void *ctx, pid_t pid), void *ctx)
 {
     struct pids members = {0};
     int n = 0;
     list_members(g, &members);
     for (size_t i = 0; i < members.n; i++)
-        if (!handlers_only || proc_handles(members.pids[i], signum))
+        if (wants(ctx, members.pids[i]))
             n += kill(members.pids[i], signum) == 0;
     pids_deinit(&members);
     return n;
 }
 
+static bool any_process(void *ctx, pid_t pid)
+{
+    (void)ctx, (void)pid;
+    return true;
+}
+
 int proc_group_signal(struct proc_group *g, int signum)
 {
-    return signal_members(g, signum, false);
+    return proc_group_signal_if(g, signum, any_process, NULL);
+}
+
+static bool handles(void *ctx, pid_t pid)
+{
+    return proc_handles(pid, *(const int *)ctx);
 }
 
 int proc_group_signal_handlers(struct proc_group *g, int signum)
 {
-    return signal_members(g, signum, true);
+    return proc_group_signal_if(g, signum, handles, &signum);
 }
 
 /* ---- Killing ---- */

@@ -15,6 +15,7 @@
 #define BELAY_BASE_UV_PROC_H
 
 #include "base/err.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -53,6 +54,9 @@ int proc_group_signal(struct proc_group *g, int signum);
 /* As above, but only processes that catch, block or wait for the signal: to ask programs that know it for something, without
  * ending the others (shells) by its default action. */
 int proc_group_signal_handlers(struct proc_group *g, int signum);
+
+/* As above, but those that `wants` says. */
+int proc_group_signal_if(struct proc_group *g, int signum, bool (*wants)(void *ctx, pid_t pid), void *ctx);
 
 /* SIGKILLs until nothing is left or timeout_ms passed (ERR_TIMEOUT, naming a pid that would not die). Reaps those
  * of the killed that are or became the caller's children, except keep_pid (0: none), whose status the caller wants

@@ -7,11 +7,16 @@
 #include "base/mem.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define BLOCKS_ALL_LOOKS 20
+#define BLOCKS_ALL_LOOK_NS 5000000
 
 bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
 {
@@ -63,20 +68,45 @@ static bool waits_for(pid_t pid, int signum)
     return set >> (signum - 1) & 1;
 }
 
-bool proc_handles(pid_t pid, int signum)
+struct masks {
+    unsigned long long blocked, caught;
+};
+
+static struct masks read_masks(pid_t pid)
 {
     char path[40], line[256];
-    unsigned long long mask, handled = 0;
-    if (signum < 1 || signum > 64)
-        return false;
+    struct masks m = {0};
     snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
     FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "SigBlk: %llx", &mask) == 1 || sscanf(line, "SigCgt: %llx", &mask) == 1)
-            handled |= mask;
+    while (f && fgets(line, sizeof(line), f)) {
+        sscanf(line, "SigBlk: %llx", &m.blocked);
+        sscanf(line, "SigCgt: %llx", &m.caught);
+    }
     if (f)
         fclose(f);
-    return (handled >> (signum - 1) & 1) || waits_for(pid, signum);
+    return m;
+}
+
+/* Everything but what cannot be blocked. */
+static bool blocks_all(const struct masks *m)
+{
+    const unsigned long long standard = 0x7fffffff & ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1));
+    return (m->blocked & standard) == standard;
+}
+
+/* Who starts a program blocks all signals until the exec, after which one that had come would end the new program: that is
+ * looked at again until it is over. Who does so for longer means it. */
+bool proc_handles(pid_t pid, int signum)
+{
+    const struct timespec pause = {.tv_nsec = BLOCKS_ALL_LOOK_NS};
+    if (signum < 1 || signum > 64)
+        return false;
+    struct masks m = read_masks(pid);
+    for (int i = 0; i < BLOCKS_ALL_LOOKS && !(m.caught >> (signum - 1) & 1) && blocks_all(&m); i++) {
+        nanosleep(&pause, NULL);
+        m = read_masks(pid);
+    }
+    return ((m.blocked | m.caught) >> (signum - 1) & 1) || waits_for(pid, signum);
 }
 
 static void add(struct proc_table *t, const struct proc_entry *p)

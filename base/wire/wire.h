@@ -179,6 +179,9 @@ struct wire_desired_attempt {
     char cwd[4096];
     int64_t cpus, gpus, memory_mib;
     int64_t time_limit_ms; /* 0 none */
+    int64_t grace_signal;  /* sent once, before the time limit; 0: none */
+    int64_t grace_ms;      /* so long before it */
+    bool grace_to_script;  /* to the script's own process only */
     char method[8];        /* "none" "signal" "coop" "criu" */
     int64_t ckpt_signal;
     int64_t ckpt_keep;

@@ -274,6 +274,65 @@ static void the_time_limit_ends_what_ignores_sigterm(void **state)
     assert_end(w, 1, "timeout", 137, "longer than its time limit of 2");
 }
 
+static bool has_heard(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "got USR1") != NULL;
+}
+
+/* The supervisor outlives the agent, so that is nothing that could be done twice. */
+static void the_script_is_signalled_once_before_its_time_limit(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\nsh -c \"trap 'echo child got it' USR1; while :; do sleep 0.05; done\" &\n"
+        "trap 'echo got USR1' USR1\necho ready\nwhile :; do sleep 0.05; done\n");
+    a->time_limit_ms = 4000;
+    a->kill_wait_ms = 200;
+    a->grace_signal = SIGUSR1;
+    a->grace_ms = 3000;
+    a->grace_to_script = true;
+    world_start_agent(w);
+    world_until(w, has_heard, 1, "the script is signalled");
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the time limit ends the job");
+    assert_end(w, 1, "timeout", 143, "longer than its time limit of 4");
+    const char *output = world_output(w, 1);
+    assert_null(strstr(strstr(output, "got USR1") + 1, "got USR1"));
+    assert_null(strstr(output, "child got it"));
+}
+
+/* What comes after the program is the script's to do. */
+static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\necho \"it ended with $?\"\nexit 7\n");
+    a->time_limit_ms = 60000;
+    a->grace_signal = SIGTERM;
+    a->grace_ms = 59500;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job has ended");
+    assert_end(w, 1, "failed", 7, "");
+    assert_non_null(strstr(world_output(w, 1), "it ended with 143"));
+}
+
+/* Nobody hears it at first; a shell that does not know the signal is left alone. */
+static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\nsleep 1\nsh -c \"trap 'echo got USR1; exit 3' USR1; while :; do sleep 0.05; done\"\nexit $?\n");
+    a->time_limit_ms = 60000;
+    a->grace_signal = SIGUSR1;
+    a->grace_ms = 60000;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the job has ended");
+    assert_end(w, 1, "failed", 3, "");
+    assert_true(has_heard(w, 1));
+}
+
 static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -401,6 +460,9 @@ int main(void)
         world_test(a_stop_before_the_start_is_told_as_an_end),
         world_test(an_attempt_that_left_no_trace_is_told_as_lost),
         world_test(the_time_limit_ends_what_ignores_sigterm),
+        world_test(the_script_is_signalled_once_before_its_time_limit),
+        world_test(a_sigterm_before_the_time_limit_ends_the_programs_of_a_script),
+        world_test(a_signal_before_the_time_limit_waits_for_who_hears_it),
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
         world_test(what_cannot_start_says_why),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),

@@ -415,6 +415,26 @@ static void an_interval_that_changes_holds_at_once(void **state)
     world_until(w, has_two_checkpoints, 1, "several saves are told");
 }
 
+/* It is asked, goes on, and is ended by its limit with what it had saved. */
+static void before_its_time_limit_a_task_is_saved(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = want_coop(w, 1, coop);
+    a->ckpt_every_ms = 3600000;
+    a->time_limit_ms = 3000; /* so after half of it */
+    a->kill_wait_ms = 200;
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "a checkpoint is told");
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "limit");
+    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+    world_until(w, has_ended, 1, "the time limit ends the job");
+    assert_end(w, "timeout");
+    assert_int_equal(world_told(w, 1)->n_checkpoints, 1); /* asked once */
+    const char *request = strstr(world_output(w, 1), "\"reason\":\"limit\",\"deadline_ms\":");
+    assert_non_null(request);
+    assert_null(strstr(request, "null"));
+}
+
 static bool has_daily_checkpoint(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
@@ -824,6 +844,7 @@ int main(void)
         world_test(an_interval_that_changes_holds_at_once),
         world_test(a_save_that_a_user_asks_for_is_made_once),
         world_test(a_time_of_the_day_that_was_missed_is_made_up_for),
+        world_test(before_its_time_limit_a_task_is_saved),
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_malformed_commit_is_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),

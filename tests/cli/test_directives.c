@@ -247,17 +247,42 @@ static void a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours(void **st
 static void signals_have_names_and_numbers(void **state)
 {
     (void)state;
-    check_spec("#BELAY --signal USR2\n", "{\"checkpoint\":{\"signal\":12}}");
-    check_spec("#BELAY --signal SIGTERM\n", "{\"checkpoint\":{\"signal\":15}}");
-    check_spec("#BELAY --signal 10\n", "{\"checkpoint\":{\"signal\":10}}");
-    check_warned(
-        "#SBATCH --signal=B:USR1@120\n", "{\"checkpoint\":{\"signal\":10}}", "\"@120\" is passed over");
-    check_refused("#BELAY --signal KILL\n", "can handle");
-    check_refused("#BELAY --signal 9\n", "can handle");
-    check_refused("#BELAY --signal 19\n", "can handle");
-    check_refused("#BELAY --signal 65\n", "can handle");
-    check_refused("#BELAY --signal B:@9\n", "can handle");
-    check_refused("#BELAY --signal AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n", "can handle");
+#define GRACE(number, ms, script) "\"launch\":{\"grace\":{\"signal\":" number ",\"before_ms\":" ms ",\"script_only\":" script "}}"
+    check_spec("#BELAY -t 2h --signal USR2\n", "{\"time_limit_ms\":7200000," GRACE("12", "60000", "false") ",\"checkpoint\":{\"signal\":12}}");
+    check_spec("#BELAY -t 2h --signal SIGTERM@5\n", "{\"time_limit_ms\":7200000," GRACE("15", "5000", "false") ",\"checkpoint\":{\"signal\":15}}");
+    check_spec("#BELAY -t 2h --signal 10@0\n", "{\"time_limit_ms\":7200000," GRACE("10", "0", "false") ",\"checkpoint\":{\"signal\":10}}");
+    check_spec("#SBATCH -t 2:00:00 --signal=B:usr1@120\n", "{\"time_limit_ms\":7200000," GRACE("10", "120000", "true") ",\"checkpoint\":{\"signal\":10}}");
+    check_spec("#BELAY -t 2h --signal KILL@90\n", "{\"time_limit_ms\":7200000," GRACE("9", "90000", "false") "}");
+    check_warned("#BELAY --signal KILL\n", "{" GRACE("9", "60000", "false") "}", "no effect without --time");
+    check_warned("#BELAY -t 1m --signal KILL\n", "{\"time_limit_ms\":60000," GRACE("9", "60000", "false") "}", "comes at the start");
+    check_spec("#BELAY --checkpoint signal --signal 10\n",
+        "{\"checkpoint\":{\"method\":\"signal\",\"signal\":10}," GRACE("10", "60000", "false") "}");
+    check_refused("#BELAY --signal 65\n", "expected a signal");
+    check_refused("#BELAY --signal 0\n", "expected a signal");
+    check_refused("#BELAY --signal SIG\n", "expected a signal");
+    check_refused("#BELAY --signal B:@9\n", "expected a signal");
+    check_refused("#BELAY --signal AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n", "expected a signal");
+    check_refused("#BELAY --signal USR1@\n", "the seconds after @");
+    check_refused("#BELAY --signal USR1@65536\n", "the seconds after @");
+    check_refused("#BELAY --signal USR1@1m\n", "the seconds after @");
+    check_refused("#BELAY --signal X:USR1\n", "expected [B:]SIGNAL[@SECONDS]");
+    check_refused("#BELAY --signal BB:USR1\n", "expected [B:]SIGNAL[@SECONDS]");
+    check_refused("#SBATCH --signal=R:USR1@60\n", "R: is about reservations");
+    check_refused("#SBATCH --signal=RB:USR1@60\n", "R: is about reservations");
+#undef GRACE
+}
+
+static void a_signal_that_asks_for_checkpoints_can_be_handled(void **state)
+{
+    struct err e;
+    json_t *spec = json_object();
+    (void)state;
+    assert_int_equal(directives_apply_flag("command line", "signal", "KILL@60", false, spec, NULL, NULL, &e), 0);
+    assert_int_equal(directives_finish(spec, NULL, NULL, &e), 0);
+    assert_int_equal(directives_apply_flag("command line", "checkpoint", "signal", false, spec, NULL, NULL, &e), 0);
+    assert_int_equal(directives_finish(spec, NULL, NULL, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "one that a program can handle"));
+    json_decref(spec);
 }
 
 static void only_named_variables_travel(void **state)
@@ -525,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_relative_directory_counts_from_the_current_one),
         cmocka_unit_test(a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours),
         cmocka_unit_test(signals_have_names_and_numbers),
+        cmocka_unit_test(a_signal_that_asks_for_checkpoints_can_be_handled),
         cmocka_unit_test(only_named_variables_travel),
         cmocka_unit_test(what_slurm_has_and_we_do_not_need_is_told_and_passed_over),
         cmocka_unit_test(words_are_split_and_quoted_as_in_a_shell),

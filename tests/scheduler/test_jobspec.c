@@ -170,6 +170,11 @@ static const struct refused {
     {WITH("\"checkpoint\": {\"signal\": 9}"), "SIGKILL"},
     {WITH("\"checkpoint\": {\"signal\": 19}"), "SIGSTOP"},
     {WITH("\"checkpoint\": {\"signal\": 65}"), "spec.checkpoint.signal"},
+    {WITH("\"launch\": {\"grace\": 10}"), "spec.launch.grace"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 10}}"), "spec.launch.grace.before_ms"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 0, \"before_ms\": 1}}"), "spec.launch.grace.signal"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 65535001}}"), "spec.launch.grace.before_ms"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 1, \"script_only\": 1}}"), "spec.launch.grace.script_only"},
 };
 
 static void what_is_malformed_is_refused_with_its_path(void **state)
