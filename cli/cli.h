@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/time.h"
 #include <popt.h>
 #include <stdbool.h>
 
@@ -127,7 +128,18 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
  * Outlives a restart of belayd. */
 int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
 
-/* Prints the job's log from offset; follow: until it has ended. */
-int cli_print_logs(struct client *c, int64_t id, int64_t rank, int64_t offset, bool follow, struct err *e);
+/* Of a job's log, from the furthest of these. */
+struct log_part {
+    int64_t rank, attempt; /* attempt 0: all, one after the other */
+    int64_t offset;        /* negative: that far before the end */
+    struct wall since;     /* what came to belayd then or later; WALL_NONE */
+    int64_t tail;          /* lines; 0: all */
+};
+
+/* The call for it: the first when next is negative, else the one that goes on at that offset. The caller frees. */
+char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_t wait_ms);
+
+/* Prints it; follow: until the job (or that attempt) has ended. */
+int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e);
 
 #endif

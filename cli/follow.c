@@ -31,13 +31,30 @@ static int patient_call(
     return rc;
 }
 
-int cli_print_logs(struct client *c, int64_t id, int64_t rank, int64_t offset, bool follow, struct err *e)
+char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_t wait_ms)
+{
+    struct buf path = {0};
+    char iso[TIME_ISO_MAX];
+    buf_printf(&path, "/api/v1/jobs/%lld/logs?offset=%lld&rank=%lld&wait_ms=%lld", (long long)id,
+        (long long)(next < 0 ? part->offset : next), (long long)part->rank, (long long)wait_ms);
+    if (part->attempt > 0)
+        buf_printf(&path, "&attempt=%lld", (long long)part->attempt);
+    if (next < 0 && part->tail > 0)
+        buf_printf(&path, "&tail=%lld", (long long)part->tail);
+    if (next < 0 && wall_is_set(part->since)) {
+        time_format_iso(part->since, iso);
+        buf_printf(&path, "&since=%s", iso);
+    }
+    return buf_take(&path);
+}
+
+int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e)
 {
     bool met = false;
+    int64_t next = -1;
     for (;;) {
         struct client_reply reply = {0};
-        char *path = mem_printf("/api/v1/jobs/%lld/logs?offset=%lld&rank=%lld&wait_ms=%d", (long long)id,
-            (long long)offset, (long long)rank, follow ? WAIT_MS : 0);
+        char *path = cli_log_path(id, part, next, follow ? WAIT_MS : 0);
         met = met && follow;
         int rc = patient_call(c, path, &met, &reply, e);
         free(path);
@@ -47,7 +64,7 @@ int cli_print_logs(struct client *c, int64_t id, int64_t rank, int64_t offset, b
         bool end = reply.log_end || (!follow && n == 0);
         fwrite(buf_str(&reply.body), 1, n, stdout);
         end = fflush(stdout) != 0 || end; /* nobody reads on: main says so */
-        offset = reply.log_next;
+        next = reply.log_next;
         client_reply_deinit(&reply);
         if (end)
             return 0;
@@ -99,7 +116,8 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e)
 {
     json_t *v = NULL;
-    int rc = follow ? cli_print_logs(c, id, 0, 0, true, e) : 0;
+    const struct log_part all = {.since = WALL_NONE};
+    int rc = follow ? cli_print_logs(c, id, &all, true, e) : 0;
     if (rc == 0)
         rc = wait_for_end(c, id, e);
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);

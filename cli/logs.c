@@ -5,52 +5,75 @@
 #include "cli/verbs.h"
 
 #include "base/str.h"
+#include "cli/since.h"
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define JSON_LOG_MAX (64u << 20)
 #define RANK_MAX 255
+#define LINES_MAX 1000000
 
-enum { VAL_FOLLOW = 1, VAL_TAIL, VAL_RANK };
+enum { VAL_FOLLOW = 1, VAL_TAIL, VAL_TAIL_BYTES, VAL_RANK, VAL_ATTEMPT, VAL_SINCE };
 
 struct choice {
     bool follow;
-    int64_t tail; /* bytes before the end; 0: from the beginning */
-    int64_t rank;
+    struct log_part part;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct choice *c = ctx;
+    struct log_part *p = &c->part;
     struct err e;
-    if (val == VAL_FOLLOW)
+    int64_t bytes;
+    int rc = 0;
+    switch (val) {
+    case VAL_FOLLOW:
         c->follow = true;
-    else if (val == VAL_RANK ? str_to_i64(arg, 0, RANK_MAX, "--rank", &c->rank, &e) != 0
-                             : str_to_i64(arg, 1, 1LL << 40, "--tail-bytes", &c->tail, &e) != 0) {
-        cli_error("%s", e.text);
-        return CLI_USAGE;
+        break;
+    case VAL_RANK:
+        rc = str_to_i64(arg, 0, RANK_MAX, "--rank", &p->rank, &e);
+        break;
+    case VAL_ATTEMPT:
+        rc = str_to_i64(arg, 1, INT32_MAX, "--attempt", &p->attempt, &e);
+        break;
+    case VAL_TAIL:
+        rc = str_to_i64(arg, 1, LINES_MAX, "--tail", &p->tail, &e);
+        break;
+    case VAL_SINCE:
+        rc = since_parse(arg, clock_wall(&clock_system), &p->since, &e);
+        if (rc != 0)
+            err_wrap(&e, "--since");
+        break;
+    default:
+        rc = str_to_i64(arg, 1, 1LL << 40, "--tail-bytes", &bytes, &e);
+        p->offset = rc == 0 ? -bytes : 0;
     }
-    return CLI_OK;
+    if (rc == 0)
+        return CLI_OK;
+    cli_error("%s", e.text);
+    return CLI_USAGE;
 }
 
 /* A whole log as one JSON text has to fit into memory. */
-static int print_as_json(struct client *c, int64_t id, int64_t rank, int64_t offset, struct err *e)
+static int print_as_json(struct client *c, int64_t id, const struct log_part *part, struct err *e)
 {
     struct buf all = {0};
+    int64_t next = -1;
     int rc = 0;
     for (size_t n = 1; rc == 0 && n > 0;) {
         struct client_reply reply = {0};
-        char path[128];
-        snprintf(path, sizeof(path), "/api/v1/jobs/%lld/logs?offset=%lld&rank=%lld", (long long)id,
-            (long long)offset, (long long)rank);
+        char *path = cli_log_path(id, part, next, 0);
         rc = client_call(c, "GET", path, NULL, 60000, &reply, e);
+        free(path);
         n = reply.body.len;
         if (rc == 0)
             rc = buf_add_limited(&all, buf_str(&reply.body), n, JSON_LOG_MAX, e);
         if (rc == ERR_INVALID && n > 0)
             err_set(e, ERR_INVALID,
-                "the log is larger than %u MiB: print it without --json, or its end with --tail-bytes",
-                JSON_LOG_MAX >> 20);
-        offset = reply.log_next;
+                "the log is larger than %u MiB: print it without --json, or its end with --tail", JSON_LOG_MAX >> 20);
+        next = reply.log_next;
         client_reply_deinit(&reply);
     }
     if (rc == 0) {
@@ -64,7 +87,7 @@ static int print_as_json(struct client *c, int64_t id, int64_t rank, int64_t off
 
 static int run(int argc, const char **argv)
 {
-    struct choice choice = {0};
+    struct choice choice = {.part = {.since = WALL_NONE}};
     struct cli_args a;
     struct client *c = NULL;
     struct err e = {0};
@@ -79,8 +102,7 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed = a.json ? print_as_json(c, id, choice.rank, -choice.tail, &e)
-                            : cli_print_logs(c, id, choice.rank, -choice.tail, choice.follow, &e);
+            failed = a.json ? print_as_json(c, id, &choice.part, &e) : cli_print_logs(c, id, &choice.part, choice.follow, &e);
         client_destroy(c);
         if (failed != 0)
             cli_error("%s", e.text);
@@ -94,7 +116,10 @@ static const struct poptOption options[] = {
     {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW, "go on until the job has ended, across attempts", NULL},
     {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK, "of a job on several nodes: of this one, from 0 (default 0)",
         "N"},
-    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL, "begin this many bytes before the end", "N"},
+    {"attempt", 0, POPT_ARG_STRING, NULL, VAL_ATTEMPT, "only of this attempt, without the lines at the seams", "N"},
+    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "begin with what came at this time, such as 20:44, or 10m (ago)", "TIME"},
+    {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "begin so many lines before the end", "N"},
+    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL_BYTES, "begin this many bytes before the end", "N"},
     POPT_TABLEEND,
 };
 

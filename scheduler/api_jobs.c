@@ -385,17 +385,29 @@ void api_jobs_events(struct request *q)
         api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
 }
 
+/* A time before 1970 is as good as none. */
+static bool read_since(struct request *q, struct wall *ret_since)
+{
+    if (!api_query_time(q, "since", ret_since))
+        return false;
+    if (wall_is_set(*ret_since) && ret_since->ms < 0)
+        *ret_since = WALL_NONE;
+    return true;
+}
+
 void api_jobs_logs(struct request *q)
 {
-    int64_t offset, wait_ms, max, rank;
-    if (api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &offset) &&
-        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) &&
-        api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &max) &&
-        api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
-        api_watch(q,
-            &(struct watch_of){
-                .kind = WATCH_LOGS, .job = q->id, .after = offset, .max = max, .rank = (int32_t)rank},
-            wait_ms);
+    struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
+    int64_t wait_ms, rank;
+    if (!api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) || !read_since(q, &of.part.since) ||
+        !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
+        !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||
+        !api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) ||
+        !api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &of.max) ||
+        !api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
+        return;
+    of.part.rank = (int32_t)rank;
+    api_watch(q, &of, wait_ms);
 }
 
 /* ---- changing ---- */

@@ -114,9 +114,10 @@ enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
 /* Answers q now, or when there is something after `after`, or when wait_ms have passed. */
 struct watch_of {
     enum watch_kind kind;
-    int64_t job, after;
-    int64_t max; /* bytes, of logs */
-    int32_t rank; /* of logs */
+    int64_t job;
+    int64_t after;         /* of events */
+    struct logs_part part; /* of logs, */
+    int64_t max;           /* bytes */
 };
 void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms);
 void api_watch_destroy_all(struct api *a);

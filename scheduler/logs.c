@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/log_times.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define JOBS_A_DIR 1000
 #define SEAM_MAX 512
+#define TAIL_PIECE (256 << 10)
 
 static const char cut_line[] =
     "\n---- belay: this attempt wrote more than 4 GiB: the rest is not kept ----\n";
@@ -180,6 +182,15 @@ static void written(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
     free(path);
 }
 
+/* What is new of a piece stands behind what there was. */
+static void note_time(
+    const struct logs *l, int64_t job, int64_t attempt, int32_t rank, int fd, const struct stat *before)
+{
+    char *path = path_of(l, job, attempt, rank);
+    log_times_note(path, fd, before, before->st_size, clock_wall(l->timers->clock));
+    free(path);
+}
+
 bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     char *path = path_of(l, job, attempt, rank);
@@ -221,6 +232,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
     } else {
         rc = write_piece(fd, offset, p, n, e);
         written(l, job, attempt, rank, st.st_size == 0);
+        note_time(l, job, attempt, rank, fd, &st);
         if (rc == 0)
             *ret_size = end;
     }
@@ -239,8 +251,12 @@ struct view {
     int64_t from;  /* the next byte that the caller wants */
     size_t max;
     struct buf *out; /* NULL: only measure */
+    int64_t attempt;   /* this one alone; 0: all */
+    struct wall since; /* while measuring: look where what came then begins */
+    int64_t since_at;  /* there; -1: not found yet */
     bool mid_line;   /* what was looked at last did not end with a newline */
     bool awaited;
+    bool met, ended; /* of one attempt: it is there, and over */
     int rc;
     struct err *e;
 };
@@ -280,6 +296,8 @@ static void add_seam(struct view *v, const struct attempt_row *a)
     char text[SEAM_MAX] = "\n";
     char *line = text + v->mid_line;
     int64_t skip;
+    if (v->since_at < 0 && wall_is_set(a->started_at) && a->started_at.ms >= v->since.ms)
+        v->since_at = v->start;
     seam_text(a, line);
     size_t n = take(v, (int64_t)strlen(text), &skip);
     if (n > 0)
@@ -299,14 +317,16 @@ static int read_piece(struct view *v, int fd, int64_t job, size_t n, int64_t ski
 
 static void add_file(struct view *v, const struct attempt_row *a)
 {
-    struct stat st;
+    struct stat st = {0};
     char *path = path_of(v->l, a->job, a->attempt, a->rank), last = '\n';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int64_t skip;
+    int64_t skip, since_at;
+    int64_t length = fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
+    if (v->since_at < 0 && length > 0 && (since_at = log_times_find(path, &st, v->since)) < length)
+        v->since_at = v->start + since_at;
     free(path);
     if (fd < 0)
         return; /* no output (yet) */
-    int64_t length = fstat(fd, &st) == 0 ? st.st_size : 0;
     size_t n = take(v, length, &skip);
     if (n > 0)
         v->rc = read_piece(v, fd, a->job, n, skip);
@@ -318,35 +338,87 @@ static void add_file(struct view *v, const struct attempt_row *a)
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
     struct view *v = ctx;
-    if (a->rank != v->rank)
+    if (a->rank != v->rank || (v->attempt > 0 && a->attempt != v->attempt))
         return 0;
-    if (a->attempt > 1 && !is_settled(a))
+    v->met = true;
+    v->ended = a->state == ATTEMPT_ENDED;
+    if (v->attempt == 0 && a->attempt > 1 && !is_settled(a))
         return 1;
-    if (a->attempt > 1)
+    if (v->attempt == 0 && a->attempt > 1)
         add_seam(v, a);
     add_file(v, a);
     v->awaited = awaited_of(v->l, a->job, a->attempt, a->rank) != NULL;
-    return v->rc != 0 || v->awaited;
+    return v->rc != 0 || v->awaited || v->attempt > 0;
 }
 
-int logs_read(struct logs *l, struct db_reader *r, int64_t job, int32_t rank, int64_t offset, size_t max,
-    struct buf *out, int64_t *ret_next, bool *ret_complete, struct err *e)
+/* One walk over the log: v->start is its length then. */
+static int look(struct view *v, struct db_reader *r, int64_t job)
 {
-    struct view v = {.l = l, .rank = rank, .max = max, .from = offset, .e = e};
-    if (offset < 0) {
-        struct view measure = {.l = l, .rank = rank, .e = e};
-        int rc = db_read_attempts(r, job, add_attempt, &measure, e);
-        if (rc != 0)
-            return rc;
-        v.from = measure.start + offset > 0 ? measure.start + offset : 0;
+    int rc = db_read_attempts(r, job, add_attempt, v, v->e);
+    return rc != 0 ? rc : v->rc;
+}
+
+/* Backwards, a piece at a time, until so many lines are behind *ret_at. */
+static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part *part, int64_t size, int64_t *ret_at, struct err *e)
+{
+    struct buf piece = {0};
+    int64_t at = size, lines = 0, floor = size > LOGS_TAIL_BYTES_MAX ? size - LOGS_TAIL_BYTES_MAX : 0;
+    int rc = 0;
+    while (rc == 0 && at > floor) {
+        int64_t from = at - floor > TAIL_PIECE ? at - TAIL_PIECE : floor;
+        struct view v = {.l = l, .rank = part->rank, .attempt = part->attempt, .from = from, .max = (size_t)(at - from),
+            .out = &piece, .e = e};
+        buf_clear(&piece);
+        rc = look(&v, r, part->job);
+        for (size_t i = piece.len; rc == 0 && i-- > 0;) {
+            bool is_last = from + (int64_t)i == size - 1; /* the end of the last line begins no other */
+            if (piece.data[i] != '\n' || is_last || ++lines < part->tail)
+                continue;
+            *ret_at = from + (int64_t)i + 1;
+            goto out;
+        }
+        at = from;
     }
-    v.out = out;
-    int rc = db_read_attempts(r, job, add_attempt, &v, e);
+    *ret_at = floor;
+out:
+    buf_deinit(&piece);
+    return rc;
+}
+
+/* Where the part begins. */
+static int find_start(struct logs *l, struct db_reader *r, const struct logs_part *part, int64_t *ret_at, struct err *e)
+{
+    bool has_since = wall_is_set(part->since) && part->since.ms > 0;
+    struct view measure = {.l = l, .rank = part->rank, .attempt = part->attempt, .since = part->since,
+        .since_at = has_since ? -1 : 0, .e = e};
+    int64_t at = part->offset, tail_at = 0;
+    if (at >= 0 && !has_since && part->tail == 0) {
+        *ret_at = at;
+        return 0;
+    }
+    int rc = look(&measure, r, part->job);
+    if (rc == 0 && part->tail > 0)
+        rc = find_tail(l, r, part, measure.start, &tail_at, e);
+    if (at < 0)
+        at = measure.start + at > 0 ? measure.start + at : 0;
+    int64_t since_at = measure.since_at < 0 ? measure.start : measure.since_at;
+    at = at > since_at ? at : since_at;
+    *ret_at = at > tail_at ? at : tail_at;
+    return rc;
+}
+
+int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part, size_t max, struct buf *out, int64_t *ret_next,
+    bool *ret_complete, struct err *e)
+{
+    struct view v = {.l = l, .rank = part->rank, .attempt = part->attempt, .max = max, .out = out, .e = e};
+    int rc = find_start(l, r, part, &v.from, e);
     if (rc == 0)
-        rc = v.rc;
+        rc = look(&v, r, part->job);
+    if (rc == 0 && part->attempt > 0 && !v.met)
+        rc = err_set(e, ERR_NOT_FOUND, "job %lld has had no attempt %lld", (long long)part->job, (long long)part->attempt);
     if (rc == 0) {
         *ret_next = v.from;
-        *ret_complete = v.from >= v.start && !v.awaited;
+        *ret_complete = v.from >= v.start && !v.awaited && (part->attempt == 0 || v.ended);
     }
     return rc;
 }

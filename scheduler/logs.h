@@ -54,9 +54,20 @@ void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int6
 bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
 bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t rank); /* something is to come, so */
 
-/* Bytes of the continuous log of this rank of the job from offset (negative: that far before the end), at most max. *ret_next
- * is the offset after them, *ret_complete true when nothing more is there and nothing is awaited. */
-int logs_read(struct logs *l, struct db_reader *r, int64_t job, int32_t rank, int64_t offset, size_t max, struct buf *out,
-    int64_t *ret_next, bool *ret_complete, struct err *e);
+/* A part of the log of one rank of a job: from the furthest of these three. */
+struct logs_part {
+    int64_t job, attempt; /* attempt 0: all, one after the other, with seams; else its output alone, at offsets of its own */
+    int32_t rank;
+    int64_t offset;       /* negative: that far before the end */
+    struct wall since;    /* what came then or later (log_times.h); zeroed, or WALL_NONE: whenever */
+    int64_t tail;         /* the last lines, 1 .. LOGS_TAIL_MAX; 0: all */
+};
+#define LOGS_TAIL_MAX 1000000
+#define LOGS_TAIL_BYTES_MAX (16 << 20) /* that are looked through for the last lines */
+
+/* At most max bytes of it. *ret_next is the offset after them, *ret_complete true when nothing more is there and nothing is awaited (of
+ * an attempt: and it has ended). ERR_NOT_FOUND: there is no such attempt. */
+int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part, size_t max, struct buf *out, int64_t *ret_next,
+    bool *ret_complete, struct err *e);
 
 #endif

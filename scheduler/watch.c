@@ -70,13 +70,12 @@ static bool answer_logs(struct api *a, struct http_exchange *x, const struct wat
     bool complete = false, answered = true;
     char number[24];
     int rc = db_read_job(a->o.reader, of->job, &row, &e);
-    if (rc == 0 && of->rank >= row.nodes)
+    if (rc == 0 && of->part.rank >= row.nodes)
         rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0", (long long)of->job,
             (int)row.nodes, row.nodes == 1 ? "" : "s");
     if (rc == 0)
-        rc = logs_read(a->o.logs, a->o.reader, of->job, of->rank, of->after, (size_t)of->max, &out, &next,
-            &complete, &e);
-    bool ended = rc == 0 && row.state == JOB_ENDED && complete;
+        rc = logs_read(a->o.logs, a->o.reader, &of->part, (size_t)of->max, &out, &next, &complete, &e);
+    bool ended = rc == 0 && (row.state == JOB_ENDED || of->part.attempt > 0) && complete;
     if (rc != 0) {
         http_reply_err(x, &e);
     } else if (out.len == 0 && !ended && !must) {

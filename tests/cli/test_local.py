@@ -340,6 +340,18 @@ class Local(unittest.TestCase):
         self.assertIn("it is held", self.ok("list", "--why", "--name", "sieve-a"))
         self.ok("cancel", *map(str, held))
 
+    def test_parts_of_a_log_are_shown(self):
+        job = str(self.submit("--wait", self.h.script("seq 5\n")))
+        for arguments, expected in ((("--tail", "2"), "4\n5\n"), (("-f", "-n", "1"), "5\n"), (("--since", "1h"), "1\n2\n3\n4\n5\n"),
+                                    (("--since", "1h", "--tail-bytes", "3"), "\n5\n"), (("--since", "2100-01-01", "-f"), ""),
+                                    (("--attempt", "1", "-f", "--rank", "0", "-n", "1"), "5\n")):
+            with self.subTest(arguments):
+                self.assertEqual(self.ok("logs", *arguments, job), expected)
+        self.assertEqual(json.loads(self.ok("logs", "--json", "-n", "3", job))["log"], "3\n4\n5\n")
+        done = self.h.belay("logs", "--attempt", "2", job)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("has had no attempt 2", done.stderr)
+
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
         lines = {by: self.ok("cost", "--by", by).splitlines() for by in ("job", "user", "pool", "kind", "day")}
@@ -445,7 +457,8 @@ class Local(unittest.TestCase):
         script = self.h.script("true\n")
         for arguments, text in ((("lst",), "did you mean \"list\""), (("list", "1"), "unexpected word \"1\""), (("show",), "job"),
                                 (("show", "1", "2"), "job"), (("show", "x"), "x"), (("logs", "-f", "--json", "1"), "--json"),
-                                (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
+                                (("logs", "--since", "soon", "1"), "--since: expected a time"), (("logs", "--tail", "0", "1"), "--tail"),
+                                (("logs", "--attempt", "0", "1"), "--attempt"), (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
                                 (("list", "-a", "-s", "failed"), "choose one"), (("list", "-s", "pendng"), "nearest: pending"),
                                 (("list", "--since", "soon"), "--since: expected a time"), (("list", "--sort", "size"), "--sort: expected"),
                                 (("list", "-e", "--sort", "newest"), "one order"), (("list", "-l", "=x"), "label: expected NAME=VALUE"),

@@ -135,7 +135,8 @@ class Api(unittest.TestCase):
             with self.subTest(query):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query)
         job = self.d.submit()
-        for path in ("events?after=-1", "events?wait_ms=25001", "events?wait_ms=x", "logs?offset=x", "logs?max=0",
+        for path in ("events?after=-1", "events?wait_ms=25001", "events?wait_ms=x", "logs?offset=x", "logs?max=0", "logs?tail=0", "logs?tail=1000001", "logs?since=soon",
+                     "logs?attempt=0", "logs?attempt=x",
                      "logs?max=999999999", "logs?wait_ms=-1"):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs/%d/%s" % (job, path))

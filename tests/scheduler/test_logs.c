@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOB 1042
@@ -120,7 +121,7 @@ static struct piece read_at(struct world *w, int64_t offset, size_t max)
     struct piece p = {0};
     struct buf out = {0};
     struct err e;
-    if (logs_read(&w->logs, w->reader, JOB, 0, offset, max, &out, &p.next, &p.complete, &e) != 0)
+    if (logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB, .offset = offset}, max, &out, &p.next, &p.complete, &e) != 0)
         fail_msg("%s", e.text);
     assert_true(out.len <= max && STR_COPY(p.text, buf_str(&out)));
     buf_deinit(&out);
@@ -171,7 +172,7 @@ static void output_of_other_attempts_and_jobs_is_apart(void **state)
     append(w, 1, 0, "mine");
     assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, 0, "theirs", 6, &size, &e), 0);
     check_log(w, "mine", true);
-    assert_int_equal(logs_read(&w->logs, w->reader, JOB + 2, 0, 0, 100, &out, &next, &complete, &e), 0);
+    assert_int_equal(logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB + 2}, 100, &out, &next, &complete, &e), 0);
     assert_true(out.len == 0 && next == 0 && complete);
 }
 
@@ -268,6 +269,164 @@ static void pieces_of_any_size_from_any_offset_make_the_same_log(void **state)
     struct piece beyond = read_at(w, length + 5, 2000);
     assert_string_equal(beyond.text, "");
     assert_int_equal(beyond.next, length + 5);
+}
+
+/* ---- by time, by lines, by attempt ---- */
+
+static int read_part(struct world *w, const struct logs_part *part, struct piece *p)
+{
+    struct buf out = {0};
+    struct err e;
+    *p = (struct piece){0};
+    int rc = logs_read(&w->logs, w->reader, part, sizeof(p->text) - 1, &out, &p->next, &p->complete, &e);
+    if (rc == 0)
+        STR_COPY(p->text, buf_str(&out));
+    buf_deinit(&out);
+    return rc;
+}
+
+static void check_part(struct world *w, struct logs_part part, const char *expected)
+{
+    struct piece p;
+    part.job = JOB;
+    assert_int_equal(read_part(w, &part, &p), 0);
+    assert_string_equal(p.text, expected);
+}
+
+#define AT(s) (struct logs_part){.since = {(s) * 1000LL}}
+
+static void output_is_found_by_when_it_came(void **state)
+{
+    struct world *w = *state;
+    int64_t size = 0;
+    put(w, 1, ATTEMPT_RUNNING);
+    vtimers_set_wall(&w->vt, 100 * 1000 + 300);
+    append(w, 1, 0, "a\n");
+    check_part(w, AT(100), "a\n");
+    check_part(w, AT(101), "");
+    vtimers_set_wall(&w->vt, 100 * 1000 + 900); /* the same second */
+    append(w, 1, 2, "b\n");
+    vtimers_set_wall(&w->vt, 90 * 1000); /* the clock was set back */
+    append(w, 1, 4, "c\n");
+    check_part(w, AT(95), "a\nb\nc\n");
+    vtimers_set_wall(&w->vt, 200 * 1000);
+    append(w, 1, 4, "c\nd\n"); /* half of it a repetition */
+    for (int s = 1; s <= 50; s++) {
+        char line[16];
+        vtimers_set_wall(&w->vt, (200 + s * 10) * 1000LL);
+        snprintf(line, sizeof(line), "%d\n", s);
+        size = append(w, 1, s == 1 ? 8 : size, line);
+    }
+    struct piece all = read_at(w, 0, 2000);
+    check_part(w, AT(50), all.text);
+    check_part(w, AT(100), all.text);
+    check_part(w, AT(101), strstr(all.text, "d\n"));
+    check_part(w, AT(200), strstr(all.text, "d\n"));
+    check_part(w, (struct logs_part){.since = {200 * 1000 + 999}}, strstr(all.text, "d\n")); /* to the second */
+    check_part(w, AT(201), strstr(all.text, "1\n"));
+    check_part(w, AT(695), "50\n");
+    check_part(w, AT(700), "50\n");
+    check_part(w, AT(701), "");
+    check_part(w, (struct logs_part){.since = {650 * 1000}, .tail = 2}, "49\n50\n");
+    check_part(w, (struct logs_part){.since = {695 * 1000}, .tail = 10}, "50\n");
+    /* Of the next attempt the seam comes when it has started. */
+    struct attempt_row second = row(2, ATTEMPT_RUNNING);
+    second.started_at = (struct wall){800 * 1000};
+    put(w, 1, ATTEMPT_ENDED);
+    put_row(w, second);
+    vtimers_set_wall(&w->vt, 900 * 1000);
+    append(w, 2, 0, "next\n");
+    check_part(w, AT(701), "---- belay: attempt 2 on node 12, from the beginning ----\nnext\n");
+    check_part(w, AT(801), "next\n");
+    check_part(w, AT(901), "");
+}
+
+/* Output of before there was an index, one that a crash has cut, and what stands in it of output that a crash has taken back. */
+static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void **state)
+{
+    struct world *w = *state;
+    struct buf at = {0};
+    struct err e;
+    char *path = mem_printf("%s/%d/%d/1.log.at", w->dir, JOB / 1000, JOB), *log = mem_strndup(path, strlen(path) - 3);
+    put(w, 1, ATTEMPT_RUNNING);
+    for (int s = 0; s < 5; s++) {
+        vtimers_set_wall(&w->vt, (100 + s) * 1000LL);
+        append(w, 1, s * 2, (const char *[]){"a\n", "b\n", "c\n", "d\n", "e\n"}[s]);
+    }
+    check_part(w, AT(103), "d\ne\n");
+    assert_int_equal(fs_read(path, 1000, &at, &e), 0);
+    assert_int_equal(at.len, 5 * 16);
+    assert_int_equal(truncate(path, 4 * 16 + 7), 0); /* in the middle of a record */
+    check_part(w, AT(103), "d\ne\n");
+    check_part(w, AT(104), "");
+    const struct timespec then[2] = {{.tv_sec = 104}, {.tv_sec = 104}};
+    assert_int_equal(truncate(log, 3), 0);
+    assert_int_equal(utimensat(AT_FDCWD, log, then, 0), 0);
+    vtimers_set_wall(&w->vt, 200 * 1000);
+    assert_int_equal(append(w, 1, 4, "c\n"), 3); /* there is a gap now */
+    assert_int_equal(append(w, 1, 3, "\nc\n"), 6);
+    check_part(w, AT(150), "\nc\n");
+    check_part(w, AT(101), "b\nc\n");
+    assert_int_equal(unlink(path), 0);
+    check_part(w, AT(150), "a\nb\nc\n");
+    check_part(w, AT(201), "");
+    buf_deinit(&at);
+    free(log);
+    free(path);
+}
+
+static void the_last_lines_are_found_from_the_end(void **state)
+{
+    struct world *w = *state;
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "one\ntwo\n\nfour\nno newline");
+    check_part(w, (struct logs_part){.tail = 1}, "no newline");
+    check_part(w, (struct logs_part){.tail = 2}, "four\nno newline");
+    check_part(w, (struct logs_part){.tail = 3}, "\nfour\nno newline");
+    check_part(w, (struct logs_part){.tail = 5}, "one\ntwo\n\nfour\nno newline");
+    check_part(w, (struct logs_part){.tail = LOGS_TAIL_MAX}, "one\ntwo\n\nfour\nno newline");
+    check_part(w, (struct logs_part){.tail = 5, .offset = 9}, "four\nno newline");
+    check_part(w, (struct logs_part){.tail = 5, .offset = -4}, "line");
+    put(w, 2, ATTEMPT_ENDED);
+    append(w, 2, 0, "second\n");
+    check_part(w, (struct logs_part){.tail = 3}, "no newline\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n");
+    /* Over many of the pieces that are looked at. */
+    static char line[4096];
+    memset(line, 'x', sizeof(line) - 2);
+    line[sizeof(line) - 2] = '\n';
+    put(w, 3, ATTEMPT_ENDED);
+    for (int i = 0; i < 300; i++)
+        append(w, 3, i * 4095LL, line);
+    append(w, 3, 300 * 4095LL, "end\n");
+    struct logs_part part = {.job = JOB, .tail = 200};
+    struct piece p;
+    assert_int_equal(read_part(w, &part, &p), 0);
+    struct logs_part whole = {.job = JOB, .offset = -(199 * 4095LL + 4)};
+    struct piece q;
+    assert_int_equal(read_part(w, &whole, &q), 0);
+    assert_int_equal(p.next, q.next);
+}
+
+static void one_attempt_is_read_alone(void **state)
+{
+    struct world *w = *state;
+    struct piece p;
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "first\n");
+    put(w, 2, ATTEMPT_RUNNING);
+    append(w, 2, 0, "second\n");
+    check_part(w, (struct logs_part){.attempt = 1}, "first\n");
+    check_part(w, (struct logs_part){.attempt = 2, .offset = 3}, "ond\n");
+    check_part(w, (struct logs_part){.attempt = 2, .offset = -3}, "nd\n");
+    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 1}, &p), 0);
+    assert_true(p.complete);
+    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
+    assert_false(p.complete); /* it goes on */
+    put(w, 2, ATTEMPT_ENDED);
+    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
+    assert_true(p.complete);
+    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 3}, &p), ERR_NOT_FOUND);
+    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 1, .rank = 1}, &p), ERR_NOT_FOUND);
 }
 
 static void a_seam_waits_until_what_it_says_is_decided(void **state)
@@ -517,6 +676,10 @@ int main(void)
         TEST(a_disk_error_is_told),
         TEST(before_each_attempt_but_the_first_stands_one_line),
         TEST(pieces_of_any_size_from_any_offset_make_the_same_log),
+        TEST(output_is_found_by_when_it_came),
+        TEST(an_index_that_is_damaged_shows_too_much_rather_than_too_little),
+        TEST(the_last_lines_are_found_from_the_end),
+        TEST(one_attempt_is_read_alone),
         TEST(a_seam_waits_until_what_it_says_is_decided),
         TEST(output_of_a_first_attempt_shows_before_its_start_was_told),
         TEST(late_output_never_changes_what_was_shown),
