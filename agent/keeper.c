@@ -5,7 +5,6 @@
  */
 #include "agent/keeper.h"
 
-#include "agent/supervisor.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -128,12 +127,6 @@ static void connect_ctl(struct keeper *k)
 
 /* ---- starting one ---- */
 
-static void on_process_exit(uv_process_t *p, int64_t status, int signum)
-{
-    (void)status, (void)signum;
-    uv_close((uv_handle_t *)p, on_closed);
-}
-
 static void on_handshake_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
     struct keeper *k = stream->data;
@@ -151,26 +144,30 @@ static void on_handshake_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     later(k, fine ? 0 : (int64_t)RETRY_MS * k->tries);
 }
 
-static int spawn(struct keeper *k, int log_fd)
+/* The end that is read of the hand-shake, for the loop. */
+static void read_handshake(struct keeper *k, int fd)
 {
-    char exe[] = "/proc/self/exe", name[] = "belay-agent", verb[] = "supervise";
-    char *args[] = {name, verb, (char *)(uintptr_t)k->dir, (char *)(uintptr_t)k->node, NULL};
-    uv_stdio_container_t stdio[4] = {{.flags = UV_IGNORE}, {.flags = UV_IGNORE},
-        {.flags = UV_INHERIT_FD, .data.fd = log_fd},
-        {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE,
-            .data.stream = (uv_stream_t *)k->handshake}};
-    uv_process_options_t o = {.file = exe,
-        .args = args,
-        .exit_cb = on_process_exit,
-        .flags = UV_PROCESS_DETACHED, /* its own session: it outlives us */
-        .stdio = stdio,
-        .stdio_count = 4};
-    uv_process_t *p = mem_alloc(sizeof(*p));
-    int rc = uv_spawn(k->loop, p, &o);
-    if (rc < 0)
-        uv_close((uv_handle_t *)p, on_closed);
+    k->handshake = mem_alloc(sizeof(*k->handshake));
+    uv_pipe_init(k->loop, k->handshake, 0);
+    k->handshake->data = k;
+    uv_pipe_open(k->handshake, fd);
+    k->n_said = 0;
+    uv_read_start((uv_stream_t *)k->handshake, on_alloc, on_handshake_read);
+}
+
+static int request_supervisor(struct keeper *k, struct err *e)
+{
+    int ends[2];
+    if (k->dirfd < 0)
+        return err_set(e, ERR_NOT_FOUND, "%s cannot be opened", k->dir);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "making a pipe");
+    int rc = nursery_fork(k->nursery, k->dir, k->node, ends[1], e);
+    close(ends[1]);
+    if (rc)
+        close(ends[0]);
     else
-        uv_unref((uv_handle_t *)p);
+        read_handshake(k, ends[0]);
     return rc;
 }
 
@@ -178,27 +175,16 @@ static void start_supervisor(struct keeper *k)
 {
     struct err e;
     if (k->tries++ >= TRIES_MAX) {
-        err_set(&e, ERR_IO, "no supervisor could be started: %s", k->n_said ? k->said : "see supervisor.log");
+        err_set(&e, ERR_IO, "no supervisor could be started: %s", k->n_said ? k->said : "it died");
         end(k, &e);
         return;
     }
-    int log_fd =
-        openat(k->dirfd, "supervisor.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    k->handshake = mem_alloc(sizeof(*k->handshake));
-    uv_pipe_init(k->loop, k->handshake, 0);
-    k->handshake->data = k;
-    k->n_said = 0;
-    int rc = log_fd < 0 ? -errno : spawn(k, log_fd);
-    if (log_fd >= 0)
-        close(log_fd);
-    if (rc < 0) {
-        let_go(&k->handshake);
-        k->n_said = (size_t)snprintf(k->said, sizeof(k->said), "%s", uv_strerror(rc));
-        later(k, (int64_t)RETRY_MS * k->tries);
-        return;
+    int rc = request_supervisor(k, &e);
+    if (rc) {
+        STR_COPY(k->said, e.text);
+        k->n_said = strlen(k->said);
     }
-    uv_read_start((uv_stream_t *)k->handshake, on_alloc, on_handshake_read);
-    later(k, HANDSHAKE_WAIT_MS);
+    later(k, rc ? (int64_t)RETRY_MS * k->tries : HANDSHAKE_WAIT_MS);
 }
 
 /* ---- */

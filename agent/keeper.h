@@ -14,6 +14,7 @@
 #ifndef BELAY_AGENT_KEEPER_H
 #define BELAY_AGENT_KEEPER_H
 
+#include "agent/nursery.h"
 #include "base/timers.h"
 #include <uv.h>
 
@@ -21,6 +22,7 @@ struct keeper {
     /* to be filled by the caller; borrowed */
     uv_loop_t *loop;
     struct timers *timers;
+    struct nursery *nursery;
     const char *dir;       /* the task's */
     const char *node;      /* this node's name */
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */

@@ -2,7 +2,6 @@
 #include "agent/agent.h"
 #include "agent/criu_room.h"
 #include "agent/host.h"
-#include "agent/supervisor.h"
 #include "base/log.h"
 
 #include <getopt.h>
@@ -65,8 +64,6 @@ int main(int argc, char **argv)
     bool only_check = false;
     enum log_level level = LOG_INFO;
     log_init("belay-agent", level);
-    if (argc == 4 && strcmp(argv[1], "supervise") == 0)
-        return supervisor_main(argv[2], argv[3]);
     if (argc >= 2 && strcmp(argv[1], "criu-dump") == 0)
         return criu_room_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)

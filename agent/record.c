@@ -145,11 +145,11 @@ int record_read_exit(const char *path, struct task_exit *ret_exit, struct err *e
     return read_table(&exit_table, path, ret_exit, e);
 }
 
-int record_write_exit(const char *path, const struct task_exit *exit, struct err *e)
+int record_write_exit(const char *path, const struct task_exit *exit, bool sync, struct err *e)
 {
     struct buf text = {0};
     wire_table_encode(&exit_table, exit, &text);
-    int rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    int rc = sync ? fs_write_atomic(path, text.data, text.len, 0600, e) : record_put(path, text.data, text.len, 0600, e);
     buf_deinit(&text);
     return rc;
 }

@@ -6,13 +6,13 @@
  *     spec.json        struct wire_desired with this one attempt, as belayd gave it but for its struct wire_secrets
  *                      (0600: its environment may hold a user's secrets)
  *     state.json       struct task_state, the agent's
- *     supervisor.pid   "PID TICKS": a supervisor took the task (ticks: proc_start_ticks)
+ *     supervisor.pid   "PID TICKS" (proc_start_ticks): a supervisor took the task; locked (flock) as long as that lives
  *     start.json       struct task_start: the program was started
- *     exit.json        struct task_exit, synced to disk: the program ended and nothing of it is left
- *     script, output.log, control/, checkpoint/, ctl.sock, supervisor.log, supervisor.lock
+ *     exit.json        struct task_exit: the program ended and nothing of it is left
+ *     script, output.log, control/, checkpoint/, ctl.sock
  *
- * Files are replaced whole (rename), so a reader sees the old or the new. Only exit.json is synced: the
- * others are of no use after a crash of the machine, which ends the attempt.
+ * Files are replaced whole (rename), so a reader sees the old or the new. Only the exit.json of a program that ran for a while is
+ * synced: the others are of no use after a crash of the machine, which ends the attempt, and what took seconds is run again.
  */
 #ifndef BELAY_AGENT_RECORD_H
 #define BELAY_AGENT_RECORD_H
@@ -70,7 +70,7 @@ int record_read_state(const char *path, struct task_state *ret_state, struct err
 int record_write_state(const char *path, const struct task_state *state, struct err *e);
 void record_deinit_state(struct task_state *state);
 int record_read_exit(const char *path, struct task_exit *ret_exit, struct err *e);
-int record_write_exit(const char *path, const struct task_exit *exit, struct err *e);
+int record_write_exit(const char *path, const struct task_exit *exit, bool sync, struct err *e);
 int record_read_start(const char *path, struct task_start *ret_start, struct err *e);
 int record_write_start(const char *path, const struct task_start *start, struct err *e);
 

@@ -12,7 +12,7 @@
  *
  * Invariants.
  *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
- *  2. One supervisor a task: supervisor.lock.
+ *  2. One supervisor a task: it has supervisor.pid locked.
  *  3. A script starts only after supervisor.pid and start.json say by whom and below which process.
  */
 #include "agent/supervisor.h"
@@ -33,11 +33,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +48,8 @@
 #define RESTORE_LOG_MAX 65536
 #define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
 #define KILL_WAIT_MS 10000
+#define SYNC_WORTH_MS 10000 /* what ran for less may be run again, should the machine crash the moment after */
+#define INIT_WAIT_MS 10    /* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
 
 struct supervisor {
@@ -58,6 +63,9 @@ struct supervisor {
     struct launched launched;
     struct vigil vigil;
     struct task_exit exit;
+    int64_t started_at; /* wall ms; 0: it has not */
+    bool is_whole; /* the end: the init ended by itself, which it does when nothing is below it any more */
+    int pid_file;
     struct scribe scribe;
     char *output, *error, *input; /* files of the user's; NULL: none */
 };
@@ -91,13 +99,26 @@ static void describe(struct task_exit *x, const char *fmt, ...)
 static int write_exit(struct supervisor *s, struct err *e)
 {
     s->exit.ended_at = clock_wall(&clock_system).ms;
-    return record_write_exit("exit.json", &s->exit, e);
+    bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS; /* or the wall clock was set */
+    return record_write_exit("exit.json", &s->exit, sync, e);
+}
+
+static void await_init(struct supervisor *s)
+{
+    int status, fd = (int)syscall(SYS_pidfd_open, s->launched.init, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (fd >= 0 && poll(&p, 1, INIT_WAIT_MS) > 0 && waitpid(s->launched.init, &status, 0) == s->launched.init)
+        s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (fd >= 0)
+        close(fd);
 }
 
 /* A process that would not die (state D) is no reason to keep the job waiting, but has to be told. */
 static void kill_rest(struct supervisor *s)
 {
     struct err e;
+    if (s->is_whole && proc_group_is_empty(s->group))
+        return;
     if (s->group && proc_group_kill_all(s->group, 0, KILL_WAIT_MS, &e)) {
         log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
         if (!*s->exit.text)
@@ -195,19 +216,27 @@ static void note_report(struct supervisor *s, const struct launch_report *r)
 
 /* ---- the start ---- */
 
-static int take_lock(struct err *e)
+static int take_lock(int *ret_fd, struct err *e)
 {
-    int fd = open("supervisor.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open("supervisor.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int64_t until = now_ms() + LOCK_WAIT_MS;
     if (fd < 0)
-        return err_errno(e, errno, "opening supervisor.lock");
+        return err_errno(e, errno, "opening supervisor.pid");
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         const struct timespec pause = {.tv_nsec = 10000000};
         if (now_ms() > until)
             return err_set(e, ERR_CONFLICT, "another supervisor has the task");
         nanosleep(&pause, NULL);
     }
+    *ret_fd = fd;
     return 0;
+}
+
+/* A supervisor was here before us, or began to say so. */
+static bool was_taken(int pid_file)
+{
+    struct stat st;
+    return fstat(pid_file, &st) < 0 || st.st_size > 0;
 }
 
 /* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them
@@ -230,12 +259,12 @@ static int open_group(struct supervisor *s, struct err *e)
     return proc_group_open(name, &limits, &s->group, e);
 }
 
-static int write_pid(struct err *e)
+static int write_pid(int pid_file, struct err *e)
 {
     char text[64];
     int n = snprintf(
         text, sizeof(text), "%ld %llu\n", (long)getpid(), (unsigned long long)proc_start_ticks(getpid()));
-    return record_put("supervisor.pid", text, (size_t)n, 0600, e);
+    return fs_write_all(pid_file, text, (size_t)n, e);
 }
 
 static char **build_argv(const struct supervisor *s, char *script)
@@ -394,6 +423,7 @@ static int start_program(struct supervisor *s, struct err *e)
     struct task_start start = {.started_at = clock_wall(&clock_system).ms,
         .init_pid = s->launched.init,
         .init_ticks = (int64_t)proc_start_ticks(s->launched.init)};
+    s->started_at = start.started_at;
     rc = record_write_start("start.json", &start, e);
     if (!rc && write(s->launched.gate, "g", 1) != 1)
         rc = err_errno(e, errno, "opening the gate for the program");
@@ -449,23 +479,25 @@ static void keep_vigil(struct supervisor *s)
     tell_agent(s, "ok\n");
     struct launch_report report = vigil_keep(&s->vigil);
     note_report(s, &report);
+    if (report.step == LAUNCH_ENDED)
+        await_init(s);
 }
 
 static int run(struct supervisor *s, struct err *e)
 {
-    int rc = take_lock(e);
+    int rc = take_lock(&s->pid_file, e);
     if (rc || fs_exists("exit.json"))
         return rc;
     rc = read_records(s, e);
     if (rc)
         return rc;
-    if (fs_exists("supervisor.pid")) {
+    if (was_taken(s->pid_file)) {
         rc = clean_up(s, e);
         return rc ? rc : write_exit(s, e);
     }
     rc = user_resolve(s->task->user, &s->user, e);
     if (!rc)
-        rc = write_pid(e);
+        rc = write_pid(s->pid_file, e);
     if (!rc)
         rc = vigil_open(&s->vigil, e);
     if (!rc)

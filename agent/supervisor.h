@@ -4,11 +4,9 @@
  * enforces its time limit, takes the agent's commands, and when the program ends kills what it left behind
  * and writes exit.json.
  *
- *     belay-agent supervise DIR NODE      started by the agent only, with the hand-shake pipe as descriptor 3
- *
- * On the hand-shake pipe it writes "ok\n" when ctl.sock takes commands, or what went wrong, and closes it. If
- * DIR says that an earlier supervisor had the task and died, it kills what is left and writes exit.json
- * ("lost") instead.
+ * It is forked by belay-supervisor (nursery.h), with the hand-shake pipe as descriptor 3. On that it writes "ok\n" when
+ * ctl.sock takes commands, or what went wrong, and closes it. If DIR says that an earlier supervisor had the task and died, it
+ * kills what is left and writes exit.json ("lost") instead.
  *
  * ctl.sock (stream, one command a line; the end of the connection is the end of the supervisor):
  *

@@ -6,6 +6,7 @@
 #define BELAY_AGENT_TASK_H
 
 #include "agent/criu.h"
+#include "agent/nursery.h"
 #include "agent/order.h"
 #include "agent/peer.h"
 #include "base/list.h"
@@ -36,6 +37,7 @@ struct task_room {
     struct timers *timers;
     struct prng *prng;
     struct peer *peer;
+    struct nursery *nursery;
     struct store_net *net;                   /* for stores over a network */
     const struct criu *criu;
     const char *dir;                         /* where tasks' directories are */

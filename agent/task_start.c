@@ -147,6 +147,7 @@ static void start_keeper(struct task *t)
     task_put_notice(t);
     t->keeper = (struct keeper){.loop = r->loop,
         .timers = r->timers,
+        .nursery = r->nursery,
         .dir = t->dir,
         .node = r->peer->id->node.name,
         .up = on_up,

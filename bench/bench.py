@@ -12,6 +12,7 @@ import contextlib
 import glob
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -62,8 +63,8 @@ class Local:
     def up(self):
         self.belay("up", *self.options)
 
-    def pid(self):
-        with open(os.path.join(self.home, "belayd.json")) as f:
+    def pid(self, file="belayd.json"):
+        with open(os.path.join(self.home, file)) as f:
             return json.load(f)["pid"]
 
     def get(self, path):
@@ -138,20 +139,54 @@ def bench_submits():
                 "bare SQLite commits, one row each: %.0f /s" % bare, "%.2f x" % (rate / bare))
 
 
+TRUE_JOBS, TRUE_AT_ONCE = 1000, 64
+
+
+def cpu_seconds(pids):
+    """Of these processes and of those that they have waited for."""
+    total = 0
+    for pid in pids:
+        with open("/proc/%d/stat" % pid) as f:
+            total += sum(int(word) for word in f.read().rpartition(")")[2].split()[11:15])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def programs_below(pid):
+    """It and what it has started that belongs to belay: not the jobs."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [pid] + [int(word) for word in f.read().split()]
+
+
+def xargs(n):
+    """What the machine takes for n scripts of `true`, TRUE_AT_ONCE at once: seconds, seconds of processor."""
+    with tempfile.TemporaryDirectory() as d:
+        script = os.path.join(d, "true.sh")
+        with open(script, "w") as f:
+            f.write(SPEC["script"])
+        os.chmod(script, 0o755)
+        began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(["xargs", "-P%d" % TRUE_AT_ONCE, "-I{}", script], input="x\n" * n, check=True,
+                       universal_newlines=True)
+        took, now = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+
+
 def bench_jobs():
-    n = 300
-    began = time.monotonic()
-    for _ in range(n):
-        os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
-    spawn = n / (time.monotonic() - began)
-    with Local() as l:
+    n = TRUE_JOBS
+    bare, bare_cpu = xargs(n)
+    with Local("--cpus", str(TRUE_AT_ONCE)) as l:
+        agent = l.pid("agent.pid")
+        used = cpu_seconds([l.pid()] + programs_below(agent))
         began = time.monotonic()
-        l.submit_all(n, 4)
+        l.submit_all(n, 8)
         while l.get("/jobs?state=active&limit=1")["jobs"]:
             l.get("/events?after=%d&wait_ms=20" % (1 << 40))  # an event that never comes: a look every 20 ms
-        rate = n / (time.monotonic() - began)
-    say("jobs of true, submit to end, one node", "%.0f /s" % rate, "a loop of posix_spawn: %.0f /s" % spawn,
-        "%.3f x" % (rate / spawn))
+        took = time.monotonic() - began
+        used = cpu_seconds([l.pid()] + programs_below(agent)) - used
+    say("%d jobs of true, submit to end, one node" % n, "%.0f /s" % (n / took),
+        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x" % (bare / took))
+    say("  of processor time, belay's own and the job's", "%.2f ms a job" % (1000 * used / n),
+        "the job's: %.2f ms" % (1000 * bare_cpu / n), "%.2f ms belay's" % (1000 * (used - bare_cpu) / n))
 
 
 # Writes the moment at which the signal came, then saves and ends as a program of the signal method does.

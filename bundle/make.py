@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the bundle (meson.build of this folder): the same inputs give the same bytes.
 
-    bin/belay-agent bin/belay      the programs
+    bin/belay-agent bin/belay      the programs, and bin/belay-supervisor
     bin/srun bin/scontrol ...      names of belay, for the scripts of jobs
     lib/private/                   the libraries that they were linked with, and ld.so
     lib/libbelay.so.0              for jobs' programs that are linked with it
@@ -82,7 +82,7 @@ def place_of(data, loader, program):
 
 def contents(a):
     files, places = {}, ""
-    for name, program in (("bin/belay", a.belay), ("bin/belay-agent", a.agent)):
+    for name, program in (("bin/belay", a.belay), ("bin/belay-agent", a.agent), ("bin/belay-supervisor", a.supervisor)):
         data = stripped(program, a.strip)
         files[name] = (data, 0o755)
         places += "place %s %d\n" % (name, place_of(data, a.loader, program))
@@ -115,7 +115,7 @@ def write(files, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for option in ("output", "loader", "strip", "agent", "belay", "library"):
+    for option in ("output", "loader", "strip", "agent", "supervisor", "belay", "library"):
         parser.add_argument("--" + option, required=True)
     parser.add_argument("--python", required=True, nargs="+")
     a = parser.parse_args()

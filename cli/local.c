@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,32 +106,28 @@ static bool is_named(pid_t pid, const char *program)
     return str_eq(slash ? slash + 1 : text, program);
 }
 
-/* argv[2] of "belay-agent supervise DIR NODE"; false: pid is something else, or gone. */
-static bool is_supervisor_below(const char *pid, const char *tasks)
+/* A supervisor has the file locked as long as it lives. */
+static bool is_supervised(const char *tasks, const char *name)
 {
-    char *path = mem_printf("/proc/%s/cmdline", pid), text[PATH_MAX] = "";
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-    const char *end = text + n, *word = text + strlen(text) + 1;
-    if (f)
-        fclose(f);
+    char *path = mem_printf("%s/%s/supervisor.pid", tasks, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
     free(path);
-    if (word >= end || !str_eq(word, "supervise"))
-        return false;
-    word += strlen(word) + 1;
-    return word < end && str_starts(word, tasks);
+    return is_locked;
 }
 
 bool local_has_tasks(const char *home)
 {
-    char *tasks = mem_printf("%s/agent/tasks/", home);
-    DIR *proc = opendir("/proc");
+    char *tasks = mem_printf("%s/agent/tasks", home);
+    DIR *dir = opendir(tasks);
     const struct dirent *entry;
     bool found = false;
-    while (proc && !found && (entry = readdir(proc)))
-        found = isdigit((unsigned char)entry->d_name[0]) && is_supervisor_below(entry->d_name, tasks);
-    if (proc)
-        closedir(proc);
+    while (dir && !found && (entry = readdir(dir)))
+        found = isdigit((unsigned char)entry->d_name[0]) && is_supervised(tasks, entry->d_name);
+    if (dir)
+        closedir(dir);
     free(tasks);
     return found;
 }

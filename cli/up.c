@@ -18,13 +18,15 @@
 #define START_MS 30000
 #define JOIN_MS 30000
 #define LOG_MAX (64u << 20)
+#define CPUS_MAX 65536
 
-enum { VAL_CONFIG = 1, VAL_NO_AGENT };
+enum { VAL_CONFIG = 1, VAL_NO_AGENT, VAL_CPUS };
 
 struct up {
     char *home;
     const char *config; /* NULL: our own */
     bool no_agent;
+    int64_t cpus; /* of the node, for belayd; 0: as the machine has */
     struct client *client;
     struct mono spawned;
     json_t *node; /* of the agent, once it has joined */
@@ -36,6 +38,13 @@ static int on_option(void *ctx, int val, const char *arg)
     if (val == VAL_NO_AGENT) {
         u->no_agent = true;
         return CLI_OK;
+    }
+    if (val == VAL_CPUS) {
+        struct err e;
+        if (str_to_i64(arg, 1, CPUS_MAX, "--cpus", &u->cpus, &e) == 0)
+            return CLI_OK;
+        cli_error("%s", e.text);
+        return CLI_USAGE;
     }
     u->config = realpath(arg, NULL);
     if (!u->config) {
@@ -187,6 +196,8 @@ static int write_agent_config(struct up *u, struct err *e)
         add_quoted(&text, "server", cli_text(v, "listen"));
         add_quoted(&text, "dir", dir);
         add_quoted(&text, "token_file", token);
+        if (u->cpus > 0)
+            buf_printf(&text, "cpus: %lld\n", (long long)u->cpus);
         buf_adds(&text, "ca: |\n");
         add_indented(&text, buf_str(&ca));
         rc = fs_write_atomic(path, text.data, text.len, 0600, e);
@@ -349,6 +360,8 @@ static const struct poptOption options[] = {
     {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG, "belayd's configuration (default: HOME/belayd.yaml)",
         "FILE"},
     {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs", NULL},
+    {"cpus", 0, POPT_ARG_STRING, NULL, VAL_CPUS,
+        "give this machine so many cpus for jobs (default: as many as it has); counts when its agent first joins", "N"},
     POPT_TABLEEND,
 };
 

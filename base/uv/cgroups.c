@@ -127,59 +127,80 @@ static bool match_mount(char *line, enum cgroup_kind kind, struct mount *ret_mou
     return is_it;
 }
 
-static bool find_mount(enum cgroup_kind kind, struct mount *ret_mount)
+static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct mount *ret_mount)
 {
-    struct buf text = {0};
-    char *save = NULL;
+    char *text = mem_strdup(mountinfo), *save = NULL;
     bool found = false;
-    if (read_text("/proc/self/mountinfo", &text) && text.len > 0)
-        for (char *line = strtok_r(text.data, "\n", &save); line && !found;
-             line = strtok_r(NULL, "\n", &save))
-            found = match_mount(line, kind, ret_mount);
-    buf_deinit(&text);
+    for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save))
+        found = match_mount(line, kind, ret_mount);
+    free(text);
     return found;
 }
 
-bool cgroups_has_v1(void)
+/* What the kernel tells this process of its hierarchies; empty where it cannot be read. */
+struct told {
+    struct buf mounts, places; /* /proc/self/mountinfo and cgroup */
+};
+
+static void told_read(struct told *t)
+{
+    *t = (struct told){0};
+    read_text("/proc/self/mountinfo", &t->mounts);
+    read_text("/proc/self/cgroup", &t->places);
+}
+
+static void told_deinit(struct told *t)
+{
+    buf_deinit(&t->mounts);
+    buf_deinit(&t->places);
+}
+
+static bool has_v1(const struct told *t)
 {
     struct mount m;
     for (enum cgroup_kind k = CGROUP_FREEZER; k < CGROUP_KINDS; k++)
-        if (find_mount(k, &m)) {
+        if (find_mount(buf_str(&t->mounts), k, &m)) {
             mount_deinit(&m);
             return true;
         }
     return false;
 }
 
-/* A process' place in a hierarchy, from "/proc/.../cgroup": lines "N:controllers:/path", for v2 "0::/path".
- * NULL if it is not told. */
-static char *place_of(const char *proc_file, enum cgroup_kind kind)
+bool cgroups_has_v1(void)
 {
-    struct buf text = {0};
-    char *save = NULL, *place = NULL;
-    if (read_text(proc_file, &text) && text.len > 0)
-        for (char *line = strtok_r(text.data, "\n", &save); line && !place;
-             line = strtok_r(NULL, "\n", &save)) {
-            char *list = strchr(line, ':');
-            char *path = list ? strchr(list + 1, ':') : NULL;
-            if (!path)
-                continue;
-            *path++ = '\0';
-            list++;
-            if (kind == CGROUP_V2 ? *list == '\0' : has_word(list, controllers[kind]))
-                place = mem_strdup(path);
-        }
-    buf_deinit(&text);
+    struct told t;
+    told_read(&t);
+    bool has = has_v1(&t);
+    told_deinit(&t);
+    return has;
+}
+
+/* A process' place in a hierarchy, from the text of its /proc/PID/cgroup: lines "N:controllers:/path", for v2 "0::/path".
+ * NULL if it is not told. */
+static char *place_in(const char *told, enum cgroup_kind kind)
+{
+    char *text = mem_strdup(told), *save = NULL, *place = NULL;
+    for (char *line = strtok_r(text, "\n", &save); line && !place; line = strtok_r(NULL, "\n", &save)) {
+        char *list = strchr(line, ':');
+        char *path = list ? strchr(list + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        list++;
+        if (kind == CGROUP_V2 ? *list == '\0' : has_word(list, controllers[kind]))
+            place = mem_strdup(path);
+    }
+    free(text);
     return place;
 }
 
 /* The directory for `name` below the caller's own, or NULL where this process cannot see its own. *ret_place
  * is the same as /proc/PID/cgroup will name it. */
-static char *dir_for(enum cgroup_kind kind, const char *name, char **ret_place)
+static char *dir_for(const struct told *t, enum cgroup_kind kind, const char *name, char **ret_place)
 {
     struct mount m;
-    char *own = place_of("/proc/self/cgroup", kind), *dir = NULL;
-    if (!own || str_starts(own, "/..") || !find_mount(kind, &m))
+    char *own = place_in(buf_str(&t->places), kind), *dir = NULL;
+    if (!own || str_starts(own, "/..") || !find_mount(buf_str(&t->mounts), kind, &m))
         goto out;
     if (str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
@@ -256,9 +277,9 @@ static void hand_down_controllers(const char *dir)
 }
 
 /* Leaves dirs[kind] empty where that hierarchy is not to be had. */
-static void open_dir(struct cgroups *c, enum cgroup_kind kind, const char *name)
+static void open_dir(struct cgroups *c, const struct told *t, enum cgroup_kind kind, const char *name)
 {
-    char *place = NULL, *dir = dir_for(kind, name, &place), *procs = NULL;
+    char *place = NULL, *dir = dir_for(t, kind, name, &place), *procs = NULL;
     int fd = -1;
     if (!dir || (mkdir(dir, 0755) < 0 && errno != EEXIST))
         goto out;
@@ -271,6 +292,9 @@ static void open_dir(struct cgroups *c, enum cgroup_kind kind, const char *name)
     c->dirs[kind].path = mem_strdup(dir);
     c->dirs[kind].procs_fd = fd;
     if (kind == CGROUP_V2) {
+        char *kill = mem_printf("%s/cgroup.kill", dir);
+        c->can_kill = access(kill, W_OK) == 0;
+        free(kill);
         setxattr(dir, "user.delegate", "1", 1, 0);
         hand_down_controllers(dir);
         c->v2_name = mem_strdup(place);
@@ -307,15 +331,26 @@ static void set_limits(const struct cgroups *c, const struct proc_limits *l)
     }
 }
 
+/* Each directory costs the kernel more than a process does, so there is none without a use. */
+static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
+{
+    if (kind == CGROUP_FREEZER)
+        return !c->can_kill;
+    return kind != CGROUP_PIDS || (l && l->pids_max > 0);
+}
+
 int cgroups_open(
     struct cgroups *c, const char *name, const struct proc_limits *limits, bool with_v1, struct err *e)
 {
+    struct told t;
     size_t n = 0;
+    told_read(&t);
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
-        if (k == CGROUP_V2 || with_v1)
-            open_dir(c, k, name);
+        if (k == CGROUP_V2 || (with_v1 && is_of_use(c, k, limits)))
+            open_dir(c, &t, k, name);
         n += c->dirs[k].path != NULL;
     }
+    told_deinit(&t);
     if (n == 0)
         return err_set(
             e, ERR_UNSUPPORTED, "no cgroup directory can be made for \"%s\" on this machine", name);
@@ -365,6 +400,18 @@ void cgroups_list(const struct cgroups *c, struct pids *out)
         walk_kind(c, k, add_procs, out);
 }
 
+bool cgroups_is_empty(const struct cgroups *c)
+{
+    struct pids found = {0};
+    enum cgroup_kind k = 0;
+    while (k < CGROUP_KINDS - 1 && !c->dirs[k].path)
+        k++;
+    walk_kind(c, k, add_procs, &found); /* whoever is in one of them is in all */
+    bool is_empty = found.n == 0;
+    pids_deinit(&found);
+    return is_empty;
+}
+
 /* ---- Killing ---- */
 
 static void thaw_v1(const char *dir, void *ctx)
@@ -410,10 +457,12 @@ bool cgroups_owns(const struct cgroups *c, pid_t pid)
 {
     char file[40];
     snprintf(file, sizeof(file), "/proc/%ld/cgroup", (long)pid);
-    char *place = c->v2_name ? place_of(file, CGROUP_V2) : NULL;
+    struct buf told = {0};
+    char *place = c->v2_name && read_text(file, &told) ? place_in(buf_str(&told), CGROUP_V2) : NULL;
     size_t n = place ? strlen(c->v2_name) : 0;
     bool is_ours =
         place && strncmp(place, c->v2_name, n) == 0 && (place[n] == '\0' || strchr("/ ", place[n]));
+    buf_deinit(&told);
     free(place);
     return is_ours;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cgroup directories of one group of processes: one in the v2 hierarchy, and on a machine with v1
- * hierarchies one in each of freezer, memory, cpu and pids, below the caller's own place in each. As many as
- * can be made; one is enough to hold the processes together.
+ * hierarchies one in each of memory and cpu, in freezer where the v2 one cannot kill, in pids where their number is limited,
+ * below the caller's own place in each. As many as can be made; one is enough to hold the processes together.
  */
 #ifndef BELAY_BASE_UV_CGROUPS_H
 #define BELAY_BASE_UV_CGROUPS_H
@@ -18,6 +18,7 @@ struct cgroups {
         char *path;   /* NULL: there is none */
         int procs_fd; /* its cgroup.procs, for entering */
     } dirs[CGROUP_KINDS];
+    bool can_kill; /* the v2 one, all at once (Linux 5.14) */
     char *v2_name; /* the v2 one as /proc/PID/cgroup names it */
 };
 
@@ -38,6 +39,8 @@ int cgroups_open(
 int cgroups_enter(const struct cgroups *c);
 /* Every live process in the group or in a group that was made below it. */
 void cgroups_list(const struct cgroups *c, struct pids *out);
+/* None of these; what processes put there since is not seen. */
+bool cgroups_is_empty(const struct cgroups *c);
 /* One stroke at everything in it, frozen processes too; adds what it saw to seen and returns how many it met.
  */
 size_t cgroups_strike(const struct cgroups *c, struct pids *seen);

@@ -295,6 +295,14 @@ int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms
 
 /* ---- The rest ---- */
 
+bool proc_group_is_empty(const struct proc_group *g)
+{
+    siginfo_t info;
+    if (g->mode != PROC_SUBREAPER)
+        return cgroups_is_empty(&g->cgroups);
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
 int64_t proc_group_memory_peak(const struct proc_group *g)
 {
     return cgroups_memory_peak(&g->cgroups);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/proc.h"
+#include "base/uv/proc_table.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -147,14 +148,20 @@ static bool has_three_pids(struct world *w, int64_t job)
     return count_lines(world_output(w, job)) == 3;
 }
 
-static void kill_supervisor(struct world *w, int64_t job)
+static pid_t supervisor_of(struct world *w, int64_t job)
 {
     char *path = world_task_path(w, job, 1, "supervisor.pid");
     char *text = world_read(path);
     assert_non_null(text);
-    assert_int_equal(kill(atoi(text), SIGKILL), 0);
+    pid_t pid = atoi(text);
     free(text);
     free(path);
+    return pid;
+}
+
+static void kill_supervisor(struct world *w, int64_t job)
+{
+    assert_int_equal(kill(supervisor_of(w, job), SIGKILL), 0);
 }
 
 static void assert_all_dead(const char *output)
@@ -202,6 +209,25 @@ static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **sta
     world_until(w, has_ended, 1, "the end is told");
     assert_string_equal(world_told(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
+}
+
+static void what_supervisors_are_forked_from_may_be_killed(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct proc_entry supervisor;
+    world_want(w, 1, 1, two_lines);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "the first task runs");
+    assert_true(proc_read_entry(supervisor_of(w, 1), &supervisor));
+    assert_true(supervisor.ppid != w->agent);
+    assert_int_equal(kill(supervisor.ppid, SIGKILL), 0);
+    world_want(w, 2, 1, "#!/bin/sh\nexit 7\n");
+    world_go(w);
+    world_until(w, has_ended, 2, "another was started for the next");
+    assert_int_equal(world_told(w, 2)->exit_code, 7);
+    let_go(w, 1);
+    world_until(w, has_ended, 1, "the first was not harmed");
+    assert_kept(w, 1);
 }
 
 static pid_t init_of(struct world *w, int64_t job)
@@ -278,6 +304,7 @@ int main(void)
         world_test(nothing_outlives_a_killed_supervisor),
         world_test(nothing_outlives_a_killed_supervisor_without_cgroups),
         world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
+        world_test(what_supervisors_are_forked_from_may_be_killed),
         world_test(nothing_outlives_a_killed_init),
         world_test(a_task_runs_on_while_belayd_is_gone),
         world_test(a_second_agent_in_the_same_directory_is_refused),

@@ -72,7 +72,7 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
     struct task_start s = {.started_at = 7, .init_pid = 8, .init_ticks = 9}, s2;
     struct err e;
     (void)state;
-    assert_int_equal(record_write_exit("exit.json", &x, &e), 0);
+    assert_int_equal(record_write_exit("exit.json", &x, true, &e), 0);
     assert_int_equal(record_read_exit("exit.json", &x2, &e), 0);
     assert_int_equal(x2.cause, EXIT_TIMEOUT);
     assert_int_equal(x2.code, 137);

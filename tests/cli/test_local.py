@@ -578,7 +578,7 @@ class DownAndUp(unittest.TestCase):
 
     def test_programs_are_found_where_they_are_installed(self):
         with Home() as h:  # belayd is in sbin, which is not on the PATH of Debian's users
-            for place in ("cli/belay:bin", "agent/belay-agent:bin", "scheduler/belayd:sbin"):
+            for place in ("cli/belay:bin", "agent/belay-agent:bin", "agent/belay-supervisor:bin", "scheduler/belayd:sbin"):
                 program, folder = place.split(":")
                 os.makedirs(os.path.join(h.dir, folder), exist_ok=True)
                 shutil.copy(os.path.join(BUILD, program), os.path.join(h.dir, folder))

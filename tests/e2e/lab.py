@@ -495,7 +495,7 @@ def command_line(pid, separator=" "):
 
 
 def is_supervisor(pid):
-    return command_line(pid, "\0").startswith("belay-agent\0supervise\0")
+    return name(pid) == "belay-task"
 
 
 def name(pid):

@@ -99,7 +99,7 @@ class Bundle(unittest.TestCase):
     def test_it_holds_what_a_node_needs(self):
         with tarfile.open(fileobj=io.BytesIO(self.content)) as tar:
             members = {m.name: m for m in tar.getmembers()}
-        for name in ("bin/belay", "bin/belay-agent", "lib/private/ld.so", "lib/libbelay.so.0", "relocate"):
+        for name in ("bin/belay", "bin/belay-agent", "bin/belay-supervisor", "lib/private/ld.so", "lib/libbelay.so.0", "relocate"):
             self.assertEqual(members[name].mode, 0o755, name)
         self.assertEqual(members["share/belay/belay.py"].mode, 0o644)
         for m in members.values():
