@@ -63,6 +63,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list},
     {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke},
     {"GET", "/api/v1/version", NEED_USER, api_version},
+    {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi},
+    {"GET", "/healthz", NEED_NOTHING, api_health},
     {"GET", "/metrics", NEED_USER, api_metrics},
     {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle},
     {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256},
@@ -373,14 +375,31 @@ bool api_match(const char *route, const char *path, int64_t ret_ids[2])
     return *route == '\0' && *path == '\0';
 }
 
-static void health(struct api *a, struct http_exchange *x)
+void api_health(struct request *q)
 {
-    if (a->shutting_down)
-        http_reply_text(x, 503, "text/plain", "shutting down\n");
-    else if (tick_is_full(a->o.tick))
-        http_reply_text(x, 503, "text/plain", "the disk that holds the state is full\n");
+    if (q->api->shutting_down)
+        http_reply_text(q->x, 503, "text/plain", "shutting down\n");
+    else if (tick_is_full(q->api->o.tick))
+        http_reply_text(q->x, 503, "text/plain", "the disk that holds the state is full\n");
     else
-        http_reply_text(x, 200, "text/plain", "ok\n");
+        http_reply_text(q->x, 200, "text/plain", "ok\n");
+}
+
+/* openapi.json, as the build embedded it. */
+extern const char openapi_json[];
+
+void api_openapi(struct request *q)
+{
+    http_reply_text(q->x, 200, "application/json", openapi_json);
+}
+
+bool api_route(size_t i, const char **ret_method, const char **ret_path)
+{
+    if (i >= sizeof(routes) / sizeof(routes[0]))
+        return false;
+    *ret_method = routes[i].method;
+    *ret_path = routes[i].path;
+    return true;
 }
 
 static void refuse_method(struct http_exchange *x, const struct http_server_request *r, const char *allowed)
@@ -397,10 +416,6 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
     struct request q = {.api = ctx, .x = x, .r = r};
     struct buf allowed = {0};
     q.api->n_requests++;
-    if (str_eq(r->path, "/healthz")) {
-        health(q.api, x);
-        return;
-    }
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         int64_t ids[2] = {0};
         if (!api_match(routes[i].path, r->path, ids))

@@ -67,6 +67,9 @@ void api_look(struct request *q, api_look_fn fn, int64_t arg);
 /* True if path is the route's, where '#' stands for a number from 1; at most two of them. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 
+/* The i-th route there is, from 0; false: there are fewer. For the test that holds openapi.json against them. */
+bool api_route(size_t i, const char **ret_method, const char **ret_path);
+
 /* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
 bool api_query_i64(
     struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
@@ -171,6 +174,8 @@ void api_tokens_create(struct request *q);
 void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
 void api_version(struct request *q);
+void api_openapi(struct request *q);
+void api_health(struct request *q);
 void api_metrics(struct request *q);
 void api_agent_bundle(struct request *q);
 void api_agent_bundle_sha256(struct request *q);

@@ -352,6 +352,16 @@ class Local(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("has had no attempt 2", done.stderr)
 
+    def test_the_example_for_python_runs(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(root, "docs", "api.md")) as f:
+            example = re.search(r"^```python\n(.*?)^```", f.read(), re.S | re.M).group(1)
+        env = {**self.h.env, "PYTHONPATH": os.path.join(root, "clients", "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run([sys.executable, "-c", example], env=env, cwd=self.h.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=WAIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\Asucceeded 0 hello\n(.*\n)*\d+ waits pending\n(.*\n)*conflict\n\Z")
+
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
         lines = {by: self.ok("cost", "--by", by).splitlines() for by in ("job", "user", "pool", "kind", "day")}

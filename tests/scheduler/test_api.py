@@ -2,8 +2,10 @@
 """The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
 import concurrent.futures
+import inspect
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,6 +16,8 @@ import unittest
 from belayd import CONFIG, JOB, WAIT_S, Belayd
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
+import belay_client  # noqa: E402
 NOBODY = 65534
 
 # In a process of another user's, after belayd.py: makes the calls and prints what came.
@@ -26,6 +30,74 @@ for method, path, body in json.loads(sys.argv[2]):
     answers.append((reply.status, json.loads(reply.read())))
 print(json.dumps(answers))
 """
+
+
+TYPES = {"string": str, "boolean": bool, "object": dict, "array": list, "null": type(None), "integer": int, "number": (int, float)}
+
+
+class Document:
+    """What /api/v1/openapi.json says."""
+
+    def __init__(self, doc):
+        self.doc = doc
+
+    def find(self, schema):
+        if "$ref" in schema:
+            where = self.doc
+            for name in schema["$ref"][2:].split("/"):
+                where = where[name]
+            return where
+        return schema
+
+    def check(self, value, schema, where="answer"):
+        """Raises when the value is not what the schema says; a member that is not described is none."""
+        schema = self.find(schema)
+        if "anyOf" in schema:
+            fitting = next(s for s in schema["anyOf"] if (s.get("type") == "null") == (value is None))
+            return self.check(value, fitting, where)
+        kinds = schema.get("type", [])
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        if kinds and not any(isinstance(value, TYPES[k]) and not (k in ("integer", "number") and isinstance(value, bool)) for k in kinds):
+            raise AssertionError("%s: %r is no %s" % (where, value, " or ".join(kinds)))
+        if "enum" in schema and value not in schema["enum"]:
+            raise AssertionError("%s: %r is none of %s" % (where, value, schema["enum"]))
+        if isinstance(value, dict) and "properties" in schema:
+            missing, more = set(schema["required"]) - set(value), set(value) - set(schema["properties"])
+            if missing or (more and schema["additionalProperties"] is False):
+                raise AssertionError("%s: not there: %s; not described in scheduler/openapi.json: %s" % (where, sorted(missing), sorted(more)))
+            for name in set(value) & set(schema["properties"]):
+                self.check(value[name], schema["properties"][name], where + "." + name)
+        for i, item in enumerate(value if isinstance(value, list) else []):
+            self.check(item, schema["items"], "%s[%d]" % (where, i))
+
+    def operations(self):
+        for path, item in self.doc["paths"].items():
+            for method, operation in item.items():
+                yield method.upper(), path, operation
+
+    def sample(self, schema):
+        """A value that it takes."""
+        schema = self.find(schema)
+        if "examples" in schema:
+            return schema["examples"][0]
+        if "enum" in schema:
+            return schema["enum"][0]
+        if schema["type"] == "object":
+            return {name: self.sample(s) for name, s in schema.get("properties", {}).items()}
+        if schema["type"] == "array":
+            return [self.sample(schema["items"])]
+        return {"string": "", "boolean": True, "integer": schema.get("minimum", 0)}[schema["type"]]
+
+
+class Recorder(belay_client.Client):
+    """A client whose calls go nowhere."""
+
+    def __init__(self):
+        super().__init__(socket="/nowhere")
+
+    def _raw(self, method, path, ids=None, query=None, body=None):
+        self.called = (method, path, set(ids or {}), set(query or {}), set(body or {}))
+        return {"Belay-Log-Next": "0", "Belay-Log-End": "1"}, b"{}"
 
 
 class Api(unittest.TestCase):
@@ -353,6 +425,91 @@ class Api(unittest.TestCase):
         before = self.d.metric("belay_jobs_pending")
         self.d.submit()
         self.assertEqual(self.d.metric("belay_jobs_pending"), before + 1)
+
+    # ---- the document and the client ----
+
+    def document(self):
+        return Document(self.d.call("GET", "/api/v1/openapi.json")[1])
+
+    def test_answers_are_what_the_document_says(self):
+        doc = self.document()
+        job = self.d.submit(checkpoint={"method": "coop"}, labels={"a": "b"}, depends=[{"kind": "singleton"}])
+        array = self.d.submit(array="0-9%2", hold=True)
+        ended = self.d.submit()
+        self.d.call("POST", "/api/v1/jobs/%d/cancel" % ended)
+        cron = self.d.call("POST", "/api/v1/crons", {**self.CRON, "name": "described"})[1]["id"]
+        self.d.call("POST", "/api/v1/crons/%d/run" % cron)
+        asked = 0
+        for method, path, operation in doc.operations():
+            answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema")
+            if method != "GET" or not answer or path.startswith("/agent"):
+                continue
+            for number in (job, array, ended) if "jobs/{id}" in path else (cron,):
+                status, value, _ = self.d.call("GET", path.format(id=number) + ("?state=all&why=1" if path.endswith("/jobs") else ""))
+                self.assertEqual(status, 200, path)
+                doc.check(value, answer, operation["operationId"])
+                asked += 1
+        self.assertGreater(asked, 20)
+        status, value, _ = self.d.call("GET", "/api/v1/jobs/4711")
+        doc.check(value, doc.find(operation["responses"]["503"])["content"]["application/json"]["schema"])
+
+    def test_every_member_of_a_specification_that_is_described_is_taken(self):
+        doc = self.document()
+        schema = doc.doc["components"]["schemas"]["JobSpec"]
+        for name, of in schema["properties"].items():
+            with self.subTest(name):
+                spec = {**JOB, name: doc.sample(of)}
+                if name == "nodes_min":
+                    spec["nodes"] = 2
+                job = self.d.submit(**spec)
+                self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+        # and those of the source are described
+        with open(os.path.join(HERE, "..", "..", "scheduler", "jobspec.c")) as f:
+            taken = set(re.findall(r"(?:json_(?:opt|req)_\w+|read_texts|check_file)\([^,()]+, \"(\w+)\"", f.read()))
+        self.assertEqual(taken - {name for name in re.findall(r'"(\w+)":', json.dumps(schema))}, set())
+
+    def test_the_client_has_every_call_with_its_parameters(self):
+        doc, client = self.document(), Recorder()
+        for method, path, operation in doc.operations():
+            name = operation["operationId"]
+            if path.startswith("/agent"):
+                continue
+            with self.subTest(name):
+                ids, query = ({p["name"] for p in operation.get("parameters", []) if p["in"] == where} for where in ("path", "query"))
+                content = operation.get("requestBody", {}).get("content", {})
+                body = set(doc.find(content["application/json"]["schema"])["properties"]) if content else set()
+                function = getattr(client, name)
+                self.assertEqual({p.rstrip("_") for p in inspect.signature(function).parameters}, ids | query | body)
+                function(**{p: "x" if p != "id" else 1 for p in inspect.signature(function).parameters})
+                self.assertEqual(client.called, (method, path, ids, query, body))
+
+    def test_the_client_works_over_https_and_the_socket(self):
+        token = self.d.token(kind="api", user="ann")
+        local = belay_client.Client(socket=self.d.socket)
+        ann = belay_client.Client(server=self.d.url, token=token, ca_file=os.path.join(self.d.state, "ca.pem"))
+        self.assertEqual((ann.version()["user"], ann.health()), ("ann", "ok\n"))
+        jobs = [ann.submit(name="client-%d" % i, **{k: v for k, v in JOB.items() if k != "name"})["id"] for i in range(3)]
+        self.assertEqual([j["id"] for j in ann.jobs(name=["client-0", "client-2"], user=["ann", "bob"], limit=1)], [jobs[2], jobs[0]])
+        self.assertEqual(next(local.jobs(name="client-1", why=True))["why"]["code"], local.why(jobs[1])["reasons"][0]["code"])
+        with self.assertRaises(TimeoutError):
+            ann.wait(jobs[0], timeout_s=0)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(local.wait, jobs[0], WAIT_S)
+            self.assertEqual(ann.cancel(jobs[0]), {"id": jobs[0]})
+            self.assertEqual(waiting.result(WAIT_S)["end"], "user")
+        self.assertEqual((ann.read_log(jobs[0]), list(ann.follow_log(jobs[0], tail=3))), (b"", []))
+        self.assertIn("belay_jobs_pending", ann.metrics())
+        with self.assertRaises(belay_client.Error) as refused:
+            ann.cancel(jobs[0])
+        self.assertEqual((refused.exception.status, refused.exception.kind), (409, "conflict"))
+        with self.assertRaises(belay_client.Error) as refused:
+            ann.list_jobs(state="some")
+        self.assertIn("state: expected", refused.exception.text)
+        with self.assertRaises(belay_client.Unavailable):
+            belay_client.Client(socket="/no/such/socket").version()
+        with self.assertRaises(belay_client.Error) as refused:
+            belay_client.Client(server=self.d.url, token="x", ca_file=os.path.join(self.d.state, "ca.pem")).version()
+        self.assertEqual(refused.exception.status, 401)
 
     # ---- cron entries ----
 
