@@ -26,8 +26,9 @@ struct task_state {
     struct wire_attempt_status told; /* phase and output_bytes are not kept */
     bool prepared;                   /* the restore is over: told.restored_... count */
     bool saving;                     /* a save began and its end is not known */
-    int64_t sequence;                /* the last number that a save took */
+    int64_t sequence;                /* the last number that a save took; a gang's takes it when the ranks have met */
     int64_t saving_sequence;         /* with saving; 0: sequence */
+    int64_t saving_commit;           /* with saving: the commit that waits for it; 0: none does */
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
     int64_t saves_asked;             /* by users, that a save has answered */
     bool needs_secrets;              /* it had some, whatever its spec says */

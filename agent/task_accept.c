@@ -10,10 +10,13 @@
  *
  * Invariants.
  *  1. One snapshot of a task is stored and one is queued, no more: who commits faster than the store takes costs no more
- *     disk or memory than that, and what is stored next is the newest.
+ *     disk or memory than that, and what is stored next is the newest. Of a gang none takes the place of another, the
+ *     next commit waits: ranks that each left out others would seldom have one that all have.
  *  2. Accepted commits are told in their order what came of them (`untold`); those that a newer one replaced share its
  *     fate. "ok" of one means that it or a later one is durable.
  *  3. What belay relies upon before it lets go of a node (a notice, an eviction, exit code 85) is never merely accepted.
+ *  4. Of a gang's commits only those that tell their step are accepted: by that the ranks know what belongs together when their
+ *     programs do not wait for each other (ckpt/gang.h).
  */
 #include "agent/task_private.h"
 
@@ -80,9 +83,11 @@ static void on_taken(void *ctx)
     k->is_busy = false;
     if (t->released)
         return; /* task_free has the rest */
-    if (k->rc && k->rc != ERR_CANCELLED)
+    if (k->rc && k->rc != ERR_CANCELLED) {
         task_save_failed(t, &k->save, &k->e);
-    else if (!k->rc && k->save.snapshot)
+        if (task_is_gang(t))
+            task_accept_refuse(t, &k->save, &k->e);
+    } else if (!k->rc && k->save.snapshot)
         accept_taken(t);
     else if (!k->rc)
         let_wait(t);
@@ -95,9 +100,8 @@ static void on_taken(void *ctx)
 bool task_accept_may_take(const struct task *t)
 {
     const struct task_work *w = &t->work;
-    bool nobody_waits =
-        !task_work_is_busy(w) || w->kind == WORK_CLEAN || (w->kind == WORK_SAVE && w->snapshot);
-    return !t->taking.is_busy && nobody_waits;
+    bool nobody_waits = !task_work_is_busy(w) || w->kind == WORK_CLEAN || task_saves_accepted(t);
+    return !t->taking.is_busy && nobody_waits && !(task_is_gang(t) && task_has_queued(t));
 }
 
 void task_accept_take(struct task *t, int64_t commit, int64_t progress)
@@ -135,12 +139,24 @@ void task_accept_drop(struct task *t)
     t->queued = (struct task_save){0};
 }
 
+void task_accept_refuse(struct task *t, const struct task_save *s, const struct err *why)
+{
+    if (task_has_queued(t))
+        return; /* they wait for this rank until its next commit */
+    t->queued = *s;
+    t->queued.snapshot = NULL;
+    t->queued.sequence = ++t->state.sequence;
+    t->queued.pause_ms = 0;
+    t->queued.refused = *why;
+    task_persist(t);
+}
+
 void task_accept_judge(struct task *t)
 {
     const struct task_work *w = &t->work;
     int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace), estimate = t->save_took_ms;
     int64_t time = mono_is_set(t->hard_at) ? t->hard_at.ms - TASK_COMMIT_MS - now_ms(t) : INT64_MAX;
-    if (w->kind != WORK_SAVE || !w->snapshot || atomic_load(&w->cancel))
+    if (!task_saves_accepted(t) || atomic_load(&w->cancel))
         return;
     if (estimate < 0)
         estimate = now_ms(t) - w->started_ms + left;
@@ -158,26 +174,26 @@ static bool has_succeeded(const struct task *t)
     return t->exit.cause == EXIT_BY_ITSELF && t->exit.code == 0;
 }
 
-/* Whoever has succeeded needs no checkpoint that belay had asked for; but what a program commits of its own accord
- * before it ends may be its result. Exit code 85 says that what is in the directory is the newest. */
+/* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang may; and what a program
+ * commits of its own accord before it ends may be its result. Exit code 85 says that what is in the directory is the newest. */
 bool task_accept_is_wanted(const struct task *t)
 {
-    if (!t->queued.snapshot || t->killing)
+    if (!task_has_queued(t) || t->killing || t->left_gang)
         return false;
-    return has_succeeded(t) ? !t->queued.is_asked : !task_wants_final_save(t);
+    return has_succeeded(t) ? !t->queued.is_asked || task_is_gang(t) : !task_wants_final_save(t);
 }
 
 void task_accept_hasten(struct task *t)
 {
-    bool is_snapshot = t->work.kind == WORK_SAVE && t->work.snapshot;
-    bool of_use = is_snapshot && !(has_succeeded(t) && t->save.is_asked);
+    bool is_accepted = task_saves_accepted(t);
+    bool of_use = is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->save.is_asked));
     if (t->killing || (t->exit.code == 0 && !of_use))
         task_work_cancel(t);
     else if (task_wants_final_save(t))
         task_accept_judge(t);
     if (t->killing)
         atomic_store(&t->taking.cancel, 1);
-    if (is_snapshot && !timer_is_running(&t->linger))
+    if (is_accepted && !timer_is_running(&t->linger))
         timer_start(t->room->timers, &t->linger, LINGER_MS);
 }
 

@@ -31,7 +31,7 @@ static void on_deadline(struct timer *timer, void *ctx)
     struct task *t = ctx;
     (void)timer;
     bool saving = t->work.kind == WORK_SAVE || t->work.kind == WORK_DUMP;
-    bool waited_for = saving && !t->save.snapshot; /* by the program, or its end */
+    bool waited_for = saving && !task_saves_accepted(t); /* by the program, or its end */
     int64_t now = clock_mono(t->room->timers->clock).ms;
     int64_t left = mono_is_set(t->hard_at) ? t->hard_at.ms - now : 0;
     if (left > 0 || (waited_for && !mono_is_set(t->hard_at)))

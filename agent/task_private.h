@@ -32,6 +32,7 @@ struct task_work {
     bool dumps_stopped;  /* the processes stay stopped after the dump */
     char store[1024], cluster[64];
     int64_t sequence, progress;  /* -1 unknown */
+    const struct err *refused;   /* of a gang's save: why this rank cannot. NULL: it can. Borrowed */
     bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
     struct wire_secrets secrets; /* wiped when it is done */
     struct store_net *net;       /* the job's or the node's */
@@ -96,6 +97,7 @@ struct task_save {
     int64_t pause_ms;               /* for so long; TASK_WAITS: until it is stored */
     int64_t of_ms;                  /* wall: the moment that is saved; of a snapshot */
     struct ckpt_snapshot *snapshot; /* NULL: what is saved is the directory itself */
+    struct err refused;             /* of a gang: nothing is saved, the other ranks are told why; kind 0: it is */
 };
 
 /* A snapshot being taken, on a thread of its own. */
@@ -135,7 +137,7 @@ struct task {
     struct task_ask ask;
     struct task_save save;     /* the one that is stored */
     struct task_taking taking; /* one that may be accepted */
-    struct task_save queued;     /* one that was: its turn comes; snapshot NULL: none */
+    struct task_save queued;     /* one that was, or that the other ranks are to hear of: its turn comes */
     int64_t untold,
         accepted; /* commits: the first that was accepted and not told what came of it, 0 none; the last */
     int64_t must_wait;   /* a commit of which no snapshot can be had; 0 none */
@@ -201,6 +203,8 @@ bool task_is_gang(const struct task *t); /* one rank of several, or of one that 
 void task_leave_gang(struct task *t); /* harmless in a job of one node */
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */
 bool task_save_queued(struct task *t);  /* true: it is stored now */
+bool task_has_queued(const struct task *t);
+bool task_saves_accepted(const struct task *t); /* what is stored now is nothing that the program waits for */
 void task_ask_over(struct task *t);
 void task_done_taken(struct task *t); /* .done is answered */
 /* Says so to all who should know. s is what the program waits for, or was told that it is accepted. */
@@ -218,6 +222,8 @@ void task_accept_judge(struct task *t);
 /* What came of accepted commits up to this one; failed NULL: they or work.sequence are stored. */
 void task_accept_tell(struct task *t, int64_t upto, const struct err *failed);
 void task_accept_drop(struct task *t);
+/* Of a gang: s, which failed before it could be stored, is to be told to the other ranks. */
+void task_accept_refuse(struct task *t, const struct task_save *s, const struct err *why);
 /* The program has ended while something is under way: hastens what is of no more use, limits the rest. */
 void task_accept_hasten(struct task *t);
 bool task_accept_is_wanted(const struct task *t); /* what is queued, after the program's end */

@@ -295,10 +295,23 @@ static void read_daily(struct task *t)
 
 static void on_saved(struct task *t);
 
-/* Rank 0 counts the saves; another learns which one it was when it has met the others, and knows the least that it can be. */
+/* A gang's is counted when the ranks have met: a commit that is served again, by the agent after this one, is the same save. */
 static int64_t next_sequence(struct task *t)
 {
-    return t->spec->rank == 0 ? ++t->state.sequence : t->state.sequence + 1;
+    return task_is_gang(t) ? t->state.sequence + 1 : ++t->state.sequence;
+}
+
+/* Which one it was, as rank 0 counts; the one that is queued follows it. */
+static void note_met(struct task *t)
+{
+    int64_t met = t->work.stats.sequence;
+    if (met > 0)
+        t->save.sequence = t->work.sequence = met;
+    else
+        met = t->save.sequence - 1;
+    t->state.sequence = met;
+    if (task_has_queued(t))
+        t->queued.sequence = ++t->state.sequence;
 }
 
 /* The first word is kept: whether an attempt goes on where it resumed shows in it, however late belayd hears of it. */
@@ -331,10 +344,12 @@ static void store(struct task *t, const struct task_save *s)
     t->save = *s;
     t->state.saving = true;
     t->state.saving_sequence = s->sequence;
+    t->state.saving_commit = s->pause_ms == TASK_WAITS ? s->commit : 0;
     task_persist(t);
     t->work.sequence = s->sequence;
     t->work.progress = s->progress;
     t->work.snapshot = s->snapshot;
+    t->work.refused = s->refused.kind ? &t->save.refused : NULL;
     task_work_start(t, WORK_SAVE, on_saved);
 }
 
@@ -358,10 +373,20 @@ static void save_begin(struct task *t, int64_t commit, int64_t progress, enum sa
     store(t, &s);
 }
 
+bool task_has_queued(const struct task *t)
+{
+    return t->queued.snapshot || t->queued.refused.kind;
+}
+
+bool task_saves_accepted(const struct task *t)
+{
+    return t->work.kind == WORK_SAVE && t->save.pause_ms != TASK_WAITS;
+}
+
 bool task_save_queued(struct task *t)
 {
     const struct task_save s = t->queued;
-    if (!s.snapshot)
+    if (!task_has_queued(t))
         return false;
     t->queued = (struct task_save){0};
     store(t, &s);
@@ -497,16 +522,28 @@ static void snapshot_over(struct task *t)
     t->save.snapshot = t->work.snapshot = NULL;
 }
 
+/* Another has taken its place, or comes to; or the program was told of it before the other ranks were. */
+static bool is_told_already(const struct task *t)
+{
+    bool left_out = t->work.stats.left_out && t->save.pause_ms != TASK_WAITS;
+    if (left_out)
+        log_info("a checkpoint was left out", log_i("job", t->job), log_i("attempt", t->attempt),
+            log_err(&t->work.e));
+    return t->work.rc == ERR_CANCELLED || left_out || t->save.refused.kind;
+}
+
 static void on_saved(struct task *t)
 {
     t->state.saving = false;
     if (t->save.snapshot)
         snapshot_over(t);
-    if (task_is_gang(t) && t->work.stats.sequence > 0)
-        t->save.sequence = t->work.sequence = t->state.sequence = t->work.stats.sequence;
+    if (task_is_gang(t))
+        note_met(t);
     if (t->work.rc == 0)
         save_good(t);
-    else if (t->work.rc != ERR_CANCELLED)
+    else if (is_told_already(t))
+        task_persist(t);
+    else
         task_save_failed(t, &t->save, &t->work.e);
     if (t->phase == WIRE_SAVING)
         task_move(t, WIRE_RUNNING);
@@ -531,21 +568,37 @@ static struct control_numbers last_progress(const struct task *t)
         t->state.told.total == WIRE_NONE ? CONTROL_NONE : t->state.told.total};
 }
 
-/* Whether it is answered when it is stored, and not before. */
-static bool has_to_wait(const struct task *t)
+/* It is stored before the task ends. */
+static bool is_for_end(const struct task *t)
 {
-    return task_is_gang(t) || (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+    return (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+}
+
+/* Whether it is answered when it is stored, and not before. step: as the commit itself has told it. */
+static bool has_to_wait(const struct task *t, int64_t step)
+{
+    return is_for_end(t) || (task_is_gang(t) && step == CONTROL_NONE);
 }
 
 /* Takes or stores what the program has committed, by one of the two ways, as soon as that may be. */
 static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
 {
+    bool is_behind = task_is_gang(t) && task_has_queued(t) && !is_for_end(t);
     if (!waits && task_accept_may_take(t))
         task_accept_take(t, commit, progress);
     else if (waits && task_work_is_busy(&t->work))
         task_accept_judge(t);
-    else if (waits)
+    else if (waits && !is_behind)
         save_begin(t, commit, progress, SAVE_PROGRAM);
+}
+
+/* The other ranks do not wait for what was committed here and cannot be read. */
+static void refuse_commit(struct task *t, int64_t commit, const struct err *why)
+{
+    const struct control_answer a = {.failed = why};
+    if (task_is_gang(t) && task_saves(t) && !task_by_criu(t))
+        task_accept_refuse(t, &(struct task_save){.commit = commit, .progress = -1}, why);
+    control_answer(t->control_fd, commit, &a);
 }
 
 /* Serves the next commit, if there is one. A malformed one is answered and the next is looked at. */
@@ -562,11 +615,10 @@ static bool serve_commit(struct task *t)
                 task_by_criu(t) ? "criu" : "none");
         if (!rc) {
             note_numbers(t, &n);
-            serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t));
+            serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t, n.done));
             return true;
         }
-        const struct control_answer a = {.failed = &e};
-        control_answer(t->control_fd, k, &a);
+        refuse_commit(t, k, &e);
     }
     return false;
 }
@@ -618,6 +670,8 @@ static void pump_dumps(struct task *t)
 void task_leave_gang(struct task *t)
 {
     t->left_gang = task_is_gang(t);
+    if (t->left_gang)
+        task_accept_drop(t);
     if (t->left_gang && t->work.kind == WORK_SAVE)
         task_work_cancel(t);
 }
@@ -629,7 +683,7 @@ void task_pump_saves(struct task *t)
     if (!serve_commit(t) && by_signal(t) && !t->exited && !t->taking.is_busy &&
         !timer_is_running(&t->again) && has_done(t)) {
         struct control_numbers n = last_progress(t);
-        serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t));
+        serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t, CONTROL_NONE));
     }
     if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
         task_save_queued(t);

@@ -331,9 +331,10 @@ static void answer_gang(struct task *t)
 {
     const struct control_answer a = {.attempt = t->attempt, .sequence = t->work.found.sequence};
     int64_t k;
-    t->state.sequence = t->work.found.sequence;
-    open_control(t);
-    if (t->control_fd >= 0 && control_next_commit(t->control_fd, &k))
+    if (t->state.sequence < a.sequence)
+        t->state.sequence = a.sequence;
+    if (t->control_fd >= 0 && t->state.saving_commit && control_next_commit(t->control_fd, &k) &&
+        k == t->state.saving_commit)
         control_answer(t->control_fd, k, &a);
 }
 

@@ -297,7 +297,7 @@ static int save(struct task *t, const struct ckpt_job *j)
     if (!t->seen)
         t->seen = ckpt_seen_create();
     const struct ckpt_save_with with = {
-        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t)};
+        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t), .refused = w->refused};
     int rc = w->snapshot
                  ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
                  : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
@@ -315,7 +315,8 @@ static int clean(struct task *t, const struct ckpt_job *j)
 static int note_found(void *ctx, const struct ckpt_info *info)
 {
     struct task *t = ctx;
-    if (info->id.attempt == t->attempt && info->id.sequence == t->work.sequence && !info->unreadable)
+    bool is_it = task_is_gang(t) ? info->id.sequence >= t->work.sequence : info->id.sequence == t->work.sequence;
+    if (info->id.attempt == t->attempt && is_it && !info->unreadable)
         t->work.found = (struct wire_checkpoint){.sequence = info->id.sequence,
             .bytes = info->bytes,
             .progress = info->progress < 0 ? WIRE_NONE : info->progress,
@@ -325,7 +326,13 @@ static int note_found(void *ctx, const struct ckpt_info *info)
 
 static int find(struct task *t, const struct ckpt_job *j)
 {
-    return ckpt_list(j, note_found, t, &t->work.e);
+    const struct ckpt_gang gang = gang_of(t);
+    struct err e;
+    int rc = ckpt_list(j, note_found, t, &t->work.e);
+    if (!rc && task_is_gang(t) &&
+        ckpt_gang_lost(j, (struct ckpt_id){t->attempt, t->state.sequence}, &gang, &e))
+        log_warn("the other ranks could not be told what was lost", log_i("job", t->job), log_err(&e));
+    return rc;
 }
 
 /* ---- kinds ---- */

@@ -69,13 +69,14 @@ struct ckpt_job {
 
 #define CKPT_GANG_MAX 256
 
-/* One rank of a job that runs on several nodes: gang.h. The n-th checkpoint of all ranks is one, of the same sequence. */
+/* One rank of a job that runs on several nodes: gang.h. */
 struct ckpt_gang {
     int32_t rank, nodes; /* nodes 0: a job of one node; a gang may be down to 1 */
 };
 
 struct ckpt_stats {
-    int64_t sequence; /* of a save: of the checkpoint; of a gang's, what rank 0 has called for */
+    int64_t sequence; /* of a save: of the checkpoint; of a gang's, what rank 0 has counted */
+    bool left_out;    /* of a gang's save: rank 0 has gone past it, and there will be none of that step */
     int64_t files;
     int64_t bytes;        /* of content */
     int64_t stored_bytes; /* newly written to the store, compressed */
@@ -117,11 +118,14 @@ struct ckpt_save_with {
     int64_t deadline_ms;
     struct ckpt_seen *seen; /* NULL: everything is read */
     struct ckpt_pace *pace; /* NULL: nobody wants to know */
-    /* Of a gang, this rank's part: it returns when the checkpoint of all ranks is committed. The sequence of rank 0 holds, that
-     * of the others is the least that they may join. ERR_UNAVAILABLE: another rank could not save, or is at another step;
-     * ERR_TIMEOUT: one did not come, until the deadline or for ten minutes. The stats are those of the whole; their sequence is
-     * set on an error too, 0 if the save was not joined. */
+    /* Of a gang, this rank's part: it returns when the checkpoint of all ranks is committed. The sequence is what this rank has
+     * counted, and gang.h says how it is known which of rank 0's it is: by the progress, which has to be given if a
+     * snapshot is saved. ERR_UNAVAILABLE: another rank could not save, or is at another step; ERR_TIMEOUT: one did not come, until
+     * the deadline or for ten minutes. The stats are those of the whole; on an error their sequence is that of the checkpoint
+     * that failed, 0 if the ranks did not meet. */
     struct ckpt_gang gang;
+    /* Of a gang: this rank cannot save, and why; the others are told when they come to it. NULL: it can. */
+    const struct err *refused;
 };
 
 /* How far a save is, to be looked at by another thread. */
@@ -133,6 +137,10 @@ struct ckpt_pace {
 
 /* How long it will still take at the speed so far; -1: not known (nothing is done yet). */
 int64_t ckpt_pace_left_ms(const struct ckpt_pace *pace);
+
+/* As an agent begins, of a gang: what the one before had under way, up to this number, was lost. The ranks that wait for it are
+ * told; harmless when nothing was, or it is stored. Blocks as the store does. */
+int ckpt_gang_lost(const struct ckpt_job *j, struct ckpt_id upto, const struct ckpt_gang *gang, struct err *e);
 
 /* As ckpt_save. */
 int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,

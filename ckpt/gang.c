@@ -95,14 +95,16 @@ static int wait_on(struct wait *w, struct err *e)
 
 /* ---- what is there ---- */
 
-/* One save as the objects of it tell. */
+/* What the objects tell. */
 struct found {
-    size_t skip;             /* bytes of the prefix */
-    int64_t least, sequence; /* the oldest that is open, of at least `least`; 0: none */
-    int64_t wanted;          /* what follows is of this save */
+    size_t skip; /* bytes of the prefix */
+    int32_t rank;
+    int64_t newest; /* that is open; 0: none */
+    int64_t wanted; /* what follows is of this save */
     int32_t n_parts;
     bool parts[CKPT_GANG_MAX];
     int32_t failed; /* a rank; -1: none */
+    bool has_told;  /* this rank has stored its part, or failed */
 };
 
 static bool parse_rank(const char *s, int32_t *ret_rank)
@@ -126,25 +128,28 @@ static int note(void *ctx, const char *name, int64_t size_bytes)
     if (!layout_parse_attempt(rest, '-', &sequence))
         return 0;
     what++;
-    if (str_eq(what, "open") && sequence >= f->least && (f->sequence == 0 || sequence < f->sequence))
-        f->sequence = sequence;
+    if (str_eq(what, "open") && sequence > f->newest)
+        f->newest = sequence;
     if (sequence != f->wanted)
         return 0;
-    if (str_starts(what, "failed-") && parse_rank(what + 7, &rank))
+    if (str_starts(what, "failed-") && parse_rank(what + 7, &rank)) {
         f->failed = rank;
+        f->has_told = f->has_told || rank == f->rank;
+    }
     if (str_starts(what, "part-") && parse_rank(what + 5, &rank) && !f->parts[rank]) {
         f->parts[rank] = true;
         f->n_parts++;
+        f->has_told = f->has_told || rank == f->rank;
     }
     return 0;
 }
 
-static int look(
-    const struct gang_meeting *g, int64_t least, int64_t wanted, struct found *ret_found, struct err *e)
+static int look(const struct gang_meeting *g, int64_t wanted, struct found *ret_found, struct err *e)
 {
     struct layout_name dir = dir_of(g);
 
-    *ret_found = (struct found){.skip = strlen(dir.s), .least = least, .wanted = wanted, .failed = -1};
+    *ret_found =
+        (struct found){.skip = strlen(dir.s), .rank = g->gang.rank, .wanted = wanted, .failed = -1};
     return g->job->store->ops->list(g->job->store, dir.s, note, ret_found, e);
 }
 
@@ -173,6 +178,21 @@ static bool is_sealed(const struct gang_meeting *g)
     return g->job->crypt && g->job->crypt->encrypts && g->job->crypt->n > 0;
 }
 
+static int put_told(const struct gang_meeting *g, const struct layout_name *name,
+    const struct layout_name *seal, const char *told, struct err *e)
+{
+    char text[TOLD_MAX + CRYPT_MORE];
+    size_t n;
+
+    str_copy(text, TOLD_MAX, told);
+    n = strlen(text);
+    if (is_sealed(g)) { /* steps, and names of files */
+        crypt_seal(&g->job->crypt->keys[0], seal->s, text, n);
+        n += CRYPT_MORE;
+    }
+    return g->job->store->ops->create(g->job->store, name->s, text, n, e);
+}
+
 static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 {
     struct layout_name name = name_of(g, "failed", rank), seal = seal_of(g, "gang-failed", rank);
@@ -185,60 +205,208 @@ static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 
 /* ---- a save ---- */
 
+/* What rank 0 tells of a save as it opens it: "1200 waits". */
+struct opened {
+    int64_t progress;
+    bool has_gone_on;
+};
+
+static int read_opened(const struct gang_meeting *g, struct opened *ret, struct err *e)
+{
+    struct layout_name name = name_of(g, "open", -1), seal = seal_of(g, "gang-open", 0);
+    char text[TOLD_MAX];
+    int rc = read_told(g, &name, is_sealed(g) ? &seal : NULL, text, e);
+    char *how = rc ? NULL : strchr(text, ' ');
+
+    if (rc)
+        return rc;
+    if (how)
+        *how++ = '\0';
+    if (!how || (!str_eq(how, "waits") && !str_eq(how, "goes-on")) ||
+        str_to_i64(text, -1, INT64_MAX, "progress", &ret->progress, NULL) != 0)
+        return err_set(e, ERR_CORRUPT, "what rank 0 told of save %" PRId64 " makes no sense", g->id.sequence);
+    ret->has_gone_on = str_eq(how, "goes-on");
+    return 0;
+}
+
+static int put_opened(const struct gang_meeting *g, struct err *e)
+{
+    struct layout_name name = name_of(g, "open", -1), seal = seal_of(g, "gang-open", 0);
+    char *text = mem_printf("%" PRId64 " %s", g->progress, g->has_gone_on ? "goes-on" : "waits");
+    int rc = put_told(g, &name, &seal, text, e);
+
+    free(text);
+    return rc;
+}
+
+/* What is open already was opened by an agent that was killed then, or by a call whose answer was lost: the same commit is the same
+ * save, another has the next number. */
 static int open_save(struct gang_meeting *g, struct err *e)
 {
-    struct layout_name name = name_of(g, "open", -1);
+    struct opened o;
+    struct found f;
+    int rc;
 
-    return g->job->store->ops->create(g->job->store, name.s, "", 0, e);
+    while ((rc = put_opened(g, e)) == ERR_CONFLICT) {
+        rc = read_opened(g, &o, e);
+        if (rc || (o.progress == g->progress && o.has_gone_on == g->has_gone_on))
+            break;
+        g->id.sequence++;
+    }
+    if (!rc)
+        rc = look(g, g->id.sequence, &f, e);
+    if (rc)
+        return rc;
+    g->joined = true;
+    return f.failed < 0 ? 0 : failed_by(g, f.failed, e);
+}
+
+static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
+{
+    return err_set(e, ERR_UNAVAILABLE,
+        "the ranks are not at the same step: rank %" PRId32 " is at %" PRId64 ", another at %" PRId64
+        "; all have to commit at the same one",
+        rank, step, other);
+}
+
+/* Why what is open, and is of the same step as far as is known, cannot be one checkpoint with this rank's; else 0. */
+static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
+{
+    bool both_told = g->progress >= 0 && o->progress >= 0, both_wait = !g->has_gone_on && !o->has_gone_on;
+
+    if (both_told || both_wait || g->refused)
+        return 0;
+    return err_set(e, ERR_UNAVAILABLE,
+        "rank %" PRId32 " does not tell its step with the commit, and rank %" PRId32
+        " does: all have to, or none",
+        g->progress < 0 ? g->gang.rank : 0, g->progress < 0 ? 0 : g->gang.rank);
+}
+
+/* The others need not wait for this rank there: it was somewhere else then. */
+static void pass(const struct gang_meeting *g, const struct opened *o)
+{
+    struct err why;
+
+    if (o->progress >= 0)
+        err_set(&why, ERR_UNAVAILABLE,
+            "it has none of step %" PRId64 ", and is past it: all ranks have to commit at the same steps",
+            o->progress);
+    else
+        err_set(&why, ERR_UNAVAILABLE, "it has gone on to its next checkpoint");
+    gang_fail(g, &why);
+}
+
+/* Both programs wait in their commits, each for the other. */
+static int not_together(
+    struct gang_meeting *g, const struct gang_meeting *open, const struct opened *o, struct err *e)
+{
+    g->id = open->id;
+    g->joined = true;
+    return err_steps(g->gang.rank, g->progress, o->progress, e);
+}
+
+/* open: as g, of what rank 0 has opened. Joins it, or is left out; else 0, and it is not this rank's. */
+static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
+{
+    struct opened o;
+    struct found f;
+    int rc = look(g, open->id.sequence, &f, e);
+    bool is_next, both_told;
+
+    if (rc || (f.has_told && g->id.sequence > open->id.sequence))
+        return rc;
+    rc = read_opened(open, &o, e);
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc; /* it was cleared away meanwhile */
+    both_told = o.progress >= 0 && g->progress >= 0;
+    if (both_told && o.progress != g->progress && !o.has_gone_on && !g->has_gone_on && f.failed < 0)
+        return not_together(g, open, &o, e);
+    is_next = both_told ? g->progress > o.progress : g->id.sequence > open->id.sequence;
+    if (is_next) {
+        if (f.failed < 0)
+            pass(open, &o);
+        return 0;
+    }
+    if (both_told && g->progress < o.progress) {
+        g->left_out = true;
+        return err_set(e, ERR_UNAVAILABLE,
+            "rank 0 has no checkpoint of step %" PRId64 " and is at %" PRId64
+            ": all ranks have to commit at the same steps",
+            g->progress, o.progress);
+    }
+    g->id = open->id;
+    g->joined = true;
+    return f.failed < 0 ? check_steps(g, &o, e) : failed_by(g, f.failed, e);
 }
 
 static int join_open(struct gang_meeting *g, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
+    struct gang_meeting open = *g; /* the newest that was looked at */
     struct found f;
-    int rc;
 
+    open.id.sequence = 0;
     for (;;) {
-        rc = look(g, g->id.sequence, 0, &f, e);
-        if (rc || f.sequence)
-            break;
+        int rc = look(g, 0, &f, e);
+
+        if (!rc && f.newest > open.id.sequence) {
+            open.id.sequence = f.newest;
+            rc = meet_open(g, &open, e);
+        }
+        if (rc || g->joined)
+            return rc;
         rc = wait_on(&w, e);
         if (rc == ERR_TIMEOUT)
             rc = err_set(e, ERR_TIMEOUT,
                 "rank 0 has not come to this checkpoint: all ranks have to commit at the same step");
         if (rc)
-            break;
+            return rc;
     }
-    if (rc)
-        return rc;
-    g->id.sequence = f.sequence;
-    rc = look(g, 1, f.sequence, &f, e);
-    return rc || f.failed < 0 ? rc : failed_by(g, f.failed, e);
 }
 
 int gang_join(struct gang_meeting *g, struct err *e)
 {
-    return g->gang.rank == 0 ? open_save(g, e) : join_open(g, e);
+    int rc = g->gang.rank == 0 ? open_save(g, e) : join_open(g, e);
+
+    if (rc || !g->refused)
+        return rc;
+    *e = *g->refused;
+    return e->kind;
 }
 
 void gang_fail(const struct gang_meeting *g, const struct err *why)
 {
     struct layout_name name = name_of(g, "failed", g->gang.rank);
-    char text[TOLD_MAX + CRYPT_MORE];
+    struct layout_name seal = seal_of(g, "gang-failed", g->gang.rank);
     struct err e;
-    size_t n;
 
-    str_copy(text, TOLD_MAX, why->text);
-    n = strlen(text);
-    if (is_sealed(g)) { /* it may name files */
-        struct layout_name what = seal_of(g, "gang-failed", g->gang.rank);
-
-        crypt_seal(&g->job->crypt->keys[0], what.s, text, n);
-        n += CRYPT_MORE;
-    }
-    if (g->job->store->ops->create(g->job->store, name.s, text, n, &e) && e.kind != ERR_CONFLICT)
+    if (put_told(g, &name, &seal, why->text, &e) && e.kind != ERR_CONFLICT)
         log_warn(
             "the other ranks could not be told that a save failed", log_i("job", g->job->job), log_err(&e));
+}
+
+int ckpt_gang_lost(const struct ckpt_job *j, struct ckpt_id upto, const struct ckpt_gang *gang, struct err *e)
+{
+    struct gang_meeting g = {.job = j, .gang = *gang, .id = upto};
+    struct layout_name manifest;
+    struct err why;
+    struct found f;
+    int64_t size;
+    int rc = look(&g, 0, &f, e);
+
+    if (rc || f.newest == 0 || f.newest > upto.sequence)
+        return rc;
+    g.id.sequence = f.newest;
+    rc = look(&g, f.newest, &f, e);
+    if (rc || (f.has_told && gang->rank != 0))
+        return rc;
+    manifest = layout_manifest(j, g.id);
+    rc = j->store->ops->stat(j->store, manifest.s, &size, e);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    err_set(&why, ERR_UNAVAILABLE, "its agent was restarted meanwhile");
+    gang_fail(&g, &why);
+    return 0;
 }
 
 static int put_part(const struct gang_meeting *g, const struct manifest *own, struct err *e)
@@ -305,10 +473,7 @@ static int add_part(struct manifest *m, int32_t rank, const struct manifest *par
 static int agree_on_progress(struct manifest *m, int32_t rank, int64_t progress, struct err *e)
 {
     if (progress >= 0 && m->progress >= 0 && progress != m->progress)
-        return err_set(e, ERR_UNAVAILABLE,
-            "the ranks are not at the same step: rank %" PRId32 " is at %" PRId64 ", another at %" PRId64
-            "; all have to commit at the same one",
-            rank, progress, m->progress);
+        return err_steps(rank, progress, m->progress, e);
     if (progress >= 0)
         m->progress = progress;
     return 0;
@@ -369,7 +534,7 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     struct found f;
 
     for (;;) {
-        int rc = look(g, 1, g->id.sequence, &f, e);
+        int rc = look(g, g->id.sequence, &f, e);
 
         if (rc || f.n_parts == g->gang.nodes)
             return rc;
@@ -381,24 +546,25 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     }
 }
 
-/* The manifest first: once it is there, the rest may be cleared away. */
+/* What tells that there will be none is looked at first: once the manifest is there, rank 0 may go on and clear the rest away. */
 static int await_commit(const struct gang_meeting *g, struct manifest *ret_total, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
     struct found f;
 
     for (;;) {
-        int rc = layout_read_manifest(g->job, g->id, ret_total, e);
+        int rc = look(g, g->id.sequence, &f, e);
 
+        if (rc)
+            return rc;
+        rc = layout_read_manifest(g->job, g->id, ret_total, e);
         if (rc != ERR_NOT_FOUND)
             return rc;
-        rc = look(g, g->id.sequence + 1, g->id.sequence, &f, e);
-        if (!rc && f.failed >= 0)
+        if (f.failed >= 0)
             return failed_by(g, f.failed, e);
-        if (!rc && f.sequence)
+        if (f.newest > g->id.sequence)
             return err_set(e, ERR_UNAVAILABLE, "rank 0 has given this save up and begun another");
-        if (!rc)
-            rc = layout_check_fence(g->job, g->id.attempt, e);
+        rc = layout_check_fence(g->job, g->id.attempt, e);
         if (!rc)
             rc = wait_on(&w, e);
         if (rc)

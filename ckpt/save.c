@@ -422,11 +422,23 @@ static int meet(struct save *s, const struct ckpt_save_with *with, const atomic_
     s->gang = (struct gang_meeting){.job = s->job,
         .gang = with->gang,
         .id = s->manifest.id,
+        .progress = s->manifest.progress,
+        .has_gone_on = s->snapshot || with->refused,
+        .refused = with->refused,
         .deadline_ms = deadline_ms,
         .cancel = cancel};
     rc = gang_join(&s->gang, e);
     s->manifest.id = s->gang.id;
     return rc;
+}
+
+/* The others may wait for this rank. One that did not meet them, of an error of its own, has most likely counted as they do. */
+static bool has_to_tell(const struct save *s, int rc)
+{
+    const struct gang_meeting *g = &s->gang;
+    bool by_itself = rc != ERR_TIMEOUT && rc != ERR_CANCELLED && !g->left_out && g->gang.rank > 0;
+
+    return g->job && (g->joined || by_itself);
 }
 
 static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
@@ -448,10 +460,11 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);
     rc = with->gang.nodes > 0 ? meet(s, with, cancel, e) : 0;
-    *ret_stats = (struct ckpt_stats){.sequence = rc ? 0 : s->manifest.id.sequence};
+    *ret_stats = (struct ckpt_stats){
+        .sequence = s->gang.joined ? s->gang.id.sequence : 0, .left_out = s->gang.left_out};
     if (!rc)
         rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
-    if (rc && s->gang.job)
+    if (rc && has_to_tell(s, rc))
         gang_fail(&s->gang, e);
     if (rc)
         return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,

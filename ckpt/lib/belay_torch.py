@@ -113,8 +113,8 @@ def _directory_here(directory):
 
 def save_together(step, total, write):
     """Makes a checkpoint of what write(directory) puts into a directory; all ranks call it, and each calls write with the
-    directory of its node. Returns when the checkpoint is accepted (see belay.commit; of a job on several nodes: when it is
-    durable), or was not made: then a line on stderr says why, the checkpoint before still stands, and going on is right."""
+    directory of its node. Returns when the checkpoint is accepted (see belay.commit), or was not made: then a line on stderr
+    says why, the checkpoint before still stands, and going on is right."""
     if not leads():
         directory = _directory_here(None)
         if directory:

@@ -15,17 +15,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Does what the test says, by files in the control directory: go.K makes commit K, poke writes to a file in place,
- * exit ends it. */
+/* Does what the test says, by files in the control directory: go.K makes commit K and has what is in it, poke writes to a
+ * file in place, exit ends it. */
 static const char program[] =
     "#!/bin/sh\n"
     "cd \"$BELAY_CONTROL_DIR\"\n"
@@ -36,7 +39,7 @@ static const char program[] =
     "while :; do\n"
     "  if [ -e go.$k ]; then\n"
     "    echo $k >\"$d/n\"\n"
-    "    echo \"{\\\"progress\\\":$k,\\\"wait\\\":$(cat go.$k)}\" >c; mv c commit.$k\n"
+    "    mv go.$k commit.$k\n"
     "    while [ ! -e result.$k ]; do sleep 0.01; done\n"
     "    cat result.$k; echo\n"
     "    grep -q '\"stop\":true' result.$k && exit 85\n"
@@ -124,6 +127,91 @@ static struct world *start(void **state)
     return w;
 }
 
+/* ---- as one rank of two: the other is played here ---- */
+
+struct other {
+    char url[256], tree[128];
+    struct ckpt_gang gang;
+    pthread_t thread;
+    int64_t step, count; /* of the save; step 0: restores */
+    atomic_bool is_over;
+    int rc;
+    struct err e;
+    struct ckpt_stats stats;
+};
+
+static void *play(void *ctx)
+{
+    struct other *o = ctx;
+    const struct ckpt_save_with with = {.gang = o->gang};
+    struct ckpt_restored restored;
+    struct store *store;
+
+    o->rc = store_open(o->url, &(struct store_options){.net = net}, &store, &o->e);
+    if (o->rc == 0) {
+        const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
+        o->rc = o->step == 0 ? ckpt_restore_with(&j, 1, o->tree,
+                                   &(struct ckpt_restore_with){.gang = o->gang}, NULL, &restored, &o->e)
+                             : ckpt_save_with(&j, (struct ckpt_id){1, o->count}, o->tree, o->step, NULL, &with,
+                                   &o->stats, &o->e);
+        store_close(store);
+    }
+    atomic_store(&o->is_over, true);
+    return NULL;
+}
+
+static void other_begins(struct other *o, int64_t step, int64_t count)
+{
+    o->step = step;
+    o->count = count;
+    atomic_store(&o->is_over, false);
+    assert_int_equal(pthread_create(&o->thread, NULL, play, o), 0);
+}
+
+static void other_ends(struct world *w, struct other *o)
+{
+    int64_t end = clock_mono(&clock_system).ms + 20000;
+    while (!atomic_load(&o->is_over) && clock_mono(&clock_system).ms < end)
+        world_turn(w);
+    if (!atomic_load(&o->is_over))
+        fail_msg("the other rank waits in vain at step %lld", (long long)o->step);
+    assert_int_equal(pthread_join(o->thread, NULL), 0);
+}
+
+static void other_saves(struct world *w, struct other *o, int64_t step, int64_t count)
+{
+    other_begins(o, step, count);
+    other_ends(w, o);
+    if (o->rc)
+        fail_msg("the other rank, step %lld: %s", (long long)step, o->e.text);
+}
+
+static void other_fails(struct world *w, struct other *o, const char *why)
+{
+    other_ends(w, o);
+    assert_int_equal(o->rc, ERR_UNAVAILABLE);
+    if (!strstr(o->e.text, why))
+        fail_msg("%s, expected %s", o->e.text, why);
+}
+
+static struct world *start_rank(void **state, int32_t rank, struct other *o)
+{
+    static struct wire_peer peers[2] = {{"a", "127.0.0.1"}, {"b", "127.0.0.1"}};
+    struct world *w = create(state);
+    struct wire_desired_attempt *a = world_want(w, 1, 1, program);
+    STR_COPY(a->method, "coop");
+    a->rank = rank;
+    a->peers = peers;
+    a->n_peers = 2;
+    *o = (struct other){.gang = {1 - rank, 2}};
+    STR_COPY(o->url, w->store_url);
+    snprintf(o->tree, sizeof(o->tree), "%s/other", w->dir);
+    world_start_agent(w);
+    other_saves(w, o, 0, 0); /* restores: both have to */
+    world_until(w, is_running, 1, "the task runs");
+    return w;
+}
+
 /* ---- the program ---- */
 
 static char *control(struct world *w, const char *name)
@@ -163,11 +251,18 @@ static bool is_there(struct world *w, const char *name)
     return there;
 }
 
-static void commit(struct world *w, int k, bool wait)
+static void commit_as(struct world *w, int k, const char *text)
 {
     char name[32];
     snprintf(name, sizeof(name), "go.%d", k);
-    tell(w, name, wait ? "true" : "false");
+    tell(w, name, text);
+}
+
+static void commit(struct world *w, int k, bool wait)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "{\"progress\":%d,\"wait\":%s}", k, wait ? "true" : "false");
+    commit_as(w, k, text);
 }
 
 static void commit_accepted(struct world *w, int k)
@@ -209,6 +304,48 @@ static const char *stored(struct world *w)
     assert_int_equal(ckpt_list(&j, note_sequence, list, &e), 0);
     store_close(store);
     return list;
+}
+
+struct sought {
+    const char *part;
+    bool found;
+};
+
+static int note_name(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct sought *s = ctx;
+    (void)size_bytes;
+    s->found = s->found || strstr(name, s->part);
+    return 0;
+}
+
+/* Where the ranks meet there is an object of that name, of the first save. */
+static bool is_met(struct world *w, const char *what)
+{
+    struct sought s = {.part = what};
+    struct store *store;
+    struct err e;
+    assert_int_equal(store_open(w->store_url, &(struct store_options){.net = net}, &store, &e), 0);
+    assert_int_equal(store->ops->list(store, "lab/jobs/1/gang/", note_name, &s, &e), 0);
+    store_close(store);
+    return s.found;
+}
+
+static bool has_opened(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return is_met(w, "0000000001-open");
+}
+
+static bool has_part(struct world *w, int64_t rank)
+{
+    return is_met(w, rank == 0 ? "0000000001-part-0000" : "0000000001-part-0001");
+}
+
+static bool is_saving_now(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_SAVING;
 }
 
 static void notice_in(struct world *w, int64_t ms)
@@ -423,6 +560,189 @@ static void done_is_taken_away_when_the_snapshot_stands(void **state)
     assert_string_equal(stored(w), "1 ");
 }
 
+/* ---- of a job of several nodes ---- */
+
+static const char stored_as[] = "{\"ok\":true,\"attempt\":1,\"sequence\":%d}";
+
+static void await_stored(struct world *w, int k, int sequence)
+{
+    char name[32], text[96];
+    snprintf(name, sizeof(name), "stored.%d", k);
+    snprintf(text, sizeof(text), stored_as, sequence);
+    await(w, name, text);
+}
+
+/* It takes one to be stored and one more, however far the others are; then it waits. */
+static void check_goes_on(void **state, int32_t rank)
+{
+    struct other o;
+    struct world *w = start_rank(state, rank, &o);
+    commit_accepted(w, 1);
+    commit_accepted(w, 2);
+    commit(w, 3, false);
+    await(w, "commit.3", "");
+    assert_false(is_there(w, "stored.1"));
+    for (int k = 1; k <= 3; k++) {
+        assert_false(is_there(w, "result.3") && k == 1);
+        other_saves(w, &o, k, k);
+        assert_int_equal(o.stats.sequence, k);
+        await_stored(w, k, k);
+        await(w, "result.3", "\"durable\":false");
+    }
+    world_until(w, has_checkpoint, 1, "it is told");
+}
+
+static void rank_0_goes_on_while_the_others_are_not_there(void **state)
+{
+    check_goes_on(state, 0);
+}
+
+static void another_rank_goes_on_while_rank_0_is_not_there(void **state)
+{
+    check_goes_on(state, 1);
+}
+
+static void a_rank_that_does_not_tell_its_step_waits_for_the_others(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    commit_as(w, 1, "{\"wait\":false}");
+    await(w, "commit.1", "");
+    other_saves(w, &o, 7, 1);
+    await(w, "result.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}");
+}
+
+static void a_rank_whose_commit_makes_no_sense_lets_nobody_wait(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    commit_as(w, 1, "{\"progress\":\"much\"}");
+    await(w, "result.1", "\"ok\":false");
+    other_begins(&o, 1, 1);
+    other_fails(w, &o, "rank 1 could not save: the program's commit.1");
+    commit_accepted(w, 2);
+    other_saves(w, &o, 2, 2);
+    await_stored(w, 2, 2);
+}
+
+/* A pipe cannot be saved. */
+static void a_rank_whose_snapshot_fails_lets_nobody_wait(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    char *pipe = world_task_path(w, 1, 1, "checkpoint/pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    commit(w, 1, false);
+    await(w, "result.1", "\"ok\":false");
+    other_begins(&o, 1, 1);
+    other_fails(w, &o, "'pipe' is a named pipe");
+    assert_int_equal(unlink(pipe), 0);
+    free(pipe);
+    commit_accepted(w, 2);
+    other_saves(w, &o, 2, 2);
+    await_stored(w, 2, 2);
+}
+
+/* What it had accepted is lost, and the other rank hears of it at once. */
+static void check_killed_while_it_goes_on(void **state, int32_t rank)
+{
+    struct other o;
+    struct world *w = start_rank(state, rank, &o);
+    commit_accepted(w, 1);
+    world_until_said(w, "a checkpoint was accepted");
+    if (rank == 0) /* it has opened it, and the other stores its part */
+        world_until(w, has_part, 0, "its part is stored");
+    world_kill_agent(w, SIGKILL);
+    other_begins(&o, 1, 1);
+    if (rank == 0)
+        world_until(w, has_part, 1, "the other's part is stored");
+    else
+        world_until(w, has_opened, 1, "the other has opened it");
+    world_start_agent(w);
+    await(w, "stored.1", "{\"ok\":false,\"error\":\"the belay agent was restarted");
+    other_fails(w, &o, "its agent was restarted meanwhile");
+    commit_accepted(w, 2);
+    other_saves(w, &o, 2, 2);
+    await_stored(w, 2, 2);
+}
+
+static void rank_0_whose_agent_is_killed_lets_nobody_wait(void **state)
+{
+    check_killed_while_it_goes_on(state, 0);
+}
+
+static void another_rank_whose_agent_is_killed_lets_nobody_wait(void **state)
+{
+    check_killed_while_it_goes_on(state, 1);
+}
+
+/* A program that waits is served by the next agent: it is the same checkpoint, and the other rank never knows. */
+static void check_killed_while_it_waits(void **state, int32_t rank)
+{
+    struct other o;
+    struct world *w = start_rank(state, rank, &o);
+    commit(w, 1, true);
+    world_until(w, is_saving_now, 1, "it is being saved");
+    if (rank == 0)
+        world_until(w, has_opened, 1, "it is open");
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    other_saves(w, &o, 1, 1);
+    await(w, "result.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}");
+    assert_string_equal(stored(w), "1 ");
+}
+
+static void rank_0_that_waits_is_served_by_the_next_agent(void **state)
+{
+    check_killed_while_it_waits(state, 0);
+}
+
+static void another_rank_that_waits_is_served_by_the_next_agent(void **state)
+{
+    check_killed_while_it_waits(state, 1);
+}
+
+static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    commit_accepted(w, 1);
+    commit_accepted(w, 2);
+    tell(w, "exit", "0");
+    await(w, "../exit.json", "");
+    assert_false(has_ended(w, 1));
+    other_saves(w, &o, 1, 1);
+    assert_false(has_ended(w, 1));
+    other_saves(w, &o, 2, 2);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_string_equal(world_told(w, 1)->end, "succeeded");
+    assert_string_equal(stored(w), "2 1 ");
+}
+
+/* What waits for its turn is left out for the one that the node's end waits for. */
+static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    commit_accepted(w, 1);
+    commit_accepted(w, 2);
+    struct want *want = world_find(w, 1);
+    want->a.want = WIRE_SAVE_STOP;
+    STR_COPY(want->a.reason, "gang");
+    world_go(w);
+    await(w, "request", "evict");
+    commit(w, 3, false);
+    await(w, "commit.3", "");
+    other_saves(w, &o, 3, 3);
+    await(w, "result.3", "\"stop\":true");
+    await_stored(w, 1, 3);
+    await_stored(w, 2, 3);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_string_equal(world_told(w, 1)->end, "gang");
+    assert_string_equal(stored(w), "3 ");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_teardown(f, teardown)
@@ -440,6 +760,17 @@ int main(void)
         TEST(a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_on),
         TEST(or_waits_where_its_files_are_too_large_for_that),
         TEST(done_is_taken_away_when_the_snapshot_stands),
+        TEST(rank_0_goes_on_while_the_others_are_not_there),
+        TEST(another_rank_goes_on_while_rank_0_is_not_there),
+        TEST(a_rank_that_does_not_tell_its_step_waits_for_the_others),
+        TEST(a_rank_whose_commit_makes_no_sense_lets_nobody_wait),
+        TEST(a_rank_whose_snapshot_fails_lets_nobody_wait),
+        TEST(rank_0_whose_agent_is_killed_lets_nobody_wait),
+        TEST(another_rank_whose_agent_is_killed_lets_nobody_wait),
+        TEST(rank_0_that_waits_is_served_by_the_next_agent),
+        TEST(another_rank_that_waits_is_served_by_the_next_agent),
+        TEST(a_rank_that_has_succeeded_stores_what_the_others_may_need),
+        TEST(at_an_eviction_a_rank_stores_the_newest_and_only_then_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,17 +9,22 @@ import hmac
 import json
 import os
 import re
+import sys
 import unittest
 import urllib.parse
 import urllib.request
 
 import lab
-from lab import Lab, undisturbed
+from lab import JOBS, Lab, undisturbed
+
+sys.path.insert(0, JOBS)
+import ring  # noqa: E402
 
 STEPS = 250  # of 20 ms
 SLOW_STEPS = 450
 SLOW_MS = 700  # a write takes
 BULK = 9 << 20  # three pieces a checkpoint
+RANKS = 3
 CALLS = ["PutObject", "GetObject", "ListObjectsV2", "DeleteObjects"]
 
 
@@ -135,6 +140,39 @@ class S3(unittest.TestCase):
             self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
             self.assertEqual(l.job(job)["lost_steps"], lost)
             self.assertEqual(l.log(job).splitlines()[-1], undisturbed("chain.py", SLOW_STEPS, 0).splitlines()[-1])
+
+    def test_a_gang_goes_on_while_it_is_stored_and_its_ranks_resume_from_the_same_step(self):
+        with S3Lab() as l:
+            job = l.submit("ring.py", SLOW_STEPS, 0.02, method="coop", every_ms=1000, nodes=RANKS)
+            l.wait_event(job, "saved")
+            l.cloud({"slow": {"action": "PutObject", "ms": SLOW_MS, "count": 1000}})
+            stored = l.wait(lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS], "a slow one is stored")
+            self.assertTrue(all(2 * c["pause_ms"] < c["took_ms"] for c in stored), stored)
+            step = int(re.findall("(?m)^step ([0-9]+) ", l.log(job))[-1])
+            self.take_rank_away(l, job, 1, step + 60, 0)
+            l.wait_event(job, "started", 2)
+            lost = l.job(job)["lost_steps"]
+            self.assertGreater(lost, 0)
+            step = l.wait(lambda: l.show(job)["attempts"][-1]["restored_progress"], "the last rank is restored")
+            self.take_rank_away(l, job, 2, step + 60, 30)
+            l.wait_event(job, "started", 3)
+            l.cloud({"clear": {}})
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["lost_steps"]), ("succeeded", lost), l.log(job))
+            for number in 2, 3:
+                restored = [a["restored"] for a in shown["attempts"] if a["attempt"] == number]
+                self.assertEqual(restored, [{"attempt": number - 1, "sequence": restored[0]["sequence"]}] * RANKS)
+            for rank, value in enumerate(ring.undisturbed(SLOW_STEPS, RANKS)):
+                text = l.belay("logs", "--rank", str(rank), str(job))
+                self.assertEqual(re.findall("^ring (.*)$", text, re.M), [value])
+
+    def take_rank_away(self, l, job, rank, step, notice_s):
+        """When the newest attempt is at that step: by then its next checkpoint is accepted and not stored."""
+        number = l.show(job)["attempts"][-1]["attempt"]
+        l.wait(lambda: len(re.findall("(?m)^step %d " % step, l.log(job))) == number, "attempt %d is as far" % number)
+        node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
+        machine = [i["provider_id"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node][0]
+        l.cloud({"reclaim": {"instance": machine, "notice_s": notice_s}})
 
     def resumed_from_the_newest(self, l, job, attempt, untold=0):
         """untold: so many more may be in the store, whose writes were not answered yet when the machine went."""
