@@ -6,6 +6,23 @@
 
 #include <stdio.h>
 
+static void number_text(const json_t *v, char *out, size_t size)
+{
+    if (json_is_number(v))
+        snprintf(out, size, "%.10g", json_number_value(v));
+    else
+        snprintf(out, size, "-");
+}
+
+static void print_of(struct table *t, const json_t *row, const char *key)
+{
+    char max_key[48], used[32], most[32];
+    snprintf(max_key, sizeof(max_key), "max_%s", key);
+    number_text(json_object_get(row, key), used, sizeof(used));
+    number_text(json_object_get(row, max_key), most, sizeof(most));
+    table_cell(t, "%s/%s", used, most);
+}
+
 static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
 {
     char text[64];
@@ -22,6 +39,9 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
             table_cell(t, "%.3g", json_number_value(json_object_get(row, c->key)));
         else
             table_cell(t, "-");
+        return;
+    case COLUMN_OF:
+        print_of(t, row, c->key);
         return;
     case COLUMN_AGO:
         table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route for what users and teams have used of their shares.
+ * The API's routes for what users and teams have used of their shares, and for what they use of what they may.
  */
 #include "scheduler/api_private.h"
 
@@ -92,4 +92,84 @@ static void tell_shares(const struct api *api, struct http_exchange *x, const st
 void api_shares_list(struct request *q)
 {
     api_look(q, tell_shares, 0);
+}
+
+/* ---- limits ---- */
+
+#define UUSD_A_USD 1e6
+
+static json_t *limit_json(int64_t n, enum limit_kind kind)
+{
+    if (n == LIMIT_NONE)
+        return json_null();
+    return kind == LIMIT_UUSD_H ? json_real((double)n / UUSD_A_USD) : json_integer(n);
+}
+
+/* user NULL: all of the team. */
+static json_t *quota_json(const char *team, const char *user, const struct allowance *w)
+{
+    json_t *row = json_pack("{s:o,s:o}", "team", json_text(team), "user", user ? json_text(user) : json_null());
+    for (int k = 0; k < LIMIT_KINDS; k++) {
+        enum limit_kind kind = (enum limit_kind)k;
+        json_object_set_new(row, limit_names[k] + strlen("max_"), limit_json(w->used[k], kind));
+        json_object_set_new(row, limit_names[k], limit_json(w->most[k], kind));
+    }
+    return row;
+}
+
+static int by_team(const void *a, const void *b)
+{
+    return strcmp((*(const struct team *const *)a)->name, (*(const struct team *const *)b)->name);
+}
+
+static int by_user(const void *a, const void *b)
+{
+    return strcmp((*(const struct account *const *)a)->row.user, (*(const struct account *const *)b)->row.user);
+}
+
+static void add_team(json_t *rows, const struct team *t)
+{
+    const struct account **users = NULL;
+    size_t n = 0, n_max = 0;
+    json_array_append_new(rows, quota_json(t->name, NULL, &t->may));
+    LIST_FOREACH (&t->accounts, l) {
+        if (n == n_max)
+            users = mem_resize(users, n_max = n_max ? 2 * n_max : 16, sizeof(*users));
+        users[n++] = LIST_ENTRY(l, struct account, in_team);
+    }
+    if (n > 1)
+        qsort(users, n, sizeof(*users), by_user);
+    for (size_t k = 0; k < n; k++)
+        json_array_append_new(rows, quota_json(t->name, users[k]->row.user, &users[k]->may));
+    free(users);
+}
+
+static void tell_quotas(const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+{
+    const struct team **teams = NULL;
+    size_t n = 0, n_max = 0;
+    struct err e;
+    (void)api, (void)arg;
+    if (!m) {
+        err_set(&e, ERR_NO_SPACE, "the disk that holds belayd's state is full");
+        http_reply_err(x, &e);
+        return;
+    }
+    LIST_FOREACH (model_teams(m), l) {
+        if (n == n_max)
+            teams = mem_resize(teams, n_max = n_max ? 2 * n_max : 16, sizeof(*teams));
+        teams[n++] = LIST_ENTRY(l, struct team, in_all);
+    }
+    if (n > 1)
+        qsort(teams, n, sizeof(*teams), by_team);
+    json_t *rows = json_array();
+    for (size_t k = 0; k < n; k++)
+        add_team(rows, teams[k]);
+    free(teams);
+    api_reply_json(x, 200, json_pack("{s:o}", "quotas", rows));
+}
+
+void api_quotas_list(struct request *q)
+{
+    api_look(q, tell_quotas, 0);
 }

@@ -75,6 +75,41 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
     return whole * 1000 + part;
 }
 
+/* ---- limits ---- */
+
+/* What 'none' says is that what is said of everybody does not count. */
+static void opt_limit(struct yaml_reader *r, const char *key, struct order_limits *l, enum limit_kind kind)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    if (!node || r->rc != 0)
+        return;
+    l->is_set[kind] = true;
+    l->most[kind] = LIMIT_NONE;
+    const char *text = yaml_opt_str(r, key, 32, "");
+    if (r->rc == 0 && !str_eq(text, "none"))
+        l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0) : yaml_opt_i64(r, key, 0, ORDER_LIMIT_MAX, 0);
+}
+
+static void read_limits(struct yaml_reader *r, struct order_limits *l)
+{
+    opt_limit(r, "max_running", l, LIMIT_RUNNING);
+    opt_limit(r, "max_gpus", l, LIMIT_GPUS);
+    opt_limit(r, "max_usd_per_hour", l, LIMIT_UUSD_H);
+    opt_limit(r, "max_submitted", l, LIMIT_SUBMITTED);
+}
+
+/* A mapping of nothing but limits. */
+static void opt_limits(struct yaml_reader *r, const char *key, struct order_limits *l)
+{
+    const struct yaml_node *map = yaml_opt_map(r, key);
+    struct yaml_reader of_each;
+    if (!map || r->rc != 0)
+        return;
+    yaml_reader_init(&of_each, r->file, map, r->e);
+    read_limits(&of_each, l);
+    finish(r, &of_each);
+}
+
 /* ---- teams ---- */
 
 static void add_user(struct yaml_reader *r, struct order_team *t, const struct yaml_node *node, const char *name, int64_t shares)
@@ -91,7 +126,18 @@ static void add_user(struct yaml_reader *r, struct order_team *t, const struct y
     u->shares = (int32_t)shares;
 }
 
-/* A list of names, with one share each, or a mapping of names to shares. */
+/* A user with more than shares: a mapping of its own. */
+static void read_user(struct yaml_reader *root, struct order_team *t, const struct yaml_node *node)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, root->file, node, root->e);
+    add_user(&r, t, node, node->key, yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1));
+    if (r.rc == 0)
+        read_limits(&r, &t->users[t->n_users - 1].limits);
+    finish(root, &r);
+}
+
+/* A list of names, with one share each, or a mapping of names to shares, or to what else there is to say of them. */
 static void read_users(struct yaml_reader *r, struct order_team *t)
 {
     const struct yaml_node *users = yaml_opt(r, "users");
@@ -107,7 +153,9 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
         const struct yaml_node *item = users->items[k];
         int64_t shares = 1;
         struct err why;
-        if (item->type != YAML_SCALAR)
+        if (item->type == YAML_MAPPING && users->type == YAML_MAPPING)
+            read_user(r, t, item);
+        else if (item->type != YAML_SCALAR)
             yaml_reader_fail(r, item, "users: expected a user's %s", users->type == YAML_MAPPING ? "shares" : "name");
         else if (users->type == YAML_MAPPING && str_to_i64(item->text, 1, ORDER_SHARES_MAX, "shares", &shares, &why) != 0)
             yaml_reader_fail(r, item, "%s", why.text);
@@ -123,6 +171,8 @@ static void read_team(struct yaml_reader *root, const struct yaml_node *node, st
     if (check_name(&r, node, node->key, CORE_NAME_MAX - 1, "a team's name"))
         STR_COPY(t->name, node->key);
     t->shares = (int32_t)yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1);
+    read_limits(&r, &t->limits);
+    opt_limits(&r, "each_user", &t->each_user);
     read_users(&r, t);
     finish(root, &r);
 }
@@ -202,6 +252,7 @@ void config_read_order(struct yaml_reader *root, struct order_options *ret_order
     read_teams(root, ret_order);
     read_priority(root, ret_order);
     read_qos(root, ret_order);
+    opt_limits(root, "each_user", &ret_order->each_user);
 }
 
 void config_order_deinit(struct order_options *o)

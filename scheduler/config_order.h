@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of belayd's configuration that say in which order jobs run: `teams:`, `priority:` and `qos:`.
+ * The sections of belayd's configuration that say in which order jobs run: `teams:`, `priority:`, `qos:` and `each_user:`.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_ORDER_H
 #define BELAY_SCHEDULER_CONFIG_ORDER_H

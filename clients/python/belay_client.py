@@ -254,6 +254,9 @@ class Client:
     def list_shares(self):
         return self._call("GET", "/api/v1/shares")
 
+    def list_quotas(self):
+        return self._call("GET", "/api/v1/quotas")
+
     def audit(self):
         return self._call("POST", "/api/v1/audit")
 

@@ -39,6 +39,7 @@ static void reprice_owned(struct model *m, const struct pool *p)
             continue;
         n->row.price_uusd_h = n->row.on_demand_uusd_h = p->row.usd_per_hour_uusd;
         touch_node(m, n);
+        limits_repriced(m, n);
     }
 }
 
@@ -72,6 +73,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
         open_nodes(m, p);
     touch_pool(m, p);
+    limits_look_again(m);
     m->reserve_epoch++;
     m->change++;
     ret_outcome->id = CORE_ID_NONE;
@@ -127,6 +129,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_place(p, o);
     touch_offer(m, o);
+    limits_look_again(m);
     m->reserve_epoch++;
     m->change++;
     ret_outcome->id = o->row.id;
@@ -175,6 +178,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             reprice_instances(m, o, ev->now);
             offer_place(p, o);
             touch_offer(m, o);
+            limits_look_again(m);
             m->change++;
         }
     }

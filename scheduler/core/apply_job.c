@@ -23,6 +23,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
 {
     job_move(m, j, JOB_ENDED);
     j->row.ended_at = now.wall;
+    limits_submitted(j->account, -job_submitted(j));
     drill_job_ends(m, j, now);
     waits_ended(m, j, now);
     if (j->parent)
@@ -110,6 +111,9 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         rc = criu_check_submit(m, r, e);
     if (!rc)
         rc = waits_check(m, ev, e);
+    struct account *account = rc ? NULL : account_of(m, own.team, own.user);
+    if (!rc)
+        rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
     if (rc)
         return rc;
     struct job *j = mem_alloc(sizeof *j);
@@ -154,11 +158,12 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(j->row.script_key, r->script_key);
     j->certified_at = certificate_date(m, j->row.script_key);
     STR_COPY(j->row.ckpt_at, r->ckpt_at);
-    j->account = account_of(m, j->row.team, j->row.user);
+    j->account = account;
     map_put(&m->jobs, j->row.id, j);
     j->least = j->row.nodes;
     queue_adopt(m, j);
     array_attach(m, j, ev);
+    limits_submitted(account, job_submitted(j));
     waits_adopt(m, j);
     waits_attach(m, j, ev);
     job_enqueue(m, j, ev->now);
@@ -291,10 +296,13 @@ static struct node *node_of_rank(
 static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
     size_t ranks = ev->place.n_more + 1;
+    int64_t nodes[JOB_NODES_MAX];
     bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes;
-    for (size_t rank = 0; may && rank <= ev->place.n_more; rank++)
+    for (size_t rank = 0; may && rank < ranks; rank++) {
         may = node_of_rank(m, ev, j, rank) != NULL;
-    if (may)
+        nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
+    }
+    if (may && limits_cut(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)
         return 0;
     return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 "%s (any more)",
         ev->place.job, ev->place.node, ev->place.n_more ? " and others" : "");
@@ -321,6 +329,7 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     account_charge(m, j->account, order_mcpu(model_order(m), &j->row.need), now);
+    limits_take(m, a);
     touch_attempt(m, a);
 }
 

@@ -90,6 +90,7 @@ static int rejoin(
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
     node_refresh(m, n, true);
+    limits_repriced(m, n);
     touch_node(m, n);
     ret_outcome->id = n->row.id;
     return 0;

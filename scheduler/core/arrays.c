@@ -146,6 +146,7 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struc
             "job %" PRId64
             ": without these, its tasks would be in more than %d pieces; cancel longer rows of them",
             j->row.id, RANGES_MAX);
+    limits_submitted(j->account, -n);
     a->row.n_other += (int32_t)n;
     if (n > 0 && a->row.end == END_NONE)
         a->row.end = END_USER;
@@ -161,6 +162,8 @@ int model_load_array(struct model *m, const struct array_row *r, struct err *e)
     if (!j || j->array || r->at_once < 0 || ranges_parse(r->tasks, &a.all, &bad) != 0 || (r->left[0] && ranges_parse(r->left, &a.left, &bad) != 0) ||
         (a.left.n == 0) != (j->row.state == JOB_UNFOLDED))
         return err_set(e, ERR_CORRUPT, "stored array %" PRId64 " and its job contradict each other", r->job);
+    limits_submitted(j->account, -job_submitted(j));
     j->array = mem_dup(&a, sizeof a);
+    limits_submitted(j->account, job_submitted(j));
     return 0;
 }

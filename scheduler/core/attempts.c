@@ -171,6 +171,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     account_charge(m, a->job->account, -order_mcpu(model_order(m), &a->job->row.need), now);
     drill_attempt_stops(a);
     link_remove(&a->in_job);
+    limits_give(m, a);
     return lost_ms;
 }
 

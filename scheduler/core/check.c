@@ -93,6 +93,33 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     return 0;
 }
 
+static int check_aside(const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
+{
+    struct place last = {INT64_MIN, INT64_MIN};
+    for (const struct tree_link *l = tree_first(&w->aside); l; l = tree_next(l)) {
+        const struct shape *s = TREE_ENTRY(l, struct shape, in_queue);
+        if (s->aside_of != w || !w->is_limited || s->pending.n == 0 || !list_is_empty(&s->reserved) ||
+            (w != &s->account->may && w != &s->account->team->may) || place_order(queue_place(s), last) <= 0)
+            return BROKEN("job %" PRId64 " was put aside for nothing, or stands wrong there", s->head);
+        last = queue_place(s);
+        *queued += (int64_t)s->pending.n;
+    }
+    (void)m;
+    return 0;
+}
+
+static int check_all_aside(const struct model *m, int64_t *queued, struct err *e)
+{
+    int rc = 0;
+    LIST_FOREACH (&m->all_teams, lt) {
+        const struct team *t = LIST_ENTRY(lt, struct team, in_all);
+        rc = rc ? rc : check_aside(m, &t->may, queued, e);
+        LIST_FOREACH (&t->accounts, la)
+            rc = rc ? rc : check_aside(m, &LIST_ENTRY(la, struct account, in_team)->may, queued, e);
+    }
+    return rc;
+}
+
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
@@ -116,11 +143,14 @@ static int check_jobs(const struct model *m, struct err *e)
         if (wanted != s->n_wanted)
             return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
         const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
-        if (!head || head->row.id != s->head || s->place_16 != job_place_16(m, head) ||
+        if (!head || s->aside_of || head->row.id != s->head || s->place_16 != job_place_16(m, head) ||
             place_order(queue_place(s), last) <= 0)
             return BROKEN("the queue is out of order at job %" PRId64, s->head);
         last = queue_place(s);
     }
+    int rc = check_all_aside(m, &queued, e);
+    if (rc)
+        return rc;
     if (waiting != m->n_waiting)
         return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->n_waiting);
     if (pending != m->n_pending || queued != pending)
@@ -129,13 +159,35 @@ static int check_jobs(const struct model *m, struct err *e)
     return 0;
 }
 
+/* What counts for limits is what its jobs that live come to. */
+static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
+{
+    used[LIMIT_SUBMITTED] += job_submitted(j);
+    used[LIMIT_RUNNING] += !list_is_empty(&j->ranks);
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        used[LIMIT_GPUS] += j->row.need.gpus;
+        used[LIMIT_UUSD_H] += resources_share(&j->row.need, &a->node->row.total, a->node->row.price_uusd_h);
+    }
+}
+
+static int check_use(const char *whose, const int64_t used[LIMIT_KINDS], const struct allowance *w, struct err *e)
+{
+    for (int k = 0; k < LIMIT_KINDS; k++)
+        if (used[k] != w->used[k])
+            return BROKEN("%s uses %" PRId64 " of %s, and counts %" PRId64, whose, used[k], limit_names[k], w->used[k]);
+    return 0;
+}
+
 /* What their jobs take is what their live attempts do. */
 static int check_accounts(const struct model *m, struct err *e)
 {
     LIST_FOREACH (&m->all_teams, lt) {
-        LIST_FOREACH (&LIST_ENTRY(lt, struct team, in_all)->accounts, la) {
+        const struct team *t = LIST_ENTRY(lt, struct team, in_all);
+        int64_t of_team[LIMIT_KINDS] = {0};
+        LIST_FOREACH (&t->accounts, la) {
             const struct account *a = LIST_ENTRY(la, struct account, in_team);
-            int64_t mcpu = 0, jobs = 0, pending = 0;
+            int64_t mcpu = 0, jobs = 0, pending = 0, used[LIMIT_KINDS] = {0};
             const struct job *j;
             for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
                 if (j->account != a)
@@ -144,12 +196,18 @@ static int check_accounts(const struct model *m, struct err *e)
                 pending += tree_has(&j->in_shape);
                 LIST_FOREACH (&j->ranks, l)
                     mcpu += order_mcpu(model_order(m), &j->row.need);
+                sum_use(j, used);
+                sum_use(j, of_team);
             }
+            if (check_use(a->row.user, used, &a->may, e) != 0)
+                return ERR_INTERNAL;
             if (mcpu != a->mcpu || jobs != a->n_jobs || pending != a->n_pending)
                 return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64 " mcpu, and counts %" PRId64
                               " and %" PRId64,
                     a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
         }
+        if (check_use(t->name, of_team, &t->may, e) != 0)
+            return ERR_INTERNAL;
     }
     return 0;
 }

@@ -64,6 +64,8 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     int64_t times = resources_times(&total, &d->shape->need);
     if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !offer_is_open(w, o))
         return false;
+    if (!d->moves && !limits_afford(d->shape, &total, o->row.price_uusd_h))
+        return false; /* more than their user or team may still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     *ret_choice =
         (struct choice){.offer = o, .serves = times < most ? times : most, .uusd_h = cost_of(w, o, d->job)};

@@ -40,6 +40,7 @@ struct survey {
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
+    int64_t dear; /* nodes and offers that cost more than its user or team may still pay */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why;        /* the first of those */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
@@ -98,7 +99,9 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
         if (n->row.state != NODE_UP || !resources_fit(&s->need, &n->free) || n->row.id == s->avoid)
             continue;
-        if (node_is_kept_from(n, s)) {
+        if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
+            v->dear++;
+        } else if (node_is_kept_from(n, s)) {
             v->kept++;
         } else if (reserve_allows(n, s, v->now)) {
             v->ready++;
@@ -118,8 +121,11 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            v->offers += o->row.rank != OFFER_WITHDRAWN && suits(v, s, p, &total, o->row.market) &&
-                         can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p));
+            if (o->row.rank == OFFER_WITHDRAWN || !suits(v, s, p, &total, o->row.market) ||
+                !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
+                continue;
+            v->offers++;
+            v->dear += !limits_afford(s, &total, o->row.price_uusd_h);
         }
     }
 }
@@ -290,6 +296,53 @@ static void explain_queue(const struct model *m, const struct job *j, struct ans
     if (ahead)
         say(a, "queue-ahead", "%" PRId64 " job%s wait%s before it; the first is job %" PRId64, ahead, plural(ahead),
             ahead == 1 ? "s" : "", first);
+}
+
+/* "team vision", or the user's name. */
+static const char *whose(const struct account *a, const struct allowance *w, char *out, size_t size)
+{
+    text_format(out, size, "%s%s", w == &a->may ? "" : "team ", w == &a->may ? a->row.user : a->team->name);
+    return out;
+}
+
+static void usd_text(int64_t uusd_h, char *out, size_t size)
+{
+    text_format(out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
+}
+
+/* One limit that keeps the job from running whichever node it had. */
+static void explain_limit(const struct job *j, const struct allowance *w, enum limit_kind kind, struct answer *a)
+{
+    char who[CORE_NAME_MAX + 8], used[32], most[32];
+    whose(j->account, w, who, sizeof who);
+    if (kind == LIMIT_RUNNING) {
+        say(a, "max-running", "%s has %" PRId64 " jobs that run, and may have %" PRId64 " (max_running)", who,
+            w->used[kind], w->most[kind]);
+    } else if (kind == LIMIT_GPUS) {
+        say(a, "max-gpus", "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", and may use %" PRId64 " (max_gpus)",
+            (int64_t)j->row.need.gpus * j->least, who, w->used[kind], w->most[kind]);
+    } else {
+        usd_text(w->used[kind], used, sizeof used);
+        usd_text(w->most[kind], most, sizeof most);
+        say(a, "max-usd-per-hour", "what %s runs costs %s an hour, and may cost %s (max_usd_per_hour)", who, used, most);
+    }
+}
+
+static void explain_limits(const struct model *m, const struct job *j, const struct survey *v, struct answer *a)
+{
+    const struct allowance *const of[] = {&j->account->may, &j->account->team->may};
+    char who[CORE_NAME_MAX + 8], left[32];
+    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
+        int64_t room = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
+        for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
+            if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
+                explain_limit(j, of[k], (enum limit_kind)kind, a);
+        if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
+            continue;
+        usd_text(room > 0 ? room : 0, left, sizeof left);
+        say(a, "too-dear", "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may still pay (max_usd_per_hour)",
+            v->dear, plural(v->dear), v->dear == 1 ? "s" : "", left, whose(j->account, of[k], who, sizeof who));
+    }
 }
 
 static void priority_part(char *out, size_t size, const char *what, int64_t ms)
@@ -481,6 +534,9 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
     if (j->is_waiting)
         return; /* the rest may look quite different by then */
+    explain_limits(m, j, &v, a);
+    if (j->shape->aside_of)
+        return; /* the rest may look quite different once it may run */
     explain_regroup(j, now, a);
     if (j->row.nodes > 1)
         explain_gang(m, j, a);

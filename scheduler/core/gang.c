@@ -32,10 +32,12 @@ struct cover {
     int64_t uusd_h;
 };
 
-/* Where a rank of it is already, no other goes. */
+/* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
 static bool bin_serves(const struct bin *b, const struct gang *g, const struct pool *p)
 {
     if (b->node && job_attempt_on(g->job, g->job->row.attempts, b->node->row.id))
+        return false;
+    if (!g->is_moving && !limits_afford(g->shape, &b->total, b->uusd_h))
         return false;
     return b->pool == p && bin_admits(b, g->shape) && resources_fit(&g->shape->need, &b->free);
 }
@@ -89,7 +91,7 @@ static bool consider(struct work *w, const struct gang *g, const struct pool *p,
     count(w, g, &c);
     if (total_of(&c) < g->target) {
         int32_t missing = g->target - total_of(&c);
-        const struct demand d = {.shape = g->shape, .job = g->job, .n = missing, .pool = p};
+        const struct demand d = {.shape = g->shape, .job = g->job, .n = missing, .pool = p, .moves = g->is_moving};
         const struct offer *o = choose_alone(w, &d, INT64_MAX);
         int32_t n = o ? room_for(w, o, missing) : 0;
         if (total_of(&c) + n < g->floor)
@@ -128,11 +130,17 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
     }
     for (int32_t k = 0; k < c->n; k++)
         plan_launch(w, c->offer)->free = (struct resources){0};
+    if (!g->is_moving)
+        headroom_take(w, g->shape, 1, total_of(c));
 }
 
-static void cover_gang(struct work *w, const struct gang *g)
+static void cover_gang(struct work *w, struct gang *g)
 {
     struct cover best = {0}, c;
+    if (!g->is_moving)
+        g->target = headroom_nodes(w, g->shape, g->target);
+    if (g->target < g->floor)
+        return;
     LIST_FOREACH (&w->m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))

@@ -13,7 +13,8 @@
 /* The jobs of one account that ask for the same: they fit together or not at all. */
 struct shape {
     /* What every look at the queue reads, together. */
-    struct tree_link in_queue; /* while it has pending jobs; by place and head */
+    struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of ... */
+    struct allowance *aside_of; /* ... this; NULL: it is in the queue, if it has pending jobs */
     int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t head;              /* id of the first pending */
     int64_t id;                /* never given twice */
@@ -63,6 +64,8 @@ struct model {
     struct list live_drills;  /* at most DRILLS_LIVE_MAX */
     struct list undrilled;    /* attempts */
     struct list all_teams;
+    struct list loose;        /* struct allowance */
+    int64_t n_allowances, n_limited;
     struct smap teams, accounts; /* by name; by team and user */
     struct list by_arrival;   /* shapes */
     struct wall ordered_at;   /* the last EV_ORDER; 0: none yet */
@@ -112,7 +115,7 @@ struct resources offer_total(const struct offer *o);
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);
 bool node_can_criu(const struct node *n, enum criu_ability need);
-bool node_suits(const struct node *n, const struct shape *s); /* it is open to them, and not the one that they avoid; whatever is free */
+bool node_suits(const struct node *n, const struct shape *s); /* it is open to them, not the one that they avoid, and not too dear for their limits; whatever is free */
 /* A machine of the pool, to be launched or on its way: false once it is known that it cannot. */
 bool pool_may_criu(const struct pool *p, enum criu_ability need);
 const char *pool_criu_why(const struct pool *p); /* not; "": nobody said */
@@ -186,7 +189,10 @@ void queue_remove(struct model *m, struct job *j); /* harmless when it is not in
 void queue_widen(struct model *m, struct job *j);  /* what it wants may be another number; harmless when it is not in */
 void queue_disown(struct model *m, struct job *j); /* the job leaves the model */
 void queue_reshape(struct model *m, struct job *j); /* what it avoids, or its certificate, has changed */
+void queue_put_aside(struct model *m, struct shape *s, struct allowance *by); /* out of the queue, with all its jobs */
+void queue_take_up(struct model *m, struct shape *s);                          /* back into it */
 struct shape *queue_first(const struct model *m);
+struct shape *queue_first_aside(const struct allowance *w);
 /* Where a shape stands: two never stand at the same. */
 struct place {
     int64_t at_16, head;
@@ -207,6 +213,28 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 void accounts_destroy_all(struct model *m);
 /* When the queue is to be put in order; MONO_NONE: not unless something changes. */
 struct mono order_next(const struct model *m, struct stamp now);
+/* ---- what users and teams may have (limits.c) ---- */
+void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user); /* user NULL: of the team */
+/* n more jobs of the account: ERR_CONFLICT, with what is used and what to do. */
+int limits_check_submit(const struct account *a, int64_t n, struct err *e);
+void limits_submitted(struct account *a, int64_t n); /* so many more, or less, that have not ended */
+int64_t job_submitted(const struct job *j);          /* as what it counts there: 1; an array as its tasks that have not begun */
+void limits_take(struct model *m, struct attempt *a); /* a rank was placed: it is in its job's list, and on its node */
+void limits_give(struct model *m, struct attempt *a); /* it has ended: it is in no list */
+void limits_repriced(struct model *m, struct node *n); /* what its ranks cost may be something else now */
+void limits_look_again(struct model *m);               /* there may be machines that cost nothing now */
+/* What keeps a job of the shape from running on so many nodes now, or NULL: nothing does, as far as one can say without
+ * knowing where. */
+struct allowance *limits_exceeded(const struct model *m, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind);
+bool limits_stop(const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind); /* this one does */
+bool limits_used_up(const struct model *m, const struct shape *s); /* no job may run, however little it asks for */
+/* Each of the nodes that a job of the shape needs at least may cost as much as this. */
+bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h);
+/* How many of these n nodes, the first ones, a job of the shape may run on. */
+int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
+/* Shapes that were put aside and may be taken up: the first job of one; CORE_ID_NONE: none. */
+int64_t limits_loose(const struct model *m);
+
 /* ---- arrays (arrays.c) ---- */
 int64_t job_width(const struct job *j); /* places that it could use at once if it were in the queue: 1, or an array's */
 bool array_is_full(const struct job *j); /* it is an array, and as many of its tasks live as may */
@@ -396,6 +424,8 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -33,6 +33,7 @@ void launches_deinit(struct planner *p)
     free(p->room);
     free(p->planned);
     free(p->planned_in);
+    free(p->headroom);
     free(p->demands);
 }
 
@@ -142,7 +143,7 @@ static void add_mover(struct planner *p, struct map *places, const struct job *j
 {
     size_t at = (size_t)(intptr_t)map_get(places, j->shape->id);
     if (at == 0) {
-        *GROW(p->demands, p->n_demands) = (struct demand){.shape = j->shape, .job = j};
+        *GROW(p->demands, p->n_demands) = (struct demand){.shape = j->shape, .job = j, .moves = true};
         at = p->n_demands;
         map_put(places, j->shape->id, (void *)(intptr_t)at);
     }
@@ -181,10 +182,13 @@ static void gather_demands(struct work *w)
     p->n_demands = 0;
     gather_movers(w);
     w->n_movers = p->n_demands;
-    for (const struct shape *s = queue_first(w->m); s; s = queue_next(s))
-        if (s->nodes == 1)
-            *GROW(p->demands, p->n_demands) =
-                (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = s->n_wanted};
+    for (const struct shape *s = queue_first(w->m); s; s = queue_next(s)) {
+        int64_t n = s->nodes == 1 ? headroom_jobs(w, s, s->n_wanted) : 0;
+        if (n == 0)
+            continue;
+        headroom_take(w, s, n, 1);
+        *GROW(p->demands, p->n_demands) = (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = n};
+    }
 }
 
 /* ---- covering it ---- */
@@ -202,13 +206,19 @@ struct bin *plan_launch(struct work *w, const struct offer *o)
     return b;
 }
 
+static void cover_from(struct bin *b, struct demand *d)
+{
+    if (d->moves || limits_afford(d->shape, &b->total, b->uusd_h))
+        d->n -= bin_fill(b, d->shape, d->n);
+}
+
 static void cover_from_bins(struct work *w)
 {
     struct planner *p = w->p;
     for (size_t k = 0; k < p->n_demands; k++) {
         struct demand *d = &p->demands[k];
         for (size_t b = k < w->n_movers ? 0 : w->n_up; b < p->n_bins && d->n > 0; b++)
-            d->n -= bin_fill(&p->bins[b], d->shape, d->n);
+            cover_from(&p->bins[b], d);
     }
 }
 
@@ -220,7 +230,7 @@ static void cover_by_launches(struct work *w)
         while (p->demands[k].n > 0 && (o = choose_shared(w, &p->demands[k], p->n_demands - k))) {
             struct bin *b = plan_launch(w, o);
             for (size_t i = 0; i < p->n_demands && b->free.cpus > 0; i++)
-                p->demands[i].n -= bin_fill(b, p->demands[i].shape, p->demands[i].n);
+                cover_from(b, &p->demands[i]);
         }
     }
 }
@@ -261,7 +271,7 @@ static void cover_return(struct work *w, const struct attempt *a)
             *GROW(p->moves, p->n_moves) = a->job->row.id;
         return;
     }
-    const struct demand d = {.shape = s, .job = a->job, .n = 1};
+    const struct demand d = {.shape = s, .job = a->job, .n = 1, .moves = true};
     const struct offer *o = choose_alone(w, &d, pays / 5 * 4);
     if (o && o->row.market < a->node->row.market)
         bin_fill(plan_launch(w, o), s, 1);
@@ -288,6 +298,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (m->n_pending == 0 && list_is_empty(&m->noticed) && list_is_empty(&m->costly))
         return;
     gather_room(&w);
+    headroom_look(&w);
     gather_bins(&w);
     if (p->n_bins == 0 && !may_grow(p))
         return;

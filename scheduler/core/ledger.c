@@ -154,4 +154,5 @@ void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct 
         return;
     i->node->row.price_uusd_h = uusd_h;
     touch_node(m, i->node);
+    limits_repriced(m, i->node);
 }

@@ -139,6 +139,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     map_put(&m->jobs, r->id, j);
     j->least = r->nodes;
     queue_adopt(m, j);
+    limits_submitted(j->account, job_submitted(j));
     if (r->array == CORE_ID_NONE)
         waits_adopt(m, j);
     j->not_before = window_not_before(m, r, now.wall);
@@ -169,6 +170,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     j->account->mcpu += order_mcpu(model_order(m), &j->row.need); /* since its row was stored */
+    limits_take(m, a);
     drill_attempt_loaded(m, a);
     return 0;
 }

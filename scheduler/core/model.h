@@ -10,7 +10,8 @@
  *  3. last_good of a job never goes down in (attempt, sequence) order.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
  *  5. The queue holds exactly the PENDING jobs that are eligible (not held, with nothing that they depend on outstanding, and
- *     whose time to begin has come), in the order of order.h as of the last EV_ORDER.
+ *     whose time to begin has come) but for those that a limit of their user or team has put aside, in the order of order.h as
+ *     of the last EV_ORDER.
  *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
  */
 #ifndef BELAY_CORE_MODEL_H
@@ -24,9 +25,22 @@
 
 struct shape; /* the jobs of one kind of demand and of one account; its pending ones in order */
 
+/* What somebody's jobs come to, and may (limits.c). */
+struct allowance {
+    int64_t most[LIMIT_KINDS]; /* LIMIT_NONE */
+    int64_t used[LIMIT_KINDS];
+    bool is_limited;   /* in what runs */
+    bool was_used_up;  /* when it last came to more or less: nothing of it may run but what costs nothing, or nothing at all */
+    int64_t index;     /* from 0, over all users and teams */
+    struct tree aside; /* shapes that it has put aside */
+    struct link loose; /* more of those may run now */
+    int64_t fell;      /* the model's growth count when it last came to cost less, if that is limited */
+};
+
 struct team {
     char name[CORE_NAME_MAX];
     int32_t shares;
+    struct allowance may;
     struct list accounts;
     struct link in_all;
 };
@@ -37,6 +51,7 @@ struct account {
     int64_t id; /* not stored */
     struct team *team;
     int32_t shares;      /* of the team's */
+    struct allowance may;
     int64_t mcpu;        /* what its jobs take now */
     int64_t n_jobs, n_pending;
     int64_t n_queued;    /* shapes of it in the queue */
@@ -103,6 +118,7 @@ struct attempt {
     struct node *node;
     bool save_failed; /* its last save; not stored */
     bool drill_due;   /* has got somewhere since it started */
+    int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link in_job;
     struct link on_node;

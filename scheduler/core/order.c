@@ -34,12 +34,19 @@ static const struct order_qos *find_qos(const struct order_options *o, const cha
     return NULL;
 }
 
-static bool names_user(const struct order_team *t, const char *user)
+const char *const limit_names[] = {"max_running", "max_gpus", "max_usd_per_hour", "max_submitted", NULL};
+
+static const struct order_user *find_user(const struct order_team *t, const char *name)
 {
     for (size_t k = 0; k < t->n_users; k++)
-        if (str_eq(t->users[k].name, user))
-            return true;
-    return false;
+        if (str_eq(t->users[k].name, name))
+            return &t->users[k];
+    return NULL;
+}
+
+static bool names_user(const struct order_team *t, const char *user)
+{
+    return find_user(t, user) != NULL;
 }
 
 const char *order_team_of(const struct order_options *o, const char *user)
@@ -76,6 +83,19 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
         return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos, o->qos[0].name,
             o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
     return 0;
+}
+
+int64_t order_limit(const struct order_options *o, const char *team, const char *user, enum limit_kind kind)
+{
+    const struct order_team *t = find_team(o, team);
+    const struct order_user *u = t && user ? find_user(t, user) : NULL;
+    if (!user)
+        return t && t->limits.is_set[kind] ? t->limits.most[kind] : LIMIT_NONE;
+    if (u && u->limits.is_set[kind])
+        return u->limits.most[kind];
+    if (t && t->each_user.is_set[kind])
+        return t->each_user.most[kind];
+    return o->each_user.is_set[kind] ? o->each_user.most[kind] : LIMIT_NONE;
 }
 
 int64_t order_mcpu(const struct order_options *o, const struct resources *need)

@@ -29,9 +29,21 @@
 #define ORDER_RESERVE_MAX 1000
 #define ORDER_CPU_MAX_MCPU 1000000 /* that a GPU or a GiB may count as */
 
+/* What the jobs of a user in a team may come to at a time, and those of all of a team. The first three are of what runs. */
+enum limit_kind { LIMIT_RUNNING, LIMIT_GPUS, LIMIT_UUSD_H, LIMIT_SUBMITTED, LIMIT_KINDS };
+extern const char *const limit_names[]; /* "max_running" "max_gpus" ... as in the configuration; NULL-terminated */
+#define LIMIT_NONE INT64_MAX
+#define ORDER_LIMIT_MAX 1000000000LL /* jobs, GPUs */
+
+struct order_limits {
+    bool is_set[LIMIT_KINDS]; /* what is not set is as the next says (order_limit) */
+    int64_t most[LIMIT_KINDS]; /* LIMIT_NONE: no limit, whatever the next says */
+};
+
 struct order_user {
     char name[CORE_NAME_MAX];
     int32_t shares; /* of the team's; 1 .. ORDER_SHARES_MAX */
+    struct order_limits limits;
 };
 
 struct order_team {
@@ -39,6 +51,8 @@ struct order_team {
     int32_t shares;
     struct order_user *users; /* its members; none: everybody may be one, with one share */
     size_t n_users;
+    struct order_limits limits;    /* of all its jobs together */
+    struct order_limits each_user; /* of each member's */
 };
 
 struct order_qos {
@@ -58,6 +72,7 @@ struct order_options {
     size_t n_teams;
     struct order_qos *qos;
     size_t n_qos;
+    struct order_limits each_user; /* of every user's jobs in a team */
 };
 
 /* 7 days; 60 days; 6 hours; nothing; 16 cpus a GPU and a quarter of one a GiB; 8; no teams, no classes. */
@@ -74,6 +89,10 @@ int64_t order_qos_ms(const struct order_options *o, const struct job_row *r);
 int64_t order_size_ms(const struct order_options *o, const struct job_row *r);
 /* What has waited for so long counts so much, in sixteenths of a millisecond; grows with it. */
 int64_t order_age_16(const struct order_options *o, int64_t waited_ms);
+
+/* What the user's jobs in the team may come to; user NULL: all of the team's. The nearest that says something counts: the
+ * user's own, then what the team says of each, then what is said of all. LIMIT_NONE: nothing does. */
+int64_t order_limit(const struct order_options *o, const char *team, const char *user, enum limit_kind kind);
 
 /* What one node of such a job takes, in thousandths of a cpu. */
 int64_t order_mcpu(const struct order_options *o, const struct resources *need);

@@ -187,7 +187,7 @@ static void remember_unfit(struct planner *p, const struct model *m, const struc
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
     int64_t known = unfit_at(p, s);
-    if (known < 0)
+    if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0)
         return true;
     LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
@@ -215,6 +215,28 @@ static bool find_place(
     return ret_event->place.node != CORE_ID_NONE;
 }
 
+static void put_aside(const struct shape *s, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
+}
+
+/* Of a job that has a place. If it may not run it is put aside, with all of its kind; a gang may have fewer nodes than there are,
+ * or than it would like. */
+static void keep_to_limits(struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
+{
+    const struct job *j = model_job(m, s->head);
+    enum limit_kind kind;
+    if (!limits_exceeded(m, s, s->least, &kind)) {
+        if (s->nodes > 1)
+            ret_event->place.n_more = (size_t)limits_cut(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) - 1;
+        return;
+    }
+    if (link_is_in(&j->regroups) && s->least > j->row.nodes_min && !limits_exceeded(m, s, j->row.nodes_min, &kind))
+        *ret_event = (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};
+    else
+        put_aside(s, ret_event);
+}
+
 static void set_back(struct planner *p, const struct model *m)
 {
     if (p->rewind != m->rewind)
@@ -235,12 +257,19 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
     set_back(p, m);
     for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
         p->cursor = queue_place(s);
-        if (may_fit(p, m, s) && find_place(p, m, s, now, ret_event))
-            return reserve_next(p, m, s, now, ret_event) || true;
+        if (limits_used_up(m, s)) {
+            put_aside(s, ret_event);
+            return true;
+        }
+        if (may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
+            keep_to_limits(p, m, s, ret_event);
+            return ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) || true;
+        }
         remember_unfit(p, m, s);
     }
     p->cursor = (struct place){INT64_MAX, INT64_MAX};
-    return false;
+    *ret_event = (struct event){.type = EV_TAKE_UP, .take_up.job = limits_loose(m)};
+    return ret_event->take_up.job != CORE_ID_NONE;
 }
 
 /* ---- all together ---- */

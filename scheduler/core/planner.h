@@ -24,6 +24,7 @@ struct demand {
     const struct job *job; /* one of them */
     int64_t n;             /* those that nothing covers yet */
     const struct pool *pool; /* only there; NULL: anywhere */
+    bool moves;              /* they run already: no limit is in their way */
 };
 
 /* A node that a job could wait for. */
@@ -66,6 +67,7 @@ struct planner {
     int64_t *planned;     /* by the id of an offer: launches planned here */
     int64_t planned_max;  /* ids below have a place */
     int64_t *planned_in;  /* by the index of a pool: those of spot */
+    int64_t *headroom;    /* by the index of an allowance and by kind: what is left of it */
     struct demand *demands; /* jobs that have to move, then pending ones, in the queue's order */
     size_t n_demands;
 };
@@ -107,6 +109,13 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
 
 /* The machine is launched: the bin that it will be. */
 struct bin *plan_launch(struct work *w, const struct offer *o);
+
+/* ---- what limits leave (headroom.c) ---- */
+void headroom_look(struct work *w);
+/* How many of n jobs of a shape of one node; of n nodes of one job of several. */
+int64_t headroom_jobs(const struct work *w, const struct shape *s, int64_t n);
+int32_t headroom_nodes(const struct work *w, const struct shape *s, int32_t n);
+void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t nodes); /* of each job */
 
 /* ---- gangs (gang.c) ---- */
 

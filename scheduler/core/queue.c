@@ -106,27 +106,61 @@ static void leave(struct model *m, struct shape *s)
     m->n_queued_accounts -= --s->account->n_queued == 0;
 }
 
-/* The shape stands where its first pending job belongs. True: not where it stood. */
+static struct tree *tree_of(struct model *m, const struct shape *s)
+{
+    return s->aside_of ? &s->aside_of->aside : &m->queue;
+}
+
+/* The shape stands where its first pending job belongs, among those in the queue or those put aside. True: not where it stood. */
 static bool shape_settle(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
     const struct job *j = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
-    bool was_in = s->head != CORE_ID_NONE;
+    bool was_in = s->head != CORE_ID_NONE && !s->aside_of;
     struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
     if (place_order(at, queue_place(s)) == 0)
         return false;
     if (at.head != s->head)
         reserve_drop(m, s);
-    tree_remove(&m->queue, &s->in_queue);
+    tree_remove(tree_of(m, s), &s->in_queue);
     s->head = at.head;
     s->place_16 = at.at_16;
     if (first)
-        tree_add(&m->queue, &s->in_queue, &at, compare_place);
-    if (first && !was_in)
+        tree_add(tree_of(m, s), &s->in_queue, &at, compare_place);
+    else
+        s->aside_of = NULL;
+    if (first && !was_in && !s->aside_of)
         arrive(m, s);
     else if (!first && was_in)
         leave(m, s);
     return true;
+}
+
+void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
+{
+    const struct place at = queue_place(s);
+    reserve_drop(m, s);
+    leave(m, s);
+    tree_remove(&m->queue, &s->in_queue);
+    s->aside_of = by;
+    tree_add(&by->aside, &s->in_queue, &at, compare_place);
+    m->change++;
+}
+
+void queue_take_up(struct model *m, struct shape *s)
+{
+    const struct place at = queue_place(s);
+    tree_remove(&s->aside_of->aside, &s->in_queue);
+    s->aside_of = NULL;
+    tree_add(&m->queue, &s->in_queue, &at, compare_place);
+    arrive(m, s);
+    shape_settle(m, s); /* the order may have changed meanwhile */
+    m->change++;
+}
+
+struct shape *queue_first_aside(const struct allowance *w)
+{
+    return as_shape(tree_first(&w->aside));
 }
 
 void queue_order(struct model *m)

@@ -158,7 +158,8 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
 
 static bool is_looked_at(const struct model *m, const struct shape *s)
 {
-    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch;
+    enum limit_kind kind;
+    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch || limits_exceeded(m, s, s->least, &kind);
 }
 
 bool reserve_next(

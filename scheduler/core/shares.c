@@ -56,6 +56,7 @@ static struct team *team_of(struct model *m, const char *name)
     t = mem_alloc(sizeof *t);
     STR_COPY(t->name, name);
     t->shares = configured(model_order(m), name, NULL);
+    allowance_init(m, &t->may, name, NULL);
     smap_put(&m->teams, name, t);
     list_push_back(&m->all_teams, &t->in_all);
     return t;
@@ -75,6 +76,7 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     STR_COPY(a->row.user, user);
     a->team = team_of(m, team);
     a->shares = configured(model_order(m), team, user);
+    allowance_init(m, &a->may, team, user);
     smap_put(&m->accounts, key, a);
     list_push_back(&a->team->accounts, &a->in_team);
     return a;

@@ -235,6 +235,8 @@ const char *const event_type_names[] = {
     "reserve",
     "cron-due",
     "park",
+    "put-aside",
+    "take-up",
     NULL,
 };
 

@@ -301,6 +301,10 @@ class Local(unittest.TestCase):
         share = self.json("shares")["shares"][0]
         self.assertEqual((share["team"], share["pending"], share["share"]), (share["user"], 1, 1.0))
         self.assertRegex(self.ok("shares"), r"TEAM +SHARE +USED +USER")
+        quotas = self.json("quotas")["quotas"]
+        self.assertEqual([(q["team"], q["user"], q["submitted"], q["max_gpus"]) for q in quotas],
+                         [(share["team"], user, 1, None) for user in (None, share["user"])])
+        self.assertRegex(self.ok("quotas"), r"TEAM +USER +RUNNING +SUBMITTED +GPUS +USD/H\n.* 0/- +1/- +0/- +0/-")
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 
@@ -312,7 +316,7 @@ class Local(unittest.TestCase):
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
                                 (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
-                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("pools",), ["pools"]),
+                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),

@@ -9,7 +9,12 @@
 
 void lab_init(struct lab *l)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS};
+    lab_init_order(l, NULL);
+}
+
+void lab_init_order(struct lab *l, const struct order_options *order)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = order};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
@@ -69,6 +74,16 @@ void lab_set_pool(struct lab *l, struct pool_row row)
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &row});
 }
 
+/* A placement never exceeds a limit. */
+static void check_limits(const struct account *a)
+{
+    const struct allowance *const of[] = {&a->may, &a->team->may};
+    for (size_t k = 0; k < 2; k++)
+        for (int kind = 0; kind < LIMIT_KINDS; kind++)
+            if (kind != LIMIT_SUBMITTED && of[k]->used[kind] > of[k]->most[kind])
+                fail_msg("%s of team %s exceeds %s", k == 0 ? a->row.user : "all", a->row.team, limit_names[kind]);
+}
+
 int lab_try(struct lab *l, struct event *ev, int64_t *ret_id)
 {
     struct outcome out = {0};
@@ -77,6 +92,8 @@ int lab_try(struct lab *l, struct event *ev, int64_t *ret_id)
     int rc = core_apply(l->m, ev, &out, &l->e);
     if (model_check(l->m, &broken))
         fail_msg("after %s: %s", event_type_names[ev->type], broken.text);
+    if (rc == 0 && ev->type == EV_PLACE)
+        check_limits(model_job(l->m, out.id)->account);
     if (ret_id)
         *ret_id = out.id;
     return rc;

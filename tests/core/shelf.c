@@ -308,7 +308,7 @@ static void must(int rc, const struct err *e)
 struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = s->order};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], &e), &e);

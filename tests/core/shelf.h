@@ -13,6 +13,7 @@ struct shelf_sums {
 };
 
 struct shelf {
+    const struct order_options *order; /* of what is loaded; NULL: order_defaults */
     struct job_row *jobs;
     struct attempt_row *attempts;
     struct node_row *nodes;

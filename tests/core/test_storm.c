@@ -52,6 +52,7 @@ static struct job *any_running(struct storm *st)
 static void submit(struct storm *st)
 {
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
+    STR_COPY(r.user, below(st, 2) ? "ann" : "bob");
     r.market = (enum market_wish)below(st, 3);
     r.need.gpus = below(st, 5) == 0;
     r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
@@ -262,13 +263,32 @@ static void store(struct storm *st)
     }
 }
 
+/* One storm in two has limits. */
+static const struct order_options *order_of(uint64_t seed)
+{
+    static struct order_user users[] = {
+        {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .most = {2, 1}}}, {.name = "bob", .shares = 2}};
+    static struct order_team team = {.name = "red",
+        .shares = 1,
+        .users = users,
+        .n_users = 2,
+        .limits = {.is_set = {[LIMIT_UUSD_H] = true, [LIMIT_SUBMITTED] = true},
+            .most = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
+    static struct order_options o;
+    o = order_defaults;
+    o.teams = &team;
+    o.n_teams = 1;
+    return seed % 2 ? &o : NULL;
+}
+
 static void one_storm(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
         submit, submit, join, join, agent, agent, agent, agent, user, provider, provider, nodes};
     struct storm st = {0};
     prng_init(&st.r, seed);
-    lab_init(&st.l);
+    st.s.order = order_of(seed);
+    lab_init_order(&st.l, st.s.order);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
     struct pool_row p = model_pool(st.l.m, "burst")->row;

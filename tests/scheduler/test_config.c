@@ -23,6 +23,25 @@ static struct config parse(const char *text)
     return c;
 }
 
+static void limits_are_read_along_the_path(void **state)
+{
+    (void)state;
+    struct config c = parse("each_user: {max_submitted: 20000, max_gpus: 16}\nteams:\n  red:\n    max_usd_per_hour: 60.5\n"
+                            "    each_user: {max_running: 200}\n    users:\n      ann: {shares: 2, max_gpus: 0, max_running: none}\n"
+                            "      bob: 3\n");
+    const struct order_options *o = &c.order;
+    assert_int_equal(o->teams[0].users[0].shares, 2);
+    assert_int_equal(o->teams[0].users[1].shares, 3);
+    assert_int_equal(order_limit(o, "red", "ann", LIMIT_GPUS), 0);
+    assert_int_equal(order_limit(o, "red", "ann", LIMIT_RUNNING), LIMIT_NONE);
+    assert_int_equal(order_limit(o, "red", "bob", LIMIT_GPUS), 16);
+    assert_int_equal(order_limit(o, "red", "bob", LIMIT_RUNNING), 200);
+    assert_int_equal(order_limit(o, "red", "bob", LIMIT_SUBMITTED), 20000);
+    assert_int_equal(order_limit(o, "red", NULL, LIMIT_UUSD_H), 60500000);
+    assert_int_equal(order_limit(o, "cho", "cho", LIMIT_SUBMITTED), 20000);
+    config_deinit(&c);
+}
+
 static void the_order_is_read_or_the_default(void **state)
 {
     (void)state;
@@ -480,6 +499,13 @@ static const struct refused {
     {"teams:\n  a: {share: 1}\n", {"lab.yaml:2", "share", "shares"}},
     {"teams:\n  a: {shares: 0}\n", {"lab.yaml:2", "shares"}},
     {"teams:\n  a: {shares: 1, users: ann}\n", {"lab.yaml:2", "a list of names"}},
+    {"teams:\n  a: {max_gpu: 1}\n", {"lab.yaml:2", "max_gpu", "max_gpus"}},
+    {"teams:\n  a: {max_running: -1}\n", {"lab.yaml:2", "max_running"}},
+    {"teams:\n  a: {max_usd_per_hour: much}\n", {"lab.yaml:2", "max_usd_per_hour"}},
+    {"teams:\n  a:\n    users:\n      ann: {share: 1}\n", {"lab.yaml:4", "share", "shares"}},
+    {"teams:\n  a:\n    users:\n      ann: {max_submitted: some}\n", {"lab.yaml:4", "max_submitted"}},
+    {"teams:\n  a:\n    each_user: 5\n", {"lab.yaml:3", "each_user"}},
+    {"each_user: {shares: 1}\n", {"lab.yaml:1", "shares"}},
     {"teams:\n  a:\n    users: [ann, [b]]\n", {"lab.yaml:3", "a user's name"}},
     {"teams:\n  a:\n    users: [ann, ann]\n", {"lab.yaml:3", "listed twice"}},
     {"teams:\n  a:\n    users:\n      ann: many\n", {"lab.yaml:4", "many"}},
@@ -647,6 +673,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_read_or_the_default),
+        cmocka_unit_test(limits_are_read_along_the_path),
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(every_key_of_a_pool_is_read),

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the limits of users and teams (limits.c) leave, while demand is counted: a hundred thousand jobs of somebody who may run
+ * ten are ten, and machines are launched for those. What a job will cost is not known yet: it counts as on the cheapest machine
+ * that could be launched for it. Jobs that run already and only go elsewhere are not asked.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+
+static int64_t *left_of(const struct work *w, const struct allowance *of)
+{
+    return &w->p->headroom[of->index * LIMIT_KINDS];
+}
+
+static void note(struct work *w, const struct allowance *of)
+{
+    int64_t *left = left_of(w, of);
+    for (int k = 0; k < LIMIT_KINDS; k++)
+        left[k] = of->most[k] == LIMIT_NONE ? INT64_MAX : of->most[k] > of->used[k] ? of->most[k] - of->used[k] : 0;
+}
+
+void headroom_look(struct work *w)
+{
+    if (w->m->n_limited == 0)
+        return;
+    w->p->headroom = mem_resize(w->p->headroom, (size_t)w->m->n_allowances * LIMIT_KINDS, sizeof *w->p->headroom);
+    LIST_FOREACH (&w->m->all_teams, lt) {
+        const struct team *t = LIST_ENTRY(lt, struct team, in_all);
+        note(w, &t->may);
+        LIST_FOREACH (&t->accounts, la)
+            note(w, &LIST_ENTRY(la, struct account, in_team)->may);
+    }
+}
+
+static bool is_limited(const struct work *w, const struct shape *s)
+{
+    return w->m->n_limited > 0 && (s->account->may.is_limited || s->account->team->may.is_limited);
+}
+
+static int64_t times(int64_t left, int64_t each, int64_t n)
+{
+    return each == 0 || left / each > n ? n : left / each;
+}
+
+/* On the cheapest machine that could be launched for one now; 0: there is none. Which it is does not depend on what is planned, so
+ * that counting again half-way comes to the same. */
+static int64_t cheapest_uusd_h(const struct work *w, const struct shape *s)
+{
+    const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
+    int64_t least = 0;
+    LIST_FOREACH (&w->m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            if (!pool_serves(p, s) || !offer_may_serve(o, s, &any, &any, w->now) ||
+                !limits_afford(s, &total, o->row.price_uusd_h))
+                continue;
+            int64_t uusd_h = resources_share(&s->need, &total, o->row.price_uusd_h);
+            least = least == 0 || uusd_h < least ? uusd_h : least;
+        }
+    }
+    return least;
+}
+
+/* What one job on so many nodes takes. */
+struct headroom {
+    int64_t gpus, uusd_h;
+};
+
+static struct headroom headroom_of(const struct work *w, const struct shape *s, int64_t nodes)
+{
+    bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
+    return (struct headroom){.gpus = nodes * s->need.gpus, .uusd_h = pays ? nodes * cheapest_uusd_h(w, s) : 0};
+}
+
+static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
+{
+    const int64_t *left = left_of(w, of);
+    n = times(left[LIMIT_RUNNING], 1, n);
+    n = times(left[LIMIT_GPUS], each->gpus, n);
+    return times(left[LIMIT_UUSD_H], each->uusd_h, n);
+}
+
+int64_t headroom_jobs(const struct work *w, const struct shape *s, int64_t n)
+{
+    if (!is_limited(w, s))
+        return n;
+    const struct headroom each = headroom_of(w, s, 1);
+    n = jobs_of(w, &s->account->may, &each, n);
+    return jobs_of(w, &s->account->team->may, &each, n);
+}
+
+static int64_t nodes_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
+{
+    const int64_t *left = left_of(w, of);
+    n = left[LIMIT_RUNNING] > 0 ? times(left[LIMIT_GPUS], each->gpus, n) : 0;
+    return times(left[LIMIT_UUSD_H], each->uusd_h, n);
+}
+
+int32_t headroom_nodes(const struct work *w, const struct shape *s, int32_t n)
+{
+    if (!is_limited(w, s))
+        return n;
+    const struct headroom each = headroom_of(w, s, 1);
+    n = (int32_t)nodes_of(w, &s->account->may, &each, n);
+    return (int32_t)nodes_of(w, &s->account->team->may, &each, n);
+}
+
+static void take(int64_t *left, int64_t n)
+{
+    if (*left != INT64_MAX)
+        *left -= n < *left ? n : *left;
+}
+
+void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t nodes)
+{
+    if (!is_limited(w, s))
+        return;
+    const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
+    const struct headroom each = headroom_of(w, s, nodes);
+    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
+        int64_t *left = left_of(w, of[k]);
+        take(&left[LIMIT_RUNNING], jobs);
+        take(&left[LIMIT_GPUS], jobs * each.gpus);
+        take(&left[LIMIT_UUSD_H], jobs * each.uusd_h);
+    }
+}

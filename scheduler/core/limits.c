@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What users and teams may have at a time: jobs that have not ended, jobs that run, their GPUs, and what they cost an hour. A
+ * job counts for its user in its team and for the team.
+ *
+ * Invariants.
+ *  1. Nothing is placed by which something would be exceeded. Only a restart with lower limits, and prices that rise, make what
+ *     runs exceed them; it goes on, and nothing is added to it.
+ *  2. A kind of jobs (shape) that would exceed something whichever node it had is put aside, by a decision, when the planner
+ *     comes to it: it stands in no queue, nothing is launched or reserved for it, and nobody looks at it until what it exceeds
+ *     is less. Then the first TAKE_UP of those that may run are taken up, and more when these have had their turn, so that the
+ *     end of a job costs the same however many kinds wait for it.
+ *  3. What a job costs depends on where it runs. A kind that could pay for some nodes stays in the queue, and the others are
+ *     not for it. On machines that cost nothing it runs whatever the rest costs.
+ */
+#include "scheduler/core/impl.h"
+
+#include <inttypes.h>
+
+#define TAKE_UP 16
+
+static bool is_limited(const struct allowance *w, enum limit_kind kind)
+{
+    return w->most[kind] != LIMIT_NONE;
+}
+
+/* Nothing may be added, but perhaps what costs nothing. */
+static bool is_used_up(const struct allowance *w)
+{
+    return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] || w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
+}
+
+void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user)
+{
+    w->index = m->n_allowances++;
+    for (int k = 0; k < LIMIT_KINDS; k++) {
+        w->most[k] = order_limit(model_order(m), team, user, (enum limit_kind)k);
+        w->is_limited |= k != LIMIT_SUBMITTED && is_limited(w, (enum limit_kind)k);
+    }
+    w->was_used_up = is_used_up(w);
+    m->n_limited += w->is_limited;
+}
+
+/* ---- submits ---- */
+
+int64_t job_submitted(const struct job *j)
+{
+    return j->array ? ranges_count(&j->array->left) : 1;
+}
+
+void limits_submitted(struct account *a, int64_t n)
+{
+    a->may.used[LIMIT_SUBMITTED] += n;
+    a->team->may.used[LIMIT_SUBMITTED] += n;
+}
+
+static int check_submit(const struct allowance *w, const char *whose, const char *name, int64_t n, struct err *e)
+{
+    int64_t most = w->most[LIMIT_SUBMITTED], used = w->used[LIMIT_SUBMITTED];
+    if (most == LIMIT_NONE || n <= most - used)
+        return 0;
+    return err_set(e, ERR_CONFLICT,
+        "%s%s may have %" PRId64 " jobs that have not ended (max_submitted) and has %" PRId64
+        "; this would be %" PRId64 " more: wait for some to end, cancel some, or have belayd's configuration allow more",
+        whose, name, most, used, n);
+}
+
+int limits_check_submit(const struct account *a, int64_t n, struct err *e)
+{
+    int rc = check_submit(&a->may, "", a->row.user, n, e);
+    return rc ? rc : check_submit(&a->team->may, "team ", a->team->name, n, e);
+}
+
+/* ---- what holds jobs back ---- */
+
+static bool has_costless(const struct model *m, const struct shape *s)
+{
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (!shape_allows_pool(s, p))
+            continue;
+        if (!p->row.elastic && p->row.usd_per_hour_uusd == 0)
+            return true;
+        LIST_FOREACH (&p->offers, lo)
+            if (LIST_ENTRY(lo, struct offer, in_pool)->row.price_uusd_h == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool stops(const struct model *m, const struct allowance *w, const struct shape *s, int32_t nodes, enum limit_kind kind)
+{
+    int64_t gpus = (int64_t)nodes * s->need.gpus;
+    switch (kind) {
+    case LIMIT_RUNNING:
+        return w->used[kind] >= w->most[kind];
+    case LIMIT_GPUS:
+        return gpus > 0 && gpus > w->most[kind] - w->used[kind];
+    case LIMIT_UUSD_H:
+        return w->used[kind] >= w->most[kind] && !has_costless(m, s);
+    case LIMIT_SUBMITTED:
+    case LIMIT_KINDS:
+        break;
+    }
+    return false;
+}
+
+bool limits_stop(const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind)
+{
+    return stops(m, w, s, s->least, kind);
+}
+
+static bool exceeds(
+    const struct model *m, const struct allowance *w, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind)
+{
+    if (!w->is_limited)
+        return false;
+    for (int kind = 0; kind < LIMIT_SUBMITTED; kind++) {
+        *ret_kind = (enum limit_kind)kind;
+        if (stops(m, w, s, nodes, *ret_kind))
+            return true;
+    }
+    return false;
+}
+
+bool limits_used_up(const struct model *m, const struct shape *s)
+{
+    const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
+    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
+        if (of[k]->was_used_up && (stops(m, of[k], s, s->least, LIMIT_RUNNING) || stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
+            return true;
+    return false;
+}
+
+struct allowance *limits_exceeded(
+    const struct model *m, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind)
+{
+    if (exceeds(m, &s->account->may, s, nodes, ret_kind))
+        return &s->account->may;
+    return exceeds(m, &s->account->team->may, s, nodes, ret_kind) ? &s->account->team->may : NULL;
+}
+
+static bool affords(const struct allowance *w, int64_t uusd_h, int32_t times)
+{
+    return uusd_h == 0 || !is_limited(w, LIMIT_UUSD_H) || uusd_h <= (w->most[LIMIT_UUSD_H] - w->used[LIMIT_UUSD_H]) / times;
+}
+
+bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h)
+{
+    const struct account *a = s->account;
+    if (!is_limited(&a->may, LIMIT_UUSD_H) && !is_limited(&a->team->may, LIMIT_UUSD_H))
+        return true;
+    int64_t share = resources_share(&s->need, total, uusd_h);
+    return affords(&a->may, share, s->least) && affords(&a->team->may, share, s->least);
+}
+
+int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n)
+{
+    const struct account *a = s->account;
+    enum limit_kind kind;
+    int64_t sum = 0;
+    for (int32_t k = 0; k < n; k++) {
+        const struct node *node = model_node(m, nodes[k]);
+        sum += resources_share(&s->need, &node->row.total, node->row.price_uusd_h);
+        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, sum, 1) || !affords(&a->team->may, sum, 1))
+            return k;
+    }
+    return n;
+}
+
+/* ---- what is used ---- */
+
+static void count(struct account *a, enum limit_kind kind, int64_t more)
+{
+    a->may.used[kind] += more;
+    a->team->may.used[kind] += more;
+}
+
+static bool still_pays(const struct model *m, const struct shape *s)
+{
+    enum limit_kind kind;
+    if (limits_exceeded(m, s, s->least, &kind))
+        return false;
+    LIST_FOREACH (&s->reserved, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_reserved);
+        if (!limits_afford(s, &n->row.total, n->row.price_uusd_h))
+            return false;
+    }
+    return true;
+}
+
+static void note_used_up(struct model *m, struct allowance *w)
+{
+    bool used_up = is_used_up(w);
+    if (used_up && !w->was_used_up)
+        m->rewind++; /* its jobs are to be put aside, those too that did not fit */
+    w->was_used_up = used_up;
+}
+
+/* Nothing is kept for those that may not run there now. */
+static void more_is_used(struct model *m, struct account *a)
+{
+    if (!a->may.is_limited && !a->team->may.is_limited)
+        return;
+    note_used_up(m, &a->may);
+    note_used_up(m, &a->team->may);
+    LIST_FOREACH (&m->reserving, l) {
+        struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        if (s->account->team == a->team && !still_pays(m, s))
+            reserve_drop(m, s);
+    }
+}
+
+static void take_up(struct model *m, struct allowance *w)
+{
+    enum limit_kind kind;
+    int taken = 0;
+    link_remove(&w->loose);
+    if (w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING])
+        return;
+    for (struct tree_link *l = tree_first(&w->aside), *next; l; l = next) {
+        struct shape *s = TREE_ENTRY(l, struct shape, in_queue);
+        next = tree_next(l);
+        if (exceeds(m, w, s, s->least, &kind))
+            continue;
+        if (taken++ == TAKE_UP) {
+            list_push_back(&m->loose, &w->loose);
+            return;
+        }
+        queue_take_up(m, s);
+    }
+}
+
+/* What did not fit, since it cost too much, may fit now though no node has grown. */
+static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
+{
+    w->was_used_up = is_used_up(w);
+    if (costs_less && is_limited(w, LIMIT_UUSD_H)) {
+        w->fell = ++m->growth;
+        m->rewind++;
+    }
+    if (w->is_limited)
+        take_up(m, w);
+}
+
+void limits_take(struct model *m, struct attempt *a)
+{
+    const struct job *j = a->job;
+    bool is_first = list_first(&j->ranks) == list_last(&j->ranks);
+    a->uusd_h = resources_share(&j->row.need, &a->node->row.total, a->node->row.price_uusd_h);
+    count(j->account, LIMIT_RUNNING, is_first);
+    count(j->account, LIMIT_GPUS, j->row.need.gpus);
+    count(j->account, LIMIT_UUSD_H, a->uusd_h);
+    more_is_used(m, j->account);
+}
+
+void limits_give(struct model *m, struct attempt *a)
+{
+    const struct job *j = a->job;
+    count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
+    count(j->account, LIMIT_GPUS, -j->row.need.gpus);
+    count(j->account, LIMIT_UUSD_H, -a->uusd_h);
+    less_is_used(m, &j->account->may, a->uusd_h > 0);
+    less_is_used(m, &j->account->team->may, a->uusd_h > 0);
+}
+
+void limits_repriced(struct model *m, struct node *n)
+{
+    if (m->n_limited > 0)
+        node_refresh(m, n, true); /* who could not pay for it may, now */
+    LIST_FOREACH (&n->attempts, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        int64_t before = a->uusd_h;
+        a->uusd_h = resources_share(&a->job->row.need, &n->row.total, n->row.price_uusd_h);
+        count(a->job->account, LIMIT_UUSD_H, a->uusd_h - before);
+        if (a->uusd_h > before) {
+            more_is_used(m, a->job->account);
+        } else if (a->uusd_h < before) {
+            less_is_used(m, &a->job->account->may, true);
+            less_is_used(m, &a->job->account->team->may, true);
+        }
+    }
+}
+
+void limits_look_again(struct model *m)
+{
+    if (m->n_limited == 0)
+        return;
+    LIST_FOREACH (&m->all_teams, lt) {
+        struct team *t = LIST_ENTRY(lt, struct team, in_all);
+        less_is_used(m, &t->may, true);
+        LIST_FOREACH (&t->accounts, la)
+            less_is_used(m, &LIST_ENTRY(la, struct account, in_team)->may, true);
+    }
+}
+
+/* ---- decisions ---- */
+
+int64_t limits_loose(const struct model *m)
+{
+    LIST_FOREACH (&m->loose, l) {
+        const struct shape *s = queue_first_aside(LIST_ENTRY(l, struct allowance, loose));
+        if (s)
+            return s->head;
+    }
+    return CORE_ID_NONE;
+}
+
+int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->put_aside.job);
+    struct shape *s = j && tree_has(&j->in_shape) ? j->shape : NULL;
+    enum limit_kind kind;
+    struct allowance *w = s && !s->aside_of ? limits_exceeded(m, s, s->least, &kind) : NULL;
+    if (!w)
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " does not exceed a limit (any more)", ev->put_aside.job);
+    queue_put_aside(m, s, w);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->take_up.job);
+    struct allowance *w = j && tree_has(&j->in_shape) ? j->shape->aside_of : NULL;
+    if (!w || !link_is_in(&w->loose))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for a limit (any more)", ev->take_up.job);
+    take_up(m, w);
+    ret_outcome->id = j->row.id;
+    return 0;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Limits of users and teams: what may not run does not, whoever else waits is not held up by it, and it runs as soon as it may.
+ * That no placement exceeds a limit is looked at after each (lab.c).
+ */
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "tests/core/lab.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#define HOUR_MS 3600000LL
+
+static void begin(struct lab *l, const struct order_options *order, int64_t uusd_h)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct pool_row base = {.name = "base", .usd_per_hour_uusd = uusd_h};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+static struct order_limits limit(enum limit_kind kind, int64_t most)
+{
+    struct order_limits l = {0};
+    l.is_set[kind] = true;
+    l.most[kind] = most;
+    return l;
+}
+
+static struct order_options each(enum limit_kind kind, int64_t most)
+{
+    struct order_options o = order_defaults;
+    o.each_user = limit(kind, most);
+    return o;
+}
+
+static struct job_row job_of(const char *user, int32_t cpus)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.user, user);
+    return r;
+}
+
+static int64_t submit(struct lab *l, const char *user, int32_t cpus)
+{
+    struct job_row r = job_of(user, cpus);
+    return lab_submit(l, &r);
+}
+
+static int64_t join_gpus(struct lab *l, const char *name, int32_t cpus, int32_t gpus)
+{
+    struct node_row r = {.pool = "base", .total = {cpus, gpus, 1 << 20}};
+    STR_COPY(r.name, name);
+    snprintf(r.key_hash, sizeof r.key_hash, "key-%s", name);
+    return lab_apply(l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
+}
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
+            return true;
+    return false;
+}
+
+static int64_t n_running(const struct lab *l, const int64_t *jobs, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += model_job(l->m, jobs[k]) && runs(l, jobs[k]);
+    return sum;
+}
+
+static void a_user_runs_as_many_as_may_and_others_pass(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_RUNNING, 2);
+    int64_t anns[5];
+    begin(&l, &o, 0);
+    lab_join(&l, "a", 8);
+    for (int k = 0; k < 5; k++)
+        anns[k] = submit(&l, "ann", 1);
+    int64_t bob = submit(&l, "bob", 1);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 5), 2);
+    assert_true(runs(&l, bob));
+    assert_true(says(&l, anns[2], "max-running", "ann has 2 jobs that run, and may have 2"));
+    assert_ptr_equal(model_job(l.m, anns[2])->shape->aside_of, &model_job(l.m, anns[2])->account->may);
+    lab_ended(&l, anns[0], END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, anns[2]));
+    assert_int_equal(n_running(&l, anns, 5), 2);
+    lab_check_wake(&l);
+    lab_deinit(&l);
+}
+
+/* The nearest that says something counts, and the team's own besides. */
+static void limits_hold_along_the_path(void **state)
+{
+    (void)state;
+    struct order_user users[] = {{.name = "ann", .shares = 1, .limits = limit(LIMIT_RUNNING, 3)},
+        {.name = "bob", .shares = 1}, {.name = "cho", .shares = 1, .limits = limit(LIMIT_RUNNING, LIMIT_NONE)}};
+    struct order_team red = {.name = "red", .shares = 1, .users = users, .n_users = 3, .limits = limit(LIMIT_RUNNING, 6),
+        .each_user = limit(LIMIT_RUNNING, 2)};
+    struct order_options o = each(LIMIT_RUNNING, 1);
+    struct lab l;
+    int64_t anns[8], bobs[8], chos[8], dees[8];
+    o.teams = &red;
+    o.n_teams = 1;
+    assert_int_equal(order_limit(&o, "red", "ann", LIMIT_RUNNING), 3);
+    assert_int_equal(order_limit(&o, "red", "bob", LIMIT_RUNNING), 2);
+    assert_int_equal(order_limit(&o, "red", "cho", LIMIT_RUNNING), LIMIT_NONE);
+    assert_int_equal(order_limit(&o, "dee", "dee", LIMIT_RUNNING), 1);
+    assert_int_equal(order_limit(&o, "red", NULL, LIMIT_RUNNING), 6);
+    assert_int_equal(order_limit(&o, "red", "ann", LIMIT_GPUS), LIMIT_NONE);
+    begin(&l, &o, 0);
+    lab_join(&l, "a", 64);
+    for (int k = 0; k < 8; k++) {
+        anns[k] = submit(&l, "ann", 1);
+        bobs[k] = submit(&l, "bob", 1);
+        dees[k] = submit(&l, "dee", 1);
+    }
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 3);
+    assert_int_equal(n_running(&l, bobs, 8), 2);
+    assert_int_equal(n_running(&l, dees, 8), 1);
+    for (int k = 0; k < 8; k++)
+        chos[k] = submit(&l, "cho", 1);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, chos, 8), 1); /* the team's sixth */
+    assert_true(says(&l, chos[7], "max-running", "team red has 6 jobs that run, and may have 6"));
+    lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8) + n_running(&l, bobs, 8) + n_running(&l, chos, 8), 6);
+    assert_int_equal(n_running(&l, anns, 8), 3);
+    lab_deinit(&l);
+}
+
+static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_GPUS, 3);
+    struct job_row two = job_of("ann", 1), one = job_of("ann", 1);
+    begin(&l, &o, 0);
+    join_gpus(&l, "a", 16, 8);
+    two.need.gpus = 2;
+    one.need.gpus = 1;
+    int64_t first = lab_submit(&l, &two), second = lab_submit(&l, &two), third = lab_submit(&l, &one);
+    int64_t without = submit(&l, "ann", 1);
+    lab_plan(&l);
+    assert_true(runs(&l, first) && !runs(&l, second) && runs(&l, third) && runs(&l, without));
+    assert_true(says(&l, second, "max-gpus", "it needs 2 GPUs; ann uses 3, and may use 3"));
+    lab_ended(&l, third, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_false(runs(&l, second)); /* one is free, it needs two */
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+/* Each rank has as many as the job says. */
+static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_GPUS, 5);
+    struct job_row gang = job_of("ann", 1), fixed = job_of("ann", 1);
+    begin(&l, &o, 0);
+    for (int k = 0; k < 4; k++)
+        join_gpus(&l, (const char *[]){"a", "b", "c", "d"}[k], 8, 4);
+    gang.need.gpus = fixed.need.gpus = 2;
+    gang.nodes = 4;
+    gang.nodes_min = 1;
+    fixed.nodes = fixed.nodes_min = 3;
+    int64_t never = lab_submit(&l, &fixed), some = lab_submit(&l, &gang);
+    lab_plan(&l);
+    assert_false(runs(&l, never));
+    assert_true(runs(&l, some));
+    assert_int_equal(model_job(l.m, some)->row.ranks, 2);
+    assert_true(says(&l, never, "max-gpus", "it needs 6 GPUs; ann uses 4, and may use 5"));
+    lab_deinit(&l);
+}
+
+static void what_runs_costs_no_more_an_hour_than_may(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_UUSD_H, 1200000);
+    begin(&l, &o, 1000000);
+    lab_join(&l, "a", 4);
+    lab_join(&l, "b", 4);
+    int64_t whole = submit(&l, "ann", 4), half = submit(&l, "ann", 2), one = submit(&l, "ann", 1);
+    int64_t bobs = submit(&l, "bob", 1);
+    lab_plan(&l);
+    assert_true(runs(&l, whole) && !runs(&l, half) && !runs(&l, one) && runs(&l, bobs));
+    assert_true(says(&l, one, "too-dear", "1 machine it could run on costs more than the $0.20 an hour that ann may still pay"));
+    /* A machine that costs nothing is for everybody. */
+    struct pool_row own = {.name = "own"};
+    lab_set_pool(&l, own);
+    struct node_row r = {.name = "c", .pool = "own", .key_hash = "c", .total = {1, 0, 4096}};
+    lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
+    lab_plan(&l);
+    assert_false(runs(&l, half));
+    assert_true(runs(&l, one));
+    lab_ended(&l, whole, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, half));
+    lab_deinit(&l);
+}
+
+/* A price that rises stops nothing that runs, and one that falls lets others in. */
+static void prices_count_as_they_are_in_force(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_UUSD_H, 2000000);
+    begin(&l, &o, 0);
+    struct pool_row base = lab_pool(&l, "base");
+    base.usd_per_hour_uusd = 1000000;
+    lab_set_pool(&l, base);
+    lab_join(&l, "a", 4);
+    lab_join(&l, "b", 4);
+    int64_t first = submit(&l, "ann", 4);
+    lab_plan(&l);
+    base.usd_per_hour_uusd = 3000000;
+    lab_set_pool(&l, base);
+    int64_t second = submit(&l, "ann", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, first) && !runs(&l, second));
+    assert_true(says(&l, second, "max-usd-per-hour", "what ann runs costs $3.00 an hour, and may cost $2.00"));
+    base.usd_per_hour_uusd = 1000000;
+    lab_set_pool(&l, base);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+/* Machines are launched for what may run, not for what waits. */
+static void nothing_is_launched_for_what_may_not_run(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct order_options o = each(LIMIT_RUNNING, 3);
+    begin(&l, &o, 0);
+    lab_elastic(&l, "burst", 50, "m5", 4);
+    for (int k = 0; k < 40; k++)
+        submit(&l, "ann", 4);
+    assert_int_equal(lab_plan(&l), 3);
+    lab_deinit(&l);
+
+    o = each(LIMIT_UUSD_H, 2500000); /* two and a half at the price of spot */
+    begin(&l, &o, 1000000);
+    lab_elastic(&l, "burst", 50, "m5", 4);
+    for (int k = 0; k < 40; k++)
+        submit(&l, "ann", 4);
+    assert_int_equal(lab_plan(&l), 2);
+    for (int64_t i = 1; i <= 2; i++)
+        lab_bring_up(&l, i, 4);
+    lab_plan(&l);
+    struct model_counts c;
+    model_counts(l.m, &c);
+    assert_int_equal(c.running, 2);
+    assert_int_equal(c.instances, 2);
+    lab_deinit(&l);
+
+    o = each(LIMIT_UUSD_H, 2500000);
+    begin(&l, &o, 1000000);
+    lab_elastic(&l, "burst", 50, "m5", 4);
+    struct job_row gang = job_of("ann", 4);
+    gang.nodes = gang.nodes_min = 3;
+    int64_t dear = lab_submit(&l, &gang);
+    gang.nodes = gang.nodes_min = 2;
+    lab_submit(&l, &gang);
+    assert_int_equal(lab_plan(&l), 2);
+    assert_true(says(&l, dear, "too-dear", "machines it could run on cost more than the $2.50 an hour"));
+    lab_deinit(&l);
+}
+
+static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_SUBMITTED, 5);
+    struct job_row r = job_of("ann", 1);
+    struct ranges four, two;
+    struct event array = {.type = EV_SUBMIT, .submit = {.job = &r, .tasks = &four}};
+    begin(&l, &o, 0);
+    lab_join(&l, "a", 2);
+    ranges_parse("0-3", &four, &l.e);
+    ranges_parse("0-1", &two, &l.e);
+    int64_t tasks = lab_apply(&l, array);
+    array.submit.tasks = &two;
+    assert_int_equal(lab_try(&l, &array, NULL), ERR_CONFLICT);
+    assert_non_null(strstr(l.e.text, "ann may have 5 jobs that have not ended (max_submitted) and has 4; this would be 2 more"));
+    assert_non_null(strstr(l.e.text, "cancel some"));
+    int64_t last = lab_submit(&l, &r);
+    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
+    submit(&l, "bob", 1);
+    lab_plan(&l); /* a task that has begun counts as before */
+    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = last});
+    lab_submit(&l, &r);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = tasks});
+    struct ranges some;
+    ranges_parse("0-1", &some, &l.e);
+    array.submit.tasks = &some;
+    lab_apply(&l, array); /* two of the four run still, the other two are gone */
+    lab_deinit(&l);
+}
+
+/* More kinds than are taken up at once: all have their turn, though the first of them fit nowhere. */
+static void those_put_aside_all_have_their_turn(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_RUNNING, 1);
+    int64_t last = 0;
+    begin(&l, &o, 0);
+    lab_join(&l, "a", 4);
+    int64_t first = submit(&l, "ann", 1);
+    lab_plan(&l);
+    for (int k = 0; k < 50; k++)
+        last = submit(&l, "ann", 10 + k); /* too large */
+    last = submit(&l, "ann", 2);
+    lab_plan(&l);
+    assert_false(runs(&l, last));
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, last));
+    lab_deinit(&l);
+}
+
+/* What was put aside is not reserved for, and can be held, released and cancelled as anything else. */
+static void what_is_aside_is_a_job_as_any_other(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = each(LIMIT_RUNNING, 1);
+    begin(&l, &o, 0);
+    lab_join(&l, "a", 4);
+    int64_t first = submit(&l, "ann", 1), second = submit(&l, "ann", 4), third = submit(&l, "ann", 2);
+    int64_t bob = submit(&l, "bob", 3);
+    lab_plan(&l);
+    assert_true(runs(&l, bob)); /* nothing is kept for the second */
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = second, .by = "ann"}});
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = second, .by = "ann"}});
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = third});
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_ended(&l, bob, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+static double cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Places and ends one of bob's jobs n times, with or without ann's that wait; without checks. */
+static double turns(int64_t anns, int n)
+{
+    struct lab l;
+    const struct order_options o = each(LIMIT_RUNNING, 10);
+    struct job_row ann = job_of("ann", 1), bob = job_of("bob", 1);
+    struct event ev;
+    begin(&l, &o, 0);
+    for (int k = 0; k < 20; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", k);
+        lab_join(&l, name, 16);
+    }
+    for (int64_t k = 0; k < anns; k++) {
+        ann.need.memory_mib = 1 + k % 5000;
+        ev = (struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &ann};
+        assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
+    }
+    for (; plan_next(l.p, l.m, l.now, &ev);)
+        assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
+    double from = cpu_s();
+    for (int k = 0; k < n; k++) {
+        struct outcome out;
+        ev = (struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &bob};
+        assert_int_equal(core_apply(l.m, &ev, &out, &l.e), 0);
+        for (; plan_next(l.p, l.m, l.now, &ev);)
+            assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
+        const struct attempt *a = job_attempt(model_job(l.m, out.id));
+        assert_non_null(a);
+        ev = (struct event){.type = EV_ATTEMPT_ENDED, .now = l.now,
+            .ended = {.job = out.id, .attempt = 1, .node = a->row.node, .end = END_SUCCEEDED}};
+        assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
+        for (; plan_next(l.p, l.m, l.now, &ev);)
+            assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
+    }
+    double took = (cpu_s() - from) / n;
+    lab_deinit(&l);
+    return took;
+}
+
+static void a_hundred_thousand_that_may_not_run_cost_others_nothing(void **state)
+{
+    (void)state;
+    double alone = turns(10, 2000), beside = turns(100000, 2000);
+    print_message("a job of another user: %.1f us, and %.1f us beside 100,000 of 5,000 kinds that may not run\n", alone * 1e6,
+        beside * 1e6);
+    assert_true(beside < 3 * alone + 20e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_user_runs_as_many_as_may_and_others_pass),
+        cmocka_unit_test(limits_hold_along_the_path),
+        cmocka_unit_test(a_gpu_limit_lets_jobs_without_gpus_run),
+        cmocka_unit_test(a_gang_takes_the_nodes_that_its_limit_allows),
+        cmocka_unit_test(what_runs_costs_no_more_an_hour_than_may),
+        cmocka_unit_test(prices_count_as_they_are_in_force),
+        cmocka_unit_test(nothing_is_launched_for_what_may_not_run),
+        cmocka_unit_test(a_submit_beyond_the_limit_is_refused_with_what_to_do),
+        cmocka_unit_test(those_put_aside_all_have_their_turn),
+        cmocka_unit_test(what_is_aside_is_a_job_as_any_other),
+        cmocka_unit_test(a_hundred_thousand_that_may_not_run_cost_others_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
