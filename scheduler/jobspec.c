@@ -155,6 +155,16 @@ static void read_array(struct json_reader *r, struct jobspec *s)
     s->at_once = (int32_t)n;
 }
 
+static void read_on_loss(struct json_reader *r, struct job_row *row)
+{
+    row->on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
+    if (r->rc == 0 && row->nodes_min == row->nodes && json_object_get(r->object, "on_loss"))
+        json_reader_fail(r, "on_loss",
+            "is for jobs whose number of nodes is a range, and this one always has %d: give a range, as --nodes 2-8 "
+            "(nodes_min 2, nodes 8), or leave out --on-loss",
+            (int)row->nodes);
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     char shown[STR_SHOW_MAX];
@@ -162,7 +172,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
     json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
     row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
     row->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, row->nodes, row->nodes);
-    row->on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
+    read_on_loss(r, row);
     row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
     row->need.gpus = (int32_t)json_opt_i64(r, "gpus", 0, 64, 0);
     row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);

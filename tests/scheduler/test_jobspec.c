@@ -70,6 +70,7 @@ static void everything_of_the_manual_is_read(void **state)
     struct jobspec s = parsed(
         "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", \"0.1\", \"\"],"
         " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
+        " \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\","
         " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
         " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"},"
@@ -78,6 +79,8 @@ static void everything_of_the_manual_is_read(void **state)
     assert_string_equal(s.row.pool, "burst");
     assert_int_equal(s.row.need.cpus, 8);
     assert_int_equal(s.row.need.gpus, 2);
+    assert_int_equal(s.row.nodes_min, 2);
+    assert_int_equal(s.row.on_loss, LOSS_WAIT);
     assert_int_equal(s.row.need.memory_mib, 1024);
     assert_int_equal(s.row.time_limit_ms, 3600000);
     assert_int_equal(s.row.market, WISH_SPOT);
@@ -122,6 +125,10 @@ static const struct refused {
     {WITH("\"cpus\": 4097"), "spec.cpus"},
     {WITH("\"cpus\": 1.0"), "spec.cpus"},
     {WITH("\"cpus\": 9223372036854775807"), "spec.cpus"},
+    {WITH("\"on_loss\": \"wait\""), "spec.on_loss: is for jobs whose number of nodes is a range, and this one always has 1"},
+    {WITH("\"nodes\": 4, \"on_loss\": \"shrink\""), "this one always has 4: give a range, as --nodes 2-8"},
+    {WITH("\"nodes\": 4, \"nodes_min\": 4, \"on_loss\": \"wait\""), "spec.on_loss"},
+    {WITH("\"nodes\": 4, \"nodes_min\": 2, \"on_loss\": \"grow\""), "spec.on_loss"},
     {WITH("\"gpus\": -1"), "spec.gpus"},
     {WITH("\"gpus\": 65"), "spec.gpus"},
     {WITH("\"memory_mib\": -1"), "spec.memory_mib"},
