@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #define COMMIT_TIMEOUT_S 600 /* BELAY_COMMIT_TIMEOUT_S overrides it */
 #define FILE_BYTES_MAX 4096  /* of any file of the protocol */
 #define PATH_BYTES 4096
+#define RANKS_MAX 10000 /* their directories have numbers of four digits */
 #define ACCEPTED_MAX 8 /* the agent keeps no more answers */
 
 static long long asked_ms, told_ms; /* 0: not yet */
@@ -268,6 +270,36 @@ int belay_restored(void)
 const char *belay_checkpoint_dir(void)
 {
     return from_env("BELAY_CHECKPOINT_DIR");
+}
+
+/* fallback: where it is not set, or is no number of a rank's. */
+static int number_from_env(const char *name, int fallback)
+{
+    const char *text = from_env(name);
+    char *end;
+    long n = text ? strtol(text, &end, 10) : -1;
+
+    return n >= 0 && n < RANKS_MAX && *end == '\0' ? (int)n : fallback;
+}
+
+int belay_restored_ranks(void)
+{
+    return belay_restored() ? number_from_env("BELAY_RESTORED_RANKS", 1) : 0;
+}
+
+const char *belay_restored_dir(int rank, char *path, size_t size)
+{
+    const char *everyone = from_env("BELAY_RESTORED_DIR");
+    struct stat st;
+    int n;
+
+    if (!belay_restored() || rank < 0 || rank >= RANKS_MAX)
+        return NULL;
+    if (!everyone && rank != number_from_env("BELAY_NODE_RANK", 0))
+        return NULL;
+    n = everyone ? snprintf(path, size, "%s/rank-%04d", everyone, rank)
+                 : snprintf(path, size, "%s", belay_checkpoint_dir());
+    return n >= 0 && (size_t)n < size && stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? path : NULL;
 }
 
 int belay_should_checkpoint(void)

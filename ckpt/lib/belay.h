@@ -38,6 +38,14 @@ int belay_restored(void);
  * process. */
 const char *belay_checkpoint_dir(void);
 
+/* In a job of several nodes: how many of them made the checkpoint that was restored; else 1. 0: nothing was restored. */
+int belay_restored_ranks(void);
+
+/* The directory with what that rank has saved of the restored checkpoint, put into path, which is returned. Every rank's is
+ * here if they were more or fewer than there are now, for a program to share it out anew; else only this node's own. NULL:
+ * it is not here, or size bytes are too few for it. */
+const char *belay_restored_dir(int rank, char *path, size_t size);
+
 /* 1 if belay wants a checkpoint: write one and call belay_commit. Cheap enough for every step: the question
  * is put to the file system at most once in 20 ms. */
 int belay_should_checkpoint(void);

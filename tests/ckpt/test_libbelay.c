@@ -97,6 +97,7 @@ static void outside_belay_nothing_is_to_do(struct room *r)
     unsetenv("BELAY_NOTICE_FILE");
     assert_int_equal(belay_restored(), 0);
     assert_null(belay_checkpoint_dir());
+    assert_int_equal(belay_restored_ranks(), 0);
     assert_int_equal(belay_should_checkpoint(), 0);
     assert_true(isinf(belay_seconds_left()));
     assert_int_equal(belay_commit(1, 2, NULL, 0), 0);
@@ -123,6 +124,52 @@ static void a_request_is_seen_and_gone_after_the_commit(struct room *r)
     assert_int_equal(belay_should_checkpoint(), 0); /* at once, not 20 ms later */
     assert_text(r, "commit.1", "{\"progress\":5,\"total\":10,\"wait\":false}\n");
     assert_int_equal(belay_stopping(), 0);
+}
+
+/* Of rank 0 .. 2, as one text each. */
+static void assert_dirs(const char *of_0, const char *of_1, const char *of_2)
+{
+    const char *expected[] = {of_0, of_1, of_2};
+    char path[500];
+
+    for (int rank = 0; rank < 3; rank++) {
+        const char *found = belay_restored_dir(rank, path, sizeof(path));
+
+        if (expected[rank])
+            assert_string_equal(found ? found : "none", expected[rank]);
+        else
+            assert_null(found);
+    }
+}
+
+static void what_each_rank_had_saved_is_found(struct room *r)
+{
+    char everyone[300], ranks[2][400], path[64];
+
+    snprintf(everyone, sizeof(everyone), "%s/everyone", r->s.dir);
+    assert_int_equal(belay_restored_ranks(), 1);
+    assert_dirs(r->s.tree, NULL, NULL);
+    setenv("BELAY_RESTORED_RANKS", "3", 1); /* as many as there are now */
+    setenv("BELAY_NODE_RANK", "2", 1);
+    assert_int_equal(belay_restored_ranks(), 3);
+    assert_dirs(NULL, NULL, r->s.tree);
+    assert_int_equal(mkdir(everyone, 0700), 0);
+    for (int k = 0; k < 2; k++) {
+        snprintf(ranks[k], sizeof(ranks[k]), "%s/rank-%04d", everyone, k);
+        assert_int_equal(mkdir(ranks[k], 0700), 0);
+    }
+    setenv("BELAY_RESTORED_RANKS", "2", 1);
+    setenv("BELAY_RESTORED_DIR", everyone, 1);
+    assert_int_equal(belay_restored_ranks(), 2);
+    assert_dirs(ranks[0], ranks[1], NULL);
+    assert_null(belay_restored_dir(-1, path, sizeof(path)));
+    assert_null(belay_restored_dir(10000, path, sizeof(path)));
+    assert_null(belay_restored_dir(0, path, 4));
+    setenv("BELAY_RESTORED_RANKS", "2 or 3", 1);
+    assert_int_equal(belay_restored_ranks(), 1);
+    setenv("BELAY_RESTORED", "0", 1);
+    assert_int_equal(belay_restored_ranks(), 0);
+    assert_dirs(NULL, NULL, NULL);
 }
 
 static void a_save_at_a_notice_stops_the_program(struct room *r)
@@ -367,6 +414,7 @@ static void in_a_process_of_its_own(room_fn fn)
 
 ALONE(outside_belay_nothing_is_to_do)
 ALONE(a_request_is_seen_and_gone_after_the_commit)
+ALONE(what_each_rank_had_saved_is_found)
 ALONE(a_save_at_a_notice_stops_the_program)
 ALONE(the_answer_says_whether_to_stop)
 ALONE(a_failed_commit_says_why)
@@ -387,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(outside_belay_nothing_is_to_do),
         TEST(a_request_is_seen_and_gone_after_the_commit),
+        TEST(what_each_rank_had_saved_is_found),
         TEST(a_save_at_a_notice_stops_the_program),
         TEST(the_answer_says_whether_to_stop),
         TEST(a_failed_commit_says_why),
