@@ -407,6 +407,8 @@ static const char schema_2[] =
     "ALTER TABLE jobs ADD COLUMN cron_at INTEGER;"
     "ALTER TABLE jobs ADD COLUMN array_id INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN array_index INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN regroups_until INTEGER;"
+    "ALTER TABLE nodes ADD COLUMN kept_for INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX jobs_tasks ON jobs (array_id, array_index) WHERE array_id <> 0;"
     "CREATE TABLE arrays ("
     " job INTEGER PRIMARY KEY,"

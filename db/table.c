@@ -154,6 +154,7 @@ static const struct column node_columns[] = {
     COL(node_row, drain),
     COL_KIND(node_row, "criu", criu, criu_ability_names),
     COL(node_row, criu_text),
+    COL(node_row, kept_for),
 };
 
 static const struct column job_columns[] = {
@@ -219,6 +220,7 @@ static const struct column job_columns[] = {
     COL(job_row, cron_at),
     COL_AS(job_row, "array_id", array),
     COL(job_row, array_index),
+    COL(job_row, regroups_until),
 };
 
 static const struct column spec_columns[] = {

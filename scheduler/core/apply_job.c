@@ -140,6 +140,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .depends_any = r->depends_any,
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
+        .regroups_until = WALL_NONE,
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
         .last_good_progress = PROGRESS_NONE,

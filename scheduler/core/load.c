@@ -134,6 +134,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     struct job *j = mem_alloc(sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
+    j->regroups_until = gang_until(r, now);
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     map_put(&m->jobs, r->id, j);
@@ -192,6 +193,11 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             array_adopt(parent, j);
         if (j->row.state == JOB_UNFOLDED && !j->array)
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
+    }
+    LIST_FOREACH (&m->all_nodes, l) {
+        int rc = gang_load_kept(m, LIST_ENTRY(l, struct node, in_all), e);
+        if (rc)
+            return rc;
     }
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         if (j->row.state == JOB_PENDING)

@@ -143,7 +143,7 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
     n->since = now.mono;
     touch_node(m, n);
     if (!node_takes_work(n))
-        gang_node_leaves(n);
+        gang_node_leaves(m, n);
     node_refresh(m, n, false);
 }
 

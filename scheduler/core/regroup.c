@@ -3,7 +3,7 @@
  * Gangs between their attempts: with how many nodes the next may start, and the nodes that are kept for it.
  *
  * The nodes that its ranks leave while others still run stay a gang's own, for others would else have taken them before the last
- * rank has ended. They are kept until the next attempt is placed, and for KEEP_MS at most; which are kept is not stored.
+ * rank has ended. They are kept until the next attempt is placed, and for KEEP_MS at most, of the wall clock over a restart.
  *
  * A gang of 2 to 8 nodes starts with as many as can be had. So it waits for 8 until there is nothing more to be had (gang.c says
  * so) or the time is over, and then starts with 2 or more:
@@ -30,22 +30,37 @@ void gang_keep(struct model *m, struct job *j, struct node *n)
     if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for)
         return;
     n->kept_for = j;
+    n->row.kept_for = j->row.id;
     list_push_back(&j->kept, &n->in_kept);
+    touch_node(m, n);
     m->change++;
 }
 
-void gang_node_leaves(struct node *n)
+void gang_node_leaves(struct model *m, struct node *n)
 {
+    if (!n->kept_for)
+        return;
     n->kept_for = NULL;
+    n->row.kept_for = CORE_ID_NONE;
     link_remove(&n->in_kept);
+    touch_node(m, n);
+}
+
+static void set_until(struct model *m, struct job *j, struct wall until)
+{
+    if (j->row.regroups_until.ms == until.ms)
+        return;
+    j->row.regroups_until = until;
+    touch_job(m, j);
 }
 
 void gang_release(struct model *m, struct job *j)
 {
     link_remove(&j->regroups);
+    set_until(m, j, WALL_NONE);
     LIST_FOREACH (&j->kept, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_kept);
-        gang_node_leaves(n);
+        gang_node_leaves(m, n);
         node_refresh(m, n, true); /* others may fit there now */
     }
 }
@@ -62,19 +77,72 @@ static int32_t least_after(const struct job_row *r, enum end_kind end)
     return r->on_loss == LOSS_WAIT && r->ranks > r->nodes_min ? r->ranks : r->nodes_min;
 }
 
-void gang_queued(struct model *m, struct job *j, struct mono now)
+/* waits: else it takes what it needs at least. */
+static void set_wish(struct model *m, struct job *j, bool waits)
+{
+    bool is_fixed = j->row.nodes_min == j->row.nodes;
+    j->least = is_fixed || !waits ? j->row.nodes_min : least_after(&j->row, j->row.end);
+    j->gathers = waits && !is_fixed && !is_loss(j->row.end);
+    queue_reshape(m, j);
+}
+
+/* Those that wait stand in the order of their times; nearly always it is the last. */
+static void wait_until(struct model *m, struct job *j, struct mono until)
+{
+    struct link *after = NULL;
+    j->regroups_until = until;
+    LIST_FOREACH (&m->regroups, l)
+        if (!after && LIST_ENTRY(l, struct job, regroups)->regroups_until.ms > until.ms)
+            after = l;
+    if (after)
+        list_insert_before(after, &j->regroups);
+    else
+        list_push_back(&m->regroups, &j->regroups);
+}
+
+void gang_queued(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.nodes == 1)
         return;
-    bool is_fixed = j->row.nodes_min == j->row.nodes;
-    j->least = is_fixed ? j->row.nodes : least_after(&j->row, j->row.end);
-    j->gathers = !is_fixed && !is_loss(j->row.end);
-    queue_reshape(m, j);
+    set_wish(m, j, true);
     link_remove(&j->regroups);
-    if (j->least == j->row.nodes_min && list_is_empty(&j->kept))
+    bool waits = j->least > j->row.nodes_min || !list_is_empty(&j->kept);
+    set_until(m, j, waits ? (struct wall){now.wall.ms + KEEP_MS} : WALL_NONE);
+    if (waits)
+        wait_until(m, j, (struct mono){now.mono.ms + KEEP_MS});
+}
+
+/* ---- recovery ---- */
+
+struct mono gang_until(const struct job_row *r, struct stamp now)
+{
+    int64_t left = wall_is_set(r->regroups_until) ? r->regroups_until.ms - now.wall.ms : 0;
+    left = left < 0 ? 0 : left > KEEP_MS ? KEEP_MS : left; /* the wall clock may have jumped */
+    return (struct mono){now.mono.ms + left};
+}
+
+void gang_load(struct model *m, struct job *j)
+{
+    bool waits = wall_is_set(j->row.regroups_until);
+    if (j->row.nodes == 1)
         return;
-    j->regroups_until = (struct mono){now.ms + KEEP_MS};
-    list_push_back(&m->regroups, &j->regroups);
+    set_wish(m, j, waits);
+    if (waits)
+        wait_until(m, j, j->regroups_until);
+}
+
+int gang_load_kept(struct model *m, struct node *n, struct err *e)
+{
+    struct job *j = model_job(m, n->row.kept_for);
+    if (n->row.kept_for == CORE_ID_NONE)
+        return 0;
+    if (!j || j->row.nodes == 1 || !node_takes_work(n) ||
+        (j->row.state == JOB_PENDING && !wall_is_set(j->row.regroups_until)))
+        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
+            n->row.id, n->row.kept_for);
+    n->kept_for = j;
+    list_push_back(&j->kept, &n->in_kept);
+    return 0;
 }
 
 void gang_let_go(struct model *m, struct job *j)

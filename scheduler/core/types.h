@@ -188,6 +188,7 @@ struct job_row {
     struct wall cron_at;       /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
     int64_t array;             /* of a task: the array's number; CORE_ID_NONE */
     int32_t array_index;       /* of a task */
+    struct wall regroups_until; /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept; or NONE */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
@@ -245,6 +246,7 @@ struct node_row {
     bool drain;                /* an operator wants it empty: outlives LOST */
     enum criu_ability criu;    /* as its agent found; UNKNOWN: it does not say */
     char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it cannot */
+    int64_t kept_for;          /* the job of several nodes that goes on there, between two attempts; CORE_ID_NONE */
 };
 
 #define INSTANCE_ALTERNATIVES_MAX 20

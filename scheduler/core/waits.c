@@ -334,7 +334,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
-        gang_queued(m, j, now.mono);
+        gang_queued(m, j, now);
         queue_add(m, j);
         window_watch(m, j, now.wall);
         m->rewind++;
@@ -482,7 +482,7 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 void waits_load(struct model *m, struct job *j)
 {
     if (wall_is_set(j->row.eligible_at) && !is_kept_back(j)) {
-        gang_queued(m, j, j->row.queued_mono);
+        gang_load(m, j);
         queue_add(m, j);
         return;
     }

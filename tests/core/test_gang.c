@@ -3,7 +3,7 @@
  * Jobs of several nodes: all of them start or none, they save and stop together, and they are one attempt.
  */
 #include "base/str.h"
-#include "tests/core/lab.h"
+#include "tests/core/shelf.h"
 
 #include <inttypes.h>
 
@@ -448,6 +448,18 @@ static void lose(struct lab *l, int64_t job, int64_t node)
             rank_ended(l, job, n, END_GANG, 143);
 }
 
+/* Of belayd. s has all that was stored. */
+static void restart(struct lab *l, struct shelf *s)
+{
+    lab_take(l);
+    shelf_put(s, &l->c);
+    shelf_compare(s, l->m);
+    model_destroy(l->m);
+    l->m = shelf_load(s, l->now);
+    planner_destroy(l->p);
+    l->p = planner_create();
+}
+
 static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
 {
     (void)state;
@@ -515,6 +527,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
 {
     (void)state;
     struct lab l;
+    struct shelf s = {0};
     lab_init(&l);
     for (const char *name = "abcd"; *name; name++)
         lab_join(&l, (char[]){*name, '\0'}, 4);
@@ -528,6 +541,9 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     rank_ended(&l, job, 0, END_GANG, 143);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE); /* it is kept */
+    restart(&l, &s);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     assert_ptr_equal(model_node(l.m, first)->kept_for, model_job(l.m, job));
     struct reason why[EXPLAIN_REASONS_MAX];
     core_explain(l.m, l.now, small, why, EXPLAIN_REASONS_MAX);
@@ -550,12 +566,20 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 10m00s");
+    lab_wait(&l, 30000);
+    lab_heartbeats(&l);
+    restart(&l, &s); /* of belayd: for what is left of that */
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
+    core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
+    assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 9m30s");
     for (int k = 0; k < 45; k++) {
         lab_wait(&l, LAB_LEASE_MS / 2);
         lab_heartbeats(&l);
         lab_plan(&l);
     }
     assert_int_not_equal(lab_node_of(&l, small), CORE_ID_NONE);
+    shelf_deinit(&s);
     lab_deinit(&l);
 }
 
@@ -563,6 +587,7 @@ static void or_waits_for_another_node_for_a_while(void **state)
 {
     (void)state;
     struct lab l;
+    struct shelf s = {0};
     lab_init(&l);
     for (const char *name = "abc"; *name; name++)
         lab_join(&l, (char[]){*name, '\0'}, 4);
@@ -584,6 +609,8 @@ static void or_waits_for_another_node_for_a_while(void **state)
     for (int k = 0; k < 19; k++) {
         lab_wait(&l, LAB_LEASE_MS);
         lab_heartbeats(&l);
+        if (k == 9)
+            restart(&l, &s);
         lab_plan(&l);
     }
     assert_int_equal(ranks_of(&l, job), 0);
@@ -591,6 +618,7 @@ static void or_waits_for_another_node_for_a_while(void **state)
     lab_heartbeats(&l);
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 2);
+    shelf_deinit(&s);
     lab_deinit(&l);
 }
 

@@ -223,6 +223,12 @@ static void spoil(struct shelf *s, int what)
     case 25:
         s->instances[2].state = INSTANCE_RUNNING;
         break;
+    case 26:
+        s->nodes[1].kept_for = 1; /* of one node */
+        break;
+    case 27:
+        s->nodes[1].kept_for = 9;
+        break;
     default:
         fail();
     }
@@ -231,7 +237,7 @@ static void spoil(struct shelf *s, int what)
 static void contradictions_are_corrupt_not_guessed_at(void **state)
 {
     (void)state;
-    for (int what = 0; what <= 25; what++) {
+    for (int what = 0; what <= 27; what++) {
         struct world w;
         struct err e = {0};
         make(&w);
