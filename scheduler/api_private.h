@@ -160,6 +160,7 @@ void api_jobs_save(struct request *q);
 void api_nodes_list(struct request *q);
 void api_shares_list(struct request *q);
 void api_quotas_list(struct request *q);
+void api_summary(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);
 void api_nodes_delete(struct request *q);

@@ -257,6 +257,9 @@ class Client:
     def list_quotas(self):
         return self._call("GET", "/api/v1/quotas")
 
+    def summary(self):
+        return self._call("GET", "/api/v1/summary")
+
     def audit(self):
         return self._call("POST", "/api/v1/audit")
 

@@ -316,7 +316,8 @@ class Local(unittest.TestCase):
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
                                 (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
-                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
+                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
+                                (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
@@ -355,6 +356,16 @@ class Local(unittest.TestCase):
         done = self.h.belay("logs", "--attempt", "2", job)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("has had no attempt 2", done.stderr)
+
+    def test_top_shows_what_runs(self):
+        job = self.submit("-J", "busy", self.h.script("echo go; exec sleep 1000\n"))
+        self.wait_log(job, "^go$")
+        shown = self.ok("top")
+        self.assertRegex(shown, r"jobs +[1-9]\d* running, \d+ pending")
+        self.assertRegex(shown, r"(?m)^local +1 +0 +[1-9]\d* +\d+/\d+")
+        self.assertRegex(shown, r"(?m)^ *%d busy " % job)
+        self.assertNotIn("busy", self.ok("top", "-1", "-u", "nobody"))
+        self.ok("cancel", str(job))
 
     def test_the_example_for_python_runs(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -472,7 +483,7 @@ class Local(unittest.TestCase):
         for arguments, text in ((("lst",), "did you mean \"list\""), (("list", "1"), "unexpected word \"1\""), (("show",), "job"),
                                 (("show", "1", "2"), "job"), (("show", "x"), "x"), (("logs", "-f", "--json", "1"), "--json"),
                                 (("logs", "--since", "soon", "1"), "--since: expected a time"), (("logs", "--tail", "0", "1"), "--tail"),
-                                (("logs", "--attempt", "0", "1"), "--attempt"), (("list", "--limit", "0"), "--limit"), (("list", "--al"), "--al"),
+                                (("logs", "--attempt", "0", "1"), "--attempt"), (("list", "--limit", "0"), "--limit"), (("top", "-d", "0"), "--every"), (("list", "--al"), "--al"),
                                 (("list", "-a", "-s", "failed"), "choose one"), (("list", "-s", "pendng"), "nearest: pending"),
                                 (("list", "--since", "soon"), "--since: expected a time"), (("list", "--sort", "size"), "--sort: expected"),
                                 (("list", "-e", "--sort", "newest"), "one order"), (("list", "-l", "=x"), "label: expected NAME=VALUE"),

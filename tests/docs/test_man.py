@@ -31,7 +31,7 @@ def options_described(lines):
     for line in lines:
         if line.startswith(".It Fl "):
             found |= {"--" + word for word in re.findall(r"\bFl Fl ([a-z-]+)", line)}
-            found |= {"-" + letter for letter in re.findall(r"(?<!Fl )Fl ([A-Za-z?])(?:\\&)?(?= |$)", line)}
+            found |= {"-" + letter for letter in re.findall(r"(?<!Fl )Fl ([A-Za-z1?])(?:\\&)?(?= |$)", line)}
     return found
 
 
