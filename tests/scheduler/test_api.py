@@ -459,8 +459,8 @@ class Api(unittest.TestCase):
         for name, of in schema["properties"].items():
             with self.subTest(name):
                 spec = {**JOB, name: doc.sample(of)}
-                if name == "nodes_min":
-                    spec["nodes"] = 2
+                if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
+                    spec.update(nodes=2, nodes_min=1)
                 job = self.d.submit(**spec)
                 self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         # and those of the source are described
