@@ -16,6 +16,7 @@
 #include "cli/depend.h"
 #include "cli/foreign.h"
 #include "cli/grace.h"
+#include "cli/retry.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -379,9 +380,33 @@ static int apply_signal(const struct context *c, const char *value, struct err *
     return grace_parse(value, c->spec, e);
 }
 
+/* The short form of --retry failed=N. */
 static int apply_retries(const struct context *c, const char *value, struct err *e)
 {
-    return set_number(c, "retries", value, 0, 1000, e);
+    int64_t n;
+    int rc = str_to_i64(value, 0, 1000, "retries", &n, e);
+    if (rc == 0)
+        json_object_set_new(sub_object(c->spec, "retry"), "failed", json_integer(n));
+    return rc;
+}
+
+static int apply_retry(const struct context *c, const char *value, struct err *e)
+{
+    return retry_parse(value, c->spec, e);
+}
+
+static int apply_requeue(const struct context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    json_object_set_new(c->spec, "requeue", json_true());
+    return 0;
+}
+
+static int apply_no_requeue(const struct context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    json_object_set_new(c->spec, "requeue", json_false());
+    return 0;
 }
 
 static int apply_label(const struct context *c, const char *value, struct err *e)
@@ -699,8 +724,12 @@ static const struct flag flags[] = {
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
     {{"input", 'i', "FILE", "standard input (default: none)"}, apply_input},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
-    {{"requeue", 0, NULL, "accepted for Slurm's scripts: belay always requeues what was reclaimed"},
-        apply_nothing},
+    {{"retry", 0, "END=N,...",
+         "how often it is queued again after an end as failed, timeout, node-lost, reclaimed, evicted, drained: a number, or "
+         "unlimited"},
+        apply_retry},
+    {{"requeue", 0, NULL, "queue it again after what the world does to it, whatever belayd's configuration says"}, apply_requeue},
+    {{"no-requeue", 0, NULL, "never queue it again, but for what --retry says"}, apply_no_requeue},
     {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
     {{"open-mode", 0, "append|truncate",

@@ -20,7 +20,6 @@ const struct foreign foreign_flags[] = {
     {"kill-on-invalid-dep", 0, "YES", FOREIGN_REFUSED},
     {"licenses", 'L', "NAMES", FOREIGN_REFUSED},
     {"mincpus", 0, "N", FOREIGN_REFUSED},
-    {"no-requeue", 0, NULL, FOREIGN_REFUSED},
     {"nodefile", 'F', "FILE", FOREIGN_REFUSED},
     {"nodelist", 'w', "NODES", FOREIGN_REFUSED},
     {"ntasks-per-gpu", 0, "N", FOREIGN_REFUSED},

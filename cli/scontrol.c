@@ -94,7 +94,8 @@ static void on_job(void *ctx, const struct slurm_job *j)
     free(who);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].what < 0)
-            put(s, rows[i].new_line, rows[i].name, "1");
+            put(s, rows[i].new_line, rows[i].name,
+                str_eq(rows[i].name, "Requeue") && json_is_false(json_object_get(j->job, "requeue")) ? "0" : "1");
         else
             put_value(s, rows[i].new_line, rows[i].name, j, rows[i].what);
     }

@@ -4,6 +4,7 @@
  */
 #include "cli/drill.h"
 #include "cli/grace.h"
+#include "cli/retry.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -206,6 +207,14 @@ static void print_nodes(const json_t *job)
         printf("%lld nodes, each with ", most);
 }
 
+static void print_retries(const json_t *job)
+{
+    struct buf text = {0};
+    retry_format(job, &text);
+    printf("retries       %s\n", json_is_false(json_object_get(job, "requeue")) ? "none: --no-requeue" : buf_str(&text));
+    buf_deinit(&text);
+}
+
 static void print_grace(const json_t *v)
 {
     struct buf text = {0};
@@ -252,6 +261,7 @@ static void print_job(const json_t *v)
     printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
+    print_retries(job);
     print_money(job);
     print_drills(v);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {

@@ -55,7 +55,7 @@ static void check_spec(const json_t *spec)
     check_range(spec, "gpus", 0, 64);
     check_range(spec, "memory_mib", 1, INT64_MAX);
     check_range(spec, "time_limit_ms", 0, INT64_MAX);
-    check_range(spec, "retries", 0, 1000);
+    check_range(json_object_get(spec, "retry"), "failed", 0, 1000);
     check_range(spec, "nice", 0, 10000000);
     check_range(c, "keep", 1, 1000);
     check_range(c, "signal", 1, 64);

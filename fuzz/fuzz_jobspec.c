@@ -28,7 +28,7 @@ static void check_limits(const struct jobspec *s)
     check_line(r->name);
     assert(!r->pool[0] || str_is_name(r->pool, CORE_NAME_MAX - 1));
     assert(r->user[0] == '\0' && r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0);
-    assert(r->time_limit_ms >= 0 && r->retries_failed >= 0 && r->ckpt_keep >= 1);
+    assert(r->time_limit_ms >= 0 && r->ckpt_keep >= 1);
     assert(r->ckpt_every_ms == CKPT_EVERY_AUTO || r->ckpt_every_ms >= 1000);
     assert(r->ckpt_signal >= 1 && r->ckpt_signal <= 64 && r->ckpt_signal != SIGKILL &&
            r->ckpt_signal != SIGSTOP);
@@ -40,7 +40,7 @@ static void check_limits(const struct jobspec *s)
 static json_t *to_json(const struct jobspec *s)
 {
     const struct job_row *r = &s->row;
-    json_t *o = json_object(), *c = json_object();
+    json_t *o = json_object(), *c = json_object(), *retry = json_object();
     json_object_set_new(o, "script", json_text(s->spec.script));
     json_object_set_new(o, "cwd", json_text(s->spec.cwd));
     json_object_set_new(o, "name", json_text(r->name));
@@ -50,7 +50,11 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(o, "memory_mib", json_integer(r->need.memory_mib));
     json_object_set_new(o, "time_limit_ms", json_integer(r->time_limit_ms));
     json_object_set_new(o, "market", json_string(market_wish_names[r->market]));
-    json_object_set_new(o, "retries", json_integer(r->retries_failed));
+    for (int k = 0; k < RETRY_KINDS; k++)
+        if (r->retries.n[k] != 0 && r->retries.n[k] != RETRIES_USUAL)
+            json_object_set_new(retry, retry_kind_names[k],
+                r->retries.n[k] == RETRIES_UNLIMITED ? json_null() : json_integer(r->retries.n[k] == RETRIES_NEVER ? 0 : r->retries.n[k]));
+    json_object_set_new(o, "retry", retry);
     json_object_set_new(o, "team", json_text(r->team));
     json_object_set_new(o, "qos", json_text(r->qos));
     json_object_set_new(o, "nice", json_integer(r->nice));

@@ -63,6 +63,15 @@ static json_t *last_checkpoint(const struct job_row *j)
     return o;
 }
 
+static json_t *retry_json(const struct job_row *j)
+{
+    json_t *o = json_object();
+    for (int k = 0; k < RETRY_KINDS; k++)
+        set(o, retry_kind_names[k],
+            json_pack("{s:o,s:i}", "limit", api_json_opt(j->retries.n[k], RETRIES_UNLIMITED), "used", (int)j->used[k]));
+    return o;
+}
+
 json_t *api_json_job(const struct job_row *j, const char *node_name)
 {
     json_t *o = json_object();
@@ -92,6 +101,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
             (int)j->ckpt_keep_every, "after", ckpt_after_names[j->ckpt_after]));
     set_i(o, "attempts", j->attempts);
     set_i(o, "reclaims", j->reclaims);
+    set(o, "requeue", json_boolean(!retries_are_none(j)));
+    set(o, "retry", retry_json(j));
     set(o, "node", opt_text(node_name));
     set(o, "progress", api_json_opt(j->progress, PROGRESS_NONE));
     set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));

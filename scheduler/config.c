@@ -431,6 +431,9 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
         yaml_reader_fail(&r, node, "%s is not a pool's name: letters, digits, '.', '_', '-', at most %d",
             str_show(node->key, shown), CORE_NAME_MAX - 1);
     STR_COPY(p->row.name, node->key);
+    struct retries retries;
+    config_read_retries(&r, "retries", &retries);
+    retries_format(&retries, p->row.retries);
     const struct yaml_node *provider = yaml_opt(&r, "provider");
     p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
     if (p->row.elastic) {
@@ -634,6 +637,8 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_times(&r, &c);
     config_read_order(&r, &c.order);
     config_read_windows(&r, &c.windows, &c.n_windows);
+    config_read_retries(&r, "retries", &c.retries.usual);
+    config_read_retries(&r, "retries_max", &c.retries.most);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);

@@ -10,6 +10,7 @@
 #include "cloud/provider.h"
 #include "scheduler/config_windows.h"
 #include "scheduler/config_order.h"
+#include "scheduler/config_retries.h"
 #include "scheduler/core/types.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -54,6 +55,7 @@ struct config {
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t node_cert_ms; /* life of a node's certificate */
     int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
+    struct retry_options retries;
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct order_options order; /* in which jobs run */

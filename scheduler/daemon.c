@@ -197,6 +197,7 @@ static int load_model(struct daemon *d, struct err *e)
         .max_uusd_h = d->config->max_uusd_h,
         .retention_ms = d->config->retention_ms,
         .order = &d->config->order,
+        .retries = &d->config->retries,
         .zones = &d->zones,
         .read_job = jobspec_read};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};

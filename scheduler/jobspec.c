@@ -165,6 +165,38 @@ static void read_on_loss(struct json_reader *r, struct job_row *row)
             (int)row->nodes);
 }
 
+/* {"failed": 2, "reclaimed": null}; null: as often as it takes. */
+static void read_retry(struct json_reader *outer, struct job_row *row)
+{
+    const json_t *object = json_opt_object(outer, "retry");
+    struct json_reader r;
+    if (!object)
+        return;
+    json_reader_init(&r, object, "spec.retry", outer->e);
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        int64_t n = json_opt_i64(&r, retry_kind_names[k], 0, RETRIES_MAX, RETRIES_UNLIMITED);
+        if (json_object_get(object, retry_kind_names[k]))
+            row->retries.n[k] = n == 0 ? RETRIES_NEVER : (int32_t)n;
+    }
+    int rc = json_reader_finish(&r);
+    outer->rc = outer->rc ? outer->rc : rc;
+}
+
+/* retries is short for retry.failed; requeue says what the rest of retry does not. */
+static void read_retries(struct json_reader *r, struct job_row *row)
+{
+    int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
+    bool requeue = json_opt_bool(r, "requeue", false), is_said = json_is_boolean(json_object_get(r->object, "requeue"));
+    read_retry(r, row);
+    if (r->rc == 0 && failed != RETRIES_UNLIMITED && row->retries.n[RETRY_FAILED] != 0)
+        json_reader_fail(r, "retries", "is the same as retry.failed: expected one of them");
+    if (failed != RETRIES_UNLIMITED)
+        row->retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
+    for (int k = 0; is_said && k < RETRY_KINDS; k++)
+        if (row->retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
+            row->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     char shown[STR_SHOW_MAX];
@@ -178,7 +210,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);
     row->time_limit_ms = json_opt_i64(r, "time_limit_ms", 0, 10 * YEAR_MS, 0);
     row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
-    row->retries_failed = (int32_t)json_opt_i64(r, "retries", 0, 1000, JOB_RETRIES_FAILED_DEFAULT);
+    read_retries(r, row);
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
     row->depends_any = json_opt_bool(r, "depends_any", false);

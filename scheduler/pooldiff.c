@@ -127,6 +127,7 @@ json_t *pool_settings(const struct config_pool *p)
         set_elastic(o, p);
     else
         set(o, "usd_per_hour", usd(p->row.usd_per_hour_uusd));
+    set(o, "retries", text(p->row.retries));
     return o;
 }
 

@@ -326,6 +326,15 @@ static void check_leftover(struct world *w, const struct job_row *r)
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
 }
 
+/* It was to be queued again after such an end so many times, and has been. */
+static bool ran_out(const struct job_row *r)
+{
+    for (int k = 0; k < RETRY_KINDS; k++)
+        if (str_eq(retry_kind_names[k], end_kind_names[r->end]))
+            return r->used[k] == r->retries.n[k];
+    return false;
+}
+
 /* After everything is over: nothing lost, nothing twice, nothing left. */
 void check_end(struct world *w)
 {
@@ -344,7 +353,7 @@ void check_end(struct world *w)
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && /* or cancelled in a request whose answer was lost */
-                 row.end != (j->fails ? END_FAILED : END_SUCCEEDED))
+                 row.end != (j->fails ? END_FAILED : END_SUCCEEDED) && !ran_out(&row))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
         if (!w->failure[0])

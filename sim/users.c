@@ -63,6 +63,15 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
     return true;
 }
 
+/* Not too few: what the world does to them is a lot. */
+static struct retries some_retries(struct world *w)
+{
+    struct retries r = {0};
+    for (int k = 0; world_chance(w, 0.1) && k < RETRY_KINDS; k++)
+        r.n[k] = (int32_t)world_between(w, 1, 4);
+    return r;
+}
+
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
 static void submit(struct world *w)
 {
@@ -82,6 +91,7 @@ static void submit(struct world *w)
     struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
+    row.retries = some_retries(w);
     row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
     snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.2))

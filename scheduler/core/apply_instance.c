@@ -14,8 +14,11 @@
 int core_pool_check(const struct model *m, const struct pool_row *r, struct err *e)
 {
     const struct pool *known = model_pool(m, r->name);
+    struct retries retries;
     if (!r->name[0])
         return err_set(e, ERR_INVALID, "a pool needs a name");
+    if (retries_parse(r->retries, &retries, e) != 0)
+        return err_wrap(e, "pool '%s': retries", r->name);
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
         r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 ||
         r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->spread_pct < 0 ||

@@ -85,14 +85,28 @@ static int check_submit(const struct job_row *r, struct err *e)
     if (r->nodes_min < 0 || r->nodes_min > r->nodes)
         return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least", r->name, r->nodes);
     if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
-        r->retries_failed < 0 || r->drill_tries < 0)
-        return err_set(e, ERR_INVALID,
-            "job '%s': a time, a count to keep or a number of retries is below its range", r->name);
+        r->drill_tries < 0)
+        return err_set(e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->name);
     if (r->nice < 0 || r->nice > ORDER_NICE_MAX)
         return err_set(e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
     if (r->drill_tries > 0 && r->method == CKPT_NONE)
         return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
     return 0;
+}
+
+/* What its user, its pool and the configuration say. */
+static int resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
+{
+    static const struct retry_options none;
+    const struct pool *p = model_pool(m, asked->pool);
+    struct retries of_pool = {0};
+    int rc = p ? retries_parse(p->row.retries, &of_pool, e) : 0;
+    if (!rc)
+        rc = retries_resolve(&asked->retries, &of_pool, m->options.retries ? m->options.retries : &none, &own->retries, e);
+    if (!rc && retries_are_none(own) && (asked->drill_tries > 0 || asked->window[0]))
+        rc = err_set(e, ERR_INVALID, "a job that is never queued again cannot have %s",
+            asked->window[0] ? "a window: it would end when that closes" : "a drill: it would end with that");
+    return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
 }
 
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -107,6 +121,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     STR_COPY(own.qos, r->qos);
     if (!rc)
         rc = order_resolve(model_order(m), &own, e);
+    if (!rc)
+        rc = resolve_retries(m, r, &own, e);
     if (!rc)
         rc = criu_check_submit(m, r, e);
     if (!rc)
@@ -132,7 +148,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .ckpt_keep = r->ckpt_keep,
         .ckpt_keep_every = r->ckpt_keep_every,
         .ckpt_after = r->ckpt_after,
-        .retries_failed = r->retries_failed,
+        .retries = own.retries,
         .drill_tries = r->drill_tries,
         .nice = r->nice,
         .hold = r->hold,
@@ -245,6 +261,8 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
     if (j->row.state == JOB_CANCELLING)
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
+    if (retries_are_none(&j->row))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
     ret_outcome->id = j->row.id;
     requeue(m, j, ev->requeue.by, ev->now);
     if (j->array)

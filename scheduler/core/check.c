@@ -69,6 +69,10 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             return BROKEN(
                 "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
     }
+    for (int k = 0; k < RETRY_KINDS; k++)
+        if (j->row.used[k] > j->row.retries.n[k])
+            return err_set(e, ERR_INTERNAL, "job %" PRId64 ": queued again after an end as %s more often than it may be",
+                j->row.id, retry_kind_names[k]);
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
     return check_ranks(m, j, e);

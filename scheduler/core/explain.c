@@ -469,6 +469,27 @@ static void explain_array(const struct job *j, struct answer *a)
         say(a, "array", "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on", left, j->array->n_tasks);
 }
 
+/* Once something of them is used, and where there is nothing. */
+static void explain_retries(const struct job *j, struct answer *a)
+{
+    char text[CORE_TEXT_MAX] = "";
+    size_t n = 0;
+    if (retries_are_none(&j->row)) {
+        say(a, "no-requeue", "it is never queued again, whatever it ends as (--no-requeue)");
+        return;
+    }
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        int32_t left = retries_left(&j->row, (enum retry_kind)k);
+        if (j->row.used[k] == 0 || left == RETRIES_UNLIMITED)
+            continue;
+        text_format(text + n, sizeof text - n, "%s%" PRId32 " of %" PRId32 " after an end as %s", n ? ", " : "", left,
+            j->row.retries.n[k], retry_kind_names[k]);
+        n = strlen(text);
+    }
+    if (n > 0)
+        say(a, "retries", "times that it may still be queued again: %s", text);
+}
+
 /* What keeps it from the queue. */
 static void explain_waiting(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -593,6 +614,7 @@ size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct
         explain_array(j, &a);
     else
         explain_pending(m, now, j, &a);
+    explain_retries(j, &a);
     return a.n;
 }
 

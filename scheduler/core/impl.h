@@ -330,7 +330,7 @@ void attempts_end_all(struct model *m, struct stamp now, struct node *n, const c
 struct verdict {
     enum end_kind end; /* what it counts as */
     bool again;
-    const char *text; /* why that, when it is not what was reported; else NULL */
+    char text[CORE_TEXT_MAX]; /* why that, when it is not what was reported; else "" */
 };
 /* Counts the end in the row's budgets. saved: the attempt committed a checkpoint. */
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);

@@ -241,7 +241,8 @@ static void cover_by_launches(struct work *w)
 static bool can_move(const struct attempt *a)
 {
     return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING && a->job->row.state == JOB_RUNNING &&
-           a->row.sequence > 0 && !a->save_failed && a->node->row.state == NODE_UP;
+           a->row.sequence > 0 && !a->save_failed && a->node->row.state == NODE_UP &&
+           retries_left(&a->job->row, RETRY_EVICTED) > 0;
 }
 
 static bool is_due(struct work *w, const struct attempt *a)

@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/order.h"
+#include "scheduler/core/retries.h"
 #include "scheduler/core/tree.h"
 
 struct shape; /* the jobs of one kind of demand and of one account; its pending ones in order */
@@ -258,6 +259,7 @@ struct model_options {
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
     const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
+    const struct retry_options *retries; /* borrowed; NULL: retries_usual, and no limits */
     const struct window *windows; /* borrowed; no two of a name */
     size_t n_windows;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */

@@ -5,61 +5,81 @@
  */
 #include "scheduler/core/impl.h"
 
-enum rule { NEVER, ALWAYS, UNLESS_CANCELLED, FAILED_BUDGET, LOST_BUDGET, CHECKPOINTED_BOUND };
+#include "scheduler/core/retries.h"
+#include <inttypes.h>
 
-static const enum rule rules[] = {
-    [END_NONE] = NEVER,
-    [END_SUCCEEDED] = NEVER,
-    [END_FAILED] = FAILED_BUDGET,
-    [END_USER] = UNLESS_CANCELLED,
-    [END_TIMEOUT] = NEVER,
-    [END_RECLAIMED] = ALWAYS,
-    [END_NODE_LOST] = LOST_BUDGET,
-    [END_CAPACITY] = ALWAYS,
-    [END_EVICTED] = ALWAYS,
-    [END_BUDGET] = ALWAYS,
-    [END_WINDOW] = ALWAYS,
-    [END_DRAINED] = ALWAYS,
-    [END_GANG] = ALWAYS,
-    [END_CHECKPOINTED] = CHECKPOINTED_BOUND,
-    [END_DRILLED] = ALWAYS,
-    [END_DEPENDENCY] = NEVER,
+enum rule { NEVER, ALWAYS, BUDGET, CHECKPOINTED_BOUND };
+
+static const struct {
+    enum rule rule;
+    enum retry_kind budget;
+} rules[] = {
+    [END_NONE] = {NEVER},
+    [END_SUCCEEDED] = {NEVER},
+    [END_FAILED] = {BUDGET, RETRY_FAILED},
+    [END_USER] = {ALWAYS}, /* of a job that is not cancelled */
+    [END_TIMEOUT] = {BUDGET, RETRY_TIMEOUT},
+    [END_RECLAIMED] = {BUDGET, RETRY_RECLAIMED},
+    [END_NODE_LOST] = {BUDGET, RETRY_NODE_LOST},
+    [END_CAPACITY] = {ALWAYS},
+    [END_EVICTED] = {BUDGET, RETRY_EVICTED},
+    [END_BUDGET] = {ALWAYS},
+    [END_WINDOW] = {ALWAYS},
+    [END_DRAINED] = {BUDGET, RETRY_DRAINED},
+    [END_GANG] = {ALWAYS},
+    [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
+    [END_DRILLED] = {ALWAYS},
+    [END_DEPENDENCY] = {NEVER},
 };
 
-static bool use(int32_t *used, int32_t max)
+/* A program that failed or took too long says so itself. */
+static void describe_over(const struct job_row *j, enum retry_kind kind, char out[CORE_TEXT_MAX])
 {
-    if (*used >= max)
-        return false;
-    ++*used;
-    return true;
+    int32_t n = j->retries.n[kind];
+    if (n == 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
+        text_format(out, CORE_TEXT_MAX, "it is not to be queued again after that%s",
+            retries_are_none(j) ? " (--no-requeue)" : "");
+    else if (kind == RETRY_NODE_LOST)
+        text_format(out, CORE_TEXT_MAX, "lost its node %" PRId32 " times; it may be what brings nodes down", n);
+    else if (n > 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
+        text_format(out, CORE_TEXT_MAX, "it was queued again after that %" PRId32 " time%s, as often as it may be", n,
+            n == 1 ? "" : "s");
+}
+
+static struct verdict judge_budget(struct job_row *j, enum end_kind end, enum retry_kind kind)
+{
+    struct verdict v = {.end = end, .again = j->used[kind] < j->retries.n[kind]};
+    if (v.again)
+        j->used[kind]++;
+    else
+        describe_over(j, kind, v.text);
+    return v;
 }
 
 static struct verdict judge_checkpointed(struct job_row *j, bool saved)
 {
+    struct verdict v = {.end = END_FAILED};
+    if (retries_are_none(j)) {
+        text_format(v.text, sizeof v.text, "exited with 85 (checkpointed, continue me), but is not to be queued again (--no-requeue)");
+        return v;
+    }
     j->used_checkpointed = saved ? 0 : j->used_checkpointed + 1;
     if (j->used_checkpointed < JOB_CHECKPOINTED_MAX)
         return (struct verdict){.end = END_CHECKPOINTED, .again = true};
-    return (struct verdict){.end = END_FAILED,
-        .text = "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint"};
+    text_format(v.text, sizeof v.text, "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint");
+    return v;
 }
 
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 {
     if (j->state == JOB_CANCELLING)
         return (struct verdict){.end = end == END_SUCCEEDED ? END_SUCCEEDED : END_USER};
-    switch (rules[end]) {
+    switch (rules[end].rule) {
     case NEVER:
-        return (struct verdict){.end = end};
     case ALWAYS:
-    case UNLESS_CANCELLED:
-        return (struct verdict){.end = end, .again = true};
-    case FAILED_BUDGET:
-        return (struct verdict){.end = end, .again = use(&j->used_failed, j->retries_failed)};
-    case LOST_BUDGET:
-        if (use(&j->used_node_lost, JOB_RETRIES_NODE_LOST_DEFAULT))
-            return (struct verdict){.end = end, .again = true};
-        return (struct verdict){
-            .end = end, .text = "lost its node 100 times; it may be what brings nodes down"};
+        return (struct verdict){.end = end, .again = rules[end].rule == ALWAYS};
+    case BUDGET:
+        return judge_budget(j, end, rules[end].budget);
     case CHECKPOINTED_BOUND:
         break;
     }

@@ -130,9 +130,32 @@ struct ckpt_ref {
 
 #define JOB_NODES_MAX 256
 #define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
-#define JOB_RETRIES_FAILED_DEFAULT 0
-#define JOB_RETRIES_NODE_LOST_DEFAULT 100
+
+/* Ends of attempts after which a job is queued again so many times and no more, each kind by a budget of its own (retry.c). */
+enum retry_kind {
+    RETRY_FAILED,
+    RETRY_TIMEOUT,
+    RETRY_NODE_LOST,
+    RETRY_RECLAIMED,
+    RETRY_EVICTED,
+    RETRY_DRAINED,
+    RETRY_KINDS
+};
+extern const char *const retry_kind_names[]; /* "failed" "timeout" "node-lost" "reclaimed" "evicted" "drained" */
+
+#define RETRIES_MAX 1000
+#define RETRIES_UNLIMITED 1000000 /* as often as it takes: nothing is tried so often */
+#define RETRIES_NEVER (-1)        /* these two in a wish only: not once; */
+#define RETRIES_USUAL (-2)        /* as often as without a configuration */
+
+/* By retry_kind. In a wish (at a submit, in a configuration) 0: nothing is said. In a row: how often, 0 .. RETRIES_UNLIMITED. */
+struct retries {
+    int32_t n[RETRY_KINDS];
+};
+
 #define JOB_CHECKPOINTED_MAX 3 /* ends in a row with code 85 but without a new checkpoint: then it has failed */
+
+#define RETRIES_TEXT_MAX 128
 
 struct job_row {
     int64_t id;
@@ -156,8 +179,9 @@ struct job_row {
     int32_t ckpt_keep_every; /* every so many-th of an attempt stays too; 0: none */
     enum ckpt_after ckpt_after; /* what stays once the job has ended */
     char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (base/daily.h) */
-    int32_t retries_failed;    /* how many times END_FAILED is tried again */
-    int32_t used_failed, used_node_lost, used_checkpointed; /* used_checkpointed: in a row without a new checkpoint */
+    struct retries retries;    /* how many times it is queued again after which end; at a submit a wish */
+    int32_t used[RETRY_KINDS]; /* of them */
+    int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
     enum end_kind gang_end; /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
     int32_t gang_code;      /* the exit code of the rank that decided it */
@@ -301,6 +325,7 @@ struct pool_row {
     enum criu_ability criu;     /* as the configuration says of its machines; UNKNOWN: it does not */
     enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
     char criu_text[CORE_TEXT_MAX];
+    char retries[RETRIES_TEXT_MAX]; /* of jobs that name this pool, as retries_format writes it: what they do not say themselves */
 };
 
 #define OFFER_WITHDRAWN (-1)

@@ -107,7 +107,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");
-    check_spec("#BELAY --retries 3\n", "{\"retries\":3}");
+    check_spec("#BELAY --retries 3\n", "{\"retry\":{\"failed\":3}}");
     check_spec("#BELAY --label team=nlp --label a=b=c\n", "{\"labels\":{\"team\":\"nlp\",\"a\":\"b=c\"}}");
     check_spec("#BELAY --account nlp\n", "{\"team\":\"nlp\",\"labels\":{\"account\":\"nlp\"}}");
     check_spec("#BELAY --chdir /data\n", "{\"cwd\":\"/data\"}");
@@ -119,7 +119,11 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --nodes=2-8\n#BELAY --nodes=3\n", "{\"nodes\":3}");
     check_spec("#SBATCH --nodes=1-4\n", "{\"nodes\":1}");
     check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{\"nodes\":1}");
-    check_spec("#BELAY --requeue --parsable --comment 'to be kept'\n", "{}");
+    check_spec("#BELAY --requeue --parsable --comment 'to be kept'\n", "{\"requeue\":true}");
+    check_spec("#SBATCH --no-requeue\n", "{\"requeue\":false}");
+    check_spec("#SBATCH --no-requeue\n#SBATCH --requeue\n", "{\"requeue\":true}");
+    check_spec("#BELAY --retry failed=2,node-lost=10 --retry failed=0,reclaimed=unlimited\n",
+        "{\"retry\":{\"failed\":0,\"node-lost\":10,\"reclaimed\":null}}");
     check_spec("#BELAY --checkpoint signal --keep 2 --checkpoint-every 5m\n",
         "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
 }
@@ -378,6 +382,13 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --keep-every 0\n", "--keep-every");
     check_refused("#BELAY --keep-every=often\n", "--keep-every");
     check_refused("#BELAY --retries -1\n", "--retries");
+    check_refused("#BELAY --retry 3\n", "--retry: expected END=N");
+    check_refused("#BELAY --retry ''\n", "--retry: expected END=N");
+    check_refused("#BELAY --retry failed=2,\n", "--retry: expected END=N");
+    check_refused("#BELAY --retry crashed=2\n", "--retry: expected END=N with failed");
+    check_refused("#BELAY --retry failed=1001\n", "failed");
+    check_refused("#BELAY --retry failed=-1\n", "failed");
+    check_refused("#BELAY --retry timeout=\n", "timeout");
     check_refused("#BELAY --label nlp\n", "expected NAME=VALUE, found \"nlp\"");
     check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
     check_refused("#BELAY --chdir=\n", "expected a directory");
@@ -465,7 +476,6 @@ static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_nam
 {
     (void)state;
     check_refused("#SBATCH --exclude=a\n", "train.sh:1: \"--exclude\" is not supported");
-    check_refused("#SBATCH --no-requeue\n", "is not supported: take it out if the job is right without it");
     check_refused("#SBATCH --nodelist=a\n", "is not supported: take it out");
     check_refused("#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
     check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");

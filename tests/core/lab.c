@@ -121,7 +121,7 @@ struct job_row lab_job(int32_t cpus)
         .need = {.cpus = cpus, .memory_mib = 100},
         .method = CKPT_COOP,
         .ckpt_keep = 3,
-        .retries_failed = 1};
+        .retries.n[RETRY_FAILED] = 1};
 }
 
 int64_t lab_submit(struct lab *l, const struct job_row *row)

@@ -13,7 +13,7 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
     const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     struct ranges set;
-    r.retries_failed = 0;
+    r.retries.n[RETRY_FAILED] = 0;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
     return lab_apply(l, (struct event){.type = EV_SUBMIT,
                             .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});

@@ -117,7 +117,7 @@ static void a_job_that_goes_on_where_it_was_is_certified(void **state)
     assert_string_equal(r.version, BELAY_VERSION);
     assert_string_equal(lab_history(&d.l, "drill-passed")->text, r.text);
     const struct job_row *j = &model_job(d.l.m, d.job)->row;
-    assert_int_equal(j->reclaims + j->used_failed + j->used_node_lost + j->used_checkpointed, 0);
+    assert_int_equal(j->reclaims + j->used[RETRY_FAILED] + j->used[RETRY_NODE_LOST] + j->used_checkpointed, 0);
     assert_int_equal(j->drills, 1);
     assert_true(is_certified(&d));
     end(&d);

@@ -177,12 +177,12 @@ static void one_that_fails_stops_the_others_and_decides(void **state)
         assert_false(rank(&t.l, t.job, n)->row.save_first);
     }
     rank_ended(&t.l, t.job, 0, END_FAILED, 143); /* of the stop */
-    assert_int_equal(row(&t)->used_failed, 0);
+    assert_int_equal(row(&t)->used[RETRY_FAILED], 0);
     rank_ended(&t.l, t.job, 2, END_FAILED, 143);
     assert_int_equal(row(&t)->state, JOB_PENDING); /* it may be tried again once */
     assert_int_equal(row(&t)->end, END_FAILED);
     assert_int_equal(row(&t)->exit_code, 7);
-    assert_int_equal(row(&t)->used_failed, 1);
+    assert_int_equal(row(&t)->used[RETRY_FAILED], 1);
     assert_int_equal(row(&t)->gang_end, END_NONE);
     lab_plan(&t.l);
     assert_int_equal(row(&t)->attempts, 2);
@@ -238,7 +238,7 @@ static void a_lost_node_stops_the_others_at_once(void **state)
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
     assert_int_equal(row(&t)->state, JOB_PENDING);
     assert_int_equal(row(&t)->end, END_NODE_LOST);
-    assert_int_equal(row(&t)->used_node_lost, 1);
+    assert_int_equal(row(&t)->used[RETRY_NODE_LOST], 1);
     lab_deinit(&t.l);
 }
 
@@ -257,7 +257,7 @@ static void a_loss_is_why_the_others_failed(void **state)
     assert_int_equal(row(&t)->state, JOB_PENDING);
     assert_int_equal(row(&t)->end, END_NODE_LOST);
     assert_int_equal(row(&t)->exit_code, 0);
-    assert_int_equal(row(&t)->used_failed, 0);
+    assert_int_equal(row(&t)->used[RETRY_FAILED], 0);
     lab_deinit(&t.l);
 }
 

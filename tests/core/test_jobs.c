@@ -40,7 +40,7 @@ static void submit_numbers_and_resets_the_row(void **state)
     r.id = 77;
     r.state = JOB_ENDED;
     r.attempts = 5;
-    r.used_failed = 3;
+    r.used[RETRY_FAILED] = 3;
     r.cost_uusd = 9;
     r.last_good = (struct ckpt_ref){4, 4};
     assert_int_equal(lab_submit(&l, &r), 1);
@@ -48,7 +48,7 @@ static void submit_numbers_and_resets_the_row(void **state)
     lab_take(&l);
     const struct job_row *got = lab_row(&l, 1);
     assert_int_equal(got->state, JOB_PENDING);
-    assert_int_equal(got->attempts + got->used_failed + got->cost_uusd + got->last_good.attempt, 0);
+    assert_int_equal(got->attempts + got->used[RETRY_FAILED] + got->cost_uusd + got->last_good.attempt, 0);
     assert_int_equal(got->progress, PROGRESS_NONE);
     assert_false(
         wall_is_set(got->started_at) || wall_is_set(got->ended_at) || wall_is_set(got->last_good_at));
@@ -194,7 +194,7 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     lab_ended(&r.l, r.job, END_FAILED, 143); /* it died of the stop */
     assert_int_equal(row(&r)->state, JOB_PENDING);
     assert_int_equal(row(&r)->end, END_USER);
-    assert_int_equal(row(&r)->used_failed, 0);
+    assert_int_equal(row(&r)->used[RETRY_FAILED], 0);
     lab_apply(
         &r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* pending: nothing to do */
     lab_take(&r.l);
@@ -522,8 +522,8 @@ static void every_end_has_its_retry(void **state)
             fail_msg("%s", end_kind_names[rules[k].end]);
         assert_int_equal(j->end, rules[k].end);
         assert_int_equal(j->exit_code, 3);
-        assert_int_equal(j->used_failed, rules[k].end == END_FAILED);
-        assert_int_equal(j->used_node_lost, rules[k].end == END_NODE_LOST);
+        assert_int_equal(j->used[RETRY_FAILED], rules[k].end == END_FAILED);
+        assert_int_equal(j->used[RETRY_NODE_LOST], rules[k].end == END_NODE_LOST);
         assert_int_equal(j->used_checkpointed, rules[k].end == END_CHECKPOINTED);
         assert_int_equal(j->reclaims, rules[k].end == END_NODE_LOST || rules[k].end == END_RECLAIMED);
         assert_int_equal(wall_is_set(j->ended_at), !rules[k].again);
@@ -558,12 +558,125 @@ static void failures_use_up_their_retries_and_reclaims_do_not(void **state)
     lab_deinit(&r.l);
 }
 
+static void start_with(struct running *r, struct retries wish)
+{
+    lab_init(&r->l);
+    r->node = lab_join(&r->l, "n1", 4);
+    struct job_row row = lab_job(4);
+    row.retries = wish;
+    r->job = lab_submit(&r->l, &row);
+    lab_plan(&r->l);
+    lab_wait(&r->l, 1000);
+    lab_started(&r->l, r->job);
+    lab_take(&r->l);
+}
+
+static void each_end_has_a_budget_of_its_own(void **state)
+{
+    (void)state;
+    static const enum end_kind ends[RETRY_KINDS] = {
+        END_FAILED, END_TIMEOUT, END_NODE_LOST, END_RECLAIMED, END_EVICTED, END_DRAINED};
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        struct running r;
+        start_with(&r, (struct retries){{1, 1, 1, 1, 1, 1}});
+        run_and_end(&r, 1, ends[(k + 1) % RETRY_KINDS], 0); /* another one */
+        assert_int_equal(retries_left(row(&r), (enum retry_kind)k), 1);
+        run_and_end(&r, 2, ends[k], 3);
+        assert_null(row(&r));
+        lab_take(&r.l);
+        assert_int_equal(lab_row(&r.l, r.job)->end, ends[k]);
+        assert_int_equal(lab_row(&r.l, r.job)->used[k], 1);
+        lab_deinit(&r.l);
+    }
+}
+
+static void a_job_without_requeue_ends_with_whatever_ends_it(void **state)
+{
+    (void)state;
+    static const enum end_kind ends[] = {
+        END_FAILED, END_TIMEOUT, END_NODE_LOST, END_RECLAIMED, END_EVICTED, END_DRAINED, END_CHECKPOINTED};
+    const int32_t no = RETRIES_NEVER;
+    for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+        struct running r;
+        start_with(&r, (struct retries){{no, no, no, no, no, no}});
+        struct event requeue = {.type = EV_REQUEUE, .requeue = {r.job, "ann"}};
+        assert_int_equal(lab_try(&r.l, &requeue, NULL), ERR_CONFLICT);
+        lab_ended(&r.l, r.job, ends[k], 85);
+        assert_null(row(&r));
+        lab_take(&r.l);
+        assert_int_equal(lab_row(&r.l, r.job)->end, ends[k] == END_CHECKPOINTED ? END_FAILED : ends[k]);
+        lab_deinit(&r.l);
+    }
+}
+
+static void what_would_queue_it_again_is_refused_without_requeue(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct job_row j = lab_job(1);
+    for (int k = 0; k < RETRY_KINDS; k++)
+        j.retries.n[k] = RETRIES_NEVER;
+    j.drill_tries = 1;
+    struct event submit = {.type = EV_SUBMIT, .submit.job = &j};
+    assert_int_equal(lab_try(&r.l, &submit, NULL), ERR_INVALID);
+    j.drill_tries = 0;
+    assert_int_equal(lab_try(&r.l, &submit, NULL), 0);
+    lab_deinit(&r.l);
+}
+
+static void wishes_come_to_a_number(void **state)
+{
+    (void)state;
+    struct retries job, pool, got;
+    struct retry_options o = {0};
+    struct err e;
+    assert_int_equal(retries_parse("", &job, &e), 0);
+    assert_int_equal(retries_parse("failed=2,node-lost=unlimited,timeout=0", &pool, &e), 0);
+    assert_int_equal(retries_parse("failed=7,evicted=3,timeout=9", &o.usual, &e), 0);
+    assert_int_equal(retries_resolve(&job, &pool, &o, &got, &e), 0);
+    assert_int_equal(got.n[RETRY_FAILED], 2);
+    assert_int_equal(got.n[RETRY_TIMEOUT], 0);
+    assert_int_equal(got.n[RETRY_NODE_LOST], RETRIES_UNLIMITED);
+    assert_int_equal(got.n[RETRY_EVICTED], 3);
+    assert_int_equal(got.n[RETRY_DRAINED], RETRIES_UNLIMITED);
+    assert_int_equal(retries_parse("failed=1,reclaimed=0", &o.most, &e), 0);
+    job.n[RETRY_EVICTED] = RETRIES_USUAL;
+    assert_int_equal(retries_resolve(&job, &pool, &o, &got, &e), 0);
+    assert_int_equal(got.n[RETRY_FAILED], 1);
+    assert_int_equal(got.n[RETRY_RECLAIMED], 0);
+    assert_int_equal(got.n[RETRY_EVICTED], RETRIES_UNLIMITED);
+    job.n[RETRY_FAILED] = 2;
+    assert_int_equal(retries_resolve(&job, &pool, &o, &got, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "failed, which is 1 times"));
+}
+
+static void wishes_have_a_text(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"", "failed=2", "failed=0,timeout=1000,node-lost=unlimited",
+        "failed=unlimited,timeout=unlimited,node-lost=unlimited,reclaimed=unlimited,evicted=unlimited,drained=unlimited"};
+    static const char *const bad[] = {"failed", "failed=", "failed=1001", "failed=-1", "failed=1,failed=1", "crashed=1", "=1", ",",
+        "failed=1,,timeout=1", "failed=1;timeout=1", "node-lost-and-much-more-than-that=1"};
+    char out[RETRIES_TEXT_MAX];
+    struct retries r;
+    struct err e;
+    for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
+        assert_int_equal(retries_parse(good[k], &r, &e), 0);
+        retries_format(&r, out);
+        assert_string_equal(out, good[k]);
+    }
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        if (retries_parse(bad[k], &r, &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[k]);
+}
+
 static void losing_nodes_for_ever_comes_to_an_end(void **state)
 {
     (void)state;
     struct running r;
     start(&r);
-    run_and_end(&r, JOB_RETRIES_NODE_LOST_DEFAULT + 1, END_NODE_LOST, 0);
+    run_and_end(&r, 100 + 1, END_NODE_LOST, 0);
     assert_null(row(&r));
     lab_take(&r.l);
     assert_int_equal(lab_row(&r.l, r.job)->end, END_NODE_LOST);
@@ -729,6 +842,11 @@ int main(void)
         cmocka_unit_test(progress_is_kept_in_memory_until_something_is_stored),
         cmocka_unit_test(every_end_has_its_retry),
         cmocka_unit_test(failures_use_up_their_retries_and_reclaims_do_not),
+        cmocka_unit_test(each_end_has_a_budget_of_its_own),
+        cmocka_unit_test(a_job_without_requeue_ends_with_whatever_ends_it),
+        cmocka_unit_test(what_would_queue_it_again_is_refused_without_requeue),
+        cmocka_unit_test(wishes_come_to_a_number),
+        cmocka_unit_test(wishes_have_a_text),
         cmocka_unit_test(losing_nodes_for_ever_comes_to_an_end),
         cmocka_unit_test(code_85_without_a_checkpoint_comes_to_an_end),
         cmocka_unit_test(code_85_with_checkpoints_goes_on_for_ever),

@@ -24,7 +24,7 @@ static int64_t ended_job(struct lab *l, enum ckpt_after after, enum end_kind end
 {
     struct job_row row = lab_job(1);
     row.ckpt_after = after;
-    row.retries_failed = 0;
+    row.retries.n[RETRY_FAILED] = 0;
     int64_t job = lab_submit(l, &row);
     struct event ev;
     while (lab_decision(l, &ev))

@@ -252,7 +252,7 @@ static void a_lost_node_with_a_notice_was_reclaimed(void **state)
     lab_wait(&l, LAB_LEASE_MS);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.end, END_RECLAIMED);
-    assert_int_equal(model_job(l.m, job)->row.used_node_lost, 0);
+    assert_int_equal(model_job(l.m, job)->row.used[RETRY_NODE_LOST], 0);
     lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = id}); /* it came to nothing */
     assert_int_equal(model_node(l.m, id)->row.state, NODE_UP);
     assert_int_equal(model_node(l.m, id)->row.notice, NOTICE_TYPE_NONE);

@@ -56,7 +56,7 @@ static void submit(struct storm *st)
     r.market = (enum market_wish)below(st, 3);
     r.need.gpus = below(st, 5) == 0;
     r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
-    r.retries_failed = (int32_t)below(st, 3);
+    r.retries.n[RETRY_FAILED] = (int32_t)below(st, 3);
     static const char *const pools[] = {"", "", "base", "burst", "absent"};
     STR_COPY(r.pool, pools[below(st, 5)]);
     r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;

@@ -156,7 +156,7 @@ static void each_kind_waits_for_its_end(void **state)
         lab_init(&l);
         lab_join(&l, "n1", 4);
         struct job_row r = lab_job(1);
-        r.retries_failed = 0;
+        r.retries.n[RETRY_FAILED] = 0;
         int64_t first = lab_submit(&l, &r), second = after(&l, all[k].kind, first);
         assert_true(is_waiting(&l, second));
         assert_true(has_reason(&l, second, "dependency", "job 1 'train' has not run yet"));

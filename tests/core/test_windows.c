@@ -93,7 +93,7 @@ static void a_job_waits_for_its_window_is_parked_at_its_end_and_goes_on(void **s
     lab_plan(&l);
     assert_false(runs(&l, job));
     assert_int_equal(model_job(l.m, job)->row.end, END_WINDOW);
-    assert_int_equal(model_job(l.m, job)->row.used_failed, 0);
+    assert_int_equal(model_job(l.m, job)->row.used[RETRY_FAILED], 0);
     until(&l, "2023-11-15T20:00:00Z");
     assert_true(runs(&l, job));
     lab_deinit(&l);

@@ -15,7 +15,7 @@ PAGE = "docs/configuration.md"
 
 def keys_read(source):
     """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
-    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words)\(&?r, "(\w+)"', manual.read(source)))
+    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(&?r, "(\w+)"', manual.read(source)))
 
 
 def keys_described(section):

@@ -55,7 +55,7 @@ static void only_script_and_cwd_are_required(void **state)
     assert_int_equal(s.row.ckpt_keep_every, 0);
     assert_int_equal(s.row.ckpt_after, AFTER_AUTO);
     assert_int_equal(s.row.ckpt_signal, SIGUSR1);
-    assert_int_equal(s.row.retries_failed, 0);
+    assert_int_equal(s.row.retries.n[RETRY_FAILED], 0);
     assert_string_equal(s.spec.args_json, "[]");
     assert_string_equal(s.spec.env_json, "{}");
     assert_string_equal(s.spec.labels_json, "{}");
@@ -90,7 +90,7 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(s.row.ckpt_keep_every, 7);
     assert_int_equal(s.row.ckpt_after, AFTER_LAST);
     assert_int_equal(s.row.ckpt_signal, 12);
-    assert_int_equal(s.row.retries_failed, 4);
+    assert_int_equal(s.row.retries.n[RETRY_FAILED], 4);
     assert_string_equal(s.spec.script, "#!/bin/sh\necho hi\n");
     assert_string_equal(s.spec.cwd, "/home/ann/exp");
     assert_string_equal(s.spec.args_json, "[\"--lr\",\"0.1\",\"\"]");
@@ -135,6 +135,12 @@ static const struct refused {
     {WITH("\"memory_mib\": 1073741825"), "spec.memory_mib"},
     {WITH("\"time_limit_ms\": -1"), "spec.time_limit_ms"},
     {WITH("\"retries\": 1001"), "spec.retries"},
+    {WITH("\"retries\": 1, \"retry\": {\"failed\": 1}"), "spec.retries: is the same as retry.failed"},
+    {WITH("\"retry\": {\"failed\": 1001}"), "spec.retry.failed"},
+    {WITH("\"retry\": {\"failed\": -1}"), "spec.retry.failed"},
+    {WITH("\"retry\": {\"faild\": 1}"), "did you mean \"failed\"?"},
+    {WITH("\"retry\": 3"), "spec.retry"},
+    {WITH("\"requeue\": 1"), "spec.requeue"},
     {WITH("\"market\": \"reserved\""), "spec.market"},
     {WITH("\"market\": \"spott\""), "spot"},
     {WITH("\"launch\": []"), "spec.launch"},

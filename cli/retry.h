@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --retry, and what is left of it.
+ */
+#ifndef BELAY_CLI_RETRY_H
+#define BELAY_CLI_RETRY_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+
+/* "failed=2,timeout=1,reclaimed=unlimited": the job specification's retry (docs/api.md). A later word on the same end replaces
+ * an earlier one. ERR_INVALID. */
+int retry_parse(const char *text, json_t *spec, struct err *e);
+
+/* "failed 1 of 2 left, timeout none, reclaimed any number": of a job as belayd shows it. */
+void retry_format(const json_t *job, struct buf *out);
+
+#endif
