@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint lost fair
+    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint lost fair plan
                              # (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -313,13 +313,18 @@ def bench_fair():
     subprocess.run([lab.BUILD + "/bench/bench_fair"], check=True)
 
 
+def bench_plan():
+    subprocess.run([lab.BUILD + "/bench/bench_plan"], check=True)
+
+
 def bench_lost():
     lost.bench(lab.BUILD, say)
 
 
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
            "queue": bench_queue, "market": bench_market,
-           "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair}
+           "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
+           "plan": bench_plan}
 
 
 def main(names):

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a tick costs the core, without its commit: the facts applied, and decisions asked for and applied until there are no
+ * more. Nodes of 32 cpus, all of them full; behind them jobs of 200 users that ask for 12 different things, one in fifty for
+ * several nodes, all with time limits.
+ *
+ *   one end     one job ends, and what fits takes its place: the tick of every day
+ *   1000 ends   in one tick: as after a cut of the network, or a short array
+ *   memory      of the model for one job more in the queue
+ */
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "scheduler/core/plan.h"
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HOUR_MS 3600000LL
+#define CPUS 32
+#define USERS 200
+#define ENDS 1000
+#define TICK_MS 10 /* of virtual time */
+#define BAR 40     /* characters */
+
+static const int32_t cpus[] = {1, 2, 4, 8, 16, CPUS};
+
+struct bench {
+    struct model *m;
+    struct planner *p;
+    struct stamp now;
+    struct prng prng;
+    int64_t nodes, queued;
+};
+
+struct figures {
+    int64_t nodes, queued;
+    double median_us, worst_us, burst_ms, bytes;
+};
+
+static int64_t apply(struct bench *b, struct event ev)
+{
+    struct outcome out = {0};
+    struct err e;
+    ev.now = b->now;
+    if (core_apply(b->m, &ev, &out, &e) != 0) {
+        fprintf(stderr, "bench_plan: %s\n", e.text);
+        exit(1);
+    }
+    return out.id;
+}
+
+static void submit(struct bench *b)
+{
+    struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1};
+    r.need.cpus = cpus[prng_below(&b->prng, sizeof cpus / sizeof *cpus)];
+    r.need.memory_mib = 1024 * (1 + (int64_t)prng_below(&b->prng, 2));
+    if (r.need.cpus == CPUS && prng_below(&b->prng, 8) == 0)
+        r.nodes = 2 + (int32_t)prng_below(&b->prng, 7);
+    r.time_limit_ms = HOUR_MS * (1 + (int64_t)prng_below(&b->prng, 24));
+    snprintf(r.user, sizeof r.user, "user%d", (int)prng_below(&b->prng, USERS));
+    apply(b, (struct event){.type = EV_SUBMIT, .submit.job = &r});
+    b->queued++;
+}
+
+static void decide(struct bench *b)
+{
+    struct changes c = {0};
+    struct event ev;
+    while (plan_next(b->p, b->m, b->now, &ev)) {
+        apply(b, ev);
+        b->queued -= ev.type == EV_PLACE;
+    }
+    model_take_changes(b->m, &c);
+    changes_deinit(&c);
+}
+
+/* Ends a job of some node, with all of its ranks. */
+static void end_one(struct bench *b)
+{
+    const struct node *node = model_node(b->m, 1 + (int64_t)prng_below(&b->prng, (uint64_t)b->nodes));
+    struct link *l = list_first(&node->attempts);
+    if (!l)
+        return;
+    const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
+    struct link *next;
+    for (struct link *r = list_first(&j->ranks); r; r = next) {
+        const struct attempt *a = LIST_ENTRY(r, struct attempt, in_job);
+        next = list_next(&j->ranks, r);
+        apply(b, (struct event){.type = EV_ATTEMPT_ENDED,
+                     .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_SUCCEEDED}});
+    }
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static double tick(struct bench *b, int ends)
+{
+    double began = now_us();
+    b->now.wall.ms += TICK_MS;
+    b->now.mono.ms += TICK_MS;
+    for (int i = 0; i < ends; i++)
+        end_one(b);
+    decide(b);
+    return now_us() - began;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void set_up(struct bench *b, int64_t nodes)
+{
+    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = &order_defaults};
+    struct pool_row pool = {.name = "own"};
+    b->m = model_create(&options);
+    b->p = planner_create();
+    b->now = (struct stamp){.wall = {1700000000000}, .mono = {1}};
+    b->nodes = nodes;
+    b->queued = 0;
+    prng_init(&b->prng, 1);
+    apply(b, (struct event){.type = EV_POOL, .pool = &pool});
+    for (int64_t k = 0; k < nodes; k++) {
+        struct node_row n = {.pool = "own", .total = {CPUS, 0, CPUS * 4096}};
+        snprintf(n.name, sizeof n.name, "n%" PRId64, k);
+        snprintf(n.key_hash, sizeof n.key_hash, "k%" PRId64, k);
+        apply(b, (struct event){.type = EV_JOIN, .join = {.node = &n}});
+    }
+}
+
+/* Until so many wait. */
+static void fill(struct bench *b, int64_t queued)
+{
+    while (b->queued < queued) {
+        for (int64_t n = queued - b->queued; n > 0; n--)
+            submit(b);
+        decide(b);
+    }
+}
+
+static struct figures run(int64_t nodes, int64_t queued)
+{
+    struct bench b;
+    struct figures f = {.nodes = nodes, .queued = queued};
+    double took[ENDS];
+    set_up(&b, nodes);
+    fill(&b, 1000);
+    struct mallinfo2 before = mallinfo2();
+    fill(&b, queued);
+    struct mallinfo2 after = mallinfo2();
+    f.bytes = (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / (double)(queued - 1000);
+    for (int i = 0; i < ENDS; i++)
+        took[i] = tick(&b, 1);
+    qsort(took, ENDS, sizeof *took, by_size);
+    f.median_us = took[ENDS / 2];
+    f.worst_us = took[ENDS - 1];
+    f.burst_ms = tick(&b, ENDS) / 1000;
+    planner_destroy(b.p);
+    model_destroy(b.m);
+    return f;
+}
+
+static void print(const struct figures *f)
+{
+    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms %8.0f bytes\n", f->nodes, f->queued, f->median_us,
+        f->worst_us / 1000, f->burst_ms, f->bytes);
+    fflush(stdout);
+}
+
+/* A line for each length of the queue: as long as the tick of 1000 ends. */
+static void plot(const struct figures *f, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = f[i].burst_ms > most ? f[i].burst_ms : most;
+    puts("\na tick with 1000 ends");
+    for (size_t i = 0; i < n; i++) {
+        printf("%6" PRId64 " nodes %9" PRId64 " queued  ", f[i].nodes, f[i].queued);
+        for (int k = (int)(f[i].burst_ms / most * BAR + 0.5); k > 0; k--)
+            putchar('#');
+        printf(" %.1f ms\n", f[i].burst_ms);
+    }
+}
+
+int main(void)
+{
+    static const int64_t nodes[] = {1000, 10000}, queued[] = {10000, 100000, 1000000};
+    struct figures all[6];
+    size_t n = 0;
+    puts(" nodes      queued       one end       worst     1000 ends   memory of a queued job");
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            all[n] = run(nodes[i], queued[k]);
+            print(&all[n++]);
+        }
+    plot(all, n);
+    return 0;
+}
