@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue queue market agents checkpoint lost fair plan
+    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan
                              # (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -83,21 +83,20 @@ class Local:
                 raise SystemExit("bench: %s: %s" % (path, said))
             return said
 
-    def submit_all(self, n, connections):
-        """n submits over so many connections; seconds. Raw sockets: the client must not be what is measured."""
-        body = json.dumps(SPEC).encode()
-        request = (b"POST /api/v1/jobs HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\n"
-                   b"Content-Length: %d\r\n\r\n" % len(body)) + body
+    def post_all(self, requests, connections):
+        """POSTs of (path, body) over so many connections; seconds. Raw sockets: the client must not be what is measured."""
+        texts = [b"POST /api/v1%s HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                 % (path.encode(), len(body), body) for path, body in requests]
 
-        def run(count):
+        def run(mine):
             s = socket.socket(socket.AF_UNIX)
             s.connect(self.socket)
             with contextlib.closing(s), s.makefile("rb") as f:
-                for _ in range(count):
-                    s.sendall(request)
+                for text in mine:
+                    s.sendall(text)
                     status, length = f.readline(), 0
-                    if b" 201 " not in status:
-                        raise SystemExit("submit: %r" % status)
+                    if b" 20" not in status:
+                        raise SystemExit("bench: %r" % status)
                     while True:
                         line = f.readline().lower()
                         if line == b"\r\n":
@@ -106,13 +105,16 @@ class Local:
                             length = int(line.split(b":")[1])
                     f.read(length)
 
-        clients = [threading.Thread(target=run, args=(n // connections,)) for _ in range(connections)]
+        clients = [threading.Thread(target=run, args=(texts[i::connections],)) for i in range(connections)]
         began = time.monotonic()
         for client in clients:
             client.start()
         for client in clients:
             client.join()
         return time.monotonic() - began
+
+    def submit_all(self, n, connections):
+        return self.post_all([("/jobs", json.dumps(SPEC).encode())] * n, connections)
 
 
 def bare_commits(directory, n):
@@ -130,6 +132,9 @@ def bare_commits(directory, n):
     return rate
 
 
+CANCELLED = 10000
+
+
 def bench_submits():
     with Local("--no-agent") as l:
         bare = bare_commits(l.home, 2000)
@@ -137,9 +142,19 @@ def bench_submits():
             rate = n / l.submit_all(n, connections)
             say("durable submits, %d connection%s" % (connections, "s" if connections > 1 else ""), "%.0f /s" % rate,
                 "bare SQLite commits, one row each: %.0f /s" % bare, "%.2f x" % (rate / bare))
+        body = json.dumps({**SPEC, "array": "0-999"}).encode()
+        took = l.post_all([("/jobs", body)] * 200, 1) / 200
+        say("an array of 1000 tasks, 1 connection", "%.2f ms" % (1000 * took), "a bare commit: %.2f ms" % (1000 / bare),
+            "%.1f x" % (took * bare))
+        first = l.post("/jobs", SPEC)["id"]
+        l.submit_all(CANCELLED - 1, 32)
+        body = json.dumps({"jobs": ["%d-%d" % (first, first + CANCELLED - 1)]}).encode()
+        took = l.post_all([("/jobs/cancel", body)], 1)
+        say("%d queued jobs cancelled by one call" % CANCELLED, "%.0f ms" % (1000 * took), "so many bare commits: %.0f ms" % (
+            1000 * CANCELLED / bare), "%.3f x" % (took * bare / CANCELLED))
 
 
-TRUE_JOBS, TRUE_AT_ONCE = 1000, 64
+TRUE_JOBS, TRUE_AT_ONCE = 10000, 64
 
 
 def cpu_seconds(pids):
@@ -248,6 +263,30 @@ def bench_requeue():
         "starting a process from Python: %.1f ms" % (1000 * spawn), "%.0f x" % (statistics.median(took) / spawn))
 
 
+def bench_latency():
+    """From a submit's first byte to the program's first: each writes the time at which it came to run."""
+    took = []
+    with Local() as l:
+        program = os.path.join(l.home, "now.sh")
+        with open(program, "w") as f:
+            f.write("#!/bin/bash\necho $EPOCHREALTIME >$1.part\nmv $1.part $1\n")
+        os.chmod(program, 0o755)
+        for n in range(30):
+            said = os.path.join(l.home, "said.%d" % n)
+            began = time.time()
+            job = l.post("/jobs", {"script": "#!/bin/bash\nexec %s %s\n" % (program, said), "cwd": "/"})["id"]
+            while l.get("/jobs?state=active&limit=1")["jobs"]:
+                l.get("/events?after=%d&wait_ms=5" % (1 << 40))
+            with open(said) as f:
+                took.append(float(f.read()) - began)
+    began = time.monotonic()
+    for _ in range(50):
+        subprocess.run(["/bin/bash", "-c", ":"], check=True)
+    spawn = (time.monotonic() - began) / 50
+    say("submit -> the program's first line, idle node", "median %.0f ms" % (1000 * statistics.median(took)),
+        "starting bash from Python: %.1f ms" % (1000 * spawn), "slowest %.0f ms" % (1000 * max(took)))
+
+
 def stamp(text):
     whole, _, part = text.rstrip("Z").partition(".")
     return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (part or "0"))
@@ -321,7 +360,7 @@ def bench_lost():
     lost.bench(lab.BUILD, say)
 
 
-BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue,
+BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
            "plan": bench_plan}
