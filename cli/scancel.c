@@ -42,6 +42,8 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
+#define PIECES_MAX 1000 /* of one request: it has some 40 KB then at most */
+
 struct scancel {
     struct slurm_query q;
     const char *nodes;
@@ -109,14 +111,46 @@ static int cancel_named(struct scancel *s, char **words, int n)
     return rc;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers that follow each other are one piece. */
+static void add_pieces(const struct scancel *s, size_t *at, json_t *pieces)
+{
+    while (*at < s->n_ids && json_array_size(pieces) < PIECES_MAX) {
+        size_t from = (*at)++;
+        while (*at < s->n_ids && s->ids[*at] == s->ids[*at - 1] + 1)
+            (*at)++;
+        char *text = from + 1 == *at ? mem_printf("%lld", (long long)s->ids[from])
+                                     : mem_printf("%lld-%lld", (long long)s->ids[from], (long long)s->ids[*at - 1]);
+        json_array_append_new(pieces, json_string(text));
+        free(text);
+    }
+}
+
 static int cancel_picked(struct scancel *s)
 {
     int rc = slurm_each_job(s->c, &s->q, false, on_job, s);
-    for (size_t i = 0; i < s->n_ids; i++) {
-        char shown[24];
-        snprintf(shown, sizeof(shown), "%lld", (long long)s->ids[i]);
-        int one = cancel(s, shown, s->ids[i], "");
-        rc = one > rc ? one : rc;
+    if (s->n_ids > 1)
+        qsort(s->ids, s->n_ids, sizeof(*s->ids), by_number);
+    for (size_t at = 0; rc == CLI_OK && at < s->n_ids;) {
+        json_t *pieces = json_array(), *v = NULL, *body = json_pack("{s:o}", "jobs", pieces);
+        struct err e = {0};
+        add_pieces(s, &at, pieces);
+        rc = client_json(s->c, "POST", "/api/v1/jobs/cancel", body, &v, &e) == 0 ? CLI_OK : CLI_FAILED;
+        if (rc != CLI_OK)
+            slurm_error("scancel", "%s", e.text);
+        else if (s->verbose)
+            fprintf(stderr, "scancel: Terminating %lld jobs\n", (long long)cli_int(v, "cancelled", 0));
+        if (rc == CLI_OK && cli_int(v, "denied", 0) > 0) {
+            slurm_error("scancel", "%lld jobs are other users'", (long long)cli_int(v, "denied", 0));
+            rc = CLI_FAILED;
+        }
+        json_decref(body);
+        json_decref(v);
     }
     return rc;
 }

@@ -150,6 +150,7 @@ void api_jobs_why(struct request *q);
 void api_jobs_events(struct request *q);
 void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
+void api_jobs_cancel_many(struct request *q); /* api_cancel.c */
 void api_jobs_requeue(struct request *q);
 void api_jobs_hold(struct request *q);
 void api_jobs_release(struct request *q);

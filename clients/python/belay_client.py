@@ -168,6 +168,10 @@ class Client:
     def cancel(self, id, *, tasks=None):
         return self._call("POST", "/api/v1/jobs/{id}/cancel", {"id": id}, body=_clean({"tasks": tasks}) or None)
 
+    def cancel_many(self, jobs):
+        """jobs: numbers, and ranges of them as text ("10-20")."""
+        return self._call("POST", "/api/v1/jobs/cancel", body={"jobs": [str(job) for job in jobs]})
+
     def requeue(self, id):
         return self._call("POST", "/api/v1/jobs/{id}/requeue", {"id": id})
 

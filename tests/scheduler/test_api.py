@@ -428,6 +428,21 @@ class Api(unittest.TestCase):
 
     # ---- the document and the client ----
 
+    def test_many_are_cancelled_at_once(self):
+        jobs = [self.d.submit(hold=True) for _ in range(5)]
+        self.d.call("POST", "/api/v1/jobs/%d/cancel" % jobs[1])
+        status, value, _ = self.d.call("POST", "/api/v1/jobs/cancel", {"jobs": ["%d-%d" % (jobs[0], jobs[3]), str(jobs[4]), "4711"]})
+        self.assertEqual((status, value), (200, {"cancelled": 4, "ended": 2, "denied": 0}))
+        for job in jobs:
+            self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "user")
+        for body, text in (({}, "jobs"), ({"jobs": "1"}, "jobs"), ({"jobs": [1]}, "jobs[0]"), ({"jobs": ["1", "x"]}, "jobs[1]"),
+                           ({"jobs": ["3-2"]}, "the last"), ({"jobs": ["1-"]}, "the last"), ({"jobs": ["0"]}, "number"),
+                           ({"jobs": ["-1"]}, "number"), ({"jobs": ["1-2-3"]}, "the last"),
+                           ({"jobs": ["1-1000001"]}, "more than"), ({"jobs": ["1-900000", "1-900000"]}, "more than"),
+                           ({"jobs": ["1-%d" % ((1 << 63) - 1)]}, ""), ({"jobs": [], "user": "me"}, "user")):
+            with self.subTest(body):
+                self.refuse(400, "invalid", "POST", "/api/v1/jobs/cancel", body, text)
+
     def document(self):
         return Document(self.d.call("GET", "/api/v1/openapi.json")[1])
 
