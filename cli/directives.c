@@ -4,7 +4,7 @@
  * #SBATCH lines and the command line alike. A #SBATCH flag that would change what the job means and is not
  * known here is refused by name; harmless ones are told and passed over.
  */
-#include "cli/directives.h"
+#include "cli/directives_private.h"
 
 #include "base/daily.h"
 #include "base/json.h"
@@ -24,41 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Outside text for an error or a warning. */
-#define NODES_MAX 256 /* docs/api.md */
-#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
-
-/* A key of the specification that directives_finish takes out again. */
-#define MIB_PER_CPU "mib_per_cpu"
-#define MIB_PER_GPU "mib_per_gpu"
-#define CPUS_PER_GPU "cpus_per_gpu"
-#define GPUS_PER_TASK "gpus_per_task"
-#define NTASKS "ntasks"
-#define TASKS_PER_NODE "tasks_per_node"
-#define EXPORT_ALL "export_all"
-#define CPUS_MAX 4096 /* belayd's limits for a job */
-#define GPUS_MAX 64
-#define ENV_MAX 1000
-#define ENV_VALUE_MAX 65536
-#define MIB_MAX (1LL << 30)
-
-struct context {
-    const char *where; /* "train.sh:4" or "command line" */
-    bool sbatch;
-    json_t *spec;
-    directive_warn_fn warn;
-    void *warn_ctx;
-};
-
-typedef int (*apply_fn)(const struct context *c, const char *value, struct err *e);
+typedef int (*apply_fn)(const struct directive_context *c, const char *value, struct err *e);
 
 struct flag {
     struct directive_flag shown;
     apply_fn apply;
 };
 
-static void warn(const struct context *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void warn(const struct context *c, const char *fmt, ...)
+void directive_warn(const struct directive_context *c, const char *fmt, ...)
 {
     struct buf text = {0};
     char line[512];
@@ -72,7 +45,7 @@ static void warn(const struct context *c, const char *fmt, ...)
     buf_deinit(&text);
 }
 
-static json_t *sub_object(json_t *spec, const char *key)
+json_t *directive_object(json_t *spec, const char *key)
 {
     json_t *o = json_object_get(spec, key);
     if (!o) {
@@ -82,8 +55,8 @@ static json_t *sub_object(json_t *spec, const char *key)
     return o;
 }
 
-static int set_number(
-    const struct context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
+int directive_number(
+    const struct directive_context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, min, max, key, &n, e);
@@ -94,7 +67,7 @@ static int set_number(
 
 /* ---- one function a flag ---- */
 
-static int apply_name(const struct context *c, const char *value, struct err *e)
+static int apply_name(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_utf8(value, strlen(value)) || strlen(value) > 63)
         return err_set(e, ERR_INVALID, "a job's name is at most 63 bytes of UTF-8");
@@ -102,7 +75,7 @@ static int apply_name(const struct context *c, const char *value, struct err *e)
     return 0;
 }
 
-static int apply_pool(const struct context *c, const char *value, struct err *e)
+static int apply_pool(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
         return err_set(e, ERR_INVALID, "%s is not a pool's name", SHOWN(value));
@@ -110,140 +83,7 @@ static int apply_pool(const struct context *c, const char *value, struct err *e)
     return 0;
 }
 
-static int apply_cpus(const struct context *c, const char *value, struct err *e)
-{
-    return set_number(c, "cpus", value, 1, 4096, e);
-}
-
-/* 4, 4-4, 2-8 */
-static int apply_nodes(const struct context *c, const char *value, struct err *e)
-{
-    const char *dash = strchr(value, '-'), *most = dash ? dash + 1 : value;
-    char least[8];
-    int64_t n_most, n_least;
-    str_copy(least, sizeof least, value);
-    if (dash && (size_t)(dash - value) < sizeof least)
-        least[dash - value] = '\0';
-    int rc = str_to_i64(most, 1, NODES_MAX, "nodes", &n_most, e);
-    if (!rc)
-        rc = str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
-    if (!rc && c->sbatch && n_least > 1)
-        rc = err_set(e, ERR_UNSUPPORTED,
-            "Slurm starts a script on the first of its nodes, belay on each of them: if that is right for "
-            "this one, say "
-            "#BELAY --nodes=%s",
-            value);
-    if (rc)
-        return rc;
-    if (c->sbatch)
-        n_most = n_least; /* one is what Slurm may give it as well */
-    json_object_set_new(c->spec, "nodes", json_integer(n_most));
-    if (n_least < n_most)
-        json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
-    else
-        json_object_del(c->spec, "nodes_min"); /* of a line above */
-    return 0;
-}
-
-static int apply_tasks(const struct context *c, const char *value, struct err *e)
-{
-    return set_number(c, NTASKS, value, 1, CPUS_MAX, e);
-}
-
-static int apply_tasks_per_node(const struct context *c, const char *value, struct err *e)
-{
-    return set_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
-}
-
-static int apply_cpus_per_gpu(const struct context *c, const char *value, struct err *e)
-{
-    return set_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
-}
-
-/* 2, a100:2, a100 */
-static int set_gpus(const struct context *c, const char *key, const char *value, struct err *e)
-{
-    const char *colon = strchr(value, ':');
-    char *model = mem_strndup(value, strcspn(value, ":"));
-    int rc;
-    if (!colon && isdigit((unsigned char)value[0])) {
-        rc = set_number(c, key, value, 0, GPUS_MAX, e);
-    } else if (!str_is_name(model, 63)) {
-        rc = err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
-    } else {
-        warn(c, "the GPU model in %s is not looked at: choose it by the pool's types", SHOWN(value));
-        rc = set_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e);
-    }
-    free(model);
-    return rc;
-}
-
-static int apply_gpus(const struct context *c, const char *value, struct err *e)
-{
-    return set_gpus(c, "gpus", value, e);
-}
-
-/* How many tasks there are is known when all has been read. */
-static int apply_gpus_per_task(const struct context *c, const char *value, struct err *e)
-{
-    return set_gpus(c, GPUS_PER_TASK, value, e);
-}
-
-/* gpu, gpu:2, gpu:a100, gpu:a100:2 */
-static int apply_gres(const struct context *c, const char *value, struct err *e)
-{
-    if (str_eq(value, "none"))
-        return 0;
-    if (str_eq(value, "gpu"))
-        return apply_gpus(c, "1", e);
-    if (str_starts(value, "gpu:"))
-        return apply_gpus(c, value + 4, e);
-    return err_set(e, ERR_UNSUPPORTED, "only GPUs are known here: expected gpu:N, found %s", SHOWN(value));
-}
-
-static int apply_memory(const struct context *c, const char *value, struct err *e)
-{
-    int64_t mib;
-    if (str_eq(value, "0")) {
-        warn(c, "--mem 0 (all of a node's memory) is taken as no limit");
-        return 0;
-    }
-    int rc = str_to_mib(value, &mib, e);
-    if (rc == 0) {
-        json_object_set_new(c->spec, "memory_mib", json_integer(mib));
-        json_object_del(c->spec, MIB_PER_CPU);
-        json_object_del(c->spec, MIB_PER_GPU);
-    }
-    return rc;
-}
-
-/* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
-static int set_memory_per(
-    const struct context *c, const char *key, const char *other, const char *value, struct err *e)
-{
-    int64_t mib;
-    int rc = str_to_mib(value, &mib, e);
-    if (rc == 0 && mib > MIB_MAX)
-        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
-    if (rc == 0) {
-        json_object_set_new(c->spec, key, json_integer(mib));
-        json_object_del(c->spec, other);
-        json_object_del(c->spec, "memory_mib");
-    }
-    return rc;
-}
-
-static int apply_memory_per_cpu(const struct context *c, const char *value, struct err *e)
-{
-    return set_memory_per(c, MIB_PER_CPU, MIB_PER_GPU, value, e);
-}
-
-static int apply_memory_per_gpu(const struct context *c, const char *value, struct err *e)
-{
-    return set_memory_per(c, MIB_PER_GPU, MIB_PER_CPU, value, e);
-}
-
-static int apply_time(const struct context *c, const char *value, struct err *e)
+static int apply_time(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t ms;
     if (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE"))
@@ -267,7 +107,7 @@ static int one_of(const char *value, const char *const *names, struct err *e)
     return rc;
 }
 
-static int apply_market(const struct context *c, const char *value, struct err *e)
+static int apply_market(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"any", "spot", "on-demand", NULL};
     int rc = one_of(value, names, e);
@@ -276,27 +116,27 @@ static int apply_market(const struct context *c, const char *value, struct err *
     return rc;
 }
 
-static int apply_checkpoint(const struct context *c, const char *value, struct err *e)
+static int apply_checkpoint(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"none", "signal", "coop", "criu", NULL};
     int rc = one_of(value, names, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "checkpoint"), "method", json_string(value));
+        json_object_set_new(directive_object(c->spec, "checkpoint"), "method", json_string(value));
     return rc;
 }
 
-static int apply_every(const struct context *c, const char *value, struct err *e)
+static int apply_every(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t ms = 0;
     int rc = str_eq(value, "auto") ? 0 : time_parse_duration(value, false, &ms, e);
     if (rc == 0 && ms != 0 && ms < 1000)
         rc = err_set(e, ERR_INVALID, "expected auto or at least 1s, found %s", SHOWN(value));
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "checkpoint"), "every_ms", json_integer(ms));
+        json_object_set_new(directive_object(c->spec, "checkpoint"), "every_ms", json_integer(ms));
     return rc;
 }
 
-static int apply_drill(const struct context *c, const char *value, struct err *e)
+static int apply_drill(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
     json_object_set_new(c->spec, "drill", json_true());
@@ -317,7 +157,7 @@ static int minutes_in_utc(int minutes)
     return tm.tm_hour * 60 + tm.tm_min;
 }
 
-static int apply_at(const struct context *c, const char *value, struct err *e)
+static int apply_at(const struct directive_context *c, const char *value, struct err *e)
 {
     struct daily d = {0};
     char text[DAILY_TEXT_MAX];
@@ -335,29 +175,29 @@ static int apply_at(const struct context *c, const char *value, struct err *e)
         p = p[n] ? p + n + 1 : NULL;
     }
     daily_format(&d, text);
-    json_object_set_new(sub_object(c->spec, "checkpoint"), "at", json_string(text));
+    json_object_set_new(directive_object(c->spec, "checkpoint"), "at", json_string(text));
     return 0;
 }
 
-static int apply_keep(const struct context *c, const char *value, struct err *e)
+static int apply_keep(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, 1, 1000, "keep", &n, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "checkpoint"), "keep", json_integer(n));
+        json_object_set_new(directive_object(c->spec, "checkpoint"), "keep", json_integer(n));
     return rc;
 }
 
-static int apply_keep_every(const struct context *c, const char *value, struct err *e)
+static int apply_keep_every(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, 1, 1000000, "keep-every", &n, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "checkpoint"), "keep_every", json_integer(n));
+        json_object_set_new(directive_object(c->spec, "checkpoint"), "keep_every", json_integer(n));
     return rc;
 }
 
-static int apply_on_loss(const struct context *c, const char *value, struct err *e)
+static int apply_on_loss(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"shrink", "wait", NULL};
     int rc = one_of(value, names, e);
@@ -366,50 +206,50 @@ static int apply_on_loss(const struct context *c, const char *value, struct err 
     return rc;
 }
 
-static int apply_after(const struct context *c, const char *value, struct err *e)
+static int apply_after(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"auto", "delete", "last", "all", NULL};
     int rc = one_of(value, names, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "checkpoint"), "after", json_string(value));
+        json_object_set_new(directive_object(c->spec, "checkpoint"), "after", json_string(value));
     return rc;
 }
 
-static int apply_signal(const struct context *c, const char *value, struct err *e)
+static int apply_signal(const struct directive_context *c, const char *value, struct err *e)
 {
     return grace_parse(value, c->spec, e);
 }
 
 /* The short form of --retry failed=N. */
-static int apply_retries(const struct context *c, const char *value, struct err *e)
+static int apply_retries(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, 0, 1000, "retries", &n, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "retry"), "failed", json_integer(n));
+        json_object_set_new(directive_object(c->spec, "retry"), "failed", json_integer(n));
     return rc;
 }
 
-static int apply_retry(const struct context *c, const char *value, struct err *e)
+static int apply_retry(const struct directive_context *c, const char *value, struct err *e)
 {
     return retry_parse(value, c->spec, e);
 }
 
-static int apply_requeue(const struct context *c, const char *value, struct err *e)
+static int apply_requeue(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
     json_object_set_new(c->spec, "requeue", json_true());
     return 0;
 }
 
-static int apply_no_requeue(const struct context *c, const char *value, struct err *e)
+static int apply_no_requeue(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
     json_object_set_new(c->spec, "requeue", json_false());
     return 0;
 }
 
-static int apply_label(const struct context *c, const char *value, struct err *e)
+static int apply_label(const struct directive_context *c, const char *value, struct err *e)
 {
     const char *eq = strchr(value, '=');
     char *name = eq ? mem_strndup(value, (size_t)(eq - value)) : NULL;
@@ -417,12 +257,12 @@ static int apply_label(const struct context *c, const char *value, struct err *e
     if (!name || !str_is_name(name, 63))
         rc = err_set(e, ERR_INVALID, "expected NAME=VALUE, found %s", SHOWN(value));
     else
-        json_object_set_new(sub_object(c->spec, "labels"), name, json_text(eq + 1));
+        json_object_set_new(directive_object(c->spec, "labels"), name, json_text(eq + 1));
     free(name);
     return rc;
 }
 
-static int apply_window(const struct context *c, const char *value, struct err *e)
+static int apply_window(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
         return err_set(e, ERR_INVALID, "expected a window's name, found %s", SHOWN(value));
@@ -430,7 +270,7 @@ static int apply_window(const struct context *c, const char *value, struct err *
     return 0;
 }
 
-static int apply_team(const struct context *c, const char *value, struct err *e)
+static int apply_team(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
         return err_set(e, ERR_INVALID, "expected a team's name, found %s", SHOWN(value));
@@ -438,15 +278,15 @@ static int apply_team(const struct context *c, const char *value, struct err *e)
     return 0;
 }
 
-static int apply_account(const struct context *c, const char *value, struct err *e)
+static int apply_account(const struct directive_context *c, const char *value, struct err *e)
 {
     int rc = apply_team(c, value, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "labels"), "account", json_text(value));
+        json_object_set_new(directive_object(c->spec, "labels"), "account", json_text(value));
     return rc;
 }
 
-static int apply_qos(const struct context *c, const char *value, struct err *e)
+static int apply_qos(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 31))
         return err_set(e, ERR_INVALID, "expected the name of a QOS, found %s", SHOWN(value));
@@ -454,15 +294,15 @@ static int apply_qos(const struct context *c, const char *value, struct err *e)
     return 0;
 }
 
-static int apply_nice(const struct context *c, const char *value, struct err *e)
+static int apply_nice(const struct directive_context *c, const char *value, struct err *e)
 {
     if (value[0] != '-')
-        return set_number(c, "nice", value, 0, 10000000, e);
-    warn(c, "a job cannot be made to come earlier by this: it has no effect");
+        return directive_number(c, "nice", value, 0, 10000000, e);
+    directive_warn(c, "a job cannot be made to come earlier by this: it has no effect");
     return 0;
 }
 
-static int apply_chdir(const struct context *c, const char *value, struct err *e)
+static int apply_chdir(const struct directive_context *c, const char *value, struct err *e)
 {
     char here[PATH_MAX];
     if (!value[0])
@@ -476,55 +316,12 @@ static int apply_chdir(const struct context *c, const char *value, struct err *e
     return 0;
 }
 
-static bool is_env_name(const char *s)
-{
-    size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-    return n > 0 && !s[n] && !isdigit((unsigned char)s[0]);
-}
-
-static int set_variable(const struct context *c, const char *item, struct err *e)
-{
-    const char *eq = strchr(item, '=');
-    char *name = mem_strndup(item, eq ? (size_t)(eq - item) : strlen(item));
-    const char *value = eq ? eq + 1 : getenv(name);
-    int rc = 0;
-    if (!is_env_name(name))
-        rc = err_set(e, ERR_INVALID, "expected NAME or NAME=VALUE, found %s", SHOWN(item));
-    else if (!value)
-        warn(c, "%s is not set here: the job will not have it", name);
-    else
-        json_object_set_new(sub_object(c->spec, "env"), name, json_text(value));
-    free(name);
-    return rc;
-}
-
-/* NONE, or A,B=value,... : what is named and nothing else, so that no secret travels by accident. */
-static int apply_export(const struct context *c, const char *value, struct err *e)
-{
-    char *copy = mem_strdup(value), *save = NULL;
-    bool is_slurms = json_object_get(c->spec, EXPORT_ALL);
-    int rc = 0;
-    if (is_slurms)
-        json_object_set_new(c->spec, EXPORT_ALL, json_false());
-    for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
-        if (str_eq(item, "ALL") && is_slurms)
-            json_object_set_new(c->spec, EXPORT_ALL, json_true());
-        else if (str_eq(item, "ALL"))
-            warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs "
-                    "(--export A,B=1)");
-        else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
-            rc = set_variable(c, item, e);
-    }
-    free(copy);
-    return rc;
-}
-
-static int apply_dependency(const struct context *c, const char *value, struct err *e)
+static int apply_dependency(const struct directive_context *c, const char *value, struct err *e)
 {
     return depend_parse(value, c->spec, e);
 }
 
-static int apply_begin(const struct context *c, const char *value, struct err *e)
+static int apply_begin(const struct directive_context *c, const char *value, struct err *e)
 {
     struct wall at;
     int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
@@ -534,126 +331,66 @@ static int apply_begin(const struct context *c, const char *value, struct err *e
 }
 
 /* What it may be, belayd says. */
-static int apply_array(const struct context *c, const char *value, struct err *e)
+static int apply_array(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)e;
     json_object_set_new(c->spec, "array", json_text(value));
     return 0;
 }
 
-static int apply_hold(const struct context *c, const char *value, struct err *e)
+static int apply_hold(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
     json_object_set_new(c->spec, "hold", json_true());
     return 0;
 }
 
-/* Names under which secrets go: what a job is given is stored. */
-static bool may_be_secret(const char *name)
-{
-    static const char *const parts[] = {"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL",
-        "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
-    if (str_ends(name, "_FILE") || str_ends(name, "_PATH") || str_ends(name, "_DIR"))
-        return false;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strcasestr(name, parts[i]))
-            return true;
-    return false;
-}
-
-/* Of the shell that submits, or of the job that it is: the new one has its own. */
-static bool is_of_this_process(const char *name)
-{
-    static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT",
-        "WORLD_SIZE", "RANK", "LOCAL_RANK", NULL};
-    static const char *const to_belayd[] = {
-        "BELAY_HOME", "BELAY_SERVER", "BELAY_SOCKET", "BELAY_TOKEN_FILE", "BELAY_CA_FILE", NULL};
-    const char *const *names = str_starts(name, "BELAY_") ? to_belayd : own;
-    size_t i = 0;
-    if (str_starts(name, "SLURM_") || str_starts(name, "SLURMD_") || str_starts(name, "SBATCH_"))
-        return true;
-    while (names[i] && !str_eq(names[i], name))
-        i++;
-    return (names == own) == (names[i] != NULL);
-}
-
-/* What the user's own environment has and no flag has set. */
-static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
-{
-    struct context c = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
-    json_t *env = sub_object(spec, "env");
-    struct buf secrets = {0};
-    for (char **p = environ; *p && json_object_size(env) < ENV_MAX; p++) {
-        const char *eq = strchr(*p, '=');
-        char *name = eq ? mem_strndup(*p, (size_t)(eq - *p)) : NULL;
-        if (name && is_env_name(name) && !is_of_this_process(name) && !json_object_get(env, name)) {
-            if (may_be_secret(name))
-                buf_printf(&secrets, "%s%s", secrets.len ? ", " : "", name);
-            else if (strlen(eq + 1) <= ENV_VALUE_MAX && str_is_utf8(eq + 1, strlen(eq + 1)))
-                json_object_set_new(env, name, json_string(eq + 1));
-        }
-        free(name);
-    }
-    if (secrets.len)
-        warn(&c,
-            "a job's environment is stored, so what looks like a secret stays here: %s (--export ALL,NAME "
-            "takes one along)",
-            buf_str(&secrets));
-    buf_deinit(&secrets);
-}
-
-void directives_be_slurms(json_t *spec)
-{
-    json_object_set_new(spec, EXPORT_ALL, json_true());
-    json_object_set_new(sub_object(spec, "launch"), "slurm", json_true());
-}
-
-static int apply_nothing(const struct context *c, const char *value, struct err *e)
+static int apply_nothing(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
     (void)c;
     return 0;
 }
 
-static int set_file(const struct context *c, const char *key, const char *value, struct err *e)
+static int set_file(const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     if (!*value)
         return err_set(e, ERR_INVALID, "expected a file, found nothing");
     if (!str_is_utf8(value, strlen(value)) || strlen(value) > PATTERN_PATH_MAX)
         return err_set(e, ERR_INVALID, "a file's name is at most %d bytes of UTF-8", PATTERN_PATH_MAX);
-    json_object_set_new(sub_object(c->spec, "launch"), key, json_text(value));
+    json_object_set_new(directive_object(c->spec, "launch"), key, json_text(value));
     return 0;
 }
 
-static int apply_output(const struct context *c, const char *value, struct err *e)
+static int apply_output(const struct directive_context *c, const char *value, struct err *e)
 {
     return set_file(c, "output", value, e);
 }
 
-static int apply_error(const struct context *c, const char *value, struct err *e)
+static int apply_error(const struct directive_context *c, const char *value, struct err *e)
 {
     return set_file(c, "error", value, e);
 }
 
-static int apply_input(const struct context *c, const char *value, struct err *e)
+static int apply_input(const struct directive_context *c, const char *value, struct err *e)
 {
     return set_file(c, "input", value, e);
 }
 
-static int apply_open_mode(const struct context *c, const char *value, struct err *e)
+static int apply_open_mode(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"append", "truncate", NULL};
     const char *mode = str_eq(value, "a") ? "append" : str_eq(value, "t") ? "truncate" : value;
     int rc = one_of(mode, names, e);
     if (rc == 0)
-        json_object_set_new(sub_object(c->spec, "launch"), "open_mode", json_string(mode));
+        json_object_set_new(directive_object(c->spec, "launch"), "open_mode", json_string(mode));
     return rc;
 }
 
-static int apply_told(const struct context *c, const char *value, struct err *e)
+static int apply_told(const struct directive_context *c, const char *value, struct err *e)
 {
     (void)value, (void)e;
-    warn(c, "this line has no effect in belay");
+    directive_warn(c, "this line has no effect in belay");
     return 0;
 }
 
@@ -663,15 +400,15 @@ static const struct flag flags[] = {
     {{"job-name", 'J', "NAME", "the job's name"}, apply_name},
     {{"partition", 'p', "POOL", "the pool to run in (default: any)"}, apply_pool},
     {{"pool", 0, "POOL", "the same"}, apply_pool},
-    {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, apply_cpus},
-    {{"gpus", 'G', "N", "GPUs (default 0)"}, apply_gpus},
-    {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, apply_gres},
-    {{"gpus-per-node", 0, "N", "the same"}, apply_gpus},
-    {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, apply_gpus_per_task},
-    {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, apply_cpus_per_gpu},
-    {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, apply_memory},
-    {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, apply_memory_per_cpu},
-    {{"mem-per-gpu", 0, "SIZE", "the same for each GPU"}, apply_memory_per_gpu},
+    {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, directive_cpus},
+    {{"gpus", 'G', "N", "GPUs (default 0)"}, directive_gpus},
+    {{"gres", 0, "gpu:N", "the same, as Slurm writes it"}, directive_gres},
+    {{"gpus-per-node", 0, "N", "the same"}, directive_gpus},
+    {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, directive_gpus_per_task},
+    {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, directive_cpus_per_gpu},
+    {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, directive_memory},
+    {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, directive_memory_per_cpu},
+    {{"mem-per-gpu", 0, "SIZE", "the same for each GPU"}, directive_memory_per_gpu},
     {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
         apply_time},
     {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
@@ -700,7 +437,7 @@ static const struct flag flags[] = {
     {{"qos", 'q', "NAME", "the class of the job, as belayd's configuration has them"}, apply_qos},
     {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later"}, apply_nice},
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
-        apply_export},
+        directive_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
     {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
         apply_array},
@@ -712,12 +449,12 @@ static const struct flag flags[] = {
     {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
-        apply_nodes},
+        directive_nodes},
     {{"on-loss", 0, "shrink|wait",
          "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default shrink)"},
         apply_on_loss},
-    {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, apply_tasks},
-    {{"ntasks-per-node", 0, "N", "the same"}, apply_tasks_per_node},
+    {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, directive_tasks},
+    {{"ntasks-per-node", 0, "N", "the same"}, directive_tasks_per_node},
     {{"output", 'o', "FILE",
          "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
         apply_output},
@@ -765,7 +502,7 @@ bool directives_takes_value(const char *name)
     return value && value[0] != '?';
 }
 
-static int refuse_unknown(const struct context *c, const char *name, struct err *e)
+static int refuse_unknown(const struct directive_context *c, const char *name, struct err *e)
 {
     const char *names[N_FLAGS + 1];
     for (size_t i = 0; i < N_FLAGS; i++)
@@ -782,13 +519,13 @@ static int refuse_unknown(const struct context *c, const char *name, struct err 
         near ? "?" : "");
 }
 
-static int apply(const struct context *c, const char *name, const char *value, struct err *e)
+static int apply(const struct directive_context *c, const char *name, const char *value, struct err *e)
 {
     const struct flag *f = find(name);
     const struct foreign *other = f ? NULL : foreign_find(name);
     if (other && other->kind != FOREIGN_REFUSED) {
         if (other->kind == FOREIGN_TOLD)
-            warn(c, "--%s has no effect in belay", other->name);
+            directive_warn(c, "--%s has no effect in belay", other->name);
         return 0;
     }
     if (!f)
@@ -806,107 +543,33 @@ static int apply(const struct context *c, const char *name, const char *value, s
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
     directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
-    struct context c = {
+    struct directive_context c = {
         .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     return apply(&c, name, value, e);
 }
 
-/* Takes a number out of the specification; fallback when it is not there. */
-static int64_t take(json_t *spec, const char *key, int64_t fallback)
-{
-    const json_t *v = json_object_get(spec, key);
-    int64_t n = v ? json_integer_value(v) : fallback;
-    json_object_del(spec, key);
-    return n;
-}
-
-static int64_t number(const json_t *spec, const char *key, int64_t fallback)
-{
-    const json_t *v = json_object_get(spec, key);
-    return v ? json_integer_value(v) : fallback;
-}
-
-/* How many tasks each node is to run. */
-static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
-{
-    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0),
-            each = take(spec, TASKS_PER_NODE, 0);
-    if (all > 0 && each > 0 && all > each * nodes)
-        return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself "
-            "has one",
-            (long long)all, (long long)each, (long long)((all + each - 1) / each));
-    *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
-    if (nodes > 1 && *ret_tasks > 1)
-        return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks: a node runs one task of a job of several nodes; it can start others itself");
-    return 0;
-}
-
-static int multiply(
-    json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
-{
-    if (n * times > max)
-        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what,
-            (long long)(n * times), (long long)max);
-    json_object_set_new(spec, key, json_integer(n * times));
-    return 0;
-}
-
-static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
-{
-    int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
-    int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
-    int64_t gpus = number(spec, "gpus", 0);
-    if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
-        return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
-    if (rc == 0 && tasks > 1) {
-        int64_t each = number(spec, "cpus", 1);
-        json_object_set_new(sub_object(spec, "launch"), "tasks", json_integer(tasks));
-        json_object_set_new(sub_object(spec, "launch"), "cpus_per_task", json_integer(each));
-        rc = multiply(spec, "cpus", each, tasks, CPUS_MAX, "--ntasks times --cpus-per-task", e);
-    }
-    if (rc == 0 && cpus_per_gpu > 0 && cpus_per_gpu * gpus > number(spec, "cpus", 1))
-        rc = multiply(spec, "cpus", cpus_per_gpu, gpus, CPUS_MAX, "--cpus-per-gpu", e);
-    return rc;
-}
-
 /* One that asks for checkpoints has another use. */
-static void tell_grace(const struct context *c)
+static void tell_grace(const struct directive_context *c)
 {
     const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
     const char *method = json_string_value(json_object_get(json_object_get(c->spec, "checkpoint"), "method"));
-    int64_t limit_ms = number(c->spec, "time_limit_ms", 0);
+    int64_t limit_ms = json_integer_value(json_object_get(c->spec, "time_limit_ms"));
     if (!grace || (method && str_eq(method, "signal")))
         return;
     if (limit_ms == 0)
-        warn(c, "--signal has no effect without --time: there is no limit before which it could be sent");
-    else if (number(grace, "before_ms", 0) >= limit_ms)
-        warn(c, "--signal: the time limit is no longer than what it is to be sent before: it comes at the start");
+        directive_warn(c, "--signal has no effect without --time: there is no limit before which it could be sent");
+    else if (json_integer_value(json_object_get(grace, "before_ms")) >= limit_ms)
+        directive_warn(c, "--signal: the time limit is no longer than what it is to be sent before: it comes at the start");
 }
 
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
-    const struct context told = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
-    bool all = json_is_true(json_object_get(spec, EXPORT_ALL));
-    int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
-    json_object_del(spec, EXPORT_ALL);
-    if (all)
-        export_all(spec, warn_fn, warn_ctx);
+    const struct directive_context told = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    directives_finish_env(spec, warn_fn, warn_ctx);
     int rc = grace_check(spec, e);
     if (rc == 0)
         tell_grace(&told);
-    rc = rc ? rc : tasks_of_node(spec, &tasks, e);
-    rc = rc ? rc : finish_counts(spec, tasks, e);
-    if (rc == 0 && per_cpu > 0)
-        rc = multiply(
-            spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
-    if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
-        return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
-    if (rc == 0 && per_gpu > 0)
-        rc = multiply(
-            spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
-    return rc;
+    return rc ? rc : directives_finish_resources(spec, e);
 }
 
 /* ---- lines ---- */
@@ -944,7 +607,7 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
 }
 
 /* The flags of one line; a value may also be the next word. */
-static int apply_line(const struct context *c, const char *line, struct err *e)
+static int apply_line(const struct directive_context *c, const char *line, struct err *e)
 {
     struct buf word = {0}, next = {0};
     char name[64];
@@ -1007,7 +670,7 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
                 DIRECTIVE_LINE_MAX - 1, DIRECTIVES_MAX);
         snprintf(line, sizeof(line), "%.*s", (int)(len - skip), p + skip);
         line[strcspn(line, "\r")] = '\0';
-        struct context c = {
+        struct directive_context c = {
             .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
         rc = apply_line(&c, line, e);
     }

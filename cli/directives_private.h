@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of directives.c share: the functions behind the flags, one each. A value is not NULL; they set keys of the
+ * specification, and return 0 or ERR_INVALID, ERR_UNSUPPORTED.
+ */
+#ifndef BELAY_CLI_DIRECTIVES_PRIVATE_H
+#define BELAY_CLI_DIRECTIVES_PRIVATE_H
+
+#include "base/str.h"
+#include "cli/directives.h"
+
+#define DIRECTIVES_NODES_MAX 256 /* docs/api.md */
+#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0}) /* outside text for an error or a warning */
+
+struct directive_context {
+    const char *where; /* "train.sh:4" or "command line" */
+    bool sbatch;
+    json_t *spec;
+    directive_warn_fn warn;
+    void *warn_ctx;
+};
+
+void directive_warn(const struct directive_context *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* That of the specification; made if there is none. Borrowed. */
+json_t *directive_object(json_t *spec, const char *key);
+/* Sets the key to the number that value is. */
+int directive_number(
+    const struct directive_context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e);
+
+/* ---- what a node gives to the job, in directives_resources.c ---- */
+int directive_cpus(const struct directive_context *c, const char *value, struct err *e);
+int directive_nodes(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e);
+int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e);
+int directive_gres(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+/* What hangs on several of them: tasks, memory and CPUs for each of something. When all have been applied, once. */
+int directives_finish_resources(json_t *spec, struct err *e);
+
+/* ---- its environment, in directives_env.c ---- */
+int directive_export(const struct directive_context *c, const char *value, struct err *e);
+/* Adds what this process has, unless --export said otherwise; for jobs that come through Slurm's names. Once. */
+void directives_finish_env(json_t *spec, directive_warn_fn warn, void *warn_ctx);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The flags that say what a node has to give (see directives_private.h). How many tasks, CPUs and GPUs there are is known when
+ * all has been read: till then the specification has keys of our own, which directives_finish_resources takes out again.
+ */
+#include "cli/directives_private.h"
+
+#include "base/mem.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB_PER_CPU "mib_per_cpu"
+#define MIB_PER_GPU "mib_per_gpu"
+#define CPUS_PER_GPU "cpus_per_gpu"
+#define GPUS_PER_TASK "gpus_per_task"
+#define NTASKS "ntasks"
+#define TASKS_PER_NODE "tasks_per_node"
+#define CPUS_MAX 4096 /* belayd's limits for a job */
+#define GPUS_MAX 64
+#define MIB_MAX (1LL << 30)
+
+int directive_cpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, "cpus", value, 1, 4096, e);
+}
+
+/* 4, 4-4, 2-8 */
+int directive_nodes(const struct directive_context *c, const char *value, struct err *e)
+{
+    const char *dash = strchr(value, '-'), *most = dash ? dash + 1 : value;
+    char least[8];
+    int64_t n_most, n_least;
+    str_copy(least, sizeof least, value);
+    if (dash && (size_t)(dash - value) < sizeof least)
+        least[dash - value] = '\0';
+    int rc = str_to_i64(most, 1, DIRECTIVES_NODES_MAX, "nodes", &n_most, e);
+    if (!rc)
+        rc = str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
+    if (!rc && c->sbatch && n_least > 1)
+        rc = err_set(e, ERR_UNSUPPORTED,
+            "Slurm starts a script on the first of its nodes, belay on each of them: if that is right for "
+            "this one, say "
+            "#BELAY --nodes=%s",
+            value);
+    if (rc)
+        return rc;
+    if (c->sbatch)
+        n_most = n_least; /* one is what Slurm may give it as well */
+    json_object_set_new(c->spec, "nodes", json_integer(n_most));
+    if (n_least < n_most)
+        json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
+    else
+        json_object_del(c->spec, "nodes_min"); /* of a line above */
+    return 0;
+}
+
+int directive_tasks(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, NTASKS, value, 1, CPUS_MAX, e);
+}
+
+int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
+}
+
+int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
+}
+
+/* 2, a100:2, a100 */
+static int set_gpus(const struct directive_context *c, const char *key, const char *value, struct err *e)
+{
+    const char *colon = strchr(value, ':');
+    char *model = mem_strndup(value, strcspn(value, ":"));
+    int rc;
+    if (!colon && isdigit((unsigned char)value[0])) {
+        rc = directive_number(c, key, value, 0, GPUS_MAX, e);
+    } else if (!str_is_name(model, 63)) {
+        rc = err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
+    } else {
+        directive_warn(c, "the GPU model in %s is not looked at: choose it by the pool's types", SHOWN(value));
+        rc = directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e);
+    }
+    free(model);
+    return rc;
+}
+
+int directive_gpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_gpus(c, "gpus", value, e);
+}
+
+/* How many tasks there are is known when all has been read. */
+int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_gpus(c, GPUS_PER_TASK, value, e);
+}
+
+/* gpu, gpu:2, gpu:a100, gpu:a100:2 */
+int directive_gres(const struct directive_context *c, const char *value, struct err *e)
+{
+    if (str_eq(value, "none"))
+        return 0;
+    if (str_eq(value, "gpu"))
+        return directive_gpus(c, "1", e);
+    if (str_starts(value, "gpu:"))
+        return directive_gpus(c, value + 4, e);
+    return err_set(e, ERR_UNSUPPORTED, "only GPUs are known here: expected gpu:N, found %s", SHOWN(value));
+}
+
+int directive_memory(const struct directive_context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    if (str_eq(value, "0")) {
+        directive_warn(c, "--mem 0 (all of a node's memory) is taken as no limit");
+        return 0;
+    }
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0) {
+        json_object_set_new(c->spec, "memory_mib", json_integer(mib));
+        json_object_del(c->spec, MIB_PER_CPU);
+        json_object_del(c->spec, MIB_PER_GPU);
+    }
+    return rc;
+}
+
+/* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
+static int set_memory_per(
+    const struct directive_context *c, const char *key, const char *other, const char *value, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0 && mib > MIB_MAX)
+        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
+    if (rc == 0) {
+        json_object_set_new(c->spec, key, json_integer(mib));
+        json_object_del(c->spec, other);
+        json_object_del(c->spec, "memory_mib");
+    }
+    return rc;
+}
+
+int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_CPU, MIB_PER_GPU, value, e);
+}
+
+int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_GPU, MIB_PER_CPU, value, e);
+}
+
+/* ---- when all has been read ---- */
+
+/* Takes a number out of the specification; fallback when it is not there. */
+static int64_t take(json_t *spec, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(spec, key);
+    int64_t n = v ? json_integer_value(v) : fallback;
+    json_object_del(spec, key);
+    return n;
+}
+
+static int64_t number(const json_t *spec, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(spec, key);
+    return v ? json_integer_value(v) : fallback;
+}
+
+/* How many tasks each node is to run. */
+static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
+{
+    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0),
+            each = take(spec, TASKS_PER_NODE, 0);
+    if (all > 0 && each > 0 && all > each * nodes)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself "
+            "has one",
+            (long long)all, (long long)each, (long long)((all + each - 1) / each));
+    *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
+    if (nodes > 1 && *ret_tasks > 1)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--ntasks: a node runs one task of a job of several nodes; it can start others itself");
+    return 0;
+}
+
+static int multiply(
+    json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
+{
+    if (n * times > max)
+        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what,
+            (long long)(n * times), (long long)max);
+    json_object_set_new(spec, key, json_integer(n * times));
+    return 0;
+}
+
+static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
+{
+    int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
+    int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
+    int64_t gpus = number(spec, "gpus", 0);
+    if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
+        return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && tasks > 1) {
+        int64_t each = number(spec, "cpus", 1);
+        json_object_set_new(directive_object(spec, "launch"), "tasks", json_integer(tasks));
+        json_object_set_new(directive_object(spec, "launch"), "cpus_per_task", json_integer(each));
+        rc = multiply(spec, "cpus", each, tasks, CPUS_MAX, "--ntasks times --cpus-per-task", e);
+    }
+    if (rc == 0 && cpus_per_gpu > 0 && cpus_per_gpu * gpus > number(spec, "cpus", 1))
+        rc = multiply(spec, "cpus", cpus_per_gpu, gpus, CPUS_MAX, "--cpus-per-gpu", e);
+    return rc;
+}
+
+int directives_finish_resources(json_t *spec, struct err *e)
+{
+    int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
+    int rc = tasks_of_node(spec, &tasks, e);
+    rc = rc ? rc : finish_counts(spec, tasks, e);
+    if (rc == 0 && per_cpu > 0)
+        rc = multiply(
+            spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
+    if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
+        return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && per_gpu > 0)
+        rc = multiply(
+            spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
+    return rc;
+}
