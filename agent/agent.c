@@ -232,6 +232,8 @@ static void on_fill(void *ctx, struct wire_status *s)
     s->load_milli = resources_load_milli();
     STR_COPY(s->criu, a->criu.can);
     STR_COPY(s->criu_text, a->criu.text);
+    STR_COPY(s->features, a->config->features);
+    STR_COPY(s->resources, a->config->resources);
     fill_notice(a, &s->notice);
     fill_kept(a, s);
     size_t told = 0;
@@ -532,6 +534,7 @@ static void measure(struct agent *a)
         r.cpus = a->config->cpus;
     if (a->config->memory_mib > 0)
         r.memory_mib = a->config->memory_mib;
+    features_add(a->config->features, sizeof(a->config->features), r.arch);
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);
     log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "base/yaml.h"
+#include "base/yaml_extras.h"
 #include "cloud/notice.h"
 
 #include <errno.h>
@@ -72,6 +72,8 @@ static void read_node(struct yaml_reader *r, struct config *c)
     STR_COPY(c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
+    yaml_opt_features(r, "features", c->features);
+    yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));

@@ -15,11 +15,15 @@
  *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: looked for; no: not used
+ *     features: [avx512, ib]     # that jobs may ask for with --constraint
+ *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  */
 #ifndef BELAY_AGENT_CONFIG_H
 #define BELAY_AGENT_CONFIG_H
 
+#include "base/counts.h"
 #include "base/err.h"
+#include "base/feature.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +41,8 @@ struct config {
     int64_t orphan_timeout_ms;
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
+    char features[FEATURES_TEXT_MAX]; /* base/feature.h */
+    char resources[COUNTS_TEXT_MAX];  /* base/counts.h */
 };
 
 /* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and

@@ -87,6 +87,8 @@ static int join_message(const struct enroll *en, struct buf *out, struct err *e)
     STR_COPY(m.version, BELAY_VERSION);
     STR_COPY(m.criu, en->criu->can);
     STR_COPY(m.criu_text, en->criu->text);
+    STR_COPY(m.features, en->config->features);
+    STR_COPY(m.resources, en->config->resources);
     STR_COPY(m.provider, en->provider);
     STR_COPY(m.instance_id, en->instance_id);
     if (!rc)

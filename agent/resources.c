@@ -4,10 +4,12 @@
  */
 #include "agent/resources.h"
 
+#include "base/str.h"
 #include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static int64_t count_cpus(void)
@@ -42,8 +44,11 @@ static int64_t count_gpus(void)
 
 struct node_resources resources_measure(void)
 {
-    return (struct node_resources){
-        .cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus()};
+    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus()};
+    struct utsname u;
+    if (uname(&u) == 0)
+        STR_COPY(r.arch, u.machine);
+    return r;
 }
 
 int64_t resources_load_milli(void)

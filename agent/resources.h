@@ -11,6 +11,7 @@ struct node_resources {
     int64_t cpus;       /* that this process may run on */
     int64_t memory_mib; /* MemTotal; 1 if it cannot be read */
     int64_t gpus;       /* /dev/nvidia[0-9]* */
+    char arch[16];      /* "x86_64", "aarch64" */
 };
 
 struct node_resources resources_measure(void);

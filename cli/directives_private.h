@@ -36,6 +36,8 @@ int directive_cpus_per_gpu(const struct directive_context *c, const char *value,
 int directive_gpus(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e);
 int directive_gres(const struct directive_context *c, const char *value, struct err *e);
+int directive_licences(const struct directive_context *c, const char *value, struct err *e);
+int directive_constraint(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);

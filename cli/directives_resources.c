@@ -5,6 +5,8 @@
  */
 #include "cli/directives_private.h"
 
+#include "base/counts.h"
+#include "base/feature.h"
 #include "base/mem.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -99,16 +101,62 @@ int directive_gpus_per_task(const struct directive_context *c, const char *value
     return set_gpus(c, GPUS_PER_TASK, value, e);
 }
 
-/* gpu, gpu:2, gpu:a100, gpu:a100:2 */
+static json_t *counts_json(const struct counts *n)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < n->n; i++)
+        json_object_set_new(o, n->v[i].name, json_integer(n->v[i].n));
+    return o;
+}
+
+/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, with commas between: what a node gives. Whether one has it, belayd says. */
 int directive_gres(const struct directive_context *c, const char *value, struct err *e)
 {
-    if (str_eq(value, "none"))
-        return 0;
-    if (str_eq(value, "gpu"))
-        return directive_gpus(c, "1", e);
-    if (str_starts(value, "gpu:"))
-        return directive_gpus(c, value + 4, e);
-    return err_set(e, ERR_UNSUPPORTED, "only GPUs are known here: expected gpu:N, found %s", SHOWN(value));
+    struct counts named = {0};
+    struct buf others = {0};
+    bool has_gpus = false;
+    char *copy = mem_strdup(value), *save = NULL;
+    int rc = *value ? 0 : err_set(e, ERR_INVALID, "expected gpu:N or NAME:N, found nothing");
+    for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
+        bool is_gpus = str_eq(item, "gpu") || str_starts(item, "gpu:");
+        if (is_gpus && has_gpus)
+            rc = err_set(e, ERR_UNSUPPORTED, "a job has GPUs of one kind: %s is the second", SHOWN(item));
+        else if (is_gpus)
+            rc = directive_gpus(c, item[3] ? item + 4 : "1", e);
+        else if (!str_eq(item, "none"))
+            buf_printf(&others, "%s%s", others.len ? "," : "", item);
+        has_gpus |= is_gpus;
+    }
+    if (rc == 0)
+        rc = counts_parse(buf_str(&others), &named, e);
+    if (rc == 0 && named.n > 0)
+        json_object_set_new(c->spec, "resources", counts_json(&named));
+    else if (rc == 0)
+        json_object_del(c->spec, "resources"); /* of a line above */
+    free(copy);
+    buf_deinit(&others);
+    return rc;
+}
+
+/* Which there are, belayd says. */
+int directive_licences(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct counts named = {0};
+    int rc = *value ? counts_parse(value, &named, e) : err_set(e, ERR_INVALID, "expected NAME or NAME:N, found nothing");
+    if (rc == 0)
+        json_object_set_new(c->spec, "licences", counts_json(&named));
+    return rc;
+}
+
+int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct constraint read;
+    int rc = constraint_parse(value, &read, e);
+    if (rc == 0 && read.n_names == 0)
+        json_object_del(c->spec, "constraint");
+    else if (rc == 0)
+        json_object_set_new(c->spec, "constraint", json_string(read.text));
+    return rc;
 }
 
 int directive_memory(const struct directive_context *c, const char *value, struct err *e)

@@ -26,10 +26,16 @@ static void print_of(struct table *t, const json_t *row, const char *key)
 static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
 {
     char text[64];
+    struct buf words = {0};
     int64_t n = cli_int(row, c->key, -1);
     switch (c->kind) {
     case COLUMN_TEXT:
         table_cell(t, "%s", cli_text(row, c->key));
+        return;
+    case COLUMN_WORDS:
+        cli_words(json_object_get(row, c->key), &words);
+        table_cell(t, "%s", words.len ? buf_str(&words) : "-");
+        buf_deinit(&words);
         return;
     case COLUMN_YES:
         table_cell(t, "%s", json_is_true(json_object_get(row, c->key)) ? "yes" : "-");
@@ -68,7 +74,7 @@ void list_table(const json_t *rows, const struct list_column *columns)
     json_t *row;
     struct table *t = table_create();
     for (const struct list_column *c = columns; c->title; c++)
-        table_column(t, c->title, c->kind != COLUMN_TEXT);
+        table_column(t, c->title, c->kind != COLUMN_TEXT && c->kind != COLUMN_WORDS);
     json_array_foreach(rows, i, row)
     {
         table_row(t);

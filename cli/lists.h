@@ -11,6 +11,7 @@ struct list_column {
     const char *title;
     const char *key;
     enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES, COLUMN_REAL,
+        COLUMN_WORDS, /* a list, or names and numbers */
         COLUMN_OF /* a number, and behind it what it may be at most, from key max_KEY: 3/10, 3/- */ } kind;
 };
 

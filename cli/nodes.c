@@ -25,6 +25,8 @@ const struct list_column node_columns[] = {
     {"CRIU", "criu", COLUMN_TEXT},
     {"NOTICE", "notice", COLUMN_TEXT},
     {"UP SINCE", "joined_at", COLUMN_AGO},
+    {"RESOURCES", "resources", COLUMN_WORDS},
+    {"FEATURES", "features", COLUMN_WORDS},
     {NULL, NULL, COLUMN_TEXT},
 };
 

@@ -102,6 +102,17 @@ const char *cli_text(const json_t *o, const char *key)
     return s && s[0] ? s : "-";
 }
 
+void cli_words(const json_t *v, struct buf *out)
+{
+    size_t i, from = out->len;
+    const char *name;
+    json_t *item;
+    json_array_foreach((json_t *)(uintptr_t)v, i, item)
+        buf_printf(out, "%s%s", out->len > from ? "," : "", json_string_value(item));
+    json_object_foreach((json_t *)(uintptr_t)v, name, item)
+        buf_printf(out, "%s%s:%lld", out->len > from ? "," : "", name, (long long)json_integer_value(item));
+}
+
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback)
 {
     const json_t *v = json_object_get(o, key);

@@ -75,6 +75,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
         {false, "EndTime", JOB_ENDED_LONG}, {true, "Partition", JOB_PARTITION}, {true, "NodeList", JOB_NODES},
         {true, "BatchHost", JOB_BATCH_HOST}, {true, "NumNodes", JOB_N_NODES}, {false, "NumCPUs", JOB_CPUS},
         {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES}, {true, "MinMemoryNode", JOB_MEMORY},
+        {true, "Features", JOB_FEATURES}, {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},
         {true, "Command", JOB_COMMAND}, {true, "WorkDir", JOB_DIR}, {true, "StdErr", JOB_ERROR},
         {true, "StdOut", JOB_OUTPUT}};
     s->shown++;
@@ -125,6 +126,20 @@ static int show_jobs(struct scontrol *s, const char *jobs)
 
 /* ---- show node, partition ---- */
 
+static const char *arch_of(const json_t *node)
+{
+    static const char *const known[] = {"x86_64", "aarch64", "ppc64le", "riscv64"};
+    const json_t *word;
+    size_t i;
+    json_array_foreach(json_object_get(node, "features"), i, word)
+    {
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+            if (str_eq(json_string_value(word), known[k]))
+                return known[k];
+    }
+    return "unknown";
+}
+
 static void print_node(const struct scontrol *s, const json_t *n)
 {
     static const char *const states[][2] = {
@@ -133,13 +148,19 @@ static void print_node(const struct scontrol *s, const json_t *n)
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_eq(cli_text(n, "state"), states[i][0]))
             state = str_eq(states[i][0], "up") && cli_int(n, "jobs", 0) > 0 ? "MIXED" : states[i][1];
-    printf("NodeName=%s Arch=x86_64 CoresPerSocket=%lld%sCPUTot=%lld%s", cli_text(n, "name"), (long long)cli_int(n, "cpus", 0), cut,
-        (long long)cli_int(n, "cpus", 0), cut);
+    printf("NodeName=%s Arch=%s CoresPerSocket=%lld%sCPUTot=%lld%s", cli_text(n, "name"), arch_of(n), (long long)cli_int(n, "cpus", 0),
+        cut, (long long)cli_int(n, "cpus", 0), cut);
     int address = (int)strcspn(cli_text(n, "address"), ":");
     printf("NodeAddr=%.*s NodeHostName=%s Version=%s%s", address, cli_text(n, "address"), cli_text(n, "name"), cli_text(n, "version"), cut);
     printf("RealMemory=%lld Sockets=1 Boards=1%s", (long long)cli_int(n, "memory_mib", 0), cut);
-    if (cli_int(n, "gpus", 0) > 0)
-        printf("Gres=gpu:%lld%s", (long long)cli_int(n, "gpus", 0), cut);
+    struct buf words = {0};
+    cli_words(json_object_get(n, "features"), &words);
+    printf("AvailableFeatures=%s%sActiveFeatures=%s%s", words.len ? buf_str(&words) : "(null)", cut,
+        words.len ? buf_str(&words) : "(null)", cut);
+    buf_clear(&words);
+    slurm_gres(n, "", &words);
+    printf("Gres=%s%s", words.len ? buf_str(&words) : "(null)", cut);
+    buf_deinit(&words);
     printf("State=%s ThreadsPerCore=1%sPartitions=%s%s", state, cut, cli_text(n, "pool"), s->one_line ? "\n" : "\n\n");
 }
 

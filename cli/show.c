@@ -233,6 +233,22 @@ static void print_times(const json_t *job)
         printf("begins        not before %s\n", cli_text(job, "begin_at"));
 }
 
+/* What it asks for beside its size. */
+static void print_extras(const json_t *job)
+{
+    struct buf words = {0};
+    if (json_is_string(json_object_get(job, "constraint")))
+        printf("features      %s\n", cli_text(job, "constraint"));
+    cli_words(json_object_get(job, "resources"), &words);
+    if (words.len)
+        printf("resources     %s of each node\n", buf_str(&words));
+    buf_clear(&words);
+    cli_words(json_object_get(job, "licences"), &words);
+    if (words.len)
+        printf("licences      %s\n", buf_str(&words));
+    buf_deinit(&words);
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -253,6 +269,7 @@ static void print_job(const json_t *v)
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
+    print_extras(job);
     print_times(job);
     print_grace(v);
     print_priority(job);

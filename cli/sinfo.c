@@ -19,13 +19,13 @@
 #define NODES_LONG_FORMAT "%N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E"
 #define SUMMARY_FORMAT "%9P %.5a %.10l %.16F %N"
 
-enum value { POOL, POOL_BARE, AVAIL, LIMIT, N_NODES, STATE, STATE_LONG, NODES, CPUS, CPUS_AIOT, MEMORY, FREE_MEMORY, GRES, REASON,
+enum value { POOL, POOL_BARE, AVAIL, LIMIT, N_NODES, STATE, STATE_LONG, NODES, CPUS, CPUS_AIOT, MEMORY, FREE_MEMORY, GRES, FEATURES, REASON,
     NODES_AIOT, SIZE, ROOT, SHARE, GROUPS, ZERO, ONE, NULLS, SOCKETS, ADDRESS, VERSION, PREEMPT, LOAD };
 
 static const struct slurm_field fields[] = {
     {"available", 'a', "AVAIL", 0, AVAIL},
-    {"features", 'f', "AVAIL_FEATURES", 0, NULLS},
-    {"features_act", 'b', "ACTIVE_FEATURES", 0, NULLS},
+    {"features", 'f', "AVAIL_FEATURES", 0, FEATURES},
+    {"features_act", 'b', "ACTIVE_FEATURES", 0, FEATURES},
     {"cpus", 'c', "CPUS", 0, CPUS},
     {"cpusstate", 'C', "CPUS(A/I/O/T)", 0, CPUS_AIOT},
     {"cpusload", 'O', "CPU_LOAD", 0, LOAD},
@@ -94,7 +94,7 @@ struct group {
     const char *pool;
     const char *state; /* Slurm's long word, lower case; "~" behind it: powered down */
     struct buf nodes;
-    int64_t n, cpus, gpus, memory_mib;       /* cpus, gpus, memory: of a node, the least of them */
+    int64_t n, cpus, memory_mib;             /* cpus, memory: of a node, the least of them */
     int64_t cpus_used, cpus_all, n_used, n_idle, n_other, cpus_idle, cpus_other;
     bool is_default, varies;
     const json_t *node; /* the first */
@@ -133,11 +133,21 @@ static const char *compact(const char *state)
     return state;
 }
 
-static void add_gres(struct buf *out, int64_t gpus)
+/* Of the first of them. */
+static void add_gres(struct buf *out, const struct group *g)
 {
-    if (gpus > 0)
-        buf_printf(out, "gpu:%lld", (long long)gpus);
-    else
+    size_t before = out->len;
+    if (g->node)
+        slurm_gres(g->node, "", out);
+    if (out->len == before)
+        buf_adds(out, "(null)");
+}
+
+static void add_features(struct buf *out, const struct group *g)
+{
+    size_t before = out->len;
+    cli_words(json_object_get(g->node, "features"), out);
+    if (out->len == before)
         buf_adds(out, "(null)");
 }
 
@@ -192,7 +202,10 @@ static void value(const void *row, int what, struct buf *out)
         buf_printf(out, "%lld%s", (long long)g->memory_mib, g->varies ? "+" : "");
         return;
     case GRES:
-        add_gres(out, g->gpus);
+        add_gres(out, g);
+        return;
+    case FEATURES:
+        add_features(out, g);
         return;
     case REASON:
         buf_adds(out, why(g));
@@ -277,7 +290,6 @@ static void add_node(struct sinfo *s, const json_t *node, const char *pool, int6
     g->varies = g->n > 0 && (g->varies || g->cpus != cpus || g->memory_mib != mib);
     g->cpus = g->n == 0 || cpus < g->cpus ? cpus : g->cpus;
     g->memory_mib = g->n == 0 || mib < g->memory_mib ? mib : g->memory_mib;
-    g->gpus = g->n == 0 || cli_int(node, "gpus", 0) < g->gpus ? cli_int(node, "gpus", 0) : g->gpus;
     g->node = g->n == 0 ? node : g->node;
     g->state = g->n == 0 ? state : g->state;
     g->n++;
@@ -357,7 +369,13 @@ static json_t *node_json(const struct group *g)
     json_object_set_new(o, "cpus", json_integer(g->cpus));
     json_object_set_new(o, "alloc_cpus", json_integer(g->cpus_used));
     json_object_set_new(o, "real_memory", json_integer(g->memory_mib));
-    json_object_set_new(o, "gres", g->gpus ? json_sprintf("gpu:%lld", (long long)g->gpus) : json_string(""));
+    struct buf words = {0};
+    slurm_gres(g->node, "", &words);
+    json_object_set_new(o, "gres", json_text(buf_str(&words)));
+    buf_clear(&words);
+    cli_words(json_object_get(g->node, "features"), &words);
+    json_object_set_new(o, "features", json_text(buf_str(&words)));
+    buf_deinit(&words);
     return o;
 }
 

@@ -81,6 +81,8 @@ int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 void slurm_time_used(int64_t ms, bool long_form, struct buf *out);
 
 /* A limit, likewise; 0: none. */
+/* What a node or a job has of GPUs and named resources, "gpu:2,lego:4", with `before` in front of each; nothing if there is none. */
+void slurm_gres(const json_t *row, const char *before, struct buf *out);
 void slurm_time_limit(int64_t ms, bool long_form, struct buf *out);
 
 /* "2026-11-21T20:44:26" by this machine's clock; without a time the fallback. */
@@ -168,7 +170,7 @@ enum slurm_job_value {
     JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
     JOB_LIMIT_MINUTES, JOB_LEFT, JOB_SUBMITTED, JOB_STARTED, JOB_ENDED, JOB_STARTED_LONG, JOB_ENDED_LONG, JOB_EXIT, JOB_ACCOUNT, JOB_QOS, JOB_PRIORITY,
     JOB_DIR, JOB_COMMAND, JOB_OUTPUT, JOB_ERROR, JOB_COMMENT, JOB_RESTARTS, JOB_BATCH_HOST, JOB_CPU_TIME, JOB_CPU_TIME_S, JOB_NULL, JOB_NOTHING, JOB_CLUSTER,
-    JOB_SHARED, JOB_ZERO, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE,
+    JOB_SHARED, JOB_ZERO, JOB_FEATURES, JOB_LICENCES, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE,
 };
 void slurm_job_value(const void *job, int what, struct buf *out);
 

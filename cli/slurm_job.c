@@ -261,6 +261,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
     const struct slurm_job *j = row;
     const json_t *job = j->job;
     int code, signal;
+    size_t before;
     switch ((enum slurm_job_value)what) {
     case JOB_ID: /* "42", "42_7", "42_[8-99%10]" */
         buf_adds(out, cli_text(job, "ref"));
@@ -325,10 +326,19 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         add_memory(out, cli_int(job, "memory_mib", 0));
         return;
     case JOB_GRES:
-        if (cli_int(job, "gpus", 0) > 0)
-            buf_printf(out, "gres:gpu:%lld", (long long)cli_int(job, "gpus", 0));
-        else
+        before = out->len;
+        slurm_gres(job, "gres:", out);
+        if (out->len == before)
             buf_adds(out, "N/A");
+        return;
+    case JOB_FEATURES:
+        buf_adds(out, json_is_string(json_object_get(job, "constraint")) ? cli_text(job, "constraint") : "(null)");
+        return;
+    case JOB_LICENCES:
+        before = out->len;
+        cli_words(json_object_get(job, "licences"), out);
+        if (out->len == before)
+            buf_adds(out, "(null)");
         return;
     case JOB_TRES:
         add_tres(out, j);

@@ -144,6 +144,17 @@ void slurm_time_used(int64_t ms, bool long_form, struct buf *out)
         buf_printf(out, "%lld:%02lld", minutes, s);
 }
 
+void slurm_gres(const json_t *row, const char *before, struct buf *out)
+{
+    const char *name;
+    json_t *n;
+    size_t from = out->len;
+    if (cli_int(row, "gpus", 0) > 0)
+        buf_printf(out, "%sgpu:%lld", before, (long long)cli_int(row, "gpus", 0));
+    json_object_foreach(json_object_get(row, "resources"), name, n)
+        buf_printf(out, "%s%s%s:%lld", out->len > from ? "," : "", before, name, (long long)json_integer_value(n));
+}
+
 void slurm_time_limit(int64_t ms, bool long_form, struct buf *out)
 {
     if (ms <= 0)

@@ -85,7 +85,7 @@ static int apply_variables(struct submission *s, struct err *e)
 {
     static const struct {
         const char *name, *flag;
-    } variables[] = {{"SBATCH_ACCOUNT", "account"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"}, {"SBATCH_GPUS", "gpus"},
+    } variables[] = {{"SBATCH_ACCOUNT", "account"}, {"SBATCH_CONSTRAINT", "constraint"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"}, {"SBATCH_GPUS", "gpus"},
         {"SBATCH_GPUS_PER_NODE", "gpus-per-node"}, {"SBATCH_GPUS_PER_TASK", "gpus-per-task"}, {"SBATCH_GRES", "gres"},
         {"SBATCH_JOB_NAME", "job-name"}, {"SBATCH_EXPORT", "export"}, {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
         {"SBATCH_MEM_PER_GPU", "mem-per-gpu"}, {"SBATCH_MEM_PER_NODE", "mem"}, {"SBATCH_OPEN_MODE", "open-mode"},

@@ -301,3 +301,36 @@ int catalogue_find(const char *provider, const char *type, struct catalogue_type
     *ret_type = p.gpu ? add_gpus(row, &p, type) : *row;
     return 0;
 }
+
+/* c7g.4xlarge, r8gd.metal: a g behind the generation. Not g5g of g5.xlarge, whose g stands before it. */
+static bool is_arm_of_aws(const char *type)
+{
+    size_t n = strcspn(type, "0123456789");
+    n += strspn(type + n, "0123456789");
+    return type[n] == 'g';
+}
+
+/* Standard_D8ps_v5, Standard_E4pds_v5: a p behind the number of vCPUs. */
+static bool is_arm_of_azure(const char *type)
+{
+    const char *size = strchr(type, '_');
+    size_t n = size ? strcspn(size, "0123456789") : 0;
+    n += size ? strspn(size + n, "0123456789") : 0;
+    return size && size[n] == 'p';
+}
+
+const char *catalogue_arch(const char *provider, const char *type)
+{
+    bool arm;
+    if (str_eq(provider, "aws"))
+        arm = is_arm_of_aws(type);
+    else if (str_eq(provider, "azure"))
+        arm = is_arm_of_azure(type);
+    else if (str_eq(provider, "gcp"))
+        arm = str_starts(type, "t2a-") || str_starts(type, "c4a-") || str_starts(type, "n4a-") || str_starts(type, "a4x-");
+    else if (str_eq(provider, "lambda"))
+        arm = strstr(type, "gh200") != NULL;
+    else
+        return "";
+    return arm ? "aarch64" : "x86_64";
+}

@@ -32,6 +32,10 @@ struct catalogue_type {
  * static, but for `type`, which may be the one that was given. */
 int catalogue_find(const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e);
 
+/* Of its processors, as uname(1) says it: "aarch64" where the provider's way of naming types says so, else "x86_64". Of any type,
+ * also one that the table does not have; "" with a provider whose names say nothing of it. */
+const char *catalogue_arch(const char *provider, const char *type);
+
 /* The types of one provider without attached GPUs, NULL-terminated names for str_nearest; borrowed for ever. */
 const char *const *catalogue_names(const char *provider);
 

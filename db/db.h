@@ -161,6 +161,7 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 
+int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e); /* ERR_NOT_FOUND */
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e); /* ERR_NOT_FOUND: it is none */
 /* What a job depends on, or did, by job. */
 typedef int (*db_dependency_fn)(void *ctx, const struct dependency_row *row);

@@ -211,6 +211,23 @@ int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, s
     return 0;
 }
 
+int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e)
+{
+    struct extras_row row = {0};
+    struct query q;
+    int rc;
+
+    query_init(&q, r->sql, TABLE_EXTRAS, "WHERE id = ?1", e);
+    query_i64(&q, 1, id);
+    bool found = query_next(&q, &row);
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!found)
+        return err_set(e, ERR_NOT_FOUND, "there are no extras %lld", (long long)id);
+    *ret_row = row;
+    return 0;
+}
+
 int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e)
 {
     struct dependency_row row = {0};

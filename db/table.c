@@ -53,6 +53,7 @@ static const struct column meta_columns[] = {
     COL_AS(db_meta, "next_history", counters.next_history),
     COL_AS(db_meta, "next_offer", counters.next_offer),
     COL_AS(db_meta, "next_cron", counters.next_cron),
+    COL_AS(db_meta, "next_extras", counters.next_extras),
 };
 
 static const struct column pool_columns[] = {
@@ -80,6 +81,8 @@ static const struct column pool_columns[] = {
     COL_KIND(pool_row, "criu_seen", criu_seen, criu_ability_names),
     COL(pool_row, criu_text),
     COL(pool_row, retries),
+    COL(pool_row, features),
+    COL(pool_row, resources),
 };
 
 static const struct column offer_columns[] = {
@@ -103,6 +106,7 @@ static const struct column offer_columns[] = {
     COL(offer_row, boot_ms),
     COL(offer_row, rebalances),
     COL(offer_row, rebalances_true),
+    COL(offer_row, arch),
 };
 
 static const struct column instance_columns[] = {
@@ -156,6 +160,8 @@ static const struct column node_columns[] = {
     COL_KIND(node_row, "criu", criu, criu_ability_names),
     COL(node_row, criu_text),
     COL(node_row, kept_for),
+    COL(node_row, features),
+    COL(node_row, resources),
 };
 
 static const struct column job_columns[] = {
@@ -231,6 +237,7 @@ static const struct column job_columns[] = {
     COL_AS(job_row, "array_id", array),
     COL(job_row, array_index),
     COL(job_row, regroups_until),
+    COL(job_row, extras),
 };
 
 static const struct column spec_columns[] = {
@@ -377,6 +384,11 @@ static const struct column drill_columns[] = {
     COL(drill_row, text),
 };
 
+static const struct column extras_columns[] = {
+    COL(extras_row, id),
+    COL(extras_row, text),
+};
+
 static const struct column account_columns[] = {
     COL(account_row, team),
     COL(account_row, user),
@@ -455,6 +467,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
+    [TABLE_EXTRAS] = TABLE("extras", extras_columns, 1, false),
     [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 3, true),
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),

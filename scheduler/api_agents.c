@@ -130,6 +130,7 @@ static int apply_join(
     STR_COPY(node.version, j->join.version);
     node.criu = sessions_criu_ability(j->join.criu);
     STR_COPY(node.criu_text, j->join.criu_text);
+    sessions_read_extras(j->join.features, j->join.resources, node.features, node.resources);
     struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
     return tick_apply(t, &ev, ret_id, e);
 }

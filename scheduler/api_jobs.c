@@ -11,6 +11,7 @@
 #include "scheduler/ca.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/jobspec.h"
+#include "scheduler/json_extras.h"
 #include <stdlib.h>
 
 #define LOG_PIECE_MAX (256 << 10)
@@ -180,6 +181,11 @@ json_t *api_live_job(const struct api *api, const struct job_row *row)
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
+    struct extras_row extras = {0};
+    struct err e;
+    if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)
+        log_error("what a job asks for cannot be read", log_i("job", row->id), log_err(&e));
+    json_set_extras(o, extras.text);
     return o;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "scheduler/api_private.h"
 
+#include "scheduler/json_extras.h"
+
 static json_t *json_time(struct wall w)
 {
     char text[TIME_ISO_MAX];
@@ -353,6 +355,12 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "version", opt_text(n->version));
     set(o, "criu", json_string(criu_ability_names[n->criu]));
     set(o, "criu_text", opt_text(n->criu_text));
+    struct counts own = {0};
+    if (counts_parse(n->resources, &own, NULL) != 0)
+        own = (struct counts){0};
+    set(o, "features", json_features(live ? live->features : n->features));
+    set(o, "resources", json_counts(live ? &live->resources : &own));
+    set(o, "resources_free", live ? json_stock(&live->stock) : json_null());
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;
@@ -389,6 +397,8 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "region", opt_text(p->region));
     set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
     set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
+    set(o, "features", json_features(p->features));
+    set(o, "resources", json_counts_text(p->resources));
     set(o, "max_gpus", api_json_opt(p->max_gpus, 0));
     set(o, "max_uusd_per_hour", api_json_opt(p->max_uusd_h, 0));
     set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
@@ -405,6 +415,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "type", json_text(f->type));
     set(o, "market", json_string(market_names[f->market]));
     set_need(o, &f->total);
+    set(o, "arch", opt_text(f->arch));
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
     set(o, "effective_uusd_h", live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/yaml.h"
+#include "base/yaml_extras.h"
 #include "ckpt/store.h"
 #include "cloud/catalogue.h"
 #include "scheduler/grants.h"
@@ -174,6 +174,7 @@ static void add_offer(
     STR_COPY(o->pool, p->row.name);
     STR_COPY(o->zone, zone);
     STR_COPY(o->type, t->type);
+    STR_COPY(o->arch, catalogue_arch(p->row.provider, t->type));
 }
 
 /* Spot before on-demand, over all pools, unless a pool says it the other way round for itself. */
@@ -434,6 +435,8 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     struct retries retries;
     config_read_retries(&r, "retries", &retries);
     retries_format(&retries, p->row.retries);
+    yaml_opt_features(&r, "features", p->row.features);
+    yaml_opt_counts(&r, "resources", p->row.resources);
     const struct yaml_node *provider = yaml_opt(&r, "provider");
     p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
     if (p->row.elastic) {
@@ -639,6 +642,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     config_read_windows(&r, &c.windows, &c.n_windows);
     config_read_retries(&r, "retries", &c.retries.usual);
     config_read_retries(&r, "retries_max", &c.retries.most);
+    c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);

@@ -11,7 +11,7 @@
 #include "scheduler/config_windows.h"
 #include "scheduler/config_order.h"
 #include "scheduler/config_retries.h"
-#include "scheduler/core/types.h"
+#include "scheduler/core/model.h"
 
 #define CONFIG_POOLS_MAX 64
 #define CONFIG_OFFERS_MAX 4096 /* zones x types x markets over all pools */
@@ -59,6 +59,8 @@ struct config {
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct order_options order; /* in which jobs run */
+    struct count licences[LICENCES_MAX]; /* of the cluster */
+    size_t n_licences;
     struct config_window *windows; /* in which some run only */
     size_t n_windows;
     struct config_pool *pools;

@@ -208,6 +208,8 @@ static int load_model(struct daemon *d, struct err *e)
         return rc;
     o.windows = d->windows;
     o.n_windows = d->config->n_windows;
+    o.licences = d->config->licences;
+    o.n_licences = d->config->n_licences;
     d->model = model_create(&o);
     d->planner = planner_create();
     return db_load(d->db, d->model, now, e);

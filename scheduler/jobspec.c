@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/extras.h"
 #include "scheduler/core/order.h"
 #include <ctype.h>
 #include <signal.h>
@@ -232,6 +233,37 @@ static void read_row(struct json_reader *r, struct job_row *row)
         json_reader_fail(r, "pool", "%s is not a pool's name", str_show(row->pool, shown));
 }
 
+static void read_counts(struct json_reader *r, const char *key, struct counts *ret_counts)
+{
+    const json_t *object = json_opt_object(r, key);
+    const char *name;
+    struct err why;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        json_int_t n = json_integer_value(value);
+        if (!json_is_integer(value))
+            json_reader_fail(r, key, "expected names and numbers");
+        else if (counts_add(ret_counts, name, n, &why) != 0)
+            json_reader_fail(r, key, "%s", why.text);
+    }
+}
+
+/* What it asks for beside cpus, GPUs and memory, in words of the core. */
+static char *read_extras(struct json_reader *r)
+{
+    struct extras x = {0};
+    char text[EXTRAS_TEXT_MAX];
+    struct err why;
+    const char *constraint = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
+    if (r->rc == 0 && constraint_parse(constraint, &x.constraint, &why) != 0)
+        json_reader_fail(r, "constraint", "%s", why.text);
+    read_counts(r, "resources", &x.resources);
+    read_counts(r, "licences", &x.licences);
+    extras_format(&x, text);
+    return mem_strdup(text);
+}
+
 static void check_file(struct json_reader *r, const char *key)
 {
     const char *path = json_opt_str(r, key, JOBSPEC_PATH_MAX, "");
@@ -313,6 +345,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
     s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
     s.spec.launch_json = read_launch(&r, &s.row);
+    s.spec.extras = read_extras(&r);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);

@@ -5,6 +5,7 @@
 #include "scheduler/pooldiff.h"
 
 #include "base/str.h"
+#include "scheduler/json_extras.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +129,8 @@ json_t *pool_settings(const struct config_pool *p)
     else
         set(o, "usd_per_hour", usd(p->row.usd_per_hour_uusd));
     set(o, "retries", text(p->row.retries));
+    set(o, "features", json_features(p->row.features));
+    set(o, "resources", json_counts_text(p->row.resources));
     return o;
 }
 

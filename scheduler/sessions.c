@@ -518,6 +518,19 @@ void sessions_release_all(struct sessions *s)
 
 /* ---- what is told ---- */
 
+void sessions_read_extras(const char *features, const char *resources, char ret_features[FEATURES_TEXT_MAX],
+    char ret_resources[COUNTS_TEXT_MAX])
+{
+    struct counts counts = {0};
+    char name[FEATURE_MAX];
+    ret_features[0] = '\0';
+    for (size_t pos = 0; features_next(features, &pos, name);)
+        features_add(ret_features, FEATURES_TEXT_MAX, name);
+    if (counts_parse(resources, &counts, NULL) != 0)
+        counts = (struct counts){0};
+    counts_format(&counts, ret_resources);
+}
+
 enum criu_ability sessions_criu_ability(const char *name)
 {
     int found = CRIU_UNKNOWN;
@@ -661,7 +674,9 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
     struct event ev = {
         .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
     STR_COPY(ev.facts.criu_text, st->criu_text);
-    if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text))
+    sessions_read_extras(st->features, st->resources, ev.facts.features, ev.facts.resources);
+    if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||
+        !str_eq(ev.facts.features, node->row.features) || !str_eq(ev.facts.resources, node->row.resources))
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 

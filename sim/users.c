@@ -72,6 +72,16 @@ static struct retries some_retries(struct world *w)
     return r;
 }
 
+/* What its nodes have to have: some of them do, but only one or two of the reserved ones. */
+static const char *extras_of(struct world *w, int32_t nodes)
+{
+    static const char *const all[] = {"licences=matlab:1", "licences=matlab:3", "licences=ansys:1,matlab:2", "resources=lego:1",
+        "constraint=ib|z2", "constraint=ib resources=lego:1", "resources=lego:2 licences=matlab:1", "constraint=z2"};
+    int n = w->seed % SIM_REQUIRE == 0 ? 7 : 8; /* the last of them may wait for ever for a certificate */
+    int which = (int)world_between(w, 0, nodes > 1 ? 4 : n - 1);
+    return world_chance(w, 0.2) ? all[which] : NULL;
+}
+
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
 static void submit(struct world *w)
 {
@@ -88,7 +98,7 @@ static void submit(struct world *w)
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
         .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}"};
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = extras_of(w, nodes)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);

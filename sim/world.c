@@ -163,6 +163,9 @@ static void post_pools(struct world *w)
         .drill_valid_ms = SIM_VALID_MS,
         .return_ms = 120000};
     struct event ev = {.type = EV_POOL, .pool = &base};
+    STR_COPY(base.features, ",ib,");
+    STR_COPY(base.resources, "lego:3");
+    STR_COPY(burst.resources, "lego:1");
     STR_COPY(base.name, "base");
     tick_post(w->tick, &ev, NULL, NULL);
     STR_COPY(burst.name, "burst");
@@ -211,12 +214,16 @@ static void make_parts(struct world *w)
         w->provision, &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1"});
 }
 
+static const struct count licences[] = {{"matlab", 3}, {"ansys", 1}};
+
 static void start_belayd(struct world *w)
 {
     struct db_meta meta;
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .zones = &w->zones,
+        .licences = licences,
+        .n_licences = sizeof(licences) / sizeof(licences[0]),
         .read_job = crons_read_job};
     if (db_boot(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);

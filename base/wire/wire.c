@@ -39,6 +39,8 @@ static const struct wire_field join_fields[] = {
     WIRE_I64_OPT(wire_join, gpus, 0, GPUS_MAX),
     WIRE_TEXT_OPT(wire_join, criu),
     WIRE_TEXT_OPT(wire_join, criu_text),
+    WIRE_TEXT_OPT(wire_join, features),
+    WIRE_TEXT_OPT(wire_join, resources),
     WIRE_END,
 };
 static const struct wire_table join_table = {sizeof(struct wire_join), join_fields};
@@ -124,6 +126,8 @@ static const struct wire_field status_fields[] = {
     WIRE_STRUCT(wire_status, notice, &notice_table),
     WIRE_TEXT_OPT(wire_status, criu),
     WIRE_TEXT_OPT(wire_status, criu_text),
+    WIRE_TEXT_OPT(wire_status, features),
+    WIRE_TEXT_OPT(wire_status, resources),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
     WIRE_END,

@@ -22,8 +22,10 @@
 #define BELAY_WIRE_WIRE_H
 
 #include "base/buf.h"
+#include "base/counts.h"
 #include "base/daily.h"
 #include "base/err.h"
+#include "base/feature.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,6 +58,8 @@ struct wire_join {
     int64_t cpus, memory_mib, gpus;
     char criu[8];        /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
     char criu_text[256]; /* its version, or why it cannot */
+    char features[FEATURES_TEXT_MAX]; /* that its configuration names, and the machine's architecture (base/feature.h) */
+    char resources[COUNTS_TEXT_MAX];  /* that its configuration names (base/counts.h) */
 };
 
 struct wire_joined {
@@ -122,6 +126,7 @@ struct wire_status {
     int64_t load_milli;  /* 1-minute load average x 1000 */
     struct wire_notice notice;
     char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
+    char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;

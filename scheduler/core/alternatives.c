@@ -37,6 +37,8 @@ size_t launch_alternatives(
 {
     int64_t limit_of = core_offer_effective_uusd_h(first);
     size_t n = 0;
+    if (m->n_constrained > 0)
+        return 0; /* the zone or the type may be what a job asks for */
     if (!first->pool->row.fleet || first->row.rank == OFFER_WITHDRAWN)
         return 0;
     LIST_FOREACH (&first->pool->offers, l) {
@@ -118,6 +120,10 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o, struc
         ledger_reprice(m, i, o->row.price_uusd_h, now);
     if (i->node) {
         i->node->row.on_demand_uusd_h = o->row.on_demand_uusd_h;
+        node_describe(i->node);
+        if (!reserve_holds(i->node))
+            reserve_drop(m, i->node->reserved_for);
+        node_refresh(m, i->node, true);
         touch_node(m, i->node);
     }
     o->row.launches++;

@@ -75,6 +75,9 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     pool_age(p, ev->now.wall);
     if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
         open_nodes(m, p);
+    if (!str_eq(before.features, p->row.features) || !str_eq(before.resources, p->row.resources) ||
+        !str_eq(before.region, p->row.region))
+        pool_describe(m, p);
     touch_pool(m, p);
     limits_look_again(m);
     m->reserve_epoch++;
@@ -128,6 +131,8 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
         o->seen = (struct resources){0};
     o->row.rank = r->rank;
     o->row.total = r->total;
+    STR_COPY(o->row.arch, r->arch);
+    offer_describe(o);
     o->row.price_uusd_h = r->price_uusd_h;
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_place(p, o);

@@ -35,6 +35,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     map_remove(&m->jobs, j->row.id);
     window_leave(m, j);
     cron_job_ended(m, &j->row);
+    extras_release(m, j->row.extras);
     retire_job(m, j);
 }
 
@@ -113,7 +114,12 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
 {
     const struct job_row *r = ev->submit.job;
     struct job_row own = {.nice = r->nice};
+    struct extras extras = {0};
     int rc = check_submit(r, e);
+    if (!rc && ev->submit.spec && ev->submit.spec->extras)
+        rc = extras_parse(ev->submit.spec->extras, &extras, e);
+    if (!rc)
+        rc = extras_check_submit(m, r, &extras, e);
     if (!rc)
         rc = check_tasks(ev, e);
     STR_COPY(own.user, r->user);
@@ -137,6 +143,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .id = m->next.next_job++,
         .state = JOB_PENDING,
         .need = r->need,
+        .extras = extras_hold(m, &extras),
         .nodes = r->nodes,
         .nodes_min = r->nodes_min ? r->nodes_min : r->nodes,
         .on_loss = r->on_loss,
@@ -306,8 +313,8 @@ static struct node *node_of_rank(
     bool twice = rank > 0 && id == ev->place.node;
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
-    return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) && resources_fit(&j->row.need, &n->free) &&
-                   node_can_criu(n, j->shape->criu)
+    return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) && node_has_room(n, j->shape) &&
+                   node_has_extras(n, j->shape) && node_can_criu(n, j->shape->criu)
                ? n
                : NULL;
 }
@@ -316,7 +323,8 @@ static int check_place(const struct model *m, const struct event *ev, const stru
 {
     size_t ranks = ev->place.n_more + 1;
     int64_t nodes[JOB_NODES_MAX];
-    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes;
+    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes &&
+               !licences_lack(m, j->shape->extras);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         may = node_of_rank(m, ev, j, rank) != NULL;
         nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
@@ -370,6 +378,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     }
     j->row.attempts++;
     j->row.ranks = (int32_t)ev->place.n_more + 1;
+    licences_take(m, j);
     for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     LIST_FOREACH (&j->ranks, l)

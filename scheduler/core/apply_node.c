@@ -75,6 +75,14 @@ static void seen(struct model *m, struct node *n, struct stamp now)
     list_push_back(&m->by_seen, &n->by_seen);
 }
 
+/* What its agent tells. */
+static void set_extras(struct node *n, const char *features, const char *resources)
+{
+    STR_COPY(n->row.features, features);
+    STR_COPY(n->row.resources, resources);
+    node_describe(n);
+}
+
 static int rejoin(
     struct model *m, struct node *n, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -89,6 +97,7 @@ static int rejoin(
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
+    set_extras(n, r->features, r->resources);
     node_refresh(m, n, true);
     limits_repriced(m, n);
     touch_node(m, n);
@@ -192,6 +201,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         instance_joined(m, i, n, ev->now);
     n->row.criu = r->criu;
     STR_COPY(n->row.criu_text, r->criu_text);
+    set_extras(n, r->features, r->resources);
     node_index(m, n);
     node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
     touch_node(m, n);
@@ -209,8 +219,16 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
     if (ev->facts.criu < CRIU_UNKNOWN || ev->facts.criu > CRIU_GPU)
         return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d", ev->facts.node,
             (int)ev->facts.criu);
-    if (n)
-        node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
+    if (!n)
+        return 0;
+    node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
+    if (strcmp(n->row.features, ev->facts.features) == 0 && strcmp(n->row.resources, ev->facts.resources) == 0)
+        return 0;
+    set_extras(n, ev->facts.features, ev->facts.resources);
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
+    node_refresh(m, n, true);
+    touch_node(m, n);
     return 0;
 }
 

@@ -78,6 +78,7 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
     struct job *t = task_create(m, j);
     reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
     map_put(&m->jobs, t->row.id, t);
+    extras_hold_again(m, t->row.extras);
     queue_adopt(m, t);
     array_adopt(j, t);
     ranges_take_first(&j->array->left);

@@ -208,6 +208,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
         return;
     }
     struct verdict v = retry_judge(&j->row, j->row.gang_end, a->row.sequence > 0);
+    licences_give(m, j);
     int64_t lost_ms =
         rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);
     drill_attempt_ended(m, a, now, v.end, lost_ms, v.again);

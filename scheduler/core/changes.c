@@ -131,13 +131,14 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     ret_changes->next_history = m->next.next_history;
     ret_changes->next_offer = m->next.next_offer;
     ret_changes->next_cron = m->next.next_cron;
+    ret_changes->next_extras = m->next.next_extras;
 }
 
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
                c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_crons +
-               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends + c->n_arrays ==
+               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends + c->n_arrays + c->n_extras ==
            0;
 }
 
@@ -167,6 +168,7 @@ void changes_deinit(struct changes *c)
         free(c->cron_jobs[i].job_json);
     free(c->drills);
     free(c->accounts);
+    free(c->extras);
     free(c->depends);
     free(c->crons);
     free(c->cron_jobs);

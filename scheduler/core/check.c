@@ -248,6 +248,53 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
     return 0;
 }
 
+/* What its attempts hold of named resources, and what is free, is what there is. */
+static int check_stock(const struct node *n, struct err *e)
+{
+    for (size_t k = 0; k < n->resources.n; k++) {
+        int64_t used = 0;
+        LIST_FOREACH (&n->attempts, l) {
+            const struct extras *x = LIST_ENTRY(l, struct attempt, on_node)->job->shape->extras;
+            used += x ? counts_of(&x->resources, n->resources.v[k].name) : 0;
+        }
+        if (n->stock.free[k] != n->resources.v[k].n - used || (n->stock.free[k] < 0 && !n->stock.overdrawn))
+            return BROKEN("node %" PRId64 " has %" PRId64 " %s, of which %" PRId64 " are held and %" PRId32 " free", n->row.id,
+                n->resources.v[k].n, n->resources.v[k].name, used, n->stock.free[k]);
+    }
+    LIST_FOREACH (&n->attempts, l) {
+        const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
+        if ((j->shape->extras ? j->shape->extras->id : EXTRAS_NONE) != j->row.extras)
+            return BROKEN("job %" PRId64 " holds other extras than it asks for", j->row.id);
+    }
+    return 0;
+}
+
+/* Held by who runs, and never more than there are, or were. */
+static int check_licences(const struct model *m, struct err *e)
+{
+    int64_t used[LICENCES_MAX] = {0};
+    size_t n_jobs = 0, n_held = 0;
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        const struct extras *x = j->shape->extras;
+        n_jobs += x != NULL;
+        for (size_t i = 0; x && job_attempt(j) && i < m->n_licences; i++)
+            used[i] += counts_of(&x->licences, m->licences[i].what.name);
+    }
+    for (size_t i = 0; i < m->n_licences; i++) {
+        const struct licence *l = &m->licences[i];
+        if (used[i] != l->used || (used[i] > l->what.n && used[i] > l->granted))
+            return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted", used[i], l->what.n,
+                l->what.name, l->used);
+    }
+    const struct extras *x;
+    for (size_t pos = 0; (x = map_next(&m->extras, &pos, &(int64_t){0})) != NULL;)
+        n_held += (size_t)x->n_jobs;
+    if (n_held != n_jobs || map_size(&m->extras) != smap_size(&m->extras_by_text))
+        return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_held);
+    return 0;
+}
+
 static int check_node(const struct model *m, const struct node *n, struct err *e)
 {
     struct resources used = {0};
@@ -270,6 +317,8 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
     if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) || (n->instance && n->instance->node != n))
         return BROKEN("node %" PRId64 " and its instance do not know each other", n->row.id);
     int rc = check_reservation(n, e);
+    if (rc == 0)
+        rc = check_stock(n, e);
     return rc ? rc : check_node_indexes(m, n, e);
 }
 
@@ -406,6 +455,8 @@ int model_check(const struct model *m, struct err *e)
         rc = check_drills(m, e);
     if (rc == 0)
         rc = check_accounts(m, e);
+    if (rc == 0)
+        rc = check_licences(m, e);
     if (rc == 0)
         rc = crons_check(m, e);
     return rc ? rc : check_pools(m, e);

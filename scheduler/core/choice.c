@@ -62,6 +62,11 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
 {
     struct resources total = offer_total(o);
     int64_t times = resources_times(&total, &d->shape->need);
+    if (d->shape->extras) {
+        struct stock all = stock_of(&o->resources);
+        int64_t most = stock_times(&all, &d->shape->extras->resources);
+        times = offer_suits(o, d->shape) ? (most < times ? most : times) : 0;
+    }
     if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !offer_is_open(w, o))
         return false;
     if (!d->moves && !limits_afford(d->shape, &total, o->row.price_uusd_h))

@@ -23,7 +23,8 @@ bool node_can_criu(const struct node *n, enum criu_ability need)
 bool node_suits(const struct node *n, const struct shape *s)
 {
     return n->row.id != s->avoid && !node_is_kept_from(n, s) && node_can_criu(n, s->criu) &&
-           shape_may_use(s, n->pool, n->row.market) && limits_afford(s, &n->row.total, n->row.price_uusd_h);
+           node_has_extras(n, s) && shape_may_use(s, n->pool, n->row.market) &&
+           limits_afford(s, &n->row.total, n->row.price_uusd_h);
 }
 
 static enum criu_ability expected(const struct pool *p)

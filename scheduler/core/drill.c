@@ -173,7 +173,8 @@ static bool is_elsewhere(const struct model *m, const struct shape *s, struct st
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
-        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) && resources_fit(&s->need, &total))
+        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) && resources_fit(&s->need, &total) &&
+            offer_suits(i->offer, s))
             return true;
     }
     LIST_FOREACH (&m->all_pools, lp) {

@@ -100,13 +100,14 @@ struct event {
             bool by_operator;
         } hold, release;
         struct {
-            const struct node_row *node; /* name, address, key_hash, version, total, criu; pool for a reserved node */
+            const struct node_row *node; /* name, address, key_hash, version, total, criu, features, resources; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */
         } join;
         struct {
             int64_t node;
             enum criu_ability criu;
             char criu_text[CORE_TEXT_MAX];
+            char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX];
         } facts;
         struct {
             int64_t node;
@@ -147,7 +148,7 @@ struct event {
             int64_t first; /* that its program told in this attempt */
         } progress;
         const struct pool_row *pool;
-        const struct offer_row *offer; /* pool, zone, type, market, rank, total, prices */
+        const struct offer_row *offer; /* pool, zone, type, market, rank, total, arch, prices */
         struct {
             int64_t max_nodes, max_gpus, max_uusd_h; /* 0: no limit */
         } limits;

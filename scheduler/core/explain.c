@@ -41,6 +41,8 @@ struct survey {
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
     int64_t dear; /* nodes and offers that cost more than its user or team may still pay */
+    int64_t no_extras;                      /* that lack features or named resources */
+    char no_extras_what[128];               /* of the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why;        /* the first of those */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
@@ -51,6 +53,23 @@ struct survey {
 static const char *plural(int64_t n)
 {
     return n == 1 ? "" : "s";
+}
+
+/* Has it what they ask for beside its size? name: of the machine. */
+static bool has_extras(struct survey *v, const struct shape *s, const char *name, const char *features, const struct counts *resources)
+{
+    const struct extras *x = s->extras;
+    if (!x || extras_suit(x, features, resources))
+        return true;
+    if (v->no_extras++ > 0)
+        return false;
+    const struct count *want = counts_short(resources, &x->resources);
+    if (!constraint_holds(&x->constraint, features))
+        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s has not the features", name);
+    else
+        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s has %" PRId64 " %s", name, counts_of(resources, want->name),
+            want->name);
+    return false;
 }
 
 /* Can a machine of this size and market ever hold it? */
@@ -90,14 +109,15 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!shape_allows_pool(s, n->pool) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
+            !has_extras(v, s, n->row.name, n->features, &n->resources) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
         v->draining += n->row.state == NODE_DRAINING;
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
-        v->busy += n->row.state == NODE_UP && !resources_fit(&s->need, &n->free);
-        if (n->row.state != NODE_UP || !resources_fit(&s->need, &n->free) || n->row.id == s->avoid)
+        v->busy += n->row.state == NODE_UP && !node_has_room(n, s);
+        if (n->row.state != NODE_UP || !node_has_room(n, s) || n->row.id == s->avoid)
             continue;
         if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
             v->dear++;
@@ -122,6 +142,7 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             if (o->row.rank == OFFER_WITHDRAWN || !suits(v, s, p, &total, o->row.market) ||
+                !has_extras(v, s, o->row.type, o->features, &o->resources) ||
                 !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
             v->offers++;
@@ -142,6 +163,43 @@ static void size_text(const struct resources *r, char *out, size_t size)
         snprintf(memory, sizeof memory, ", %s", bytes);
     }
     snprintf(out, size, "%" PRId32 " cpu%s%s%s", r->cpus, plural(r->cpus), gpus, memory);
+}
+
+/* What it asks for, and what lacks it. */
+static void say_extras(const struct survey *v, const struct shape *s, struct answer *a)
+{
+    char text[EXTRAS_TEXT_MAX];
+    struct extras x = *s->extras;
+    x.licences.n = 0;
+    extras_format(&x, text);
+    say(a, "extras", "%" PRId64 " machine%s large enough %s not what it asks for, %.100s; %s", v->no_extras, plural(v->no_extras),
+        v->no_extras == 1 ? "has" : "have", text, v->no_extras_what);
+}
+
+#define HOLDERS_TOLD 3
+
+/* Who has the licences that it waits for. */
+static void explain_licences(const struct model *m, const struct job *j, struct answer *a)
+{
+    const struct extras *x = j->shape->extras;
+    for (size_t i = 0; x && i < x->licences.n; i++) {
+        const struct count *want = &x->licences.v[i];
+        const struct licence *l = licence_named(m, want->name);
+        int64_t here = l ? l->what.n : 0, used = l ? l->used : 0;
+        if (here - used >= want->n)
+            continue;
+        char who[96] = "";
+        int64_t told = 0;
+        const struct job *other;
+        for (size_t pos = 0; used > 0 && (other = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+            int64_t held = other->shape->extras && job_attempt(other) ? counts_of(&other->shape->extras->licences, want->name) : 0;
+            size_t n = strlen(who);
+            if (held > 0 && told++ < HOLDERS_TOLD)
+                text_format(who + n, sizeof who - n, "%s job %" PRId64 " (%" PRId64 ")", n ? "," : "", other->row.id, held);
+        }
+        say(a, "licences", "it needs %" PRId64 " of the licence %s; of %" PRId64 " there are, %" PRId64 " are in use%s%s%s", want->n,
+            want->name, here, used, who[0] ? " by" : "", who, told > HOLDERS_TOLD ? " and others" : "");
+    }
 }
 
 static void say_criu(const struct survey *v, struct answer *a)
@@ -186,6 +244,8 @@ static bool explain_impossible(const struct model *m, const struct job *j, const
         say_uncertified(v, j, true, a);
     else if (v->no_criu > 0)
         say_criu(v, a);
+    else if (v->no_extras > 0)
+        say_extras(v, s, a);
     else if (v->other_market > 0)
         say(a, "market",
             "only machines of another market than %s are large enough; --market any would use them",
@@ -210,7 +270,7 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
             !pool_may_criu(i->pool, s->criu) || !shape_may_use(s, i->pool, i->row.market))
             continue;
         struct resources total = offer_total(o);
-        if (!resources_fit(&s->need, &total))
+        if (!resources_fit(&s->need, &total) || !offer_suits(o, s))
             continue;
         char since[32];
         time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
@@ -237,7 +297,7 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             struct mono until = o->row.avoid_until;
-            if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
+            if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) || !offer_suits(o, s) ||
                 !shape_may_use(s, p, o->row.market))
                 continue;
             const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
@@ -381,10 +441,10 @@ static int64_t gang_nodes(
     *ret_ready = 0;
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market))
+        if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) || !node_has_extras(n, s))
             continue;
         nodes++;
-        *ret_ready += n->row.state == NODE_UP && resources_fit(&s->need, &n->free) && !node_is_kept_from(n, s);
+        *ret_ready += n->row.state == NODE_UP && node_has_room(n, s) && !node_is_kept_from(n, s);
     }
     return p->row.elastic ? p->row.max_nodes : nodes;
 }
@@ -559,9 +619,10 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     if (j->shape->aside_of)
         return; /* the rest may look quite different once it may run */
     explain_regroup(j, now, a);
+    explain_licences(m, j, a);
     if (j->row.nodes > 1)
         explain_gang(m, j, a);
-    else if (v.ready)
+    else if (v.ready && !licences_lack(m, j->shape->extras))
         say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");
     explain_reserved(&v, j, now, a);
@@ -572,6 +633,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
         say_uncertified(&v, j, false, a);
     if (v.no_criu > 0)
         say_criu(&v, a);
+    if (v.no_extras > 0)
+        say_extras(&v, j->shape, a);
     if (a->n == a->max)
         return; /* who asks for less need not wait for the whole queue to be looked at */
     explain_queue(m, j, a);

@@ -39,7 +39,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
         return false;
     if (!g->is_moving && !limits_afford(g->shape, &b->total, b->uusd_h))
         return false;
-    return b->pool == p && bin_admits(b, g->shape) && resources_fit(&g->shape->need, &b->free);
+    return b->pool == p && bin_admits(b, g->shape) && bin_times(b, g->shape) > 0;
 }
 
 /* Of one that runs: its nodes that stay are its own again when it has stopped. */
@@ -206,6 +206,8 @@ static void cover_waiting(struct work *w, const struct shape *s)
     int looked = 0;
     for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX; l = tree_next(l), looked++) {
         const struct job *j = TREE_ENTRY(l, struct job, in_shape);
+        if (cover_licences(w, s, 1) == 0)
+            return;
         cover_gang(w,
             &(struct gang){
                 .shape = s, .job = j, .target = s->least, .floor = j->gathers ? j->row.nodes_min : s->least});

@@ -45,7 +45,7 @@ static int64_t times(int64_t left, int64_t each, int64_t n)
 
 /* On the cheapest machine that could be launched for one now; 0: there is none. Which it is does not depend on what is planned, so
  * that counting again half-way comes to the same. */
-static int64_t cheapest_uusd_h(const struct work *w, const struct shape *s)
+static int64_t cheapest_uusd_h(struct work *w, const struct shape *s)
 {
     const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
     int64_t least = 0;
@@ -54,6 +54,8 @@ static int64_t cheapest_uusd_h(const struct work *w, const struct shape *s)
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
+            if (mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > w->now.mono.ms)
+                valid_until(w, o->row.avoid_until.ms); /* it may be the cheapest then */
             if (!pool_serves(p, s) || !offer_may_serve(o, s, &any, &any, w->now) ||
                 !limits_afford(s, &total, o->row.price_uusd_h))
                 continue;
@@ -69,7 +71,7 @@ struct headroom {
     int64_t gpus, uusd_h;
 };
 
-static struct headroom headroom_of(const struct work *w, const struct shape *s, int64_t nodes)
+static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
     bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
     return (struct headroom){.gpus = nodes * s->need.gpus, .uusd_h = pays ? nodes * cheapest_uusd_h(w, s) : 0};
@@ -83,7 +85,7 @@ static int64_t jobs_of(const struct work *w, const struct allowance *of, const s
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
-int64_t headroom_jobs(const struct work *w, const struct shape *s, int64_t n)
+int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n)
 {
     if (!is_limited(w, s))
         return n;
@@ -99,7 +101,7 @@ static int64_t nodes_of(const struct work *w, const struct allowance *of, const 
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
-int32_t headroom_nodes(const struct work *w, const struct shape *s, int32_t n)
+int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n)
 {
     if (!is_limited(w, s))
         return n;

@@ -6,6 +6,7 @@
 #ifndef BELAY_CORE_IMPL_H
 #define BELAY_CORE_IMPL_H
 
+#include "scheduler/core/extras.h"
 #include "scheduler/core/model.h"
 #include <stdarg.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct shape {
     int64_t head;              /* id of the first pending */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
+    const struct extras *extras; /* what they ask for beside that; NULL: nothing */
     int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all ... */
     int32_t least;         /* ... or, for now, on so many: 1 .. nodes */
     int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
@@ -78,6 +80,11 @@ struct model {
     struct tree by_begin;     /* jobs that wait for their time */
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
+    struct map extras;        /* struct extras by id: of live jobs */
+    struct smap extras_by_text;
+    struct licence licences[LICENCES_MAX];
+    size_t n_licences;
+    int64_t n_constrained;    /* shapes that ask for features */
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
@@ -111,6 +118,34 @@ bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they nam
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
+
+/* ---- what some ask for beside, and what there is of it (extras.c) ---- */
+/* The number of what is asked for, which is one job's more; EXTRAS_NONE: that is nothing. */
+int64_t extras_hold(struct model *m, const struct extras *x);
+void extras_hold_again(struct model *m, int64_t id); /* by a job more */
+void extras_release(struct model *m, int64_t id);    /* a job leaves the model */
+/* ERR_INVALID, with the reason: no node and no pool that the job may use will ever have it. */
+int extras_check_submit(const struct model *m, const struct job_row *j, const struct extras *x, struct err *e);
+void offer_describe(struct offer *o); /* what its machines have, by its row and its pool's */
+/* The same of a node. What its attempts hold stays theirs. */
+void node_describe(struct node *n);
+void pool_describe(struct model *m, struct pool *p); /* of all of them */
+/* A machine that has this could hold a job, empty. */
+bool extras_suit(const struct extras *x, const char *features, const struct counts *resources);
+bool offer_suits(const struct offer *o, const struct shape *s); /* whatever its size */
+bool node_has_extras(const struct node *n, const struct shape *s); /* likewise */
+bool node_has_room(const struct node *n, const struct shape *s); /* now, whoever it is open to */
+struct stock stock_of(const struct counts *all);
+int64_t stock_times(const struct stock *s, const struct counts *need); /* how often need is free */
+void stock_add(struct stock *s, const struct counts *need, int64_t times);
+void node_take_stock(struct node *n, const struct job *j, int64_t sign); /* -1: it is given back */
+void licences_init(struct model *m, const struct count *v, size_t n);
+struct licence *licence_named(const struct model *m, const char *name); /* or NULL */
+/* The first of what it asks for that is not free now; NULL: nothing. x may be NULL. */
+const struct count *licences_lack(const struct model *m, const struct extras *x);
+void licences_take(struct model *m, const struct job *j);
+void licences_load(struct model *m, const struct job *j); /* it runs, whatever there is */
+void licences_give(struct model *m, const struct job *j);
 
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);

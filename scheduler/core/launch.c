@@ -46,8 +46,8 @@ bool bin_admits(const struct bin *b, const struct shape *s)
 {
     if (b->node && b->node->reserved_for && b->node->reserved_for != s)
         return false;
-    bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s)
-                       : pool_may_criu(b->pool, s->criu);
+    bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s) && node_has_extras(b->node, s)
+                       : pool_may_criu(b->pool, s->criu) && offer_suits(b->offer, s);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
 
@@ -58,6 +58,7 @@ static void add_node(struct work *w, const struct node *n)
     struct bin *b = GROW(w->p->bins, w->p->n_bins);
     *b = (struct bin){.free = n->free,
         .total = n->row.total,
+        .stock = n->stock,
         .pool = n->pool,
         .market = n->row.market,
         .uusd_h = n->row.price_uusd_h,
@@ -69,6 +70,8 @@ struct bin bin_of(const struct offer *o)
     struct resources total = offer_total(o);
     return (struct bin){.free = total,
         .total = total,
+        .stock = stock_of(&o->resources),
+        .offer = o,
         .pool = o->pool,
         .market = o->row.market,
         .uusd_h = o->row.price_uusd_h};
@@ -90,14 +93,23 @@ static void gather_bins(struct work *w)
     }
 }
 
+int64_t bin_times(const struct bin *b, const struct shape *s)
+{
+    int64_t k = resources_times(&b->free, &s->need);
+    int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
+    return most < k ? most : k;
+}
+
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
 {
     if (!bin_admits(b, s))
         return 0;
-    int64_t k = resources_times(&b->free, &s->need);
+    int64_t k = bin_times(b, s);
     k = k < n ? k : n;
-    if (k == 0)
+    if (k <= 0)
         return 0;
+    if (s->extras)
+        stock_add(&b->stock, &s->extras->resources, -k);
     struct resources taken = {
         .cpus = (int32_t)(k * s->need.cpus),
         .gpus = (int32_t)(k * s->need.gpus),
@@ -111,6 +123,8 @@ static void gather_room(struct work *w)
 {
     struct planner *p = w->p;
     p->n_room = 0;
+    for (size_t i = 0; i < w->m->n_licences; i++)
+        p->left[i] = w->m->licences[i].what.n - w->m->licences[i].used;
     p->all = model_room(w->m);
     LIST_FOREACH (&w->m->all_pools, l) /* in the order of the list, which is that of the index */
         *GROW(p->room, p->n_room) = pool_room(LIST_ENTRY(l, struct pool, in_all));
@@ -183,12 +197,29 @@ static void gather_demands(struct work *w)
     gather_movers(w);
     w->n_movers = p->n_demands;
     for (const struct shape *s = queue_first(w->m); s; s = queue_next(s)) {
-        int64_t n = s->nodes == 1 ? headroom_jobs(w, s, s->n_wanted) : 0;
+        int64_t n = s->nodes == 1 ? cover_licences(w, s, headroom_jobs(w, s, s->n_wanted)) : 0;
         if (n == 0)
             continue;
         headroom_take(w, s, n, 1);
         *GROW(p->demands, p->n_demands) = (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = n};
     }
+}
+
+int64_t cover_licences(struct work *w, const struct shape *s, int64_t n)
+{
+    const struct counts *need = s->extras ? &s->extras->licences : NULL;
+    for (size_t i = 0; need && i < need->n; i++) {
+        const struct licence *l = licence_named(w->m, need->v[i].name);
+        int64_t left = l ? w->p->left[l - w->m->licences] / need->v[i].n : 0;
+        n = left < n ? left : n;
+    }
+    n = n > 0 ? n : 0;
+    for (size_t i = 0; need && i < need->n; i++) {
+        const struct licence *l = licence_named(w->m, need->v[i].name);
+        if (l)
+            w->p->left[l - w->m->licences] -= n * need->v[i].n;
+    }
+    return n;
 }
 
 /* ---- covering it ---- */
@@ -264,7 +295,7 @@ static void cover_return(struct work *w, const struct attempt *a)
     int64_t pays = resources_share(&s->need, &a->node->row.total, a->node->row.price_uusd_h);
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
-        if (!bin_admits(b, s) || b->market >= a->node->row.market || !resources_fit(&s->need, &b->free) ||
+        if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
             !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
             continue;
         bin_fill(b, s, 1);

@@ -40,6 +40,7 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
     o->row.avoid_until = MONO_NONE;
     o->pool = p;
     map_put(&m->offers, r->id, o);
+    offer_describe(o);
     offer_place(p, o);
     return 0;
 }
@@ -96,6 +97,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     n->pool = model_pool(m, r->pool);
     n->instance = i;
     n->last_seen = n->since = n->idle_since = now.mono;
+    node_describe(n);
     m->n_nodes_lost += r->state == NODE_LOST;
     if (i) {
         struct offer *o = i->offer;
@@ -131,6 +133,9 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     int rc = check_id(r->id, &m->next.next_job, "job", e);
     if (rc)
         return rc;
+    if (r->extras != EXTRAS_NONE && !model_extras(m, r->extras))
+        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id, r->extras);
+    extras_hold_again(m, r->extras);
     struct job *j = mem_alloc(sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
@@ -168,8 +173,12 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     struct attempt *a = mem_alloc(sizeof *a);
     a->row = *r;
     a->job = j;
+    if (list_is_empty(&j->ranks))
+        licences_load(m, j);
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
+    if (j->shape->extras)
+        node_describe(n); /* it may hold more than there is by now */
     j->account->mcpu += order_mcpu(model_order(m), &j->row.need); /* since its row was stored */
     limits_take(m, a);
     drill_attempt_loaded(m, a);
@@ -220,6 +229,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         .next_history = greater(m->next.next_history, c->next_history),
         .next_offer = greater(m->next.next_offer, c->next_offer),
         .next_cron = greater(m->next.next_cron, c->next_cron),
+        .next_extras = greater(m->next.next_extras, c->next_extras),
     };
     return 0;
 }

@@ -12,8 +12,9 @@ struct model *model_create(const struct model_options *o)
 {
     struct model *m = mem_alloc(sizeof *m);
     m->options = *o;
-    m->next = (struct model_counters){1, 1, 1, 1, 1, 1};
+    m->next = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
     m->next_shape = 1;
+    licences_init(m, o->licences, o->n_licences);
     m->ordered_mono = MONO_NONE;
     m->reserve_epoch = 1;
     return m;
@@ -56,6 +57,8 @@ void model_destroy(struct model *m)
     free_all(&m->instances);
     free_all(&m->offers);
     free_all(&m->leftovers);
+    free_all(&m->extras);
+    smap_deinit(&m->extras_by_text);
     free_all_strings(&m->shapes);
     free_all_strings(&m->pools);
     smap_deinit(&m->tokens);
@@ -178,6 +181,11 @@ struct pool *model_pool(const struct model *m, const char *name)
 struct offer *model_offer(const struct model *m, int64_t id)
 {
     return map_get(&m->offers, id);
+}
+
+const struct licence *model_licence(const struct model *m, size_t i)
+{
+    return i < m->n_licences ? &m->licences[i] : NULL;
 }
 
 const struct list *model_nodes(const struct model *m)

@@ -24,6 +24,23 @@
 #include "scheduler/core/retries.h"
 #include "scheduler/core/tree.h"
 
+#define LICENCES_MAX 64
+
+struct extras; /* what jobs ask for beside cpus, GPUs and memory: extras.h */
+
+/* What is free of the named resources of a node or a machine to come. */
+struct stock {
+    const struct counts *all; /* borrowed */
+    int32_t free[COUNTS_MAX]; /* in their order */
+    bool overdrawn;           /* more of it was there when its jobs were placed */
+};
+
+struct licence {
+    struct count what;
+    int64_t used;    /* by jobs that run */
+    int64_t granted; /* before there were fewer of it than used; 0 */
+};
+
 struct shape; /* the jobs of one kind of demand and of one account; its pending ones in order */
 
 /* What somebody's jobs come to, and may (limits.c). */
@@ -130,6 +147,9 @@ struct attempt {
 struct node {
     struct node_row row;
     struct resources free;
+    char features[FEATURES_ALL_MAX]; /* all that it has */
+    struct counts resources;         /* likewise, by name */
+    struct stock stock;              /* of those */
     struct instance *instance; /* or NULL */
     struct list attempts;      /* live ones */
     struct pool *pool;
@@ -194,6 +214,8 @@ struct offer {
     struct offer_row row;
     struct pool *pool;
     struct resources seen; /* the least that its machines really had; zero: none seen yet */
+    char features[FEATURES_ALL_MAX]; /* that its machines have */
+    struct counts resources;         /* likewise */
     struct list instances; /* of it, not GONE */
     int64_t n_live;        /* those whose reclaim is not announced */
     /* How likely the provider holds it that a spot machine can be had, 1 (not) to OFFER_SCORE_MAX (very);
@@ -246,8 +268,9 @@ struct changes {
     struct array_row *arrays;           size_t n_arrays;    /* of one array the last holds */
     struct cron_row *crons;             size_t n_crons;     /* of one entry the last holds */
     struct cron_job_change *cron_jobs;  size_t n_cron_jobs; /* likewise */
+    struct extras_row *extras;          size_t n_extras;
     struct cron_run_row *cron_runs;     size_t n_cron_runs;
-    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron; /* the counters after this tick */
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* the counters after this tick */
 };
 
 void changes_deinit(struct changes *c);
@@ -262,6 +285,8 @@ struct model_options {
     const struct retry_options *retries; /* borrowed; NULL: retries_usual, and no limits */
     const struct window *windows; /* borrowed; no two of a name */
     size_t n_windows;
+    const struct count *licences; /* of the cluster; copied. No two of a name, at most LICENCES_MAX */
+    size_t n_licences;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
      * to free with free(). NULL: entries cannot be loaded. */
@@ -274,12 +299,13 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, accounts, jobs, arrays, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, extras, jobs, arrays, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
+int model_load_extras(struct model *m, const struct extras_row *r, struct err *e); /* of a live job */
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e); /* of a live job: WAITS or NEVER */
@@ -291,7 +317,7 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
 /* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and does nothing. */
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e);
 struct model_counters {
-    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron; /* >= 1 */
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* >= 1 */
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
 
@@ -326,6 +352,9 @@ struct instance *model_instance_by_provider_id(const struct model *m, const char
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
+const struct extras *model_extras(const struct model *m, int64_t id); /* of a live job */
+/* The i-th, or NULL. */
+const struct licence *model_licence(const struct model *m, size_t i);
 /* NULL: no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);

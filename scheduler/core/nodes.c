@@ -150,6 +150,7 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
 void node_attach(struct model *m, struct node *n, struct attempt *a)
 {
     resources_take(&n->free, &a->job->row.need);
+    node_take_stock(n, a->job, 1);
     list_push_back(&n->attempts, &a->on_node);
     a->node = n;
     if (n->row.market == MARKET_ON_DEMAND)
@@ -164,6 +165,7 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     link_remove(&a->on_node);
     link_remove(&a->costly);
     resources_give(&n->free, &a->job->row.need);
+    node_take_stock(n, a->job, -1);
     if (list_is_empty(&n->attempts))
         n->idle_since = now.mono;
     node_refresh(m, n, true);
@@ -180,10 +182,10 @@ static struct node *tightest(const struct tree *t, const struct shape *s, struct
     while (l) {
         struct node *n = TREE_ENTRY(l, struct node, by_free);
         bool fits = resources_fit(need, &n->free);
-        if (fits && node_suits(n, s) && reserve_allows(n, s, now))
+        if (fits && node_has_room(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
-            l = tree_next(l); /* but these jobs avoid it, need what it cannot, or would delay others */
+            l = tree_next(l); /* but these jobs avoid it, ask for what it has not, or would delay others */
             continue;
         }
         at = (struct free_key){.free = n->free};
@@ -230,7 +232,7 @@ static int32_t gang_kept_in(
         return 0;
     LIST_FOREACH (&owner->kept, l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_kept);
-        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !resources_fit(&s->need, &node->free))
+        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s))
             continue;
         ids[n++] = node->row.id;
         if (node->row.market > *ret_dearest)

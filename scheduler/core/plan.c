@@ -193,7 +193,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (resources_fit(&s->need, &n->free) && node_suits(n, s))
+        if (node_has_room(n, s) && node_suits(n, s))
             return true;
     }
     return false;
@@ -213,6 +213,38 @@ static bool find_place(
         ret_event->place.node = n ? n->row.id : CORE_ID_NONE;
     }
     return ret_event->place.node != CORE_ID_NONE;
+}
+
+static bool wants_of(const struct shape *s, const struct licence *l)
+{
+    return counts_of(&s->extras->licences, l->what.name) > 0;
+}
+
+/* The licences that it asks for are not for it now: too few are free, or who stands before it lacks them only. */
+static bool lacks_licences(const struct planner *p, const struct model *m, const struct shape *s)
+{
+    if (!s->extras || s->extras->licences.n == 0)
+        return false;
+    for (size_t i = 0; p->is_wanting && i < m->n_licences; i++)
+        if (wants_of(s, &m->licences[i]) && place_order(p->wanting[i], queue_place(s)) < 0)
+            return true;
+    return licences_lack(m, s->extras) != NULL;
+}
+
+/* It would start but for licences, as things are now: what stands behind it has to leave it those that it asks for. */
+static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
+{
+    for (size_t i = 0; i < m->n_licences; i++)
+        if (counts_of(&s->extras->licences, m->licences[i].what.name) > m->licences[i].what.n)
+            return; /* the configuration has fewer of them now: it cannot start at all */
+    for (size_t i = 0; i < m->n_licences; i++) {
+        if (!p->is_wanting)
+            p->wanting[i] = (struct place){INT64_MAX, INT64_MAX};
+        if (wants_of(s, &m->licences[i]) && place_order(queue_place(s), p->wanting[i]) < 0)
+            p->wanting[i] = queue_place(s);
+    }
+    p->is_wanting = true;
+    p->wanting_change = m->change;
 }
 
 static void put_aside(const struct shape *s, struct event *ret_event)
@@ -239,7 +271,10 @@ static void keep_to_limits(struct planner *p, const struct model *m, const struc
 
 static void set_back(struct planner *p, const struct model *m)
 {
-    if (p->rewind != m->rewind)
+    bool again = p->rewind != m->rewind || (p->is_wanting && p->wanting_change != m->change);
+    if (again)
+        p->is_wanting = false;
+    if (again)
         p->cursor = (struct place){INT64_MIN, INT64_MIN};
     LIST_FOREACH (&m->by_arrival, l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
@@ -252,6 +287,10 @@ static void set_back(struct planner *p, const struct model *m)
     p->arrived = m->arrivals;
 }
 
+/* What is placed then ends before any reservation begins: whom they keep away by and by would else be in nobody's way by and by,
+ * and time alone would let others have the licences. */
+static const struct stamp before_all = {.wall = {-(1LL << 61)}};
+
 static bool next_place(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
@@ -261,11 +300,17 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
             put_aside(s, ret_event);
             return true;
         }
-        if (may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
+        bool lacks = lacks_licences(p, m, s);
+        if (lacks ? find_place(p, m, s, before_all, ret_event) : may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
             keep_to_limits(p, m, s, ret_event);
+            if (lacks && ret_event->type == EV_PLACE) {
+                note_wanting(p, m, s);
+                continue;
+            }
             return ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) || true;
         }
-        remember_unfit(p, m, s);
+        if (!lacks)
+            remember_unfit(p, m, s);
     }
     p->cursor = (struct place){INT64_MAX, INT64_MAX};
     *ret_event = (struct event){.type = EV_TAKE_UP, .take_up.job = limits_loose(m)};

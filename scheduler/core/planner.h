@@ -12,6 +12,8 @@
  * planned. */
 struct bin {
     struct resources free, total;
+    struct stock stock;
+    const struct offer *offer; /* NULL: of a node */
     const struct pool *pool;
     enum market market;
     int64_t uusd_h; /* of the whole machine */
@@ -33,6 +35,11 @@ struct candidate {
 };
 
 struct planner {
+    /* By the model's licences: the first place in the queue that would start but for some of it. */
+    struct place wanting[LICENCES_MAX];
+    bool is_wanting;
+    int64_t wanting_change; /* of the model, when that was so */
+    int64_t left[LICENCES_MAX]; /* of one computation of launches: what is free of them */
     struct map unfit; /* shape id -> growth count at which it fitted nowhere */
     int64_t rewind;   /* of the model, when the cursor was set back */
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
@@ -103,6 +110,9 @@ void valid_until(struct work *w, int64_t mono_ms);
 
 bool pool_serves(const struct pool *p, const struct shape *s); /* that a machine of it can, may be found out yet */
 bool bin_admits(const struct bin *b, const struct shape *s);
+int64_t bin_times(const struct bin *b, const struct shape *s); /* how often it fits, where it may go */
+/* How many jobs of the shape, at most n, the licences are enough for that are left; they are taken. */
+int64_t cover_licences(struct work *w, const struct shape *s, int64_t n);
 struct bin bin_of(const struct offer *o); /* an empty machine of it */
 /* Puts up to n jobs of this shape into one bin; returns how many found room. 0 where they may not go. */
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
@@ -113,8 +123,8 @@ struct bin *plan_launch(struct work *w, const struct offer *o);
 /* ---- what limits leave (headroom.c) ---- */
 void headroom_look(struct work *w);
 /* How many of n jobs of a shape of one node; of n nodes of one job of several. */
-int64_t headroom_jobs(const struct work *w, const struct shape *s, int64_t n);
-int32_t headroom_nodes(const struct work *w, const struct shape *s, int32_t n);
+int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n);
+int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n);
 void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t nodes); /* of each job */
 
 /* ---- gangs (gang.c) ---- */

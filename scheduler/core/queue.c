@@ -19,8 +19,8 @@
 static void shape_key(const struct shape *s, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", 
-        s->account->id, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
+        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", 
+        s->account->id, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
         s->certified_at.ms, s->pool, s->qos);
 }
 
@@ -69,6 +69,7 @@ void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
     struct shape want = {.need = j->row.need,
+        .extras = model_extras(m, j->row.extras),
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
@@ -83,6 +84,7 @@ void queue_adopt(struct model *m, struct job *j)
         s->id = m->next_shape++;
         s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         smap_put(&m->shapes, key, s);
+        m->n_constrained += s->extras && s->extras->constraint.n_names > 0;
     }
     s->n_jobs++;
     s->account->n_jobs++;
@@ -198,6 +200,8 @@ void queue_remove(struct model *m, struct job *j)
     j->account->n_pending--;
     m->n_pending--;
     m->change++;
+    if (j->shape->extras && j->shape->extras->licences.n > 0)
+        m->rewind++; /* it may have kept others from them */
 }
 
 void queue_widen(struct model *m, struct job *j)
@@ -221,6 +225,7 @@ void queue_disown(struct model *m, struct job *j)
     char key[SHAPE_KEY_MAX];
     shape_key(s, key);
     smap_remove(&m->shapes, key);
+    m->n_constrained -= s->extras && s->extras->constraint.n_names > 0;
     free(s);
 }
 

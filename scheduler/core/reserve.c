@@ -43,17 +43,28 @@ static int64_t end_of(const struct attempt *a)
     return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
 }
 
-/* Room for `need` on n once all has ended that ends until then, and with `other` placed there. */
-static bool has_room(const struct node *n, const struct resources *need, int64_t until, const struct resources *other)
+static void give_back(struct resources *free, struct stock *stock, const struct job *j)
 {
-    struct resources free = n->free, all = *need;
-    resources_give(&all, other);
+    resources_give(free, &j->row.need);
+    if (j->shape->extras)
+        stock_add(stock, &j->shape->extras->resources, 1);
+}
+
+/* Room for r on n once all has ended that ends until then, and with `other`, or NULL, placed there. */
+static bool has_room(const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
+{
+    struct resources free = n->free, all = r->need;
+    struct stock stock = n->stock;
+    if (other)
+        resources_give(&all, &other->need);
+    if (other && other->extras)
+        stock_add(&stock, &other->extras->resources, -1);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (end_of(a) <= until)
-            resources_give(&free, &a->job->row.need);
+            give_back(&free, &stock, a->job);
     }
-    return resources_fit(&all, &free);
+    return resources_fit(&all, &free) && (!r->extras || stock_times(&stock, &r->extras->resources) > 0);
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -63,17 +74,20 @@ static int compare_ends(const void *a, const void *b)
 }
 
 /* When a job of the shape will have room there; 0: at once. It can hold one. */
-static int64_t room_at(struct planner *p, const struct node *n, const struct resources *need)
+static int64_t room_at(struct planner *p, const struct node *n, const struct shape *s)
 {
     struct resources free = n->free;
+    struct stock stock = n->stock;
     p->n_running = 0;
     LIST_FOREACH (&n->attempts, l)
         *GROW(p->running, p->n_running) = LIST_ENTRY(l, struct attempt, on_node);
     if (p->n_running > 1)
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     int64_t at = 0;
-    for (size_t k = 0; k < p->n_running && !resources_fit(need, &free); k++) {
-        resources_give(&free, &p->running[k]->job->row.need);
+    for (size_t k = 0; k < p->n_running; k++) {
+        if (resources_fit(&s->need, &free) && (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
+            break;
+        give_back(&free, &stock, p->running[k]->job);
         at = end_of(p->running[k]);
     }
     return at;
@@ -97,7 +111,7 @@ static void gather(struct planner *p, const struct model *m, const struct shape 
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || is_taken(n, s))
             continue;
-        *GROW(p->candidates, p->n_candidates) = (struct candidate){room_at(p, n, &s->need), n->row.id};
+        *GROW(p->candidates, p->n_candidates) = (struct candidate){room_at(p, n, s), n->row.id};
         if (p->n_candidates == max)
             break;
     }
@@ -167,7 +181,7 @@ bool reserve_next(
 {
     int32_t left = model_order(m)->reserve;
     for (const struct shape *s = queue_first(m); s && s != passing && left > 0; s = queue_next(s), left--) {
-        if (is_looked_at(m, s))
+        if (is_looked_at(m, s) || licences_lack(m, s->extras))
             continue;
         choose(p, m, s, now, ret_event);
         return true;
@@ -194,7 +208,7 @@ bool reserve_allows(const struct node *n, const struct shape *s, struct stamp no
     if (!r || r == s || place_order(queue_place(s), queue_place(r)) < 0)
         return true;
     return end_after(now.wall.ms, s->limit_ms) <= r->reserved_until ||
-           has_room(n, &r->need, r->reserved_until, &s->need);
+           has_room(n, r, r->reserved_until, s);
 }
 
 void reserve_drop(struct model *m, struct shape *s)
@@ -240,7 +254,7 @@ void reserve_relaxed(struct model *m, struct node *n)
 bool reserve_holds(const struct node *n)
 {
     const struct shape *r = n->reserved_for;
-    return !r || has_room(n, &r->need, r->reserved_until, &(struct resources){0});
+    return !r || has_room(n, r, r->reserved_until, NULL);
 }
 
 void reserve_overridden(struct model *m, struct node *n, struct place by)

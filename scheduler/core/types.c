@@ -249,6 +249,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
         .cwd = mem_strdup(s->cwd),
         .labels_json = mem_strdup(s->labels_json),
         .launch_json = mem_strdup(s->launch_json),
+        .extras = mem_strdup(s->extras),
     };
 }
 
@@ -260,5 +261,6 @@ void job_spec_deinit(struct job_spec *s)
     free((char *)s->cwd);
     free((char *)s->labels_json);
     free((char *)s->launch_json);
+    free((char *)s->extras);
     *s = (struct job_spec){0};
 }

@@ -6,8 +6,10 @@
 #ifndef BELAY_CORE_TYPES_H
 #define BELAY_CORE_TYPES_H
 
+#include "base/counts.h"
 #include "base/cron.h"
 #include "base/daily.h"
+#include "base/feature.h"
 #include "base/ranges.h"
 #include "base/sm.h"
 #include "base/time.h"
@@ -123,6 +125,15 @@ struct resources {
     int64_t memory_mib;
 };
 
+#define EXTRAS_NONE 0
+#define EXTRAS_TEXT_MAX 1024
+
+/* What jobs ask for beside that, in words (extras.h). Many jobs share one; it never changes. */
+struct extras_row {
+    int64_t id;
+    char text[EXTRAS_TEXT_MAX];
+};
+
 struct ckpt_ref {
     int64_t attempt; /* 0: none */
     int64_t sequence;
@@ -166,6 +177,7 @@ struct job_row {
     enum end_kind end; /* of the last attempt that ended; END_NONE before */
     int32_t exit_code; /* of that attempt; 128 + signal when killed */
     struct resources need; /* of each of its nodes */
+    int64_t extras;        /* and what it asks for beside that; EXTRAS_NONE. Not of a submit, which has it in its spec */
     int32_t nodes;         /* that an attempt runs on, all at once, at most: 1 .. JOB_NODES_MAX; over 1 it is a gang */
     int32_t nodes_min;     /* and at least: 1 .. nodes. At a submit 0 is the same as nodes */
     enum gang_loss on_loss; /* where nodes_min < nodes */
@@ -271,6 +283,8 @@ struct node_row {
     enum criu_ability criu;    /* as its agent found; UNKNOWN: it does not say */
     char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it cannot */
     int64_t kept_for;          /* the job of several nodes that goes on there, between two attempts; CORE_ID_NONE */
+    char features[FEATURES_TEXT_MAX]; /* as its agent tells (base/feature.h) ... */
+    char resources[COUNTS_TEXT_MAX];  /* ... likewise (base/counts.h) */
 };
 
 #define INSTANCE_ALTERNATIVES_MAX 20
@@ -326,6 +340,8 @@ struct pool_row {
     enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
     char criu_text[CORE_TEXT_MAX];
     char retries[RETRIES_TEXT_MAX]; /* of jobs that name this pool, as retries_format writes it: what they do not say themselves */
+    char features[FEATURES_TEXT_MAX]; /* of each of its nodes ... */
+    char resources[COUNTS_TEXT_MAX];  /* ... likewise, but for what a node tells otherwise */
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -337,6 +353,7 @@ struct offer_row {
     enum market market;
     int32_t rank;               /* OFFER_WITHDRAWN: no longer in the configuration, never launched */
     struct resources total;     /* of one instance */
+    char arch[16];              /* "x86_64" "aarch64"; "": not known */
     int64_t price_uusd_h, on_demand_uusd_h;
     int64_t launches, refusals, reclaims; /* counted for ever; launches: decided on, or given in another's place */
     int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */
@@ -557,6 +574,7 @@ struct job_spec {
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
     const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
+    const char *extras;      /* what it asks for (extras.h); NULL or "": nothing. Of a submit; stored with others */
 };
 
 struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */

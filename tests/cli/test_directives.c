@@ -97,6 +97,11 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --cpus-per-task 8\n", "{\"cpus\":8}");
     check_spec("#BELAY --gpus 2\n", "{\"gpus\":2}");
     check_spec("#BELAY --gpus-per-node 2\n", "{\"gpus\":2}");
+    check_spec("#SBATCH --gres=gpu:2,lego:4,shmem\n", "{\"gpus\":2,\"resources\":{\"lego\":4,\"shmem\":1}}");
+    check_spec("#SBATCH --gres=lego:4\n#SBATCH --gres=none\n", "{}");
+    check_spec("#SBATCH -C 'intel | amd'\n", "{\"constraint\":\"intel|amd\"}");
+    check_spec("#SBATCH --constraint=a100&ib -L matlab:2,ansys\n",
+        "{\"constraint\":\"a100&ib\",\"licences\":{\"ansys\":1,\"matlab\":2}}");
     check_spec("#BELAY --mem 4G\n", "{\"memory_mib\":4096}");
     check_spec("#BELAY --mem 512\n", "{\"memory_mib\":512}");
     check_spec("#BELAY --market spot\n", "{\"market\":\"spot\"}");
@@ -147,8 +152,13 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_warned("#SBATCH --gres=gpu:a100\n", "{\"gpus\":1}", "train.sh:1: the GPU model in \"a100\"");
     check_warned("#SBATCH --gres=gpu:a100:4\n", "{\"gpus\":4}", "the GPU model");
     check_warned("#SBATCH -G a100:4\n", "{\"gpus\":4}", "the GPU model");
-    check_refused("#SBATCH --gres=licence:3\n", "--gres: only GPUs are known here");
-    check_refused("#SBATCH --gres=gpu:2,tmp:1\n", "train.sh:1: --gres");
+    check_refused("#SBATCH --gres=lego:0\n", "--gres: lego: expected an integer in 1 .. 1000000");
+    check_refused("#SBATCH --gres=lego:red:1\n", "--gres: lego: ");
+    check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n", "--gres: a job has GPUs of one kind: \"gpu:v100:1\" is the second");
+    check_refused("#SBATCH --gres=\n", "--gres");
+    check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
+    check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
+    check_refused("#SBATCH -C '[a|b]'\n", "--constraint: at 1: ");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
     check_refused("#SBATCH --gpus 65\n", "0 .. 64");
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct count lab_licences[LAB_LICENCES] = {{"matlab", 4}, {"ansys", 1}};
+
 void lab_init(struct lab *l)
 {
     lab_init_order(l, NULL);
@@ -14,7 +16,7 @@ void lab_init(struct lab *l)
 
 void lab_init_order(struct lab *l, const struct order_options *order)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = order};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
@@ -131,6 +133,31 @@ int64_t lab_submit(struct lab *l, const struct job_row *row)
     return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}});
 }
 
+static int try_asking(struct lab *l, const struct job_row *row, const char *extras, int64_t *ret_id)
+{
+    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = "{}",
+        .extras = extras};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}};
+    return lab_try(l, &ev, ret_id);
+}
+
+int lab_try_asking(struct lab *l, const struct job_row *row, const char *extras)
+{
+    return try_asking(l, row, extras, NULL);
+}
+
+int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *extras)
+{
+    int64_t id = CORE_ID_NONE;
+    if (try_asking(l, row, extras, &id) != 0)
+        fail_msg("%s: %s", extras, l->e.text);
+    return id;
+}
+
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus)
 {
     struct job_row r = lab_job(cpus);
@@ -156,6 +183,16 @@ static int64_t join(struct lab *l, const char *name, int64_t instance, int32_t c
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus)
 {
     return join(l, name, CORE_ID_NONE, cpus);
+}
+
+int64_t lab_join_with(struct lab *l, const char *name, int32_t cpus, const char *features, const char *resources)
+{
+    int64_t id = join(l, name, CORE_ID_NONE, cpus);
+    struct event ev = {.type = EV_FACTS, .facts.node = id};
+    STR_COPY(ev.facts.features, features);
+    STR_COPY(ev.facts.resources, resources);
+    lab_apply(l, ev);
+    return id;
 }
 
 int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus)

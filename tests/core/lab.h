@@ -24,6 +24,9 @@
 #define LAB_SPOT_UUSD_H 1000000
 #define LAB_ON_DEMAND_UUSD_H 3000000
 
+#define LAB_LICENCES 2
+extern const struct count lab_licences[LAB_LICENCES]; /* matlab: 4, ansys: 1 */
+
 struct lab {
     struct model *m;
     struct planner *p;
@@ -52,9 +55,13 @@ void lab_wait(struct lab *l, int64_t ms);
 
 struct job_row lab_job(int32_t cpus); /* a job row to be changed and submitted: coop, one retry, any pool */
 int64_t lab_submit(struct lab *l, const struct job_row *row);
+/* With extras as core/extras.h has them. */
+int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *extras);
+int lab_try_asking(struct lab *l, const struct job_row *row, const char *extras); /* what a submit answers */
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
 int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish);
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus);                  /* a node of "base" */
+int64_t lab_join_with(struct lab *l, const char *name, int32_t cpus, const char *features, const char *resources);
 int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus);         /* its machine */
 void lab_started(struct lab *l, int64_t job);                                     /* from what is last good */
 void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress);   /* 1000 bytes in 100 ms */

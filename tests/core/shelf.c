@@ -33,6 +33,7 @@ void shelf_deinit(struct shelf *s)
     free(s->depends);
     free(s->drills);
     free(s->accounts);
+    free(s->extras);
     *s = (struct shelf){0};
 }
 
@@ -200,9 +201,11 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_array(s, &c->arrays[k]);
     for (size_t k = 0; k < c->n_depends; k++)
         put_dependency(s, &c->depends[k]);
+    for (size_t k = 0; k < c->n_extras; k++)
+        *APPEND(s->extras, s->n_extras) = c->extras[k];
     s->counters =
         (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
-            c->next_cron};
+            c->next_cron, c->next_extras};
 }
 
 static bool is_open(const struct shelf *s, const struct dependency_row *r)
@@ -305,10 +308,18 @@ static void must(int rc, const struct err *e)
         fail_msg("load: %s", e->text);
 }
 
+static bool is_asked_for(const struct shelf *s, int64_t extras)
+{
+    for (size_t k = 1; k < s->n_jobs; k++)
+        if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED && s->jobs[k].extras == extras)
+            return true;
+    return false;
+}
+
 struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = s->order};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], &e), &e);
@@ -325,6 +336,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
             must(model_load_certificate(m, &s->drills[k], &e), &e);
     for (size_t k = 0; k < s->n_accounts; k++)
         must(model_load_account(m, &s->accounts[k], &e), &e);
+    for (size_t k = 0; k < s->n_extras; k++)
+        if (is_asked_for(s, s->extras[k].id))
+            must(model_load_extras(m, &s->extras[k], &e), &e);
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);

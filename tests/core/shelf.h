@@ -33,6 +33,8 @@ struct shelf {
     size_t n_arrays;
     struct dependency_row *depends; /* of each the last */
     size_t n_depends;
+    struct extras_row *extras; /* all that were told */
+    size_t n_extras;
     int64_t last_history;
     struct model_counters counters;
 };

@@ -49,6 +49,16 @@ static struct job *any_running(struct storm *st)
     return NULL;
 }
 
+/* Some of it nobody has, some only now and then. */
+static const char *any_extras(struct storm *st)
+{
+    static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib", "constraint=never",
+        "resources=lego:1", "resources=lego:2", "resources=lego:3 licences=matlab:1", "licences=matlab:1", "licences=matlab:3",
+        "licences=matlab:4", "licences=ansys:1,matlab:2", "licences=ansys:2", "constraint=old resources=lego:1 licences=ansys:1",
+        "constraint=z1 licences=matlab:2"};
+    return below(st, 3) ? NULL : all[below(st, (int64_t)(sizeof all / sizeof all[0]))];
+}
+
 static void submit(struct storm *st)
 {
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
@@ -62,7 +72,7 @@ static void submit(struct storm *st)
     r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
     struct job_spec spec = {
-        .script = "#!", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
+        .script = "#!", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}", .extras = any_extras(st)};
     struct depend_ask asks[2] = {{.kind = (enum depend_kind)below(st, DEPEND_SINGLETON + 1)},
         {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
     for (size_t k = 0; k < 2; k++)
@@ -84,6 +94,12 @@ static void submit(struct storm *st)
                               .n_depends = below(st, 4) ? 0 : (size_t)below(st, 3)}});
 }
 
+static void any_facts(struct storm *st, char features[FEATURES_TEXT_MAX], char resources[COUNTS_TEXT_MAX])
+{
+    str_copy(features, FEATURES_TEXT_MAX, (const char *[]){"", ",ib,", ",ib,old,", ",old,"}[below(st, 4)]);
+    str_copy(resources, COUNTS_TEXT_MAX, (const char *[]){"", "lego:1", "lego:4", "lego:3,shmem:1"}[below(st, 4)]);
+}
+
 static void join(struct storm *st)
 {
     struct node_row r = {
@@ -94,6 +110,7 @@ static void join(struct storm *st)
         snprintf(r.key_hash, sizeof r.key_hash, "vm-%" PRId64 "%s", instance, below(st, 9) ? "" : "-other");
     else
         snprintf(r.key_hash, sizeof r.key_hash, "own-%" PRId64, below(st, 6));
+    any_facts(st, r.features, r.resources);
     attempt_event(st, (struct event){.type = EV_JOIN, .join = {.node = &r, .instance = instance}});
 }
 
@@ -107,6 +124,22 @@ static const struct attempt *any_rank(struct storm *st, const struct job *j)
             break;
     }
     return a;
+}
+
+static void facts(struct storm *st)
+{
+    struct event ev = {.type = EV_FACTS, .facts.node = any_id(st, (int64_t)st->s.n_nodes + 2)};
+    any_facts(st, ev.facts.features, ev.facts.resources);
+    attempt_event(st, ev);
+}
+
+/* What the configuration says of each of a pool's nodes. */
+static void pool(struct storm *st)
+{
+    const struct pool *known = model_pool(st->l.m, below(st, 2) ? "base" : "burst");
+    struct pool_row p = known->row;
+    any_facts(st, p.features, p.resources);
+    attempt_event(st, (struct event){.type = EV_POOL, .pool = &p});
 }
 
 static void agent(struct storm *st)
@@ -284,7 +317,7 @@ static const struct order_options *order_of(uint64_t seed)
 static void one_storm(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
-        submit, submit, join, join, agent, agent, agent, agent, user, provider, provider, nodes};
+        submit, submit, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, pool};
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);

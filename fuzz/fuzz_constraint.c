@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a job asks of nodes by name, and sets and numbers of such names: what was read is written so that the same is read again.
+ */
+#include "base/counts.h"
+#include "base/feature.h"
+#include "base/mem.h"
+#include "fuzz/check.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_at_constraint(const char *text)
+{
+    struct constraint c, again;
+    struct err e = {0};
+    char all[FEATURES_ALL_MAX] = "";
+    int rc = constraint_parse(text, &c, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        return;
+    }
+    assert(constraint_parse(c.text, &again, &e) == 0 && str_eq(c.text, again.text));
+    assert(again.n_program == c.n_program && memcmp(again.program, c.program, c.n_program) == 0);
+    for (size_t i = 0; constraint_name(&c, i); i++) {
+        assert(feature_is_name(constraint_name(&c, i)));
+        features_add(all, sizeof all, constraint_name(&c, i));
+    }
+    assert(constraint_holds(&c, all) && (c.n_names > 0) != constraint_holds(&c, ""));
+}
+
+static void look_at_features(const char *text)
+{
+    char set[FEATURES_TEXT_MAX], again[FEATURES_TEXT_MAX] = "", name[FEATURE_MAX];
+    struct err e = {0};
+    int rc = features_parse(text, set, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        return;
+    }
+    for (size_t pos = 0; features_next(set, &pos, name);) {
+        assert(features_has(set, name));
+        assert(features_add(again, sizeof again, name));
+    }
+    assert(str_eq(set, again));
+}
+
+static void look_at_counts(const char *text)
+{
+    struct counts c, again;
+    struct err e = {0};
+    char out[COUNTS_TEXT_MAX], out_again[COUNTS_TEXT_MAX];
+    int rc = counts_parse(text, &c, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        return;
+    }
+    counts_format(&c, out);
+    assert(counts_parse(out, &again, &e) == 0 && counts_cover(&c, &again) && counts_cover(&again, &c));
+    counts_format(&again, out_again);
+    assert(str_eq(out, out_again));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = mem_strndup((const char *)data, size);
+    look_at_constraint(text);
+    look_at_features(text);
+    look_at_counts(text);
+    free(text);
+    return 0;
+}

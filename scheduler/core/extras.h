@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What jobs may ask for beside cpus, GPUs and memory: features of their nodes, resources that nodes have by name, and licences of
+ * the cluster. Most ask for none of it; those that do mostly ask for the same as many others. So a job has the number of a text,
+ * which is stored once and kept in the model once, and two jobs of which all else is equal are of one shape exactly if these
+ * numbers are.
+ *
+ *     constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
+ *
+ * in this order, each at most once, those that are not asked for left out.
+ */
+#ifndef BELAY_CORE_EXTRAS_H
+#define BELAY_CORE_EXTRAS_H
+
+#include "base/counts.h"
+#include "base/feature.h"
+#include "scheduler/core/types.h"
+
+struct extras {
+    int64_t id;     /* in a model; else EXTRAS_NONE */
+    int64_t n_jobs; /* in a model: that have it, and live */
+    struct constraint constraint;
+    struct counts resources; /* of each of its nodes */
+    struct counts licences;  /* of all of the job, from its placement to its end */
+};
+
+/* ERR_INVALID names the part. "" asks for nothing. */
+int extras_parse(const char *text, struct extras *ret_extras, struct err *e);
+void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX]); /* "" when nothing is asked for */
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/feature.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct constraint parse(const char *text)
+{
+    struct constraint c;
+    struct err e = {0};
+    if (constraint_parse(text, &c, &e) != 0)
+        fail_msg("%s: %s", text, e.text);
+    return c;
+}
+
+static void it_holds_where_it_says(void **state)
+{
+    static const struct {
+        const char *text, *set;
+        bool holds;
+    } all[] = {{"", "", true}, {"  ", ",a,", true}, {"a", ",a,", true}, {"a", ",aa,ba,", false}, {"a", ",b,a,", true},
+        {"a", "", false}, {"a&b", ",a,b,", true}, {"a&b", ",a,c,", false}, {"a|b", ",b,", true}, {"a|b|c", ",c,", true},
+        {"a|b", ",c,", false}, {"(a|b)&c", ",b,c,", true}, {"(a|b)&c", ",a,b,", false}, {"a|(b&c)", ",a,", true},
+        {"a|(b&c)", ",b,", false}, {" ( a | b ) & ( c | d ) ", ",a,d,", true}, {"((a))", ",a,", true},
+        {"n1-standard-8+t4", ",gcp,n1-standard-8+t4,", true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct constraint c = parse(all[i].text);
+        if (constraint_holds(&c, all[i].set) != all[i].holds)
+            fail_msg("'%s' of '%s' should be %d", all[i].text, all[i].set, all[i].holds);
+    }
+}
+
+static void it_is_kept_without_what_means_nothing(void **state)
+{
+    static const char *const all[][2] = {{"", ""}, {" a ", "a"}, {"((a))", "a"}, {"( a&b )|c", "(a&b)|c"},
+        {"(a)&(b)", "a&b"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct constraint c = parse(all[i][0]), again = parse(c.text);
+        assert_string_equal(c.text, all[i][1]);
+        assert_string_equal(again.text, c.text);
+    }
+    struct constraint c = parse("(a|b)&c");
+    assert_string_equal(constraint_name(&c, 0), "a");
+    assert_string_equal(constraint_name(&c, 2), "c");
+    assert_null(constraint_name(&c, 3));
+}
+
+static void a_bad_one_is_refused_at_its_place(void **state)
+{
+    static const char *const bad[][2] = {{"a&", "at 3, its end: expected a feature's name or ("}, {"&a", "at 1: expected"},
+        {"a b", "at 3: expected & or |"}, {"(a", "at 3, its end: expected & or | or )"}, {"a)", "at 2: expected & or |"},
+        {"a|b&c", "at 4: expected parentheses"}, {"!a", "there is no !"}, {"a*2", "at 2: expected & or | (there are no numbers"},
+        {"[a|b]", "there is no [a|b]"}, {"a,b", "at 2: expected & or |"}, {"()", "at 2: expected"}, {"a&&b", "at 3: expected"},
+        {"a=1", "at 2"}};
+    char deep[64] = "", longest[300];
+    struct constraint c;
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (constraint_parse(bad[i][0], &c, &e) != ERR_INVALID || !strstr(e.text, bad[i][1]))
+            fail_msg("'%s': %s", bad[i][0], e.text);
+    }
+    memset(deep, '(', CONSTRAINT_DEPTH_MAX + 1);
+    assert_int_equal(constraint_parse(deep, &c, &e), ERR_INVALID);
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(constraint_parse(longest, &c, &e), ERR_INVALID);
+    longest[FEATURE_MAX] = '\0';
+    assert_int_equal(constraint_parse(longest, &c, &e), ERR_INVALID);
+    longest[FEATURE_MAX - 1] = '\0';
+    assert_int_equal(constraint_parse(longest, &c, &e), 0);
+}
+
+static void a_set_is_what_it_names(void **state)
+{
+    char set[FEATURES_TEXT_MAX], all[FEATURES_ALL_MAX] = ",x,", name[FEATURE_MAX], many[400] = "";
+    struct err e;
+    size_t pos = 0;
+    (void)state;
+    assert_int_equal(features_parse("avx512, ib ,avx512", set, &e), 0);
+    assert_string_equal(set, ",avx512,ib,");
+    features_add_all(all, sizeof all, set);
+    assert_string_equal(all, ",x,avx512,ib,");
+    assert_true(features_next(all, &pos, name) && features_next(all, &pos, name));
+    assert_string_equal(name, "avx512");
+    assert_int_equal(features_parse("", set, &e), 0);
+    assert_string_equal(set, "");
+    for (int i = 0; i < 99; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%sf%d", i ? "," : "", i);
+    static const char *const bad[] = {",", "a,", "a b", "a|b", "a,,b"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(features_parse(bad[i], set, &e), ERR_INVALID);
+    assert_int_equal(features_parse(many, set, &e), ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_holds_where_it_says),
+        cmocka_unit_test(it_is_kept_without_what_means_nothing),
+        cmocka_unit_test(a_bad_one_is_refused_at_its_place),
+        cmocka_unit_test(a_set_is_what_it_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

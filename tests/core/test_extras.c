@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Features, named resources and licences: what jobs ask for, and who gets it.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include <string.h>
+
+#define REASONS_MAX 16
+
+static bool says(struct lab *l, int64_t job, const char *code, const char *part)
+{
+    struct reason r[REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (strcmp(r[k].code, code) == 0 && strstr(r[k].text, part))
+            return true;
+    for (size_t k = 0; k < n; k++)
+        print_message("%s: %s\n", r[k].code, r[k].text);
+    return false;
+}
+
+static void texts_are_read_and_written(void **state)
+{
+    static const char *const good[][2] = {{"", ""}, {"licences=b:1,a", "licences=a:1,b:1"},
+        {"constraint=(a)&b resources=lego:2 licences=x", "constraint=a&b resources=lego:2 licences=x:1"}};
+    static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b", "resources=a:0", "constraint=a|",
+        " ", "licences=a ", "constraint=a&b|c", "resources=x=1"};
+    struct extras x;
+    struct err e;
+    char out[EXTRAS_TEXT_MAX];
+    (void)state;
+    for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
+        assert_int_equal(extras_parse(good[k][0], &x, &e), 0);
+        extras_format(&x, out);
+        assert_string_equal(out, good[k][1]);
+    }
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        if (extras_parse(bad[k], &x, &e) != ERR_INVALID)
+            fail_msg("taken: '%s'", bad[k]);
+}
+
+static void a_job_goes_where_its_features_are(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    lab_join(&l, "plain", 2);
+    int64_t ib = lab_join_with(&l, "fast", 8, ",avx512,ib,", "");
+    int64_t a = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
+    int64_t b = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
+    assert_ptr_equal(model_job(l.m, a)->shape, model_job(l.m, b)->shape);
+    assert_int_equal(map_size(&l.m->extras), 1);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), ib);
+    assert_int_equal(lab_node_of(&l, b), ib);
+    /* it has lost them: what runs goes on, what waits waits */
+    struct event ev = {.type = EV_FACTS, .facts.node = ib, .facts.features = ",old,"};
+    lab_apply(&l, ev);
+    lab_ended(&l, a, END_NODE_LOST, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), CORE_ID_NONE);
+    assert_true(says(&l, a, "extras", "plain has not the features"));
+    STR_COPY(ev.facts.features, ",avx512,roce,");
+    lab_apply(&l, ev);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, a), ib);
+    lab_ended(&l, a, END_SUCCEEDED, 0);
+    lab_ended(&l, b, END_SUCCEEDED, 0);
+    assert_int_equal(map_size(&l.m->extras), 0);
+    lab_deinit(&l);
+}
+
+static void refused(struct lab *l, const struct job_row *r, const char *extras, const char *words)
+{
+    if (lab_try_asking(l, r, extras) != ERR_INVALID || !strstr(l->e.text, words))
+        fail_msg("%s: %s", extras, l->e.text);
+}
+
+static void what_could_never_be_is_refused(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);
+    lab_join_with(&l, "one", 8, ",avx512,", "lego:4");
+    lab_join_with(&l, "two", 8, ",ib,", "shmem:1");
+    refused(&l, &r, "constraint=avx51", "feature \"avx51\"; did you mean \"avx512\"?");
+    refused(&l, &r, "constraint=avx512&ib", "together");
+    refused(&l, &r, "resources=legos:1", "resource \"legos\"; did you mean \"lego\"?");
+    refused(&l, &r, "resources=lego:5", "no node has more than 4");
+    refused(&l, &r, "resources=lego:1,shmem:1", "together");
+    refused(&l, &r, "licences=mathlab:1", "no licence \"mathlab\" in belayd's configuration; did you mean \"matlab\"?");
+    refused(&l, &r, "licences=matlab:5", "it needs 5 of the licence matlab, and there are 4");
+    refused(&l, &r, "constraint=a|", "expected a feature's name");
+    assert_int_equal(lab_try_asking(&l, &r, "constraint=m5.2xlarge&spot&z1&r1&aws"), 0);
+    assert_int_equal(lab_try_asking(&l, &r, "constraint=avx512|nothing"), 0);
+    STR_COPY(r.pool, "burst");
+    refused(&l, &r, "constraint=avx512", "feature \"avx512\"");
+    lab_deinit(&l);
+}
+
+static void named_resources_are_counted(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    struct err e;
+    (void)state;
+    lab_init(&l);
+    int64_t n = lab_join_with(&l, "one", 8, "", "lego:4");
+    int64_t a = lab_submit_asking(&l, &r, "resources=lego:2"), b = lab_submit_asking(&l, &r, "resources=lego:2"),
+            c = lab_submit_asking(&l, &r, "resources=lego:1"), d = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c) && lab_node_of(&l, d));
+    assert_int_equal(model_node(l.m, n)->stock.free[0], 0);
+    assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
+    /* the pool has fewer of them now: nothing is taken away, and nothing given until there are some again */
+    lab_apply(&l, (struct event){.type = EV_FACTS, .facts = {.node = n, .resources = "lego:3"}});
+    lab_ended(&l, a, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, c), n);
+    assert_int_equal(model_check(l.m, &e), 0);
+    lab_deinit(&l);
+}
+
+static void nobody_takes_licences_from_who_waits_for_more(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    lab_join(&l, "one", 16);
+    int64_t a = lab_submit_asking(&l, &r, "licences=matlab:2"), b = lab_submit_asking(&l, &r, "licences=matlab:2");
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, a) && lab_node_of(&l, b));
+    lab_wait(&l, 1000);
+    int64_t big = lab_submit_asking(&l, &r, "licences=matlab:4");
+    lab_wait(&l, 1000);
+    int64_t small = lab_submit_asking(&l, &r, "licences=matlab:1"), other = lab_submit_asking(&l, &r, "licences=ansys:1");
+    lab_ended(&l, a, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
+    assert_true(lab_node_of(&l, other));
+    assert_int_equal(model_licence(l.m, 0)->used, 2);
+    assert_true(says(&l, big, "licences", "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
+    /* who has gone from the queue keeps them from nobody */
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, small));
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = big, .by = "ann"}});
+    lab_ended(&l, b, END_SUCCEEDED, 0);
+    lab_ended(&l, small, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, big));
+    assert_int_equal(model_licence(l.m, 0)->used, 4);
+    lab_ended(&l, big, END_SUCCEEDED, 0);
+    assert_int_equal(model_licence(l.m, 0)->used, 0);
+    lab_deinit(&l);
+}
+
+static void machines_are_launched_where_they_serve(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(4);
+    (void)state;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 8, "small", 4);
+    struct resources total = {.cpus = 4, .memory_mib = 16384};
+    int64_t dear = lab_offer(&l, "burst", "large", MARKET_SPOT, 0, total, 9000000);
+    struct pool_row p = lab_pool(&l, "burst");
+    STR_COPY(p.resources, "lego:1");
+    lab_set_pool(&l, p);
+    lab_submit_asking(&l, &r, "constraint=large");
+    for (int k = 0; k < 3; k++)
+        lab_submit_asking(&l, &r, "licences=matlab:2");
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, dear), 1);
+    int64_t n = 0;
+    LIST_FOREACH (model_instances(l.m), k)
+        n++;
+    assert_int_equal(n, 3); /* there are licences for two */
+    int64_t lego = lab_submit_asking(&l, &r, "constraint=small resources=lego:1");
+    lab_plan(&l);
+    LIST_FOREACH (model_instances(l.m), k)
+        lab_bring_up(&l, LIST_ENTRY(k, struct instance, in_all)->row.id, 4);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, lego));
+    assert_string_equal(model_node(l.m, lab_node_of(&l, lego))->instance->row.type, "small");
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_read_and_written),
+        cmocka_unit_test(a_job_goes_where_its_features_are),
+        cmocka_unit_test(what_could_never_be_is_refused),
+        cmocka_unit_test(named_resources_are_counted),
+        cmocka_unit_test(nobody_takes_licences_from_who_waits_for_more),
+        cmocka_unit_test(machines_are_launched_where_they_serve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
