@@ -10,6 +10,7 @@
  */
 #include "agent/agent.h"
 
+#include "agent/channels.h"
 #include "agent/criu.h"
 #include "agent/enroll.h"
 #include "agent/incarnation.h"
@@ -60,6 +61,7 @@ struct agent {
     struct storage *storage;
     struct task_room room;
     struct list tasks;
+    struct channels channels;
     struct timer identity_wait, orphan, exit_check, sweep;
     struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
     size_t n_unneeded;
@@ -275,6 +277,7 @@ static void on_desired(void *ctx, const struct wire_desired *d)
     }
     if (made)
         uplink_changed(&a->link);
+    channels_desired(&a->channels, d);
     a->n_unneeded = 0;
     for (size_t i = 0; i < d->n_unneeded; i++)
         a->unneeded[a->n_unneeded++] = (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
@@ -513,6 +516,7 @@ static void wire_up(struct agent *a)
         .gone = on_gone,
         .order = on_order,
         .ctx = a};
+    a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .tasks_dir = a->tasks_dir};
     a->enroll = (struct enroll){.peer = &a->peer,
         .config = a->config,
         .id = &a->id,
@@ -598,10 +602,11 @@ static void stop(struct agent *a)
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
+    channels_stop(&a->channels);
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
     nursery_stop(a->room.nursery);
-    while (!all_idle(a) || a->sweeping || !nursery_is_idle(a->room.nursery))
+    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping || !nursery_is_idle(a->room.nursery))
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));

@@ -23,7 +23,7 @@ static void report(int fd, enum launch_step step, int value)
     (void)n;
 }
 
-static void reset_signals(void)
+void launch_reset_signals(void)
 {
     sigset_t none;
     for (int s = 1; s < NSIG; s++)
@@ -34,7 +34,7 @@ static void reset_signals(void)
 
 /* ---- the script's process ---- */
 
-static int become_user(const struct job_user *u)
+int launch_become_user(const struct job_user *u)
 {
     if (!u->is_other)
         return 0;
@@ -90,12 +90,12 @@ static void run_script(const struct launch *l, int to_supervisor)
     int keep = fcntl(to_supervisor, F_DUPFD_CLOEXEC, 10);
     enum launch_step step = LAUNCH_FILES;
     setsid();
-    reset_signals();
+    launch_reset_signals();
     report(keep, LAUNCH_READY, getpid());
     umask(022);
     if (set_files(l) == 0) {
         step = LAUNCH_USER;
-        if (become_user(l->user) == 0) {
+        if (launch_become_user(l->user) == 0) {
             step = LAUNCH_CWD;
             if (chdir(l->cwd) == 0) {
                 step = LAUNCH_INPUT;

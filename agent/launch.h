@@ -60,6 +60,10 @@ struct launched {
     int gate;   /* write a byte to let the script start; closed without one it never does */
 };
 
+/* For a child between fork and exec: every signal as it is by default and none blocked; and the user's identity (-1, errno). */
+void launch_reset_signals(void);
+int launch_become_user(const struct job_user *u);
+
 /* The caller must have a single thread. */
 int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e);
 

@@ -68,6 +68,7 @@ struct supervisor {
     int pid_file;
     struct scribe scribe;
     char *output, *error, *input; /* files of the user's; NULL: none */
+    char **env;                   /* the program's */
 };
 
 static int64_t now_ms(void)
@@ -332,7 +333,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
     int rc = launch_start(&l, &s->launched, e);
-    env_free(env);
+    s->env = env; /* for what users run in it: this process ends with its task */
     tools_deinit(&tools);
     free(argv);
     free(script);
@@ -476,6 +477,8 @@ static void keep_vigil(struct supervisor *s)
         .before_ms = s->task->grace_ms,
         .init = s->launched.init,
         .in_room = str_eq(s->task->method, "criu")};
+    s->vigil.shells = (struct shells){
+        .group = s->group, .user = &s->user, .env = s->env, .cwd = work_dir(s), .listener = s->vigil.shells.listener};
     tell_agent(s, "ok\n");
     struct launch_report report = vigil_keep(&s->vigil);
     note_report(s, &report);
@@ -500,6 +503,8 @@ static int run(struct supervisor *s, struct err *e)
         rc = write_pid(s->pid_file, e);
     if (!rc)
         rc = vigil_open(&s->vigil, e);
+    if (!rc)
+        rc = shells_open(&s->vigil.shells, e);
     if (!rc)
         rc = open_group(s, e);
     if (!rc)
@@ -537,6 +542,7 @@ int supervisor_main(const char *dir, const char *node)
     free(s.output);
     free(s.error);
     free(s.input);
+    env_free(s.env);
     record_deinit_state(&s.state);
     return rc ? 1 : 0;
 }

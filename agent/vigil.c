@@ -262,8 +262,10 @@ int vigil_open(struct vigil *v, struct err *e)
 
 static void turn(struct vigil *v, const struct pollfd *p)
 {
+    if (p[3].revents)
+        shells_accept(&v->shells);
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
-        if (p[3 + i].revents)
+        if (p[4 + i].revents)
             on_input(v, &v->connections[i]);
     if (p[1].revents)
         on_connect(v);
@@ -295,11 +297,12 @@ struct launch_report vigil_keep(struct vigil *v)
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;
     for (;;) {
-        struct pollfd p[3 + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
-            {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN}};
+        struct pollfd p[4 + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
+            {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
+            {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN}};
         for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
-            p[3 + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
-        if (poll(p, 3 + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
+            p[4 + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
+        if (poll(p, 4 + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
             turn(v, p);
         if (p[0].revents && is_reported(v, &report))
             return report;

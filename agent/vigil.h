@@ -9,6 +9,7 @@
 #include "agent/grace.h"
 #include "agent/launch.h"
 #include "agent/record.h"
+#include "agent/shells.h"
 #include "base/uv/proc.h"
 
 #define VIGIL_CONNECTIONS 4
@@ -40,6 +41,7 @@ struct vigil {
     int64_t time_limit_ms; /* 0: none */
     int64_t kill_wait_ms;
     struct grace grace; /* but for script */
+    struct shells shells; /* listener -1: none */
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
     enum exit_cause cause;
     char text[128];

@@ -76,11 +76,15 @@ struct client_reply {
     struct buf body;
     int64_t log_next;
     bool log_end;
+    bool channel_end;
 };
 
 /* One call. Errors of belayd's become *e with its kind and text. body NULL: none. */
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
+/* POST of bytes as they are. */
+int client_call_bytes(struct client *c, const char *path, const void *p, size_t n, int64_t timeout_ms,
+    struct client_reply *ret_reply, struct err *e);
 void client_reply_deinit(struct client_reply *r);
 
 /* As client_call, parsed. */

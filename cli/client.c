@@ -198,21 +198,21 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
         if (next)
             str_to_i64(next, 0, INT64_MAX, "offset", &w->reply->log_next, NULL);
         w->reply->log_end = http_reply_header(r, "Belay-Log-End") != NULL;
+        w->reply->channel_end = http_reply_header(r, "Belay-Channel-End") != NULL;
     }
 }
 
-int client_call(struct client *c, const char *method, const char *path, const json_t *body,
+static int call(struct client *c, const char *method, const char *path, const char *content_type, const void *p, size_t n,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
     struct waiting w = {.client = c, .reply = ret_reply, .e = e};
     char *url = mem_printf("%s%s", c->url, path);
-    char *text = body ? json_dump_text(body) : NULL;
     struct http_request r = {
         .method = method,
         .url = url,
-        .headers = {"Content-Type: application/json", c->authorization},
-        .body = text,
-        .body_len = text ? strlen(text) : 0,
+        .headers = {content_type, c->authorization},
+        .body = p,
+        .body_len = n,
         .timeout_ms = timeout_ms,
         .max_reply_bytes = REPLY_MAX,
         .unix_socket = c->socket,
@@ -222,9 +222,23 @@ int client_call(struct client *c, const char *method, const char *path, const js
     http_start(c->http, &r, on_reply, &w);
     while (!w.done)
         uv_run(&c->loop, UV_RUN_ONCE);
-    free(text);
     free(url);
     return w.rc;
+}
+
+int client_call(struct client *c, const char *method, const char *path, const json_t *body,
+    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
+{
+    char *text = body ? json_dump_text(body) : NULL;
+    int rc = call(c, method, path, "Content-Type: application/json", text, text ? strlen(text) : 0, timeout_ms, ret_reply, e);
+    free(text);
+    return rc;
+}
+
+int client_call_bytes(struct client *c, const char *path, const void *p, size_t n, int64_t timeout_ms,
+    struct client_reply *ret_reply, struct err *e)
+{
+    return call(c, "POST", path, "Content-Type: application/octet-stream", p, n, timeout_ms, ret_reply, e);
 }
 
 void client_reply_deinit(struct client_reply *r)

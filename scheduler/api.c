@@ -38,6 +38,10 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/#/compared", NEED_USER, api_jobs_compared},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
     {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
+    {"POST", "/api/v1/jobs/#/exec", NEED_USER, api_jobs_exec},
+    {"GET", "/api/v1/channels/#/output", NEED_USER, api_channel_output},
+    {"POST", "/api/v1/channels/#/input", NEED_USER, api_channel_input},
+    {"POST", "/api/v1/channels/#/close", NEED_USER, api_channel_close},
     {"POST", "/api/v1/crons", NEED_USER, api_crons_add},
     {"GET", "/api/v1/crons", NEED_USER, api_crons_list},
     {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show},
@@ -75,6 +79,9 @@ static const struct route routes[] = {
     {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew},
     {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync},
     {"POST", "/agent/v1/output/#/#", NEED_NODE, api_agent_output},
+    {"POST", "/agent/v1/channels/#/claim", NEED_NODE, api_agent_channel_claim},
+    {"POST", "/agent/v1/channels/#/output", NEED_NODE, api_agent_channel_output},
+    {"POST", "/agent/v1/channels/#/input", NEED_NODE, api_agent_channel_input},
 };
 
 /* ---- answering ---- */
@@ -449,6 +456,7 @@ struct api *api_create(const struct api_options *o)
 {
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
+    sessions_set_channels(o->sessions, api_channels_of_node, a);
     return a;
 }
 
@@ -457,6 +465,7 @@ void api_destroy(struct api *a)
     if (!a)
         return;
     api_watch_destroy_all(a);
+    api_channels_destroy_all(a);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);
@@ -490,4 +499,5 @@ void api_shut_down(struct api *a)
 {
     a->shutting_down = true;
     api_watch_wake_all(a);
+    api_channels_shut_down(a);
 }

@@ -447,7 +447,7 @@ static bool may_change_row(struct request *q, const char *what, struct job_row *
     return true;
 }
 
-static bool may_change(struct request *q, const char *what)
+bool api_may_change_job(struct request *q, const char *what)
 {
     struct job_row row;
     return may_change_row(q, what, &row);
@@ -499,7 +499,7 @@ static bool read_tasks(struct request *q, struct ranges *ret_tasks)
 void api_jobs_cancel(struct request *q)
 {
     struct ranges tasks;
-    if (!may_change(q, "cancel") || !read_tasks(q, &tasks))
+    if (!api_may_change_job(q, "cancel") || !read_tasks(q, &tasks))
         return;
     struct cancelling *c = mem_alloc(sizeof(*c));
     c->tasks = tasks;
@@ -513,7 +513,7 @@ void api_jobs_requeue(struct request *q)
 {
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
-    if (may_change(q, "requeue"))
+    if (api_may_change_job(q, "requeue"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -533,7 +533,7 @@ void api_jobs_release(struct request *q)
 {
     struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
-    if (may_change(q, "release"))
+    if (api_may_change_job(q, "release"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -541,7 +541,7 @@ void api_jobs_save(struct request *q)
 {
     struct event ev = {.type = EV_SAVE, .save = {.job = q->id}};
     STR_COPY(ev.save.by, q->caller.user);
-    if (may_change(q, "save"))
+    if (api_may_change_job(q, "save"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -568,7 +568,7 @@ void api_jobs_drill(struct request *q)
 {
     struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
     STR_COPY(ev.drill.by, q->caller.user);
-    if (may_change(q, "drill") && read_drill(q, &ev))
+    if (api_may_change_job(q, "drill") && read_drill(q, &ev))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

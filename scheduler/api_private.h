@@ -23,6 +23,8 @@ struct api {
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
     struct map watchers; /* job (0: everything) -> struct watchers */
+    struct list channels; /* api_channels.c */
+    int64_t n_channels;   /* ever */
     int64_t n_requests, n_refused;
 };
 
@@ -127,6 +129,14 @@ void api_watch_destroy_all(struct api *a);
 void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);
 
+/* api_channels.c: sessions with running jobs */
+void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d); /* a sessions_channels_fn of the struct api */
+void api_channels_shut_down(struct api *a);
+void api_channels_destroy_all(struct api *a);
+
+/* False after an error reply: there is no such job, it is somebody else's, or it has ended. what: "cancel", for the error. */
+bool api_may_change_job(struct request *q, const char *what);
+
 /* The script_key of the job that it describes; its user is set. */
 void api_script_key(struct jobspec *s);
 
@@ -158,6 +168,13 @@ void api_jobs_drill(struct request *q);
 void api_jobs_compared(struct request *q);
 void api_drills_list(struct request *q);
 void api_jobs_save(struct request *q);
+void api_jobs_exec(struct request *q);
+void api_channel_output(struct request *q);
+void api_channel_input(struct request *q);
+void api_channel_close(struct request *q);
+void api_agent_channel_claim(struct request *q);
+void api_agent_channel_output(struct request *q);
+void api_agent_channel_input(struct request *q);
 void api_nodes_list(struct request *q);
 void api_shares_list(struct request *q);
 void api_quotas_list(struct request *q);

@@ -122,6 +122,12 @@ struct sessions *sessions_create(const struct sessions_options *o)
     return s;
 }
 
+void sessions_set_channels(struct sessions *s, sessions_channels_fn fn, void *ctx)
+{
+    s->o.channels = fn;
+    s->o.channels_ctx = ctx;
+}
+
 void sessions_destroy(struct sessions *s)
 {
     if (!s)
@@ -436,6 +442,8 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
     }
     desire_all(s, x, node, &m);
     add_unneeded(s, x, &m.d);
+    if (s->o.channels)
+        s->o.channels(s->o.channels_ctx, x->node, &m.d);
     reply(ctx, NULL, &m.d);
     wire_desired_deinit(&m.d);
 }

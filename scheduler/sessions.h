@@ -23,6 +23,9 @@ struct sessions;
 typedef bool (*sessions_secrets_fn)(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets);
 
+/* Adds the sessions of users that this node is to have (channels, of WIRE_CHANNELS_MAX). */
+typedef void (*sessions_channels_fn)(void *ctx, int64_t node, struct wire_desired *d);
+
 struct sessions_options {
     struct tick *tick;
     struct timers *timers;
@@ -34,6 +37,8 @@ struct sessions_options {
     const char *cluster;         /* its name, for jobs that ask; NULL: none. Borrowed */
     sessions_secrets_fn secrets; /* NULL: there are none */
     void *secrets_ctx;
+    sessions_channels_fn channels; /* NULL: there are none */
+    void *channels_ctx;
 };
 
 struct sessions *sessions_create(const struct sessions_options *o);
@@ -51,6 +56,9 @@ enum criu_ability sessions_criu_ability(const char *name);
 /* ERR_NOT_FOUND: no such node (deleted, or its instance is gone): the agent has to end. */
 void sessions_status(
     struct sessions *s, int64_t node, const struct wire_status *st, sessions_reply_fn reply, void *ctx);
+
+/* For who is made later than the sessions are; before the first status. */
+void sessions_set_channels(struct sessions *s, sessions_channels_fn fn, void *ctx);
 
 /* After a commit: what is desired of this node may have changed. */
 void sessions_touch(struct sessions *s, int64_t node);

@@ -214,12 +214,21 @@ static const struct wire_field desired_attempt_fields[] = {
 static const struct wire_table desired_attempt_table = {
     sizeof(struct wire_desired_attempt), desired_attempt_fields};
 
+static const struct wire_field channel_fields[] = {
+    WIRE_I64_REQ(wire_channel, id, 1, ID_MAX),
+    WIRE_I64_REQ(wire_channel, job, 1, ID_MAX),
+    WIRE_I64_REQ(wire_channel, attempt, 1, ID_MAX),
+    WIRE_END,
+};
+static const struct wire_table channel_table = {sizeof(struct wire_channel), channel_fields};
+
 static const struct wire_field desired_fields[] = {
     WIRE_I64_REQ(wire_desired, rev, 1, ID_MAX),
     WIRE_I64_REQ(wire_desired, sync_ms, 0, WAIT_MS_MAX),
     WIRE_I64_REQ(wire_desired, lease_ms, 1, TIME_MAX),
     WIRE_STRUCTS(wire_desired, attempts, &desired_attempt_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_desired, unneeded, &kept_table, WIRE_KEPT_MAX),
+    WIRE_STRUCTS(wire_desired, channels, &channel_table, WIRE_CHANNELS_MAX),
     WIRE_END,
 };
 static const struct wire_table desired_table = {sizeof(struct wire_desired), desired_fields};

@@ -9,6 +9,9 @@
  *   POST /agent/v1/sync     struct wire_status   -> struct wire_desired    client certificate of the node
  *   POST /agent/v1/renew    struct wire_renew    -> struct wire_joined     client certificate of the node
  *   POST /agent/v1/output/JOB/ATTEMPT?offset=N   raw bytes -> {"size":M}   client certificate of the node
+ *   POST /agent/v1/channels/ID/claim             "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}   once
+ *   POST /agent/v1/channels/ID/output?offset=N&end=0|1   frames (base/frames.h) -> {"size":M}, when there is room
+ *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS   "" -> frames from N on; those before are done with
  *
  * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints, its end) and gets
  * everything it should have. belayd ignores a status older than one it has seen (incarnation, then seq); an agent
@@ -32,6 +35,7 @@
 #define WIRE_MESSAGE_MAX (8u << 20) /* bytes of any message */
 #define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
 #define WIRE_KEPT_MAX 64
+#define WIRE_CHANNELS_MAX 64
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
@@ -211,6 +215,12 @@ struct wire_desired_attempt {
     bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */
 };
 
+/* A session of a user's with an attempt (belay exec): to be claimed, and gone on with while it is desired. One that belayd answers
+ * with 404 is over. */
+struct wire_channel {
+    int64_t id, job, attempt;
+};
+
 struct wire_desired {
     int64_t rev;
     int64_t sync_ms;  /* how long the next poll may wait */
@@ -219,6 +229,8 @@ struct wire_desired {
     size_t n_attempts;
     struct wire_kept *unneeded; /* of the jobs that the last status told as kept: those that have ended */
     size_t n_unneeded;
+    struct wire_channel *channels;
+    size_t n_channels;
 };
 
 /* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is not UTF-8 or too long

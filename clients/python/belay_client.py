@@ -15,11 +15,13 @@ read_log, follow_log.
 A Client may be used by one thread at a time. Each call is a connection of its own.
 """
 
+import contextlib
 import http.client
 import json
 import os
 import socket
 import ssl
+import struct
 import time
 import urllib.parse
 
@@ -101,7 +103,10 @@ class Client:
         connection = self._connect()
         headers = dict(self._headers)
         data = None
-        if body is not None:
+        if isinstance(body, bytes):
+            data = body
+            headers["Content-Type"] = "application/octet-stream"
+        elif body is not None:
             data = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
         try:
@@ -194,6 +199,24 @@ class Client:
 
     def list_drills(self, *, user=None, limit=None):
         return self._call("GET", "/api/v1/drills", query=_clean(locals()))
+
+    # ---- sessions: frames in both directions, docs/api.md ----
+
+    def exec(self, id, *, command, rank=None, tty=None, term=None, rows=None, columns=None):
+        members = _clean(locals())
+        del members["id"]
+        return self._call("POST", "/api/v1/jobs/{id}/exec", {"id": id}, body=members)
+
+    def channel_output(self, id, *, offset=None, wait_ms=None):
+        """Bytes, and whether nothing follows."""
+        headers, data = self._raw("GET", "/api/v1/channels/{id}/output", {"id": id}, _clean({"offset": offset, "wait_ms": wait_ms}))
+        return data, headers.get("Belay-Channel-End") == "1"
+
+    def channel_input(self, id, data, *, offset=None):
+        return json.loads(self._raw("POST", "/api/v1/channels/{id}/input", {"id": id}, _clean({"offset": offset}), data)[1])
+
+    def close_channel(self, id):
+        return self._call("POST", "/api/v1/channels/{id}/close", {"id": id})
 
     # ---- cron ----
 
@@ -329,6 +352,33 @@ class Client:
                 return self.show_job(id)["job"]
             if left_ms <= 0:
                 raise TimeoutError("job %d has not ended" % id)
+
+    def run_in(self, id, command, rank=0, input=b""):
+        """Runs a command inside a running job, without a terminal: its exit code, standard output and standard error, as bytes."""
+        session = self.exec(id, command=command, rank=rank)["id"]
+        frames = [bytes([5]) + struct.pack(">I", len(piece)) + piece for piece in
+                  (input[at:at + 32768] for at in range(0, len(input), 32768))] + [bytes([6, 0, 0, 0, 0])]
+        out, err, data, sent, read, ended = [], [], b"", 0, 0, False
+        try:
+            while True:
+                if frames:  # in turn, so that neither side waits for the other for long
+                    sent = self.channel_input(session, frames.pop(0), offset=sent)["size"]
+                piece, ended = self.channel_output(session, offset=read, wait_ms=0 if frames else WAIT_MS)
+                read += len(piece)
+                data += piece
+                while len(data) >= 5 and len(data) >= 5 + struct.unpack(">I", data[1:5])[0]:
+                    kind, n = data[0], struct.unpack(">I", data[1:5])[0]
+                    content, data = data[5:5 + n], data[5 + n:]
+                    if kind == 3:
+                        return content[0], b"".join(out), b"".join(err)
+                    if kind == 4:
+                        raise Error(0, "io", content.decode(errors="replace"))
+                    (out if kind == 1 else err).append(content)
+                if ended:
+                    raise Error(0, "io", "the session broke off")
+        finally:
+            with contextlib.suppress(Error):
+                self.close_channel(session)
 
     def follow_log(self, id, restart_s=60, **part):
         """Pieces of its output as they come, until it has ended; part as for job_logs."""

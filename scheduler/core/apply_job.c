@@ -304,6 +304,32 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
+/* What CRIU dumps is a tree of processes: one that is not of it would make every checkpoint fail. */
+int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = job_named(m, ev->enter.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    if (j->row.method == CKPT_CRIU)
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " is checkpointed by CRIU, which knows only what the script has started: no command can be run in it",
+            j->row.id);
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.rank != ev->enter.rank)
+            continue;
+        if (a->row.state != ATTEMPT_RUNNING)
+            return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s on %s", j->row.id,
+                a->row.state == ATTEMPT_ASSIGNED ? "is only being started" : "is being stopped", a->node->row.name);
+        ret_outcome->id = j->row.id;
+        history(m, ev->now, "enter", (struct history_of){.attempt = a}, "%s runs a command in it: %s", ev->enter.by, ev->enter.text);
+        return 0;
+    }
+    return job_attempt(j) ? err_set(e, ERR_NOT_FOUND, "job %" PRId64 " runs on %" PRId32 " node%s: ranks count from 0", j->row.id,
+                                j->row.ranks, j->row.ranks == 1 ? "" : "s")
+                          : err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run now", j->row.id);
+}
+
 /* The node of a rank, or NULL: it cannot be there (any more). */
 static struct node *node_of_rank(
     const struct model *m, const struct event *ev, const struct job *j, size_t rank)

@@ -15,6 +15,7 @@ enum event_type {
     EV_CANCEL,
     EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
     EV_SAVE,             /* a user's: the running attempt is asked for a checkpoint, and goes on */
+    EV_ENTER,            /* a user's: a command is run inside the running attempt; history only */
     EV_HOLD,             /* a user's or an operator's: not started (again) until released; what runs goes on */
     EV_RELEASE,
     EV_JOIN,             /* an agent proved its token */
@@ -99,6 +100,12 @@ struct event {
             char by[CORE_NAME_MAX];
             bool by_operator;
         } hold, release;
+        struct {
+            int64_t job;
+            int32_t rank;
+            char by[CORE_NAME_MAX];
+            char text[CORE_TEXT_MAX]; /* the command, for the history */
+        } enter;
         struct {
             const struct node_row *node; /* name, address, key_hash, version, total, criu, features, resources; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */

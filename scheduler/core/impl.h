@@ -452,6 +452,7 @@ int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outc
 int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_place(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

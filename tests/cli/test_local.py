@@ -357,6 +357,59 @@ class Local(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("has had no attempt 2", done.stderr)
 
+    def test_a_command_runs_inside_a_running_job(self):
+        job = str(self.submit("-J", "entered", "--export", "SEEN=inside", self.h.script("echo go; exec sleep 1000\n")))
+        self.wait_log(job, "^go$")
+        done = self.h.belay("exec", job, "--", "sh", "-c", "echo $SEEN $BELAY_JOB_ID; pwd; echo oops >&2; cat; exit 7", text="in\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "inside %s\n%s\nin\n" % (job, self.h.dir), "oops\n"))
+        much = "x" * 99 + "\n"
+        done = self.h.belay("exec", job, "cat", text=much * 20000)  # more than anybody holds
+        self.assertEqual((done.returncode, len(done.stdout), done.stderr), (0, 2000000, ""))
+        self.assertEqual(self.h.belay("exec", job, "--", "sh", "-c", "kill -9 $$").returncode, 137)
+        for arguments, code, text in (((job, "--", "/no/such"), 1, "cannot be executed"), (("--rank", "1", job, "true"), 1, "ranks count from 0"),
+                                      ((job,), 2, "which command"), ((job, "--"), 2, "which command"), (("-t", job, "sh"), 2, "no terminal")):
+            done = self.h.belay("exec", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(text, done.stderr)
+        client = self.client()
+        self.assertIn("enter", [e["kind"] for e in client.job_events(int(job))["events"]])
+        self.assertEqual(client.run_in(int(job), ["sh", "-c", "cat; echo 2 >&2; exit 3"], input=b"y" * 100000), (3, b"y" * 100000, b"2\n"))
+        # It is in the task's group: it ends with the job, whose end it is told.
+        inside = self.h.start("exec", job, "--", "sh", "-c", "echo here; exec sleep 1000")
+        self.assertEqual(inside.stdout.readline(), "here\n")
+        self.ok("cancel", job)
+        out, err = inside.communicate(timeout=WAIT_S)
+        self.assertIn(inside.returncode, (1, 137, 143), err)
+        done = self.h.belay("exec", job, "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has ended", done.stderr)
+
+    def test_a_terminal_inside_a_job(self):
+        job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
+        self.wait_log(job, "^go$")
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(self.h.dir)
+            os.execve(BUILD + "/cli/belay", ["belay", "exec", "-t", job, "--", "sh"], {**self.h.env, "TERM": "vt100", "PS1": "> "})
+        seen = ""
+        for say, expect in (("tty; echo $TERM\n", r"/dev/pts/\d+\r\nvt100\r\n"), ("sleep 1000\n", r"sleep 1000\r\n"), ("\x03", r"\^C"),
+                            ("exit 5\n", None)):
+            os.write(fd, say.encode())
+            while expect and not re.search(expect, seen):
+                self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
+                seen += os.read(fd, 65536).decode()
+        with contextlib.suppress(OSError):
+            while os.read(fd, 65536):
+                pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5)
+        os.close(fd)
+        self.ok("cancel", job)
+
+    def client(self):
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+        import belay_client
+        return belay_client.Client(socket=os.path.join(self.h.home, "belayd.sock"))
+
     def test_top_shows_what_runs(self):
         job = self.submit("-J", "busy", self.h.script("echo go; exec sleep 1000\n"))
         self.wait_log(job, "^go$")
@@ -646,9 +699,17 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up").returncode, 0)
             waiter = h.start("submit", "--wait", h.script("while [ ! -e %s/go ]; do sleep 0.05; done\nexit 9\n" % h.dir))
             self.assertEqual(waiter.stdout.readline(), "Submitted batch job 1\n")
+            while "running on" not in h.belay("why", "1").stdout:
+                time.sleep(0.01)
+            inside = h.start("exec", "1", "--", "sh", "-c", "echo here $$; exec sleep 1000")
+            pid = int(inside.stdout.readline().split()[1])
             for file in ("belayd.json", "agent.pid"):
                 os.kill(h.pid(file), signal.SIGKILL)
                 self.assertEqual(h.belay("up").returncode, 0)
+            self.assertIn("belayd, which went away", inside.communicate(timeout=WAIT_S)[1])
+            self.assertEqual(inside.returncode, 1)
+            while os.path.exists("/proc/%d" % pid):  # nobody wants it any more
+                time.sleep(0.01)
             open(os.path.join(h.dir, "go"), "w").close()
             err = waiter.communicate(timeout=WAIT_S)[1]
             self.assertEqual((waiter.returncode, err), (9, ""))

@@ -815,9 +815,35 @@ static void texts_from_outside_are_kept_whole_or_cut_cleanly(void **state)
     lab_deinit(&r.l);
 }
 
+static void a_command_in_a_job_is_in_its_history(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev = {.type = EV_ENTER, .enter = {.by = "ann", .text = "sh"}};
+    struct outcome out = {0};
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    ev.enter.job = lab_submit_cpus(&l, 4);
+    ev.now = l.now;
+    assert_int_equal(core_apply(l.m, &ev, &out, &l.e), ERR_CONFLICT);
+    assert_non_null(strstr(l.e.text, "does not run now"));
+    lab_plan(&l);
+    assert_int_equal(core_apply(l.m, &ev, &out, &l.e), ERR_CONFLICT);
+    assert_non_null(strstr(l.e.text, "only being started"));
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = ev.enter.job, .attempt = 1, .node = node, .restored_progress = PROGRESS_NONE}});
+    assert_int_equal(core_apply(l.m, &ev, &out, &l.e), 0);
+    assert_int_equal(out.id, ev.enter.job);
+    ev.enter.rank = 1;
+    assert_int_equal(core_apply(l.m, &ev, &out, &l.e), ERR_NOT_FOUND);
+    ev.enter.job = 4711;
+    assert_int_equal(core_apply(l.m, &ev, &out, &l.e), ERR_NOT_FOUND);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_in_a_job_is_in_its_history),
         cmocka_unit_test(submit_numbers_and_resets_the_row),
         cmocka_unit_test(submit_refuses_what_no_node_could_hold),
         cmocka_unit_test(a_pending_job_is_cancelled_at_once),

@@ -96,7 +96,7 @@ class Recorder(belay_client.Client):
         super().__init__(socket="/nowhere")
 
     def _raw(self, method, path, ids=None, query=None, body=None):
-        self.called = (method, path, set(ids or {}), set(query or {}), set(body or {}))
+        self.called = (method, path, set(ids or {}), set(query or {}), set(body or {}) if body != "x" else set())
         return {"Belay-Log-Next": "0", "Belay-Log-End": "1"}, b"{}"
 
 
@@ -277,6 +277,17 @@ class Api(unittest.TestCase):
         shown = self.d.call("GET", path, token=bob)[1]
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
+        self.check_error(self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=bob), 403, "denied", "ann")
+        self.check_error(self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=ann), 409, "conflict", "does not run now")
+        for body, text in (({}, "command"), ({"command": []}, "which command"), ({"command": "sh"}, "command"), ({"command": [1]}, "command"),
+                           ({"command": ["a\0b"]}, ""), ({"command": ["x" * 65537]}, "longer"), ({"command": ["x"] * 257}, "command"),
+                           ({"command": ["sh"], "rank": 256}, "rank"), ({"command": ["sh"], "term": "a/b"}, "term"),
+                           ({"command": ["sh"], "rows": -1}, "rows"), ({"command": ["sh"], "user": "root"}, "user")):
+            self.check_error(self.d.call("POST", path + "/exec", body, token=ann), 400, "invalid", text)
+        for method, call in (("GET", "output"), ("POST", "input"), ("POST", "close")):
+            self.check_error(self.d.call(method, "/api/v1/channels/4711/" + call, token=ann), 404, "not-found", "session 4711")
+        for call in ("claim", "output", "input"):
+            self.check_error(self.d.call("POST", "/agent/v1/channels/4711/" + call, token=ann), 401, "denied", "certificate")
         for what in ("cancel", "requeue", "drill", "compared", "save"):
             self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
         self.check_error(self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing")
@@ -492,9 +503,10 @@ class Api(unittest.TestCase):
             with self.subTest(name):
                 ids, query = ({p["name"] for p in operation.get("parameters", []) if p["in"] == where} for where in ("path", "query"))
                 content = operation.get("requestBody", {}).get("content", {})
-                body = set(doc.find(content["application/json"]["schema"])["properties"]) if content else set()
+                body = set(doc.find(content["application/json"]["schema"])["properties"]) if "application/json" in content else set()
                 function = getattr(client, name)
-                self.assertEqual({p.rstrip("_") for p in inspect.signature(function).parameters}, ids | query | body)
+                given = {p for p in inspect.signature(function).parameters if p != "data"}  # bytes as they are
+                self.assertEqual({p.rstrip("_") for p in given}, ids | query | body)
                 function(**{p: "x" if p != "id" else 1 for p in inspect.signature(function).parameters})
                 self.assertEqual(client.called, (method, path, ids, query, body))
 

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *     claim --> command started --> streams --> its end is told --> all of the output is there --> freed
+ *       |             |               |                                                              ^
+ *       +-------------+---------------+-- belayd does not know it, or wants it no longer ------------+
+ *
+ * A channel is freed when none of its calls is under way.
+ */
+#include "agent/channels.h"
+
+#include "agent/shells.h"
+#include "base/frames.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PIECE_MAX 65536        /* bytes of one call */
+#define PENDING_MAX (256 << 10) /* of output that belayd has not taken: no more is read meanwhile */
+#define INPUT_MAX (256 << 10)  /* that the command has not taken: no more is asked for */
+#define WAIT_MS 20000
+#define CALL_MS (WAIT_MS + 15000)
+#define RETRY_MS 500
+#define FAILURES_MAX 20
+#define CTRL_D 4
+
+enum { OUT, ERR, AGENT, IN, N_FDS };
+
+struct channel;
+
+struct watcher {
+    uv_poll_t poll;
+    struct channel *channel; /* NULL: it is being closed */
+    int which;
+};
+
+struct channel {
+    struct link in_all;
+    struct channels *of;
+    int64_t id, job, attempt;
+    bool tty, is_over; /* is_over: nothing of it is wanted any more */
+    int fds[N_FDS];    /* -1: closed. With a terminal OUT and IN are two of the same */
+    struct watcher *watchers[N_FDS];
+    struct http_call *claiming, *posting, *asking;
+    struct buf out, in; /* frames that belayd has not taken; bytes that the command has not */
+    struct buf frames;  /* that came, up to a whole one */
+    int64_t out_offset, in_offset;
+    bool in_ends, ends, end_posted;
+    int failures;
+    struct timer retry;
+};
+
+static void post_output(struct channel *ch);
+static void ask_input(struct channel *ch);
+
+/* ---- descriptors ---- */
+
+static void on_closed(uv_handle_t *h)
+{
+    free(LIST_ENTRY(h, struct watcher, poll));
+}
+
+static void unwatch(struct channel *ch, int which)
+{
+    struct watcher *w = ch->watchers[which];
+    if (!w)
+        return;
+    w->channel = NULL;
+    ch->watchers[which] = NULL;
+    uv_close((uv_handle_t *)&w->poll, on_closed);
+}
+
+static void close_fd(struct channel *ch, int which)
+{
+    unwatch(ch, which);
+    if (ch->fds[which] >= 0)
+        close(ch->fds[which]);
+    ch->fds[which] = -1;
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch(struct channel *ch, int which, int events)
+{
+    struct watcher *w = ch->watchers[which];
+    if (!w && ch->fds[which] >= 0) {
+        w = mem_alloc(sizeof(*w));
+        *w = (struct watcher){.channel = ch, .which = which};
+        ch->watchers[which] = w;
+        uv_poll_init(ch->of->loop, &w->poll, ch->fds[which]);
+    }
+    if (w)
+        uv_poll_start(&w->poll, events, on_ready);
+}
+
+/* ---- the end ---- */
+
+static void free_if_done(struct channel *ch)
+{
+    if (!ch->is_over || ch->claiming || ch->posting || ch->asking)
+        return;
+    timer_stop(ch->of->timers, &ch->retry);
+    for (int i = 0; i < N_FDS; i++)
+        close_fd(ch, i);
+    link_remove(&ch->in_all);
+    buf_deinit(&ch->out);
+    buf_deinit(&ch->in);
+    buf_deinit(&ch->frames);
+    free(ch);
+}
+
+/* Its processes are hung up by the end of AGENT. */
+static void give_up(struct channel *ch)
+{
+    struct http_client *http = ch->of->peer->http;
+    if (ch->is_over)
+        return;
+    ch->is_over = true;
+    for (int i = 0; i < N_FDS; i++)
+        close_fd(ch, i);
+    if (ch->claiming)
+        http_cancel(http, ch->claiming);
+    if (ch->posting)
+        http_cancel(http, ch->posting);
+    if (ch->asking)
+        http_cancel(http, ch->asking);
+}
+
+/* The last frame. */
+static void end(struct channel *ch, enum frame_type type, const void *p, size_t n)
+{
+    if (ch->ends)
+        return;
+    frame_add(&ch->out, type, p, n);
+    ch->ends = true;
+    close_fd(ch, OUT);
+    close_fd(ch, ERR);
+    close_fd(ch, IN);
+    close_fd(ch, AGENT);
+    if (ch->asking)
+        http_cancel(ch->of->peer->http, ch->asking);
+    post_output(ch);
+}
+
+static void fail(struct channel *ch, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct channel *ch, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    end(ch, FRAME_FAIL, text, strlen(text));
+}
+
+/* ---- output ---- */
+
+/* False: nothing more is there (now). */
+static bool read_some(struct channel *ch, int which)
+{
+    char text[16384];
+    ssize_t n = ch->fds[which] < 0 ? 0 : read(ch->fds[which], text, sizeof(text));
+    if (n > 0)
+        frame_add(&ch->out, which == ERR ? FRAME_ERR : FRAME_OUT, text, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        close_fd(ch, which);
+    return n > 0;
+}
+
+static void on_output(struct channel *ch, int which)
+{
+    read_some(ch, which);
+    if (ch->out.len >= PENDING_MAX) {
+        unwatch(ch, OUT);
+        unwatch(ch, ERR);
+    }
+    post_output(ch);
+}
+
+static void tell_end(struct channel *ch, const struct shell_report *r)
+{
+    const char *why = strerror(r->value);
+    while (read_some(ch, OUT) || read_some(ch, ERR))
+        ; /* what it wrote before it ended; what others hold open is not waited for */
+    if (r->step == SHELL_ENDED) {
+        char code = (char)(WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value));
+        end(ch, FRAME_EXIT, &code, 1);
+    } else if (r->step == SHELL_EXEC) {
+        fail(ch, "the command cannot be executed: %s", why);
+    } else if (r->step == SHELL_CWD) {
+        fail(ch, "the job's working directory cannot be entered: %s", why);
+    } else if (r->step == SHELL_REFUSED) {
+        fail(ch, r->value ? "there are %d commands in this task already" : "the task's supervisor did not take it", SHELLS_MAX);
+    } else {
+        fail(ch, "the command cannot be started: %s", why);
+    }
+}
+
+static void on_report(struct channel *ch)
+{
+    struct shell_report r;
+    ssize_t n = recv(ch->fds[AGENT], &r, sizeof(r), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n == (ssize_t)sizeof(r))
+        tell_end(ch, &r);
+    else
+        fail(ch, "the job has ended, and with it this session");
+}
+
+static void again_later(struct channel *ch)
+{
+    if (++ch->failures > FAILURES_MAX)
+        give_up(ch);
+    else
+        timer_start(ch->of->timers, &ch->retry, RETRY_MS * ch->failures);
+}
+
+/* True: the call has gone wrong, and what follows from that is done. */
+static bool has_failed(struct channel *ch, const struct err *failed, const struct http_reply *reply)
+{
+    struct err e;
+    int rc = peer_check(failed, reply, &e);
+    if (rc == ERR_CANCELLED || ch->is_over)
+        return true;
+    if (rc == ERR_NOT_FOUND || rc == ERR_CONFLICT || rc == ERR_INVALID || rc == ERR_DENIED)
+        give_up(ch);
+    else if (rc != 0)
+        again_later(ch);
+    else
+        ch->failures = 0;
+    return rc != 0;
+}
+
+static void on_posted(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct channel *ch = ctx;
+    struct err e;
+    json_t *v = NULL;
+    ch->posting = NULL;
+    if (!has_failed(ch, failed, reply)) {
+        int64_t size = -1;
+        if (json_parse(buf_str(&reply->body), reply->body.len, 4096, &v, &e) == 0)
+            size = json_integer_value(json_object_get(v, "size"));
+        json_decref(v);
+        int64_t taken = size - ch->out_offset;
+        if (taken < 0 || taken > (int64_t)ch->out.len) {
+            give_up(ch);
+        } else {
+            buf_remove_front(&ch->out, (size_t)taken);
+            ch->out_offset = size;
+            if (ch->end_posted && ch->out.len == 0)
+                ch->is_over = true;
+            else
+                post_output(ch);
+        }
+    }
+    free_if_done(ch);
+}
+
+static void post_output(struct channel *ch)
+{
+    char path[128];
+    size_t n = ch->out.len < PIECE_MAX ? ch->out.len : PIECE_MAX;
+    bool is_last = ch->ends && n == ch->out.len;
+    if (!ch->ends && ch->out.len < PENDING_MAX) {
+        watch(ch, OUT, UV_READABLE);
+        watch(ch, ERR, UV_READABLE);
+    }
+    if (ch->is_over || ch->posting || timer_is_running(&ch->retry) || (n == 0 && !is_last))
+        return;
+    ch->end_posted = is_last;
+    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/output?offset=%lld&end=%d", (long long)ch->id,
+        (long long)ch->out_offset, is_last);
+    ch->posting = peer_post(ch->of->peer, path, ch->out.data, n, CALL_MS, on_posted, ch);
+}
+
+/* ---- input ---- */
+
+static void flush_input(struct channel *ch)
+{
+    while (ch->in.len > 0 && ch->fds[IN] >= 0) {
+        ssize_t n = write(ch->fds[IN], ch->in.data, ch->in.len);
+        if (n < 0 && errno == EAGAIN) {
+            watch(ch, IN, UV_WRITABLE);
+            return;
+        }
+        if (n < 0 && errno != EINTR) {
+            close_fd(ch, IN); /* nobody reads it */
+            buf_clear(&ch->in);
+        } else if (n > 0) {
+            buf_remove_front(&ch->in, (size_t)n);
+        }
+    }
+    unwatch(ch, IN);
+    if (ch->in_ends && ch->in.len == 0 && !ch->tty)
+        close_fd(ch, IN);
+    ask_input(ch);
+}
+
+static void take_frame(struct channel *ch, const struct frame *f)
+{
+    const unsigned char *b = (const unsigned char *)f->p;
+    if (f->type == FRAME_IN && ch->fds[IN] >= 0) {
+        buf_add(&ch->in, f->p, f->n);
+    } else if (f->type == FRAME_EOF) {
+        ch->in_ends = true;
+        if (ch->tty)
+            buf_addc(&ch->in, CTRL_D);
+    } else if (f->type == FRAME_SIZE && ch->tty && ch->fds[IN] >= 0) {
+        const struct winsize w = {.ws_row = (unsigned short)(b[0] << 8 | b[1]), .ws_col = (unsigned short)(b[2] << 8 | b[3])};
+        ioctl(ch->fds[IN], TIOCSWINSZ, &w);
+    } else if (f->type == FRAME_SIGNAL && ch->fds[AGENT] >= 0) {
+        if (send(ch->fds[AGENT], f->p, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            log_debug("a signal did not reach a session's command");
+    }
+}
+
+/* False: they were none. */
+static bool take_frames(struct channel *ch)
+{
+    struct frame f;
+    struct err e;
+    size_t used;
+    int rc;
+    while ((rc = frame_read(buf_str(&ch->frames), ch->frames.len, &f, &used, &e)) == 1) {
+        take_frame(ch, &f);
+        buf_remove_front(&ch->frames, used);
+    }
+    return rc == 0;
+}
+
+static void on_input(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct channel *ch = ctx;
+    ch->asking = NULL;
+    if (!has_failed(ch, failed, reply)) {
+        buf_add(&ch->frames, reply->body.data, reply->body.len);
+        ch->in_offset += (int64_t)reply->body.len;
+        if (!take_frames(ch))
+            give_up(ch);
+        else
+            flush_input(ch);
+    }
+    free_if_done(ch);
+}
+
+/* Also how belayd knows that this node is there, and how it says that the session is not wanted any more. */
+static void ask_input(struct channel *ch)
+{
+    char path[128];
+    if (ch->is_over || ch->ends || ch->asking || ch->in.len >= INPUT_MAX || timer_is_running(&ch->retry))
+        return;
+    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/input?offset=%lld&wait_ms=%d", (long long)ch->id,
+        (long long)ch->in_offset, WAIT_MS);
+    ch->asking = peer_post(ch->of->peer, path, "", 0, CALL_MS, on_input, ch);
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    struct channel *ch = ctx;
+    (void)timer;
+    post_output(ch);
+    ask_input(ch);
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct watcher *w = LIST_ENTRY(poll, struct watcher, poll);
+    struct channel *ch = w->channel;
+    (void)status, (void)events;
+    if (!ch)
+        return;
+    if (w->which == IN)
+        flush_input(ch);
+    else if (w->which == AGENT)
+        on_report(ch);
+    else
+        on_output(ch, w->which);
+    free_if_done(ch);
+}
+
+/* ---- the start ---- */
+
+static int make_pipes(struct channel *ch, int theirs[SHELL_FDS])
+{
+    int in[2], out[2], err[2];
+    if (pipe2(in, O_CLOEXEC) < 0)
+        return -1;
+    ch->fds[IN] = in[1];
+    theirs[0] = in[0];
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return -1;
+    ch->fds[OUT] = out[0];
+    theirs[1] = out[1];
+    if (pipe2(err, O_CLOEXEC) < 0)
+        return -1;
+    ch->fds[ERR] = err[0];
+    theirs[2] = err[1];
+    return 0;
+}
+
+static int make_terminal(struct channel *ch, const struct winsize *size, int theirs[SHELL_FDS])
+{
+    char name[64];
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ch->fds[OUT] = master;
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof(name)) != 0)
+        return -1;
+    int slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0)
+        return -1;
+    ioctl(master, TIOCSWINSZ, size);
+    ch->fds[IN] = fcntl(master, F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; i < 3; i++)
+        theirs[i] = i == 0 ? slave : fcntl(slave, F_DUPFD_CLOEXEC, 3);
+    return 0;
+}
+
+static int connect_shell(const struct channel *ch)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char *dir = mem_printf("%s/%lld-%lld", ch->of->tasks_dir, (long long)ch->job, (long long)ch->attempt);
+    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    free(dir);
+    snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHELL_SOCKET, at); /* its own path may be too long */
+    if (fd >= 0 && (at < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)) {
+        close(fd);
+        fd = -1;
+    }
+    if (at >= 0)
+        close(at);
+    return fd;
+}
+
+static int send_order(int fd, const char *text, const int theirs[SHELL_FDS])
+{
+    union {
+        char bytes[CMSG_SPACE(SHELL_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(SHELL_FDS * sizeof(int));
+    memcpy(CMSG_DATA(c), theirs, SHELL_FDS * sizeof(int));
+    return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1 : 0;
+}
+
+static int open_files(struct channel *ch, const struct winsize *size, int theirs[SHELL_FDS])
+{
+    int minder[2];
+    if ((ch->tty ? make_terminal(ch, size, theirs) : make_pipes(ch, theirs)) < 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, minder) < 0)
+        return -1;
+    ch->fds[AGENT] = minder[0];
+    theirs[3] = minder[1];
+    for (int i = 0; i < N_FDS; i++)
+        if (ch->fds[i] >= 0)
+            fcntl(ch->fds[i], F_SETFL, fcntl(ch->fds[i], F_GETFL) | O_NONBLOCK);
+    return 0;
+}
+
+static void start(struct channel *ch, const char *order, const struct winsize *size)
+{
+    int theirs[SHELL_FDS] = {-1, -1, -1, -1};
+    int fd = connect_shell(ch);
+    if (fd < 0)
+        fail(ch, "the job's processes have not been started yet, or have ended: %s", strerror(errno));
+    else if (open_files(ch, size, theirs) < 0 || send_order(fd, order, theirs) < 0)
+        fail(ch, "the command cannot be started: %s", strerror(errno));
+    for (int i = 0; i < SHELL_FDS; i++)
+        if (theirs[i] >= 0)
+            close(theirs[i]);
+    if (fd >= 0)
+        close(fd);
+    if (ch->ends)
+        return;
+    watch(ch, OUT, UV_READABLE);
+    watch(ch, ERR, UV_READABLE);
+    watch(ch, AGENT, UV_READABLE);
+    ask_input(ch);
+}
+
+/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80} */
+static void take_order(struct channel *ch, const char *text, size_t n)
+{
+    struct err e;
+    struct json_reader r;
+    const char *words[SHELL_WORDS_MAX + 1] = {0};
+    char term[64];
+    size_t i;
+    const json_t *list, *word;
+    json_t *v = NULL;
+    if (json_parse(text, n, SHELL_MESSAGE_MAX, &v, &e) != 0) {
+        fail(ch, "what belayd wants is not understood: %.150s", e.text);
+        return;
+    }
+    json_reader_init(&r, v, "order", &e);
+    list = json_req_array(&r, "command", SHELL_WORDS_MAX);
+    ch->tty = json_opt_bool(&r, "tty", false);
+    json_opt_strcpy(&r, "term", term, sizeof(term), "");
+    struct winsize size = {.ws_row = (unsigned short)json_opt_i64(&r, "rows", 0, 65535, 0),
+        .ws_col = (unsigned short)json_opt_i64(&r, "columns", 0, 65535, 0)};
+    json_array_foreach(list, i, word) words[i] = json_string_value(word) ? json_string_value(word) : "";
+    if (json_reader_finish_lenient(&r) != 0) {
+        fail(ch, "what belayd wants is not understood: %.150s", e.text);
+    } else {
+        char *order = shell_format(words, ch->tty, term);
+        start(ch, order, &size);
+        free(order);
+    }
+    json_decref(v);
+}
+
+static void on_claimed(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct channel *ch = ctx;
+    struct err e;
+    ch->claiming = NULL;
+    if (peer_check(failed, reply, &e) != 0)
+        give_up(ch); /* whether it was claimed is not known: it is not run */
+    else if (!ch->is_over)
+        take_order(ch, buf_str(&reply->body), reply->body.len);
+    free_if_done(ch);
+}
+
+static void claim(struct channels *c, const struct wire_channel *w)
+{
+    struct channel *ch = mem_alloc(sizeof(*ch));
+    char path[128];
+    *ch = (struct channel){.of = c, .id = w->id, .job = w->job, .attempt = w->attempt, .fds = {-1, -1, -1, -1}};
+    timer_init(&ch->retry, on_retry, ch);
+    list_push_back(&c->all, &ch->in_all);
+    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/claim", (long long)w->id);
+    ch->claiming = peer_post(c->peer, path, "", 0, CALL_MS, on_claimed, ch);
+}
+
+/* ---- all of them ---- */
+
+void channels_desired(struct channels *c, const struct wire_desired *d)
+{
+    LIST_FOREACH (&c->all, n) {
+        struct channel *ch = LIST_ENTRY(n, struct channel, in_all);
+        bool wanted = false;
+        for (size_t i = 0; i < d->n_channels; i++)
+            wanted = wanted || d->channels[i].id == ch->id;
+        if (!wanted && !ch->ends) {
+            give_up(ch);
+            free_if_done(ch);
+        }
+    }
+    for (size_t i = 0; i < d->n_channels; i++) {
+        bool known = false;
+        LIST_FOREACH (&c->all, n)
+            known = known || LIST_ENTRY(n, struct channel, in_all)->id == d->channels[i].id;
+        if (!known)
+            claim(c, &d->channels[i]);
+    }
+}
+
+void channels_stop(struct channels *c)
+{
+    LIST_FOREACH (&c->all, n) {
+        struct channel *ch = LIST_ENTRY(n, struct channel, in_all);
+        give_up(ch);
+        ch->is_over = true;
+        free_if_done(ch);
+    }
+}
+
+bool channels_is_idle(const struct channels *c)
+{
+    return list_is_empty(&c->all);
+}

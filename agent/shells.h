@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands that users run inside a running task (belay exec): in its group, as its user, with its environment, in its working
+ * directory, until it ends. The supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends of
+ * their files.
+ *
+ * On shell.sock (SOCK_SEQPACKET, in the task's directory) each connection is one command: a message {"command": [...], "tty": false,
+ * "term": "xterm"} with four descriptors, which become its standard input, output and error, and a socket (SOCK_SEQPACKET) between the
+ * agent and the process that minds it: a byte to it is a signal for the command's processes, its end hangs them up; from it comes one
+ * struct shell_report.
+ */
+#ifndef BELAY_AGENT_SHELLS_H
+#define BELAY_AGENT_SHELLS_H
+
+#include "agent/user.h"
+#include "base/uv/proc.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SHELLS_MAX 16                 /* at a time in one task */
+#define SHELL_MESSAGE_MAX (128u << 10) /* bytes */
+#define SHELL_WORDS_MAX 256
+#define SHELL_FDS 4
+#define SHELL_SOCKET "shell.sock"
+
+enum shell_step { SHELL_ENDED, SHELL_REFUSED, SHELL_GROUP, SHELL_USER, SHELL_CWD, SHELL_EXEC };
+
+struct shell_report {
+    enum shell_step step;
+    int value; /* SHELL_ENDED: wait status; else an errno; SHELL_REFUSED: 0 for a message that was none, else there are too many */
+};
+
+struct shell_order {
+    char **command; /* NULL-terminated */
+    bool tty;
+    char term[64]; /* "": none */
+};
+
+/* Pure: a message. ERR_INVALID. Free with shell_order_deinit. */
+int shell_parse(const char *text, size_t n, struct shell_order *ret_order, struct err *e);
+void shell_order_deinit(struct shell_order *o);
+/* The message for it. The caller frees. */
+char *shell_format(const char *const *command, bool tty, const char *term);
+
+struct shells {
+    /* to be filled by the caller; borrowed */
+    const struct proc_group *group;
+    const struct job_user *user;
+    char *const *env;
+    const char *cwd;
+    /* private */
+    int listener; /* -1: not open */
+    pid_t minders[SHELLS_MAX];
+};
+
+/* Listens in the working directory. */
+int shells_open(struct shells *s, struct err *e);
+
+/* The listener is readable: starts what is wanted there. The caller must have a single thread. */
+void shells_accept(struct shells *s);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What asks a supervisor for a command in its task: words, or an error, and nothing else.
+ */
+#include "agent/shells.h"
+#include "fuzz/check.h"
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct shell_order o;
+    struct err e = {0};
+    size_t n = 0;
+    memset(&o, CHECK_PATTERN, sizeof(o));
+    int rc = shell_parse((const char *)data, size, &o, &e);
+    if (rc == 0) {
+        while (o.command[n])
+            n++;
+        assert(n >= 1 && n <= SHELL_WORDS_MAX);
+        assert(memchr(o.term, 0, sizeof(o.term)));
+        shell_order_deinit(&o);
+    } else {
+        check_error(rc, &e);
+        check_untouched(&o, sizeof(o));
+    }
+    return 0;
+}
