@@ -12,6 +12,8 @@ static const struct list_column columns[] = {
     {"SUBMITTED", "submitted", COLUMN_OF},
     {"GPUS", "gpus", COLUMN_OF},
     {"USD/H", "usd_per_hour", COLUMN_OF},
+    {"CPUS", "cpus", COLUMN_OF},
+    {"QUOTA", "quota_cpus", COLUMN_REAL},
     {NULL, NULL, COLUMN_TEXT},
 };
 

@@ -431,6 +431,7 @@ static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN features TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE pools ADD COLUMN resources TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN arch TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE jobs ADD COLUMN evicted_at INTEGER;"
     "CREATE INDEX jobs_tasks ON jobs (array_id, array_index) WHERE array_id <> 0;"
     "CREATE TABLE arrays ("
     " job INTEGER PRIMARY KEY,"

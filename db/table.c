@@ -238,6 +238,7 @@ static const struct column job_columns[] = {
     COL(job_row, array_index),
     COL(job_row, regroups_until),
     COL(job_row, extras),
+    COL(job_row, evicted_at),
 };
 
 static const struct column spec_columns[] = {

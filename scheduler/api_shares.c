@@ -97,18 +97,23 @@ void api_shares_list(struct request *q)
 /* ---- limits ---- */
 
 #define UUSD_A_USD 1e6
+#define MCPU_A_CPU 1e3
 
 static json_t *limit_json(int64_t n, enum limit_kind kind)
 {
     if (n == LIMIT_NONE)
         return json_null();
-    return kind == LIMIT_UUSD_H ? json_real((double)n / UUSD_A_USD) : json_integer(n);
+    if (kind == LIMIT_UUSD_H)
+        return json_real((double)n / UUSD_A_USD);
+    return kind == LIMIT_MCPU ? json_real((double)n / MCPU_A_CPU) : json_integer(n);
 }
 
 /* user NULL: all of the team. */
-static json_t *quota_json(const char *team, const char *user, const struct allowance *w)
+static json_t *quota_json(const struct team *t, const char *user, const struct allowance *w)
 {
-    json_t *row = json_pack("{s:o,s:o}", "team", json_text(team), "user", user ? json_text(user) : json_null());
+    bool has_quota = !user && t->quota_mcpu > 0;
+    json_t *row = json_pack("{s:o,s:o,s:o}", "team", json_text(t->name), "user", user ? json_text(user) : json_null(), "quota_cpus",
+        has_quota ? json_real((double)t->quota_mcpu / MCPU_A_CPU) : json_null());
     for (int k = 0; k < LIMIT_KINDS; k++) {
         enum limit_kind kind = (enum limit_kind)k;
         json_object_set_new(row, limit_names[k] + strlen("max_"), limit_json(w->used[k], kind));
@@ -131,7 +136,7 @@ static void add_team(json_t *rows, const struct team *t)
 {
     const struct account **users = NULL;
     size_t n = 0, n_max = 0;
-    json_array_append_new(rows, quota_json(t->name, NULL, &t->may));
+    json_array_append_new(rows, quota_json(t, NULL, &t->may));
     LIST_FOREACH (&t->accounts, l) {
         if (n == n_max)
             users = mem_resize(users, n_max = n_max ? 2 * n_max : 16, sizeof(*users));
@@ -140,7 +145,7 @@ static void add_team(json_t *rows, const struct team *t)
     if (n > 1)
         qsort(users, n, sizeof(*users), by_user);
     for (size_t k = 0; k < n; k++)
-        json_array_append_new(rows, quota_json(t->name, users[k]->row.user, &users[k]->may));
+        json_array_append_new(rows, quota_json(t, users[k]->row.user, &users[k]->may));
     free(users);
 }
 

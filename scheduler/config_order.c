@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MCPU_A_CPU 1000
+
 /* A section has a reader of its own; its error is the root's. */
 static void finish(struct yaml_reader *root, struct yaml_reader *r)
 {
@@ -88,6 +90,8 @@ static void opt_limit(struct yaml_reader *r, const char *key, struct order_limit
     const char *text = yaml_opt_str(r, key, 32, "");
     if (r->rc == 0 && !str_eq(text, "none"))
         l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0) : yaml_opt_i64(r, key, 0, ORDER_LIMIT_MAX, 0);
+    if (kind == LIMIT_MCPU && l->most[kind] != LIMIT_NONE)
+        l->most[kind] *= MCPU_A_CPU;
 }
 
 static void read_limits(struct yaml_reader *r, struct order_limits *l)
@@ -95,6 +99,7 @@ static void read_limits(struct yaml_reader *r, struct order_limits *l)
     opt_limit(r, "max_running", l, LIMIT_RUNNING);
     opt_limit(r, "max_gpus", l, LIMIT_GPUS);
     opt_limit(r, "max_usd_per_hour", l, LIMIT_UUSD_H);
+    opt_limit(r, "max_cpus", l, LIMIT_MCPU);
     opt_limit(r, "max_submitted", l, LIMIT_SUBMITTED);
 }
 
@@ -164,6 +169,21 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
     }
 }
 
+/* Who may not borrow has no more than its quota. */
+static void read_quota(struct yaml_reader *r, struct order_team *t)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    const struct yaml_node *borrow = yaml_opt(r, "borrow");
+    t->quota_mcpu = yaml_opt_i64(r, "quota", 0, ORDER_LIMIT_MAX, 0) * MCPU_A_CPU;
+    if (yaml_opt_enum(r, "borrow", words, 1) == 1 || r->rc != 0)
+        return;
+    if (t->quota_mcpu == 0)
+        yaml_reader_fail(r, borrow, "a team that has no quota and may not borrow could never run anything: give it a quota");
+    if (!t->limits.is_set[LIMIT_MCPU] || t->limits.most[LIMIT_MCPU] > t->quota_mcpu)
+        t->limits.most[LIMIT_MCPU] = t->quota_mcpu;
+    t->limits.is_set[LIMIT_MCPU] = true;
+}
+
 static void read_team(struct yaml_reader *root, const struct yaml_node *node, struct order_team *t)
 {
     struct yaml_reader r;
@@ -172,6 +192,7 @@ static void read_team(struct yaml_reader *root, const struct yaml_node *node, st
         STR_COPY(t->name, node->key);
     t->shares = (int32_t)yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1);
     read_limits(&r, &t->limits);
+    read_quota(&r, t);
     opt_limits(&r, "each_user", &t->each_user);
     read_users(&r, t);
     finish(root, &r);

@@ -171,6 +171,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .progress = PROGRESS_NONE,
         .progress_total = PROGRESS_NONE,
         .cron_at = WALL_NONE,
+        .evicted_at = WALL_NONE,
         .queued_mono = ev->now.mono,
     };
     STR_COPY(j->row.name, r->name);
@@ -393,6 +394,8 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     if (rc)
         return rc;
     const struct place stood = {job_place_16(m, j), j->row.id};
+    bool owed = quota_owes(j->shape);
+    reserve_used(m, j->shape, node_of_rank(m, ev, j, 0));
     if (j->array)
         j = array_begin(m, j, ev->now);
     else
@@ -408,7 +411,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     LIST_FOREACH (&j->ranks, l)
-        reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, stood);
+        reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, stood, owed);
     window_watch(m, j, ev->now.wall);
     const struct attempt *a = job_attempt(j);
     gang_let_go(m, j);

@@ -94,10 +94,11 @@ static int rejoin(
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
+    set_extras(n, r->features, r->resources);
+    node_refresh(m, n, true); /* before others are put beside what it had free */
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
-    set_extras(n, r->features, r->resources);
     node_refresh(m, n, true);
     limits_repriced(m, n);
     touch_node(m, n);

@@ -76,7 +76,8 @@ static struct job *task_create(struct model *m, const struct job *parent)
 struct job *array_begin(struct model *m, struct job *j, struct stamp now)
 {
     struct job *t = task_create(m, j);
-    reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
+    if (j->shape->claims == 0)
+        reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
     map_put(&m->jobs, t->row.id, t);
     extras_hold_again(m, t->row.extras);
     queue_adopt(m, t);

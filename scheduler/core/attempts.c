@@ -165,7 +165,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
         text_format(which, sizeof which, "rank %" PRId32 ": ", a->row.rank);
     history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0},
         "%s%s", which, what);
-    if (end != END_SUCCEEDED)
+    if (end != END_SUCCEEDED && end != END_EVICTED) /* its place is for others */
         gang_keep(m, a->job, a->node);
     node_detach(m, a, now);
     account_charge(m, a->job->account, -order_mcpu(model_order(m), &a->job->row.need), now);

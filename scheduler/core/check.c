@@ -171,6 +171,7 @@ static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         used[LIMIT_GPUS] += j->row.need.gpus;
+        used[LIMIT_MCPU] += j->shape->mcpu;
         used[LIMIT_UUSD_H] += resources_share(&j->row.need, &a->node->row.total, a->node->row.price_uusd_h);
     }
 }
@@ -180,6 +181,27 @@ static int check_use(const char *whose, const int64_t used[LIMIT_KINDS], const s
     for (int k = 0; k < LIMIT_KINDS; k++)
         if (used[k] != w->used[k])
             return BROKEN("%s uses %" PRId64 " of %s, and counts %" PRId64, whose, used[k], limit_names[k], w->used[k]);
+    return 0;
+}
+
+/* Each claim stands for a place on one node, or for all nodes of a gang. */
+static int check_claims(const struct model *m, const struct team *t, struct err *e)
+{
+    int64_t claimed = 0;
+    LIST_FOREACH (&m->reserving, l) {
+        const struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        int64_t n = 0;
+        LIST_FOREACH (&s->reserved, ln)
+            n += LIST_ENTRY(ln, struct node, in_reserved)->claims;
+        if (n != (s->nodes > 1 ? s->claims * s->least : s->claims) || s->claims > s->n_wanted)
+            return BROKEN("job %" PRId64 " has %" PRId64 " claims on nodes, and counts %" PRId64, s->head, n, s->claims);
+        claimed += s->account->team == t ? s->claims * s->least * s->mcpu : 0;
+    }
+    if (claimed != t->claimed_mcpu)
+        return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64, claimed, t->name, t->claimed_mcpu);
+    for (const struct shape *s = queue_first_of(t); s; s = queue_next_of(s))
+        if (s->aside_of || s->head == CORE_ID_NONE || (queue_next_of(s) && place_order(queue_place(s), queue_place(queue_next_of(s))) >= 0))
+            return BROKEN("job %" PRId64 " stands wrong in the queue of team %s", s->head, t->name);
     return 0;
 }
 
@@ -210,7 +232,7 @@ static int check_accounts(const struct model *m, struct err *e)
                               " and %" PRId64,
                     a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
         }
-        if (check_use(t->name, of_team, &t->may, e) != 0)
+        if (check_use(t->name, of_team, &t->may, e) != 0 || check_claims(m, t, e) != 0)
             return ERR_INTERNAL;
     }
     return 0;

@@ -63,7 +63,8 @@ enum event_type {
     EV_CRON_DUE,         /* a time of a cron entry has come, or what it waited for */
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
     EV_PUT_ASIDE,        /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory only */
-    EV_TAKE_UP           /* more of those that were put aside may run now; memory only */
+    EV_TAKE_UP,          /* more of those that were put aside may run now; memory only */
+    EV_RECLAIM           /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to */
 };
 
 extern const char *const event_type_names[];
@@ -249,6 +250,13 @@ struct event {
             size_t n_nodes;       /* 0: there are not enough, or launches will serve */
             int64_t until;        /* from when on it has room on all of them (reserve.c) */
         } reserve;
+        struct {
+            int64_t job;          /* the first of its kind in the queue */
+            const int64_t *nodes; /* where it will run, all different; borrowed */
+            size_t n_nodes;
+            const int64_t *victims; /* jobs, all different; borrowed */
+            size_t n_victims;     /* 0: enough are being stopped there already */
+        } reclaim;
         struct {
             int64_t offer;
         } launch;

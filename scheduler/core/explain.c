@@ -370,10 +370,48 @@ static void usd_text(int64_t uusd_h, char *out, size_t size)
     text_format(out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
 }
 
+/* "12", "0.5": cpus as usage is counted in. */
+static void cpus_text(int64_t mcpu, char *out, size_t size)
+{
+    if (mcpu % 1000 == 0)
+        text_format(out, size, "%" PRId64, mcpu / 1000);
+    else
+        text_format(out, size, "%" PRId64 ".%03" PRId64, mcpu / 1000, mcpu % 1000);
+}
+
+/* Where its team has a quota, or others have: whether it is owed its place, and what is done about it. */
+static void explain_quota(const struct model *m, const struct job *j, struct answer *a)
+{
+    const struct team *t = j->account->team;
+    const struct shape *s = j->shape;
+    char used[32], quota[32], need[32];
+    int64_t going = 0;
+    if (list_is_empty(&m->quotas))
+        return;
+    cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
+    cpus_text(t->quota_mcpu, quota, sizeof quota);
+    cpus_text(s->mcpu * s->least, need, sizeof need);
+    LIST_FOREACH (&s->reserved, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_reserved)->attempts, la) {
+            const struct attempt *other = LIST_ENTRY(la, struct attempt, on_node);
+            going += other->row.state == ATTEMPT_STOPPING && other->row.stop_reason == END_EVICTED;
+        }
+    }
+    if (s->claims > 0)
+        say(a, "reclaim", "its team is owed its place: %" PRId64 " job%s being saved and stopped to make places for %" PRId64 " of its kind",
+            going, going == 1 ? " that borrows is" : "s that borrow are", s->claims);
+    else if (quota_owes(s))
+        say(a, "quota", "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes first where it fits; "
+            "where it does not, no jobs that borrow could make room for it now", need, t->name, used, quota);
+    else
+        say(a, "quota", "with the %s cpus it needs team %s is beyond its quota: it uses %s of %s. It runs on what others do not use",
+            need, t->name, used, quota);
+}
+
 /* One limit that keeps the job from running whichever node it had. */
 static void explain_limit(const struct job *j, const struct allowance *w, enum limit_kind kind, struct answer *a)
 {
-    char who[CORE_NAME_MAX + 8], used[32], most[32];
+    char who[CORE_NAME_MAX + 8], used[32], most[32], need[32];
     whose(j->account, w, who, sizeof who);
     if (kind == LIMIT_RUNNING) {
         say(a, "max-running", "%s has %" PRId64 " jobs that run, and may have %" PRId64 " (max_running)", who,
@@ -381,6 +419,12 @@ static void explain_limit(const struct job *j, const struct allowance *w, enum l
     } else if (kind == LIMIT_GPUS) {
         say(a, "max-gpus", "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", and may use %" PRId64 " (max_gpus)",
             (int64_t)j->row.need.gpus * j->least, who, w->used[kind], w->most[kind]);
+    } else if (kind == LIMIT_MCPU) {
+        cpus_text(j->shape->mcpu * j->least, need, sizeof need);
+        cpus_text(w->used[kind], used, sizeof used);
+        cpus_text(w->most[kind], most, sizeof most);
+        say(a, "max-cpus", "it needs %s cpus; %s uses %s, and may use %s (max_cpus, or its quota, beyond which it may not borrow)",
+            need, who, used, most);
     } else {
         usd_text(w->used[kind], used, sizeof used);
         usd_text(w->most[kind], most, sizeof most);
@@ -618,6 +662,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_limits(m, j, &v, a);
     if (j->shape->aside_of)
         return; /* the rest may look quite different once it may run */
+    explain_quota(m, j, a);
     explain_regroup(j, now, a);
     explain_licences(m, j, a);
     if (j->row.nodes > 1)

@@ -68,13 +68,14 @@ static int64_t cheapest_uusd_h(struct work *w, const struct shape *s)
 
 /* What one job on so many nodes takes. */
 struct headroom {
-    int64_t gpus, uusd_h;
+    int64_t gpus, uusd_h, mcpu;
 };
 
 static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
     bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
-    return (struct headroom){.gpus = nodes * s->need.gpus, .uusd_h = pays ? nodes * cheapest_uusd_h(w, s) : 0};
+    return (struct headroom){.gpus = nodes * s->need.gpus, .uusd_h = pays ? nodes * cheapest_uusd_h(w, s) : 0,
+        .mcpu = nodes * s->mcpu};
 }
 
 static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
@@ -82,6 +83,7 @@ static int64_t jobs_of(const struct work *w, const struct allowance *of, const s
     const int64_t *left = left_of(w, of);
     n = times(left[LIMIT_RUNNING], 1, n);
     n = times(left[LIMIT_GPUS], each->gpus, n);
+    n = times(left[LIMIT_MCPU], each->mcpu, n);
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
@@ -98,6 +100,7 @@ static int64_t nodes_of(const struct work *w, const struct allowance *of, const 
 {
     const int64_t *left = left_of(w, of);
     n = left[LIMIT_RUNNING] > 0 ? times(left[LIMIT_GPUS], each->gpus, n) : 0;
+    n = times(left[LIMIT_MCPU], each->mcpu, n);
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
@@ -127,5 +130,6 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
         take(&left[LIMIT_RUNNING], jobs);
         take(&left[LIMIT_GPUS], jobs * each.gpus);
         take(&left[LIMIT_UUSD_H], jobs * each.uusd_h);
+        take(&left[LIMIT_MCPU], jobs * each.mcpu);
     }
 }

@@ -16,6 +16,7 @@ struct shape {
     /* What every look at the queue reads, together. */
     struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of ... */
     struct allowance *aside_of; /* ... this; NULL: it is in the queue, if it has pending jobs */
+    struct tree_link in_team;  /* in its team's queue */
     int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t head;              /* id of the first pending */
     int64_t id;                /* never given twice */
@@ -23,6 +24,8 @@ struct shape {
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */
     int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all ... */
     int32_t least;         /* ... or, for now, on so many: 1 .. nodes */
+    int64_t mcpu;          /* that one node of it takes */
+    int64_t claims;        /* its jobs that places are being made for: the nodes in `reserved` are for those */
     int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
@@ -67,6 +70,7 @@ struct model {
     struct list undrilled;    /* attempts */
     struct list all_teams;
     struct list loose;        /* struct allowance */
+    struct list quotas;       /* struct team: those that have one */
     int64_t n_allowances, n_limited;
     struct smap teams, accounts; /* by name; by team and user */
     struct list by_arrival;   /* shapes */
@@ -256,6 +260,10 @@ void limits_submitted(struct account *a, int64_t n); /* so many more, or less, t
 int64_t job_submitted(const struct job *j);          /* as what it counts there: 1; an array as its tasks that have not begun */
 void limits_take(struct model *m, struct attempt *a); /* a rank was placed: it is in its job's list, and on its node */
 void limits_give(struct model *m, struct attempt *a); /* it has ended: it is in no list */
+/* The team has more of its quota than before: what is kept for its jobs may be for others that are owed theirs. Less: its jobs
+ * may go where something is kept for others. */
+void limits_less_owed(struct model *m, struct team *t);
+void limits_more_owed(struct model *m, struct team *t);
 void limits_repriced(struct model *m, struct node *n); /* what its ranks cost may be something else now */
 void limits_look_again(struct model *m);               /* there may be machines that cost nothing now */
 /* What keeps a job of the shape from running on so many nodes now, or NULL: nothing does, as far as one can say without
@@ -269,6 +277,13 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
 /* Shapes that were put aside and may be taken up: the first job of one; CORE_ID_NONE: none. */
 int64_t limits_loose(const struct model *m);
+
+/* ---- what teams are owed (reclaim.c) ---- */
+/* The next job of the shape is within its team's quota, or that is what a place is being made for. */
+bool quota_owes(const struct shape *s);
+int64_t quota_borrowed(const struct team *t); /* what its jobs take beyond its quota, in mcpu; 0: nothing */
+struct shape *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
+struct shape *queue_next_of(const struct shape *s);
 
 /* ---- arrays (arrays.c) ---- */
 int64_t job_width(const struct job *j); /* places that it could use at once if it were in the queue: 1, or an array's */
@@ -301,11 +316,18 @@ void waits_destroy_all(struct model *m); /* before the jobs */
 bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now);
 bool reserve_is_known(int64_t until); /* only what ends by a time limit is in the way */
 void reserve_drop(struct model *m, struct shape *s); /* harmless when there is none */
+void reserve_claim(struct model *m, struct shape *s, struct node *n); /* it stands for one job more, unless it is a gang's */
+void reserve_claimed(struct model *m, struct shape *s); /* all nodes of one job more are claimed */
+void reserve_used(struct model *m, struct shape *s, struct node *n); /* a job of it is placed there: harmless without claims */
+void reserve_trim(struct model *m, struct shape *s); /* there are no more claims than jobs for them */
+bool reserve_is_taken(const struct node *n, const struct shape *s); /* for others, who do not yield it */
+/* Machines for it that are on their way or may be launched, at most as many as it needs. */
+int32_t reserve_to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now);
 void reserve_reorder(struct model *m); /* the queue has another order: who is not among the first any more loses it */
 void reserve_relaxed(struct model *m, struct node *n); /* something there ends earlier than was known */
 bool reserve_holds(const struct node *n); /* nothing there delays who the node is kept for, if it is */
 /* A job that stood there in the queue was placed: what it goes before is dropped unless it still holds. */
-void reserve_overridden(struct model *m, struct node *n, struct place by);
+void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed);
 
 /* ---- nodes (nodes.c) ---- */
 void node_index(struct model *m, struct node *n);   /* a new node into the look-ups */
@@ -313,6 +335,7 @@ void node_unindex(struct model *m, struct node *n); /* out of all of them */
 void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now);
 /* Puts the node into the lists that its state and load call for; grew: it may have more room than before. */
 void node_refresh(struct model *m, struct node *n, bool grew);
+void node_grew(struct model *m, struct node *n); /* others may fit there than before; it takes work */
 bool node_takes_work(const struct node *n);
 bool node_is_in_order(const struct node *n); /* before the next in by_free: for model_check */
 void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes the resources */
@@ -466,6 +489,7 @@ int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -311,11 +311,17 @@ static void cover_return(struct work *w, const struct attempt *a)
 
 static void cover_returns(struct work *w)
 {
+    struct planner *p = w->p;
+    p->n_offered = 0;
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (a->job->row.market == WISH_ANY && can_move(a) && is_due(w, a))
-            cover_return(w, a);
+            *GROW(p->offered, p->n_offered) =
+                (struct victim){.job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
     }
+    victims_sort(p->offered, p->n_offered); /* where not all can, those go that have the least to lose */
+    for (size_t k = 0; k < p->n_offered; k++)
+        cover_return(w, job_attempt(p->offered[k].job));
 }
 
 /* ---- all together ---- */

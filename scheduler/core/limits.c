@@ -98,6 +98,8 @@ static bool stops(const struct model *m, const struct allowance *w, const struct
         return gpus > 0 && gpus > w->most[kind] - w->used[kind];
     case LIMIT_UUSD_H:
         return w->used[kind] >= w->most[kind] && !has_costless(m, s);
+    case LIMIT_MCPU:
+        return nodes * s->mcpu > w->most[kind] - w->used[kind];
     case LIMIT_SUBMITTED:
     case LIMIT_KINDS:
         break;
@@ -243,6 +245,27 @@ static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
         take_up(m, w);
 }
 
+void limits_less_owed(struct model *m, struct team *t)
+{
+    if (t->quota_mcpu == 0)
+        return;
+    LIST_FOREACH (&m->reserving, l) {
+        const struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        if (s->account->team != t || s->claims > 0)
+            continue;
+        LIST_FOREACH (&s->reserved, ln)
+            node_grew(m, LIST_ENTRY(ln, struct node, in_reserved)); /* it may have to yield them now */
+    }
+}
+
+void limits_more_owed(struct model *m, struct team *t)
+{
+    if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu || list_is_empty(&m->reserving))
+        return;
+    t->may.fell = ++m->growth;
+    m->rewind++;
+}
+
 void limits_take(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
@@ -251,7 +274,9 @@ void limits_take(struct model *m, struct attempt *a)
     count(j->account, LIMIT_RUNNING, is_first);
     count(j->account, LIMIT_GPUS, j->row.need.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
+    count(j->account, LIMIT_MCPU, order_mcpu(model_order(m), &j->row.need));
     more_is_used(m, j->account);
+    limits_less_owed(m, j->account->team);
 }
 
 void limits_give(struct model *m, struct attempt *a)
@@ -260,6 +285,8 @@ void limits_give(struct model *m, struct attempt *a)
     count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
     count(j->account, LIMIT_GPUS, -j->row.need.gpus);
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
+    count(j->account, LIMIT_MCPU, -order_mcpu(model_order(m), &j->row.need));
+    limits_more_owed(m, j->account->team);
     less_is_used(m, &j->account->may, a->uusd_h > 0);
     less_is_used(m, &j->account->team->may, a->uusd_h > 0);
 }

@@ -111,6 +111,7 @@ static const apply_fn appliers[] = {
     [EV_PARK] = apply_park,
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,
+    [EV_RECLAIM] = apply_reclaim,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,
     [EV_END_INSTANCE] = apply_end_instance,

@@ -59,6 +59,10 @@ struct team {
     char name[CORE_NAME_MAX];
     int32_t shares;
     struct allowance may;
+    int64_t quota_mcpu;   /* 0: none */
+    int64_t claimed_mcpu; /* of it: what places are being made for (reclaim.c) */
+    struct tree queue;    /* of a team with a quota: its shapes that are in the queue, in that order */
+    struct link in_quotas;
     struct list accounts;
     struct link in_all;
 };
@@ -159,6 +163,7 @@ struct node {
     struct link in_all;        /* every node that is not GONE, by id */
     struct shape *reserved_for; /* or NULL */
     struct link in_reserved;
+    int32_t claims;            /* jobs of that for which a place is made there; 0: it is kept as one of the first of the queue */
     struct link by_seen;       /* UP, NOTICED, DRAINING: least recently seen first */
     struct link by_growth;     /* takes work: the one whose free resources grew last first */
     int64_t grown;             /* the model's growth count at that moment */

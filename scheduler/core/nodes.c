@@ -83,6 +83,14 @@ static void refresh_state_list(struct model *m, struct node *n)
         list_push_back(want, &n->by_state);
 }
 
+void node_grew(struct model *m, struct node *n)
+{
+    link_remove(&n->by_growth);
+    list_push_front(&m->by_growth, &n->by_growth);
+    n->grown = ++m->growth;
+    m->rewind++;
+}
+
 void node_refresh(struct model *m, struct node *n, bool grew)
 {
     bool works = node_takes_work(n);
@@ -99,10 +107,7 @@ void node_refresh(struct model *m, struct node *n, bool grew)
     if (!works) {
         link_remove(&n->by_growth);
     } else if (grew || !link_is_in(&n->by_growth)) {
-        link_remove(&n->by_growth);
-        list_push_front(&m->by_growth, &n->by_growth);
-        n->grown = ++m->growth;
-        m->rewind++;
+        node_grew(m, n);
     }
     if (!is_alive(n))
         link_remove(&n->by_seen);

@@ -34,7 +34,7 @@ static const struct order_qos *find_qos(const struct order_options *o, const cha
     return NULL;
 }
 
-const char *const limit_names[] = {"max_running", "max_gpus", "max_usd_per_hour", "max_submitted", NULL};
+const char *const limit_names[] = {"max_running", "max_gpus", "max_usd_per_hour", "max_cpus", "max_submitted", NULL};
 
 static const struct order_user *find_user(const struct order_team *t, const char *name)
 {
@@ -96,6 +96,12 @@ int64_t order_limit(const struct order_options *o, const char *team, const char 
     if (t && t->each_user.is_set[kind])
         return t->each_user.most[kind];
     return o->each_user.is_set[kind] ? o->each_user.most[kind] : LIMIT_NONE;
+}
+
+int64_t order_quota_mcpu(const struct order_options *o, const char *team)
+{
+    const struct order_team *t = find_team(o, team);
+    return t ? t->quota_mcpu : 0;
 }
 
 int64_t order_mcpu(const struct order_options *o, const struct resources *need)

@@ -29,11 +29,11 @@
 #define ORDER_RESERVE_MAX 1000
 #define ORDER_CPU_MAX_MCPU 1000000 /* that a GPU or a GiB may count as */
 
-/* What the jobs of a user in a team may come to at a time, and those of all of a team. The first three are of what runs. */
-enum limit_kind { LIMIT_RUNNING, LIMIT_GPUS, LIMIT_UUSD_H, LIMIT_SUBMITTED, LIMIT_KINDS };
+/* What the jobs of a user in a team may come to at a time, and those of all of a team. All but the last are of what runs. */
+enum limit_kind { LIMIT_RUNNING, LIMIT_GPUS, LIMIT_UUSD_H, LIMIT_MCPU, LIMIT_SUBMITTED, LIMIT_KINDS };
 extern const char *const limit_names[]; /* "max_running" "max_gpus" ... as in the configuration; NULL-terminated */
 #define LIMIT_NONE INT64_MAX
-#define ORDER_LIMIT_MAX 1000000000LL /* jobs, GPUs */
+#define ORDER_LIMIT_MAX 1000000000LL /* jobs, GPUs, cpus */
 
 struct order_limits {
     bool is_set[LIMIT_KINDS]; /* what is not set is as the next says (order_limit) */
@@ -53,6 +53,7 @@ struct order_team {
     size_t n_users;
     struct order_limits limits;    /* of all its jobs together */
     struct order_limits each_user; /* of each member's */
+    int64_t quota_mcpu; /* what it gets whenever it asks for it; what others do not use of theirs it may borrow. 0: nothing */
 };
 
 struct order_qos {
@@ -93,6 +94,8 @@ int64_t order_age_16(const struct order_options *o, int64_t waited_ms);
 /* What the user's jobs in the team may come to; user NULL: all of the team's. The nearest that says something counts: the
  * user's own, then what the team says of each, then what is said of all. LIMIT_NONE: nothing does. */
 int64_t order_limit(const struct order_options *o, const char *team, const char *user, enum limit_kind kind);
+
+int64_t order_quota_mcpu(const struct order_options *o, const char *team);
 
 /* What one node of such a job takes, in thousandths of a cpu. */
 int64_t order_mcpu(const struct order_options *o, const struct resources *need);

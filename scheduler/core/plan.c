@@ -24,7 +24,8 @@
 struct planner *planner_create(void)
 {
     struct planner *p = mem_alloc(sizeof *p);
-    p->rewind = p->change = -1;
+    p->rewind = p->change = p->reclaim_change = -1;
+    p->reclaim_until = MONO_NONE;
     p->valid_until = MONO_NONE;
     return p;
 }
@@ -36,6 +37,7 @@ void planner_destroy(struct planner *p)
     map_deinit(&p->unfit);
     launches_deinit(p);
     reserve_deinit(p);
+    reclaim_deinit(p);
     free(p);
 }
 
@@ -269,6 +271,29 @@ static void keep_to_limits(struct planner *p, const struct model *m, const struc
         put_aside(s, ret_event);
 }
 
+#define OWED_LOOK_MAX 64
+
+/* Before somebody borrows, those go that are owed a place: the first that fits somewhere. */
+static bool next_owed(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+{
+    if (quota_owes(s))
+        return false;
+    LIST_FOREACH (&m->quotas, l) {
+        int looked = 0;
+        for (struct shape *o = queue_first_of(LIST_ENTRY(l, struct team, in_quotas)); o && looked < OWED_LOOK_MAX;
+             o = queue_next_of(o), looked++) {
+            if (!quota_owes(o) || limits_used_up(m, o) || lacks_licences(p, m, o) || !may_fit(p, m, o))
+                continue;
+            if (find_place(p, m, o, now, ret_event)) {
+                keep_to_limits(p, m, o, ret_event);
+                return true;
+            }
+            remember_unfit(p, m, o);
+        }
+    }
+    return false;
+}
+
 static void set_back(struct planner *p, const struct model *m)
 {
     bool again = p->rewind != m->rewind || (p->is_wanting && p->wanting_change != m->change);
@@ -307,7 +332,12 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
                 note_wanting(p, m, s);
                 continue;
             }
-            return ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) || true;
+            if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) || list_is_empty(&m->quotas) ||
+                next_owed(p, m, s, now, ret_event))
+                return true;
+            find_place(p, m, s, now, ret_event); /* once more: others were looked at meanwhile */
+            keep_to_limits(p, m, s, ret_event);
+            return true;
         }
         if (!lacks)
             remember_unfit(p, m, s);
@@ -330,7 +360,7 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         found = true;
     }
     found = found || is_due(cron_next_due(m, now, &ev), now);
-    found = found || next_place(p, m, now, &ev);
+    found = found || next_place(p, m, now, &ev) || reclaim_next(p, m, now, &ev);
     if (!found)
         gangs_look(p, m, now); /* whose nodes are not idle */
     found = found || is_due(next_end(p, m, &ev), now);
@@ -353,7 +383,8 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct event unused;
     struct mono wake = MONO_NONE;
     const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
-        drill_next(m, now, &unused), waits_due(m, now, &unused), windows_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until};
+        drill_next(m, now, &unused), waits_due(m, now, &unused), windows_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until,
+        p->reclaim_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

@@ -34,6 +34,14 @@ struct candidate {
     int64_t at, node;
 };
 
+/* A job that could be evicted. */
+struct victim {
+    const struct job *job;
+    int64_t over;    /* what its team has beyond its quota, in mcpu */
+    bool saves;      /* it takes part in checkpoints, and is queued again after this end */
+    int64_t unsaved; /* victims_unsaved */
+};
+
 struct planner {
     /* By the model's licences: the first place in the queue that would start but for some of it. */
     struct place wanting[LICENCES_MAX];
@@ -65,6 +73,18 @@ struct planner {
     int64_t *moves; /* jobs whose attempts can go on where it costs less, at once */
     size_t n_moves;
 
+    /* Nobody can be evicted for somebody else at this change count, until then. */
+    int64_t reclaim_change;
+    struct mono reclaim_until; /* MONO_NONE: until something changes */
+    int64_t claim[JOB_NODES_MAX]; /* of the last event that makes a place */
+    int64_t *evict;
+    size_t evict_max;
+    int64_t *over; /* scratch of victims.c: by the index of an allowance */
+    struct victim *victims, *offered;
+    size_t n_victims, n_offered;
+    struct stop *stops;
+    size_t n_stops;
+
     /* scratch of one computation, kept for its memory */
     struct bin *bins;
     size_t n_bins;
@@ -84,6 +104,17 @@ struct planner {
 bool reserve_next(
     struct planner *p, const struct model *m, const struct shape *passing, struct stamp now, struct event *ret_event);
 void reserve_deinit(struct planner *p);
+/* ---- what is owed (reclaim.c, victims.c) ---- */
+/* The next place to be made for a job whose team it is owed to, or false. */
+bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
+void reclaim_deinit(struct planner *p);
+/* Where a job of the shape could start if some that borrow gave up their places: s->least nodes into p->claim, the jobs into
+ * p->victims. False: nowhere, whoever went. */
+bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now);
+/* What a running job would have to do again if it ended now without saving: cpus times milliseconds. */
+int64_t victims_unsaved(const struct job *j, struct wall now);
+void victims_sort(struct victim *list, size_t n); /* who goes first stands first */
+
 /* The next attempt to move, or false: none. */
 bool moves_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 /* The next offer to launch, or false: none. After moves_next has said that there is nothing to move. */

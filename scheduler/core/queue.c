@@ -57,6 +57,20 @@ static struct shape *as_shape(struct tree_link *l)
     return l ? TREE_ENTRY(l, struct shape, in_queue) : NULL;
 }
 
+static int compare_place_in_team(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_team)));
+}
+
+/* It stands there in the queue now; head CORE_ID_NONE: it does not. */
+static void team_index(struct shape *s, struct place at)
+{
+    struct team *t = s->account->team;
+    tree_remove(&t->queue, &s->in_team);
+    if (t->quota_mcpu > 0 && at.head != CORE_ID_NONE && !s->aside_of)
+        tree_add(&t->queue, &s->in_team, &at, compare_place_in_team);
+}
+
 static int64_t round_up(int64_t limit_ms)
 {
     int64_t step = 1;
@@ -82,6 +96,7 @@ void queue_adopt(struct model *m, struct job *j)
     if (!s) {
         s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
+        s->mcpu = order_mcpu(model_order(m), &s->need);
         s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         smap_put(&m->shapes, key, s);
         m->n_constrained += s->extras && s->extras->constraint.n_names > 0;
@@ -122,7 +137,7 @@ static bool shape_settle(struct model *m, struct shape *s)
     struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
     if (place_order(at, queue_place(s)) == 0)
         return false;
-    if (at.head != s->head)
+    if (at.head != s->head && (s->claims == 0 || at.head == CORE_ID_NONE || s->nodes > 1))
         reserve_drop(m, s);
     tree_remove(tree_of(m, s), &s->in_queue);
     s->head = at.head;
@@ -131,6 +146,7 @@ static bool shape_settle(struct model *m, struct shape *s)
         tree_add(tree_of(m, s), &s->in_queue, &at, compare_place);
     else
         s->aside_of = NULL;
+    team_index(s, at);
     if (first && !was_in && !s->aside_of)
         arrive(m, s);
     else if (!first && was_in)
@@ -146,6 +162,7 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
     tree_remove(&m->queue, &s->in_queue);
     s->aside_of = by;
     tree_add(&by->aside, &s->in_queue, &at, compare_place);
+    team_index(s, at);
     m->change++;
 }
 
@@ -155,9 +172,22 @@ void queue_take_up(struct model *m, struct shape *s)
     tree_remove(&s->aside_of->aside, &s->in_queue);
     s->aside_of = NULL;
     tree_add(&m->queue, &s->in_queue, &at, compare_place);
+    team_index(s, at);
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     m->change++;
+}
+
+struct shape *queue_first_of(const struct team *t)
+{
+    struct tree_link *l = tree_first(&t->queue);
+    return l ? TREE_ENTRY(l, struct shape, in_team) : NULL;
+}
+
+struct shape *queue_next_of(const struct shape *s)
+{
+    struct tree_link *l = tree_next(&s->in_team);
+    return l ? TREE_ENTRY(l, struct shape, in_team) : NULL;
 }
 
 struct shape *queue_first_aside(const struct allowance *w)
@@ -197,6 +227,7 @@ void queue_remove(struct model *m, struct job *j)
     shape_settle(m, j->shape);
     j->shape->n_wanted -= j->width;
     j->width = 0;
+    reserve_trim(m, j->shape);
     j->account->n_pending--;
     m->n_pending--;
     m->change++;
@@ -210,6 +241,7 @@ void queue_widen(struct model *m, struct job *j)
         return;
     j->shape->n_wanted += job_width(j) - j->width;
     j->width = job_width(j);
+    reserve_trim(m, j->shape);
     m->change++;
 }
 

@@ -27,7 +27,7 @@ bool node_is_kept_from(const struct node *n, const struct shape *s)
 
 void gang_keep(struct model *m, struct job *j, struct node *n)
 {
-    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for)
+    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for || n->claims > 0)
         return;
     n->kept_for = j;
     n->row.kept_for = j->row.id;

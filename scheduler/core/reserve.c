@@ -15,6 +15,10 @@
  * What may let others in counts as growth of its nodes, for the planner's memory: that it is dropped, that the queue has got
  * another order, that an attempt there is being stopped. Time only makes it stricter.
  *
+ * Where a place is made for a job whose team it is owed to (reclaim.c) the nodes are claimed: kept in the same way, for one job
+ * of its kind or for several, against everybody, wherever they stand, and until those are placed. What is owed does not look at
+ * what is kept for others in the order of the queue only.
+ *
  * There is none for what launches will serve, and of a gang only the part that they will not. Decisions like all others
  * (EV_RESERVE), in memory only: after a restart they are made again.
  */
@@ -50,11 +54,14 @@ static void give_back(struct resources *free, struct stock *stock, const struct 
         stock_add(stock, &j->shape->extras->resources, 1);
 }
 
-/* Room for r on n once all has ended that ends until then, and with `other`, or NULL, placed there. */
+/* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or NULL, placed there. */
 static bool has_room(const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
 {
     struct resources free = n->free, all = r->need;
     struct stock stock = n->stock;
+    int32_t times = n->claims > 1 ? n->claims : 1;
+    for (int32_t k = 1; k < times; k++)
+        resources_give(&all, &r->need);
     if (other)
         resources_give(&all, &other->need);
     if (other && other->extras)
@@ -64,7 +71,7 @@ static bool has_room(const struct node *n, const struct shape *r, int64_t until,
         if (end_of(a) <= until)
             give_back(&free, &stock, a->job);
     }
-    return resources_fit(&all, &free) && (!r->extras || stock_times(&stock, &r->extras->resources) > 0);
+    return resources_fit(&all, &free) && (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -95,11 +102,19 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
 
 /* ---- which nodes ---- */
 
-/* What stands behind s gives its nodes up to it. */
-static bool is_taken(const struct node *n, const struct shape *s)
+/* Who the node is kept for gives it up to s: it stands behind s, or s is owed what r is not. */
+static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
+{
+    if (n->claims > 0)
+        return false;
+    bool r_is_owed = quota_owes(r);
+    return s_is_owed != r_is_owed ? s_is_owed : place_order(s, queue_place(r)) < 0;
+}
+
+bool reserve_is_taken(const struct node *n, const struct shape *s)
 {
     const struct shape *r = n->reserved_for;
-    return r && r != s && place_order(queue_place(r), queue_place(s)) < 0;
+    return r && r != s && !yields(n, r, queue_place(s), quota_owes(s));
 }
 
 static void gather(struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
@@ -109,7 +124,7 @@ static void gather(struct planner *p, const struct model *m, const struct shape 
     p->n_candidates = 0;
     LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
-        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || is_taken(n, s))
+        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || reserve_is_taken(n, s))
             continue;
         *GROW(p->candidates, p->n_candidates) = (struct candidate){room_at(p, n, s), n->row.id};
         if (p->n_candidates == max)
@@ -124,8 +139,7 @@ static int compare_candidates(const void *a, const void *b)
     return by_time ? by_time : (x->node > y->node) - (x->node < y->node);
 }
 
-/* Machines for it that are on their way or may be launched, at most as many as it needs. */
-static int32_t to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
+int32_t reserve_to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
 {
     int64_t n = 0;
     if (!pool->row.elastic || !pool_may_criu(pool, s->criu))
@@ -151,7 +165,7 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         if (!shape_allows_pool(s, pool))
             continue;
-        size_t need = (size_t)(s->least - to_come(m, s, pool, now));
+        size_t need = (size_t)(s->least - reserve_to_come(m, s, pool, now));
         if (need == 0) {
             ret_event->reserve.n_nodes = 0;
             return;
@@ -204,11 +218,78 @@ bool reserve_is_known(int64_t until)
 
 bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now)
 {
-    const struct shape *r = n->reserved_for;
-    if (!r || r == s || place_order(queue_place(s), queue_place(r)) < 0)
+    if (!n->reserved_for || n->reserved_for == s || !reserve_is_taken(n, s))
         return true;
+    const struct shape *r = n->reserved_for;
     return end_after(now.wall.ms, s->limit_ms) <= r->reserved_until ||
            has_room(n, r, r->reserved_until, s);
+}
+
+static void unreserve(struct model *m, struct node *n)
+{
+    n->reserved_for = NULL;
+    n->claims = 0;
+    link_remove(&n->in_reserved);
+    node_refresh(m, n, true); /* others may fit there now */
+}
+
+static void unclaim(struct model *m, struct shape *s, int64_t n)
+{
+    struct team *t = s->account->team;
+    s->claims -= n;
+    t->claimed_mcpu -= n * s->least * s->mcpu;
+    limits_more_owed(m, t);
+}
+
+void reserve_claim(struct model *m, struct shape *s, struct node *n)
+{
+    if (n->reserved_for && n->reserved_for != s)
+        reserve_drop(m, n->reserved_for);
+    if (!n->reserved_for) {
+        n->reserved_for = s;
+        list_push_back(&s->reserved, &n->in_reserved);
+    }
+    n->claims++;
+}
+
+void reserve_claimed(struct model *m, struct shape *s)
+{
+    s->claims++;
+    s->account->team->claimed_mcpu += s->least * s->mcpu;
+    s->reserved_until = 0; /* what is being stopped counts as gone */
+    s->reserve_looked = m->reserve_epoch;
+    if (!link_is_in(&s->by_reserve))
+        list_push_back(&m->reserving, &s->by_reserve);
+    limits_less_owed(m, s->account->team);
+    m->change++;
+}
+
+/* One job less has a place made for it, on this node if it has claims there. */
+static void give_up_claim(struct model *m, struct shape *s, struct node *n)
+{
+    if (s->nodes > 1 || s->claims == 1) {
+        reserve_drop(m, s);
+        return;
+    }
+    if (n->reserved_for != s)
+        n = LIST_ENTRY(list_first(&s->reserved), struct node, in_reserved);
+    if (--n->claims == 0)
+        unreserve(m, n);
+    else
+        node_refresh(m, n, true);
+    unclaim(m, s, 1);
+}
+
+void reserve_used(struct model *m, struct shape *s, struct node *n)
+{
+    if (s->claims > 0)
+        give_up_claim(m, s, n);
+}
+
+void reserve_trim(struct model *m, struct shape *s)
+{
+    while (s->claims > s->n_wanted)
+        give_up_claim(m, s, LIST_ENTRY(list_last(&s->reserved), struct node, in_reserved));
 }
 
 void reserve_drop(struct model *m, struct shape *s)
@@ -218,11 +299,10 @@ void reserve_drop(struct model *m, struct shape *s)
     if (list_is_empty(&s->reserved))
         return;
     m->reserve_epoch++;
-    for (struct link *l; (l = list_pop(&s->reserved)) != NULL;) {
-        struct node *n = LIST_ENTRY(l, struct node, in_reserved);
-        n->reserved_for = NULL;
-        node_refresh(m, n, true); /* others may fit there now */
-    }
+    for (struct link *l; (l = list_first(&s->reserved)) != NULL;)
+        unreserve(m, LIST_ENTRY(l, struct node, in_reserved));
+    if (s->claims > 0)
+        unclaim(m, s, s->claims);
 }
 
 static bool is_among_first(const struct model *m, const struct shape *s)
@@ -238,6 +318,8 @@ void reserve_reorder(struct model *m)
 {
     LIST_FOREACH (&m->reserving, l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        if (s->claims > 0)
+            continue;
         if (!is_among_first(m, s))
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
@@ -257,10 +339,10 @@ bool reserve_holds(const struct node *n)
     return !r || has_room(n, r, r->reserved_until, NULL);
 }
 
-void reserve_overridden(struct model *m, struct node *n, struct place by)
+void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed)
 {
     struct shape *r = n->reserved_for;
-    if (r && place_order(by, queue_place(r)) < 0 && !reserve_holds(n))
+    if (r && yields(n, r, by, was_owed) && !reserve_holds(n))
         reserve_drop(m, r);
 }
 
@@ -269,7 +351,7 @@ static bool may_reserve(const struct model *m, const struct event *ev, const str
     bool may = ev->reserve.n_nodes <= (size_t)s->nodes;
     for (size_t k = 0; may && k < ev->reserve.n_nodes; k++) {
         const struct node *n = model_node(m, ev->reserve.nodes[k]);
-        may = n && node_takes_work(n) && !is_taken(n, s);
+        may = n && node_takes_work(n) && !reserve_is_taken(n, s);
         for (size_t i = 0; may && i < k; i++)
             may = ev->reserve.nodes[i] != ev->reserve.nodes[k];
     }

@@ -57,6 +57,9 @@ static struct team *team_of(struct model *m, const char *name)
     STR_COPY(t->name, name);
     t->shares = configured(model_order(m), name, NULL);
     allowance_init(m, &t->may, name, NULL);
+    t->quota_mcpu = order_quota_mcpu(model_order(m), name);
+    if (t->quota_mcpu > 0)
+        list_push_back(&m->quotas, &t->in_quotas);
     smap_put(&m->teams, name, t);
     list_push_back(&m->all_teams, &t->in_all);
     return t;

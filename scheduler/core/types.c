@@ -148,6 +148,7 @@ const char *const history_kinds[] = {
     "submitted",
     "held",
     "park",
+    "reclaim",
     "released",
     "eligible",
     "placed",
@@ -239,6 +240,7 @@ const char *const event_type_names[] = {
     "park",
     "put-aside",
     "take-up",
+    "reclaim",
     NULL,
 };
 

@@ -225,6 +225,7 @@ struct job_row {
     int64_t array;             /* of a task: the array's number; CORE_ID_NONE */
     int32_t array_index;       /* of a task */
     struct wall regroups_until; /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept; or NONE */
+    struct wall evicted_at;    /* the last time that it gave its place up to who it was owed to; WALL_NONE */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
@@ -380,7 +381,7 @@ struct history_row {
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
- *   and of jobs   move park
+ *   and of jobs   move park reclaim
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */

@@ -304,7 +304,7 @@ class Local(unittest.TestCase):
         quotas = self.json("quotas")["quotas"]
         self.assertEqual([(q["team"], q["user"], q["submitted"], q["max_gpus"]) for q in quotas],
                          [(share["team"], user, 1, None) for user in (None, share["user"])])
-        self.assertRegex(self.ok("quotas"), r"TEAM +USER +RUNNING +SUBMITTED +GPUS +USD/H\n.* 0/- +1/- +0/- +0/-")
+        self.assertRegex(self.ok("quotas"), r"TEAM +USER +RUNNING +SUBMITTED +GPUS +USD/H +CPUS +QUOTA\n.* 0/- +1/- +0/- +0/- +0/- +-")
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 

@@ -312,6 +312,8 @@ static bool decides_at(const struct lab *l, int64_t mono_ms)
     struct planner *p = planner_create();
     struct stamp at = {{l->now.wall.ms + mono_ms - l->now.mono.ms}, {mono_ms}};
     bool any = plan_next(p, l->m, at, &ev);
+    if (any && mono_ms < plan_wake(l->p, l->m, l->now).ms)
+        print_message("%s would be decided before\n", event_type_names[ev.type]);
     planner_destroy(p);
     return any;
 }

@@ -296,7 +296,7 @@ static void store(struct storm *st)
     }
 }
 
-/* One storm in two has limits. */
+/* One storm in two has limits, one in four has quotas. */
 static const struct order_options *order_of(uint64_t seed)
 {
     static struct order_user users[] = {
@@ -307,11 +307,15 @@ static const struct order_options *order_of(uint64_t seed)
         .n_users = 2,
         .limits = {.is_set = {[LIMIT_UUSD_H] = true, [LIMIT_SUBMITTED] = true},
             .most = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
+    static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
+    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
+        {.name = "blue", .shares = 2, .users = &bob, .n_users = 1, .quota_mcpu = 4000}};
     static struct order_options o;
     o = order_defaults;
-    o.teams = &team;
-    o.n_teams = 1;
-    return seed % 2 ? &o : NULL;
+    o.gpu_mcpu = 1000;
+    o.teams = seed % 4 == 2 ? teams : &team;
+    o.n_teams = seed % 4 == 2 ? 2 : 1;
+    return seed % 4 ? &o : NULL;
 }
 
 static void one_storm(uint64_t seed)

@@ -39,6 +39,12 @@ static void limits_are_read_along_the_path(void **state)
     assert_int_equal(order_limit(o, "red", "bob", LIMIT_SUBMITTED), 20000);
     assert_int_equal(order_limit(o, "red", NULL, LIMIT_UUSD_H), 60500000);
     assert_int_equal(order_limit(o, "cho", "cho", LIMIT_SUBMITTED), 20000);
+    assert_int_equal(order_quota_mcpu(o, "red"), 0);
+    config_deinit(&c);
+    c = parse("teams:\n  red: {quota: 256}\n  blue: {quota: 32, borrow: false, max_cpus: 100}\n");
+    assert_int_equal(order_quota_mcpu(&c.order, "red"), 256000);
+    assert_int_equal(order_limit(&c.order, "red", NULL, LIMIT_MCPU), LIMIT_NONE);
+    assert_int_equal(order_limit(&c.order, "blue", NULL, LIMIT_MCPU), 32000);
     config_deinit(&c);
 }
 
@@ -505,6 +511,9 @@ static const struct refused {
     {"teams:\n  a:\n    users:\n      ann: {share: 1}\n", {"lab.yaml:4", "share", "shares"}},
     {"teams:\n  a:\n    users:\n      ann: {max_submitted: some}\n", {"lab.yaml:4", "max_submitted"}},
     {"teams:\n  a:\n    each_user: 5\n", {"lab.yaml:3", "each_user"}},
+    {"teams:\n  a: {quota: -1}\n", {"lab.yaml:2", "quota"}},
+    {"teams:\n  a: {quota: 4, borrow: maybe}\n", {"lab.yaml:2", "borrow", "true"}},
+    {"teams:\n  a: {borrow: false}\n", {"lab.yaml:2", "borrow", "give it a quota"}},
     {"each_user: {shares: 1}\n", {"lab.yaml:1", "shares"}},
     {"teams:\n  a:\n    users: [ann, [b]]\n", {"lab.yaml:3", "a user's name"}},
     {"teams:\n  a:\n    users: [ann, ann]\n", {"lab.yaml:3", "listed twice"}},

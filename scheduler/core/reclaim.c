@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow, and when it wants it back jobs
+ * that borrow are saved and stopped.
+ *
+ * A job is owed its place while its team, with it, has no more than its quota. What is owed goes first wherever it fits; where it
+ * does not, and no machine can be launched for it, a decision makes it a place: it names the nodes, which are claimed from then
+ * on (reserve.c), and those who have to go (victims.c), which are asked to save and stopped. They are queued again where they
+ * stood, and resume.
+ *
+ * Who was evicted is not owed its place then, since its team had more than its quota: it cannot evict in turn. So nobody drives
+ * another out and is driven out by it.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LOOK_MAX 16 /* kinds of jobs of a team that are looked at */
+
+static bool fits_quota(const struct shape *s)
+{
+    const struct team *t = s->account->team;
+    return t->quota_mcpu > 0 && t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
+}
+
+bool quota_owes(const struct shape *s)
+{
+    return s->claims > 0 || fits_quota(s);
+}
+
+int64_t quota_borrowed(const struct team *t)
+{
+    return t->may.used[LIMIT_MCPU] > t->quota_mcpu ? t->may.used[LIMIT_MCPU] - t->quota_mcpu : 0;
+}
+
+/* ---- decisions ---- */
+
+static bool anybody_borrows(const struct model *m)
+{
+    LIST_FOREACH (&m->all_teams, l)
+        if (quota_borrowed(LIST_ENTRY(l, struct team, in_all)) > 0)
+            return true;
+    return false;
+}
+
+static bool launches_serve(const struct model *m, const struct shape *s, struct stamp now)
+{
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        if (shape_allows_pool(s, pool) && reserve_to_come(m, s, pool, now) >= s->least)
+            return true;
+    }
+    return false;
+}
+
+static bool wants_place(const struct model *m, const struct shape *s, struct stamp now)
+{
+    enum limit_kind kind;
+    int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
+    return fits_quota(s) && s->claims < most && !limits_exceeded(m, s, s->least, &kind) &&
+           !licences_lack(m, s->extras) && !launches_serve(m, s, now);
+}
+
+static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+{
+    if (!wants_place(m, s, now) || !victims_choose(p, m, s, now))
+        return false;
+    if (p->n_victims > p->evict_max) /* it stays where it is when the same is asked again */
+        p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);
+    for (size_t k = 0; k < p->n_victims; k++)
+        p->evict[k] = p->victims[k].job->row.id;
+    *ret_event = (struct event){.type = EV_RECLAIM,
+        .reclaim = {.job = s->head,
+            .nodes = p->claim,
+            .n_nodes = (size_t)s->least,
+            .victims = p->evict,
+            .n_victims = p->n_victims}};
+    return true;
+}
+
+bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
+    if (list_is_empty(&m->quotas) || (p->reclaim_change == m->change && !expired))
+        return false;
+    p->reclaim_change = -1;
+    p->reclaim_until = MONO_NONE;
+    if (anybody_borrows(m)) {
+        LIST_FOREACH (&m->quotas, l) {
+            const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
+            int looked = 0;
+            for (const struct shape *s = queue_first_of(t); s && looked < LOOK_MAX; s = queue_next_of(s), looked++)
+                if (reclaim_for(p, m, s, now, ret_event))
+                    return true;
+        }
+    }
+    p->reclaim_change = m->change;
+    return false;
+}
+
+void reclaim_deinit(struct planner *p)
+{
+    free(p->over);
+    free(p->victims);
+    free(p->offered);
+    free(p->stops);
+    free(p->evict);
+}
+
+static bool may_reclaim(const struct model *m, const struct event *ev, const struct shape *s)
+{
+    bool may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, ev->now);
+    for (size_t k = 0; may && k < ev->reclaim.n_nodes; k++) {
+        const struct node *n = model_node(m, ev->reclaim.nodes[k]);
+        may = n && node_takes_work(n) && !reserve_is_taken(n, s);
+        for (size_t i = 0; may && i < k; i++)
+            may = ev->reclaim.nodes[i] != ev->reclaim.nodes[k];
+    }
+    for (size_t k = 0; may && k < ev->reclaim.n_victims; k++) {
+        const struct job *j = model_job(m, ev->reclaim.victims[k]);
+        may = j && j->row.state == JOB_RUNNING && quota_borrowed(j->account->team) > 0;
+    }
+    return may;
+}
+
+static void evict(struct model *m, struct job *j, const struct shape *by, struct stamp now)
+{
+    const struct attempt *a = job_attempt(j);
+    job_stop(m, j, END_EVICTED, true);
+    j->row.evicted_at = now.wall;
+    touch_job(m, j);
+    history(m, now, "reclaim", (struct history_of){.attempt = a},
+        "team %s gets back what it is owed: its place is for job %" PRId64 ", and it goes on elsewhere or later",
+        by->account->team->name, by->head);
+}
+
+int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->reclaim.job);
+    struct shape *s = j && tree_has(&j->in_shape) && !j->shape->aside_of ? j->shape : NULL;
+    if (!s || s->head != ev->reclaim.job || !may_reclaim(m, ev, s))
+        return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)", ev->reclaim.job);
+    if (s->claims == 0)
+        reserve_drop(m, s);
+    for (size_t k = 0; k < ev->reclaim.n_victims; k++)
+        evict(m, model_job(m, ev->reclaim.victims[k]), s, ev->now);
+    for (size_t k = 0; k < ev->reclaim.n_nodes; k++)
+        reserve_claim(m, s, model_node(m, ev->reclaim.nodes[k]));
+    reserve_claimed(m, s);
+    ret_outcome->id = ev->reclaim.job;
+    return 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who gives up its place when belay wants one back by its own will: jobs of the team that is furthest beyond its quota first, of
+ * those the ones that can save, and of those the one that has the least to lose: what it takes, in cpus, times how long ago it
+ * saved, or started if it has not. The youngest comes first among equals.
+ *
+ * A place is made on as few nodes as are needed, by as few jobs as are needed, or nobody is disturbed: what is chosen is enough for
+ * the job to start, and without any one of them it would not be. A team gives only while it has more than its quota. Nobody
+ * is evicted twice within PAUSE_MS, so that nobody is driven around.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+
+#define PAUSE_MS (15 * 60000LL)
+
+int64_t victims_unsaved(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    bool saved = a->row.sequence > 0 && j->row.last_good.attempt == a->row.attempt;
+    struct wall since = saved ? j->row.last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : now;
+    return since.ms < now.ms ? (now.ms - since.ms) * j->shape->mcpu / 1000 * j->row.ranks : 0;
+}
+
+static int compare_victims(const void *x, const void *y)
+{
+    const struct victim *a = x, *b = y;
+    if (a->over != b->over)
+        return a->over > b->over ? -1 : 1;
+    if (a->saves != b->saves)
+        return a->saves ? -1 : 1;
+    if (a->unsaved != b->unsaved)
+        return a->unsaved < b->unsaved ? -1 : 1;
+    return (a->job->row.id < b->job->row.id) - (a->job->row.id > b->job->row.id);
+}
+
+void victims_sort(struct victim *list, size_t n)
+{
+    if (n > 1)
+        qsort(list, n, sizeof *list, compare_victims);
+}
+
+/* ---- one search ---- */
+
+/* In which order those on a node are asked. A team gives only while it has too much, so the order may decide whether there are
+ * enough of them: whether a place can be made is found by size, which time does not change, and then who it is to be by loss. */
+enum asking { BY_LOSS, LARGE_FIRST, SMALL_FIRST };
+
+struct search {
+    struct planner *p;
+    const struct model *m;
+    const struct shape *s;
+    struct stamp now;
+    enum asking asking;
+};
+
+/* What a node costs that others give up places on. */
+struct toll {
+    size_t n;
+    int64_t over; /* of the team among them that is the least beyond its quota */
+    bool all_save;
+    int64_t unsaved;
+};
+
+struct stop {
+    struct toll toll;
+    const struct node *node;
+};
+
+static int64_t *over_of(const struct search *x, const struct job *j)
+{
+    return &x->p->over[j->account->team->may.index];
+}
+
+static int64_t takes(const struct job *j)
+{
+    return j->shape->mcpu * j->row.ranks;
+}
+
+static bool is_stopping(const struct job *j)
+{
+    LIST_FOREACH (&j->ranks, l)
+        if (LIST_ENTRY(l, struct attempt, in_job)->row.state == ATTEMPT_STOPPING)
+            return true;
+    return false;
+}
+
+/* What each team has beyond its quota, without what is being stopped. */
+static void look_at_teams(const struct search *x)
+{
+    struct planner *p = x->p;
+    p->over = mem_resize(p->over, (size_t)x->m->n_allowances, sizeof *p->over);
+    LIST_FOREACH (&x->m->all_teams, l) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_all);
+        p->over[t->may.index] = t->may.used[LIMIT_MCPU] - t->quota_mcpu;
+    }
+    LIST_FOREACH (&x->m->all_nodes, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (a->row.state == ATTEMPT_STOPPING)
+                *over_of(x, a->job) -= a->job->shape->mcpu;
+        }
+    }
+}
+
+static bool is_chosen(const struct search *x, const struct job *j)
+{
+    for (size_t k = 0; k < x->p->n_victims; k++)
+        if (x->p->victims[k].job == j)
+            return true;
+    return false;
+}
+
+static bool may_evict(const struct search *x, const struct job *j)
+{
+    int64_t left_ms = wall_is_set(j->row.evicted_at) ? j->row.evicted_at.ms + PAUSE_MS - x->now.wall.ms : 0;
+    if (j->row.state != JOB_RUNNING || j->account->team == x->s->account->team || is_stopping(j) || *over_of(x, j) <= 0)
+        return false;
+    if (left_ms <= 0)
+        return true;
+    if (!mono_is_set(x->p->reclaim_until) || x->now.mono.ms + left_ms < x->p->reclaim_until.ms)
+        x->p->reclaim_until.ms = x->now.mono.ms + left_ms;
+    return false;
+}
+
+/* Room for one job more of the shape than a place is being made for, once all that was chosen has gone. */
+static bool has_room(const struct search *x, const struct node *n)
+{
+    struct resources free = n->free, need = x->s->need;
+    struct stock stock = n->stock;
+    int32_t times = n->reserved_for == x->s ? n->claims + 1 : 1;
+    for (int32_t k = 1; k < times; k++)
+        resources_give(&need, &x->s->need);
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        if (a->row.state != ATTEMPT_STOPPING && !is_chosen(x, a->job))
+            continue;
+        resources_give(&free, &a->job->row.need);
+        if (a->job->shape->extras)
+            stock_add(&stock, &a->job->shape->extras->resources, 1);
+    }
+    return resources_fit(&need, &free) && (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times);
+}
+
+static void choose(const struct search *x, const struct victim *v)
+{
+    *GROW(x->p->victims, x->p->n_victims) = *v;
+    *over_of(x, v->job) -= takes(v->job);
+}
+
+static void spare(const struct search *x, size_t k)
+{
+    struct planner *p = x->p;
+    *over_of(x, p->victims[k].job) += takes(p->victims[k].job);
+    for (; k + 1 < p->n_victims; k++)
+        p->victims[k] = p->victims[k + 1];
+    p->n_victims--;
+}
+
+/* Spares all from the last one down to the from-th without which these nodes have room, too. */
+static void spare_needless(const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
+{
+    victims_sort(&x->p->victims[from], x->p->n_victims - from);
+    for (size_t k = x->p->n_victims; k-- > from;) {
+        struct victim v = x->p->victims[k];
+        bool enough = true;
+        spare(x, k);
+        for (size_t i = 0; enough && i < n_nodes; i++)
+            enough = has_room(x, model_node(x->m, nodes[i]));
+        if (enough)
+            continue;
+        choose(x, &v);
+        victims_sort(&x->p->victims[from], x->p->n_victims - from);
+    }
+}
+
+static int compare_large(const void *x, const void *y)
+{
+    const struct victim *a = x, *b = y;
+    int64_t p = takes(a->job), q = takes(b->job);
+    return p != q ? (p > q ? -1 : 1) : (a->job->row.id > b->job->row.id) - (a->job->row.id < b->job->row.id);
+}
+
+static int compare_small(const void *x, const void *y)
+{
+    return compare_large(y, x);
+}
+
+static void sort_offered(const struct search *x)
+{
+    struct planner *p = x->p;
+    if (x->asking == BY_LOSS)
+        victims_sort(p->offered, p->n_offered);
+    else if (p->n_offered > 1)
+        qsort(p->offered, p->n_offered, sizeof *p->offered, x->asking == LARGE_FIRST ? compare_large : compare_small);
+}
+
+/* Adds those that have to go from this node, in the order of preference. False: it would not do; nothing is added. */
+static bool clear(const struct search *x, const struct node *n)
+{
+    struct planner *p = x->p;
+    size_t from = p->n_victims;
+    p->n_offered = 0;
+    LIST_FOREACH (&n->attempts, l) {
+        const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
+        if (!is_chosen(x, j) && may_evict(x, j))
+            *GROW(p->offered, p->n_offered) = (struct victim){.job = j,
+                .over = *over_of(x, j),
+                .saves = j->row.method != CKPT_NONE && retries_left(&j->row, RETRY_EVICTED) > 0,
+                .unsaved = victims_unsaved(j, x->now.wall)};
+    }
+    sort_offered(x);
+    for (size_t k = 0; k < p->n_offered && !has_room(x, n); k++)
+        if (*over_of(x, p->offered[k].job) > 0)
+            choose(x, &p->offered[k]);
+    if (has_room(x, n)) {
+        spare_needless(x, from, &n->row.id, 1);
+        return true;
+    }
+    while (p->n_victims > from)
+        spare(x, p->n_victims - 1);
+    return false;
+}
+
+static struct toll toll_of(const struct search *x)
+{
+    struct toll t = {.n = x->p->n_victims, .over = INT64_MAX, .all_save = true};
+    for (size_t k = 0; k < x->p->n_victims; k++) {
+        const struct victim *v = &x->p->victims[k];
+        t.over = v->over < t.over ? v->over : t.over;
+        t.all_save &= v->saves;
+        t.unsaved += v->unsaved;
+    }
+    return t;
+}
+
+static int compare_tolls(const struct toll *a, const struct toll *b)
+{
+    if (a->over != b->over)
+        return a->over > b->over ? -1 : 1; /* nobody at all is best */
+    if (a->all_save != b->all_save)
+        return a->all_save ? -1 : 1;
+    if (a->unsaved != b->unsaved)
+        return a->unsaved < b->unsaved ? -1 : 1;
+    return (a->n > b->n) - (a->n < b->n);
+}
+
+static int compare_stops(const void *x, const void *y)
+{
+    const struct stop *a = x, *b = y;
+    int by_toll = compare_tolls(&a->toll, &b->toll);
+    return by_toll ? by_toll : (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
+}
+
+static int compare_nodes(const void *x, const void *y)
+{
+    const struct stop *a = x, *b = y;
+    if ((a->toll.n == 0) != (b->toll.n == 0))
+        return a->toll.n == 0 ? -1 : 1;
+    return (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
+}
+
+static void forget(const struct search *x)
+{
+    while (x->p->n_victims > 0)
+        spare(x, x->p->n_victims - 1);
+}
+
+/* The nodes of the pool that could be cleared, each by itself; into p->stops, the cheapest first. */
+static void look_at_nodes(const struct search *x, const struct pool *pool)
+{
+    struct planner *p = x->p;
+    p->n_stops = 0;
+    LIST_FOREACH (&x->m->by_growth, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, by_growth);
+        bool twice = x->s->nodes > 1 && n->reserved_for == x->s && n->claims > 0;
+        if (n->pool != pool || !resources_fit(&x->s->need, &n->row.total) || !node_suits(n, x->s) ||
+            reserve_is_taken(n, x->s) || twice || !clear(x, n))
+            continue;
+        *GROW(p->stops, p->n_stops) = (struct stop){toll_of(x), n};
+        forget(x);
+    }
+    if (p->n_stops > 1)
+        qsort(p->stops, p->n_stops, sizeof *p->stops, x->asking == BY_LOSS ? compare_stops : compare_nodes);
+}
+
+/* Clears as many nodes of the pool as a job of the shape needs. */
+static bool clear_pool(const struct search *x, const struct pool *pool)
+{
+    struct planner *p = x->p;
+    size_t n = 0, least = (size_t)x->s->least;
+    look_at_nodes(x, pool);
+    if (p->n_stops < least)
+        return false;
+    for (size_t k = 0; k < p->n_stops && n < least; k++)
+        if (clear(x, p->stops[k].node))
+            p->claim[n++] = p->stops[k].node->row.id;
+    if (n == least)
+        spare_needless(x, 0, p->claim, n);
+    return n == least;
+}
+
+/* In the pool where it costs the least. */
+static bool choose_pool(const struct search *x)
+{
+    const struct pool *best = NULL;
+    struct toll least = {0};
+    LIST_FOREACH (&x->m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        forget(x);
+        if (!shape_allows_pool(x->s, pool) || !clear_pool(x, pool))
+            continue;
+        const struct toll t = toll_of(x);
+        if (best && compare_tolls(&t, &least) >= 0)
+            continue;
+        best = pool;
+        least = t;
+    }
+    forget(x);
+    return best && clear_pool(x, best);
+}
+
+bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now)
+{
+    struct search x = {.p = p, .m = m, .s = s, .now = now, .asking = LARGE_FIRST};
+    p->n_victims = 0;
+    look_at_teams(&x);
+    if (!choose_pool(&x)) {
+        x.asking = SMALL_FIRST;
+        if (!choose_pool(&x))
+            return false;
+    }
+    enum asking enough = x.asking;
+    x.asking = BY_LOSS;
+    if (choose_pool(&x))
+        return true;
+    x.asking = enough;
+    return choose_pool(&x);
+}

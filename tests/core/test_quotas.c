@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Quotas of teams: what a team is owed it gets, by those going who borrow, who lose the least by it and can be spared the least
+ * often; and nobody is sent away for nothing.
+ */
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "tests/core/lab.h"
+#include "tests/core/shelf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+
+static struct order_team teams[] = {{.name = "red", .shares = 1, .quota_mcpu = 8000},
+    {.name = "blue", .shares = 1, .quota_mcpu = 8000}, {.name = "grey", .shares = 1}};
+
+static struct order_options options(void)
+{
+    struct order_options o = order_defaults;
+    o.gib_mcpu = 0;
+    o.teams = teams;
+    o.n_teams = sizeof teams / sizeof teams[0];
+    return o;
+}
+
+static void begin(struct lab *l, const struct order_options *order, int n_nodes, int32_t cpus)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct pool_row base = {.name = "base"};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+    for (int k = 0; k < n_nodes; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", k);
+        lab_join(l, name, cpus);
+    }
+}
+
+static struct job_row job_of(const char *team, int32_t cpus)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.team, team);
+    STR_COPY(r.user, team);
+    return r;
+}
+
+static int64_t submit(struct lab *l, const char *team, int32_t cpus)
+{
+    struct job_row r = job_of(team, cpus);
+    return lab_submit(l, &r);
+}
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+static bool is_evicted(const struct lab *l, int64_t job)
+{
+    const struct attempt *a = job_attempt(model_job(l->m, job));
+    return a && a->row.state == ATTEMPT_STOPPING && a->row.stop_reason == END_EVICTED;
+}
+
+/* The agent has saved and stopped it. */
+static void gone(struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    assert_true(is_evicted(l, job) && job_attempt(j)->row.save_first);
+    while (job_attempt(j))
+        lab_ended(l, job, END_EVICTED, 0);
+    assert_int_equal(j->row.state, JOB_PENDING);
+}
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
+            return true;
+    return false;
+}
+
+static void what_is_not_used_is_borrowed_and_given_back(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    int64_t reds[4];
+    begin(&l, &o, 4, 4);
+    for (int k = 0; k < 4; k++)
+        reds[k] = submit(&l, "red", 4);
+    lab_plan(&l);
+    for (int k = 0; k < 4; k++) {
+        assert_true(runs(&l, reds[k])); /* twice its quota */
+        lab_started(&l, reds[k]);
+        lab_wait(&l, MINUTE_MS);
+    }
+    lab_saved(&l, reds[1], 1, 10);
+    lab_take(&l);
+    int64_t blue = submit(&l, "blue", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, reds[1])); /* it has just saved */
+    for (int k = 0; k < 4; k++)
+        assert_true(k == 1 || !is_evicted(&l, reds[k]));
+    lab_take(&l);
+    assert_non_null(strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
+    assert_true(says(&l, blue, "reclaim", "1 job that borrows is being saved and stopped"));
+    int64_t another = submit(&l, "red", 4); /* it may not slip in */
+    gone(&l, reds[1]);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_true(runs(&l, blue));
+    assert_false(runs(&l, another) || runs(&l, reds[1]));
+    lab_ended(&l, blue, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, reds[1])); /* in its old place in the queue; it resumes */
+    lab_check_wake(&l);
+    lab_deinit(&l);
+}
+
+/* Furthest beyond its quota first; who can save before who cannot; who has the least to lose. */
+static void the_victim_has_the_least_to_lose(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    struct job_row none = job_of("grey", 4);
+    begin(&l, &o, 6, 4);
+    none.method = CKPT_NONE;
+    int64_t cannot = lab_submit(&l, &none);
+    lab_plan(&l);
+    int64_t reds[3], greys[2];
+    for (int k = 0; k < 3; k++)
+        reds[k] = submit(&l, "red", 4);
+    for (int k = 0; k < 2; k++)
+        greys[k] = submit(&l, "grey", 4);
+    lab_plan(&l);
+    lab_wait(&l, HOUR_MS);
+    for (int k = 0; k < 2; k++)
+        lab_started(&l, greys[k]);
+    lab_wait(&l, HOUR_MS);
+    lab_started(&l, cannot);
+    for (int k = 0; k < 3; k++)
+        lab_started(&l, reds[k]);
+    lab_saved(&l, greys[1], 1, 10);
+    lab_wait(&l, MINUTE_MS);
+    int64_t first = submit(&l, "blue", 4);
+    lab_plan(&l); /* grey has 12 cpus beyond its quota, red 4 */
+    assert_true(is_evicted(&l, greys[1]));
+    gone(&l, greys[1]);
+    lab_plan(&l);
+    assert_true(runs(&l, first));
+    int64_t second = submit(&l, "blue", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, greys[0])); /* two hours of work, but the other could not save at all */
+    assert_false(is_evicted(&l, cannot));
+    gone(&l, greys[0]);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 3, 4);
+    for (int k = 0; k < 3; k++)
+        submit(&l, "red", 4);
+    lab_plan(&l);
+    submit(&l, "blue", 6);  /* no node is so large */
+    submit(&l, "grey", 4);  /* has no quota */
+    struct job_row gang = job_of("blue", 4);
+    gang.nodes = gang.nodes_min = 3; /* 12 cpus, of 8 */
+    lab_submit(&l, &gang);
+    submit(&l, "red", 1); /* its own team's */
+    lab_plan(&l);
+    for (int64_t j = 1; j <= 3; j++)
+        assert_false(is_evicted(&l, j));
+    lab_deinit(&l);
+}
+
+/* Red is owed two of its three: one goes, and no more, whoever waits. */
+static void a_team_keeps_its_quota(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 3, 4);
+    int64_t reds[3], blues[3];
+    for (int k = 0; k < 3; k++)
+        reds[k] = submit(&l, "red", 4);
+    lab_plan(&l);
+    for (int k = 0; k < 3; k++)
+        blues[k] = submit(&l, "blue", 4);
+    lab_plan(&l);
+    int n = 0;
+    for (int k = 0; k < 3; k++)
+        n += is_evicted(&l, reds[k]);
+    assert_int_equal(n, 1);
+    for (int k = 0; k < 3; k++)
+        if (is_evicted(&l, reds[k]))
+            gone(&l, reds[k]);
+    lab_plan(&l);
+    assert_true(runs(&l, blues[0]));
+    for (int k = 0; k < 3; k++)
+        assert_true(!runs(&l, reds[k]) || !is_evicted(&l, reds[k]));
+    lab_deinit(&l);
+}
+
+/* A node with two small ones, of which one is enough; and one with a large one that has less to lose than both together. */
+static void no_more_go_than_are_needed(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 1, 8);
+    int64_t small[4];
+    for (int k = 0; k < 4; k++)
+        small[k] = submit(&l, "grey", 2);
+    lab_plan(&l);
+    for (int k = 0; k < 4; k++) {
+        lab_started(&l, small[k]);
+        lab_wait(&l, MINUTE_MS);
+    }
+    submit(&l, "blue", 3);
+    lab_plan(&l);
+    assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
+    assert_true(is_evicted(&l, small[2]) && is_evicted(&l, small[3])); /* the youngest */
+    int64_t another = submit(&l, "blue", 1); /* has room beside it then */
+    lab_plan(&l);
+    assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
+    gone(&l, small[2]);
+    gone(&l, small[3]);
+    lab_plan(&l);
+    assert_true(runs(&l, another));
+    lab_deinit(&l);
+}
+
+static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    struct job_row gang = job_of("blue", 4), other = job_of("grey", 2);
+    begin(&l, &o, 4, 4);
+    other.nodes = other.nodes_min = 2;
+    int64_t pair = lab_submit(&l, &other), whole[3];
+    for (int k = 0; k < 2; k++)
+        whole[k] = submit(&l, "grey", 4);
+    lab_plan(&l);
+    gang.nodes = gang.nodes_min = 2;
+    int64_t blue = lab_submit(&l, &gang);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, pair) != (is_evicted(&l, whole[0]) && is_evicted(&l, whole[1])));
+    if (is_evicted(&l, pair)) {
+        gone(&l, pair);
+    } else {
+        gone(&l, whole[0]);
+        assert_false(runs(&l, blue));
+        gone(&l, whole[1]);
+    }
+    lab_plan(&l);
+    assert_true(runs(&l, blue));
+    assert_int_equal(model_job(l.m, blue)->row.ranks, 2);
+    lab_deinit(&l);
+}
+
+/* What is owed goes before what borrows, so that nobody is started to be stopped at once. */
+static void what_is_owed_goes_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 2, 4);
+    int64_t reds[6];
+    for (int k = 0; k < 6; k++)
+        reds[k] = submit(&l, "red", 4);
+    lab_wait(&l, HOUR_MS);
+    int64_t blue = submit(&l, "blue", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, reds[0]) && runs(&l, reds[1])); /* its quota */
+    lab_join(&l, "more", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, blue));
+    lab_deinit(&l);
+}
+
+/* Two teams want more than their quotas all the time, on a cluster that is just both: no job is evicted more than once in a
+ * quarter of an hour, and hardly ever. */
+static void nobody_drives_another_around(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    int64_t evictions[64] = {0}, last[64] = {0}, all = 0, n = 0;
+    begin(&l, &o, 4, 4);
+    for (; n < 24;)
+        n = submit(&l, n % 2 ? "red" : "blue", 1 + (int32_t)(n % 4));
+    for (int minute = 0; minute < 240; minute++) {
+        lab_plan(&l);
+        for (int64_t j = 1; j <= n; j++) {
+            const struct attempt *a = model_job(l.m, j) ? job_attempt(model_job(l.m, j)) : NULL;
+            if (!a)
+                continue;
+            if (is_evicted(&l, j)) {
+                assert_true(evictions[j] == 0 || l.now.wall.ms - last[j] >= 15 * MINUTE_MS);
+                evictions[j]++;
+                last[j] = l.now.wall.ms;
+                all++;
+                gone(&l, j);
+            } else if (a->row.state == ATTEMPT_ASSIGNED) {
+                lab_started(&l, j);
+            } else if ((minute + j) % 7 == 0) {
+                const char *team = model_job(l.m, j)->row.team;
+                char was[CORE_NAME_MAX];
+                STR_COPY(was, team);
+                lab_ended(&l, j, END_SUCCEEDED, 0);
+                if (n < 63)
+                    n = submit(&l, was, 1 + (int32_t)(j % 4));
+            }
+        }
+        lab_wait(&l, MINUTE_MS);
+    }
+    print_message("%" PRId64 " evictions of %" PRId64 " jobs in four hours\n", all, n);
+    assert_true(all <= n);
+    lab_deinit(&l);
+}
+
+static void who_was_evicted_has_a_while_after_a_restart_too(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    const struct order_options o = options();
+    s.order = &o;
+    begin(&l, &o, 1, 4);
+    int64_t grey = submit(&l, "grey", 4);
+    lab_plan(&l);
+    int64_t blue = submit(&l, "blue", 4);
+    lab_plan(&l);
+    gone(&l, grey);
+    lab_plan(&l);
+    lab_ended(&l, blue, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, grey));
+    lab_take(&l);
+    shelf_put(&s, &l.c);
+    model_destroy(l.m);
+    planner_destroy(l.p);
+    l.m = shelf_load(&s, l.now);
+    l.p = planner_create();
+    submit(&l, "blue", 4);
+    lab_plan(&l);
+    assert_false(is_evicted(&l, grey));
+    lab_check_wake(&l);
+    lab_wait(&l, 15 * MINUTE_MS);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, grey));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+/* Many of one kind are made places for at once, not one after the other. */
+static void a_team_gets_all_it_is_owed_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    int64_t greys[16], blues[16];
+    int n = 0;
+    begin(&l, &o, 2, 8);
+    for (int k = 0; k < 16; k++)
+        greys[k] = submit(&l, "grey", 1);
+    lab_plan(&l);
+    for (int k = 0; k < 16; k++)
+        blues[k] = submit(&l, "blue", 1);
+    lab_plan(&l);
+    for (int k = 0; k < 16; k++)
+        n += is_evicted(&l, greys[k]);
+    assert_int_equal(n, 8);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = blues[15]});
+    for (int k = 0; k < 16; k++)
+        if (is_evicted(&l, greys[k]))
+            gone(&l, greys[k]);
+    lab_plan(&l);
+    for (int k = 0; k < 8; k++)
+        assert_true(runs(&l, blues[k]));
+    for (int k = 8; k < 15; k++)
+        assert_false(runs(&l, blues[k])); /* beyond the quota it is as anybody */
+    lab_deinit(&l);
+}
+
+static void nobody_goes_for_what_a_launch_will_serve(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 1, 4);
+    int64_t grey = submit(&l, "grey", 4);
+    lab_plan(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    submit(&l, "blue", 4);
+    assert_int_equal(lab_plan(&l), 1); /* a launch */
+    assert_false(is_evicted(&l, grey));
+    int64_t second = submit(&l, "blue", 4);
+    lab_bring_up(&l, 1, 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, grey)); /* the pool has all that it may have */
+    gone(&l, grey);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+static void who_may_not_borrow_does_not(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct order_options o = options();
+    struct order_team strict = teams[0];
+    strict.limits.is_set[LIMIT_MCPU] = true;
+    strict.limits.most[LIMIT_MCPU] = strict.quota_mcpu;
+    o.teams = &strict;
+    o.n_teams = 1;
+    begin(&l, &o, 4, 4);
+    for (int k = 0; k < 4; k++)
+        submit(&l, "red", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, 1) && runs(&l, 2) && !runs(&l, 3) && !runs(&l, 4));
+    assert_true(says(&l, 3, "max-cpus", "it needs 4 cpus; team red uses 8, and may use 8"));
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_used_is_borrowed_and_given_back),
+        cmocka_unit_test(the_victim_has_the_least_to_lose),
+        cmocka_unit_test(nobody_goes_for_what_could_not_start_or_is_not_owed),
+        cmocka_unit_test(a_team_keeps_its_quota),
+        cmocka_unit_test(no_more_go_than_are_needed),
+        cmocka_unit_test(a_gang_gets_all_its_nodes_or_nobody_goes),
+        cmocka_unit_test(what_is_owed_goes_first),
+        cmocka_unit_test(nobody_drives_another_around),
+        cmocka_unit_test(who_was_evicted_has_a_while_after_a_restart_too),
+        cmocka_unit_test(a_team_gets_all_it_is_owed_at_once),
+        cmocka_unit_test(nobody_goes_for_what_a_launch_will_serve),
+        cmocka_unit_test(who_may_not_borrow_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
