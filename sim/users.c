@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct wish {
     struct world *w;
@@ -72,13 +73,13 @@ static struct retries some_retries(struct world *w)
     return r;
 }
 
-/* What its nodes have to have: some of them do, but only one or two of the reserved ones. */
-static const char *extras_of(struct world *w, int32_t nodes)
+/* What it asks for: of machines what those have that can be launched, since not every world has reserved ones. */
+static const char *extras_of(struct world *w)
 {
     static const char *const all[] = {"licences=matlab:1", "licences=matlab:3", "licences=ansys:1,matlab:2", "resources=lego:1",
-        "constraint=ib|z2", "constraint=ib resources=lego:1", "resources=lego:2 licences=matlab:1", "constraint=z2"};
-    int n = w->seed % SIM_REQUIRE == 0 ? 7 : 8; /* the last of them may wait for ever for a certificate */
-    int which = (int)world_between(w, 0, nodes > 1 ? 4 : n - 1);
+        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2", "constraint=ib|z2"};
+    int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8; /* in z2 there are spot machines only: the last of them might wait for ever */
+    int which = (int)world_between(w, 0, n - 1);
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
@@ -98,7 +99,7 @@ static void submit(struct world *w)
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
         .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = extras_of(w, nodes)};
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = extras_of(w)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);
@@ -113,6 +114,8 @@ static void submit(struct world *w)
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */
+    if (spec.extras && strstr(spec.extras, "z2"))
+        row.market = WISH_ANY; /* likewise */
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec, .depends = &s->after}};
