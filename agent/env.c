@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,6 +108,8 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
 
 static void add_belay(struct list_of_env *l, const struct task_env *t)
 {
+    if (t->spec->rank == 0 && str_eq(t->spec->input, WIRE_INPUT_OPEN))
+        put_path(l, "BELAY_STDIN", t->dir, TASK_STDIN);
     put_number(l, "BELAY_JOB_ID", t->spec->job);
     put_text(l, "BELAY_JOB_NAME", t->spec->name);
     put_number(l, "BELAY_ATTEMPT", t->spec->attempt);

@@ -9,6 +9,8 @@
 #include "agent/user.h"
 #include "base/wire/wire.h"
 
+#define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
+
 struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;

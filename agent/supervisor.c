@@ -389,12 +389,28 @@ static int split(struct supervisor *s, int output, int *ret_out, int *ret_error,
     return 0;
 }
 
+/* Its standard input, for belay attach: a pipe with a name that its user may write to, held open here so that it has no end between two
+ * of those who do. */
+static int open_stdin(struct supervisor *s, struct err *e)
+{
+    unlink(TASK_STDIN);
+    if (mkfifo(TASK_STDIN, 0600) < 0 ||
+        (s->user.is_other && lchown(TASK_STDIN, s->user.uid, s->user.gid) < 0) ||
+        open(TASK_STDIN, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW) < 0)
+        return err_errno(e, errno, "making the task's standard input");
+    free(s->input);
+    s->input = mem_printf("%s/" TASK_STDIN, s->dir);
+    return 0;
+}
+
 /* The descriptors stay open: this process ends with its task. */
 static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
 {
     int rc = expand(s, s->task->output, &s->output, e), output = open_log("output.log", e);
     rc = rc ? rc : expand(s, s->task->error, &s->error, e);
     rc = rc ? rc : expand(s, s->task->input, &s->input, e);
+    if (!rc && str_eq(s->input, WIRE_INPUT_OPEN))
+        rc = open_stdin(s, e);
     if (rc || output < 0)
         return rc ? rc : output;
     *ret_out = *ret_error = output;

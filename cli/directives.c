@@ -377,6 +377,12 @@ static int apply_input(const struct directive_context *c, const char *value, str
     return set_file(c, "input", value, e);
 }
 
+static int apply_stdin(const struct directive_context *c, const char *value, struct err *e)
+{
+    (void)value;
+    return set_file(c, "input", "-", e);
+}
+
 static int apply_open_mode(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"append", "truncate", NULL};
@@ -463,6 +469,7 @@ static const struct flag flags[] = {
         apply_output},
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
     {{"input", 'i', "FILE", "standard input (default: none)"}, apply_input},
+    {{"stdin", 0, NULL, "its standard input stays open for belay attach"}, apply_stdin},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
     {{"retry", 0, "END=N,...",
          "how often it is queued again after an end as failed, timeout, node-lost, reclaimed, evicted, drained: a number, or "

@@ -310,6 +310,8 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
         json_reader_fail(
             &r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
+    if (r.rc == 0 && row->method == CKPT_CRIU && str_eq(json_string_value(json_object_get(object, "input")), "-"))
+        json_reader_fail(&r, "input", "with checkpoint.method \"criu\" nobody can attach to it: leave it out");
     outer->rc = json_reader_finish(&r);
     return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }

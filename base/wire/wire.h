@@ -35,6 +35,7 @@
 #define WIRE_MESSAGE_MAX (8u << 20) /* bytes of any message */
 #define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
 #define WIRE_KEPT_MAX 64
+#define WIRE_INPUT_OPEN "-" /* as an attempt's input: kept open for belay attach */
 #define WIRE_CHANNELS_MAX 64
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)

@@ -360,6 +360,7 @@ class Local(unittest.TestCase):
     def test_a_command_runs_inside_a_running_job(self):
         job = str(self.submit("-J", "entered", "--export", "SEEN=inside", self.h.script("echo go; exec sleep 1000\n")))
         self.wait_log(job, "^go$")
+        self.wait_started(job)
         done = self.h.belay("exec", job, "--", "sh", "-c", "echo $SEEN $BELAY_JOB_ID; pwd; echo oops >&2; cat; exit 7", text="in\n")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "inside %s\n%s\nin\n" % (job, self.h.dir), "oops\n"))
         much = "x" * 99 + "\n"
@@ -384,9 +385,33 @@ class Local(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("has ended", done.stderr)
 
+    def test_what_is_typed_goes_to_a_job_that_is_attached_to(self):
+        job = str(self.submit("--stdin", self.h.script("echo name?; read name; echo hello $name; read code; exit $code\n")))
+        self.wait_log(job, r"^name\?$")
+        self.wait_started(job)
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(BUILD + "/cli/belay", ["belay", "attach", job], self.h.env)
+        seen = ""
+        for say, expect in (("", r"name\?"), ("ann\n", r"hello ann"), ("\x10\x11", "let go of job")):
+            os.write(fd, say.encode())
+            while not re.search(expect, seen):
+                self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
+                seen += os.read(fd, 65536).decode()
+        with contextlib.suppress(OSError):
+            while os.read(fd, 65536):
+                pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.close(fd)
+        done = self.h.belay("attach", "-n", "1", job, text="6\n")  # once more; it ends with the job's code
+        self.assertEqual((done.returncode, done.stdout), (6, "hello ann\n"), done.stderr)
+        done = self.h.belay("attach", job)
+        self.assertEqual((done.returncode, done.stdout), (6, "name?\nhello ann\n"))
+
     def test_a_terminal_inside_a_job(self):
         job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
         self.wait_log(job, "^go$")
+        self.wait_started(job)
         pid, fd = pty.fork()
         if pid == 0:
             os.chdir(self.h.dir)
@@ -409,6 +434,14 @@ class Local(unittest.TestCase):
         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
         import belay_client
         return belay_client.Client(socket=os.path.join(self.h.home, "belayd.sock"))
+
+    def wait_started(self, job):
+        """Its output may be there before belayd was told so."""
+        client, after, kinds = self.client(), 0, []
+        while "started" not in kinds:
+            page = client.job_events(int(job), after=after, wait_ms=20000)
+            after = page["last"]
+            kinds += [e["kind"] for e in page["events"]]
 
     def test_top_shows_what_runs(self):
         job = self.submit("-J", "busy", self.h.script("echo go; exec sleep 1000\n"))
