@@ -5,6 +5,7 @@
 #include "cli/depend.h"
 
 #include "base/mem.h"
+#include "base/ranges.h"
 #include "base/str.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,28 @@
 #define MINUTE_MS 60000
 #define DELAY_MAX_MINUTES (366LL * 24 * 60)
 
-/* "17", or "17+5" after the kind `after`. */
+/* "17", "17_3" of a task of an array, or "17+5" after the kind `after`. */
 static int add_job(json_t *list, const char *kind, char *item, struct err *e)
 {
     char *plus = strchr(item, '+');
-    int64_t id, minutes = 0;
+    char *under = strchr(item, '_');
+    int64_t id, task = 0, minutes = 0;
     if (plus && !str_eq(kind, "after"))
         return err_set(e, ERR_INVALID, "+TIME goes with after:JOB+MINUTES only, not with %s", kind);
     if (plus)
         *plus++ = '\0';
+    if (under)
+        *under++ = '\0';
     int rc = str_to_i64(item, 1, INT64_MAX, "the number of a job", &id, e);
+    if (rc == 0 && under)
+        rc = str_to_i64(under, 0, RANGES_NUMBER_MAX, "the index of a task", &task, e);
     if (rc == 0 && plus)
         rc = str_to_i64(plus, 0, DELAY_MAX_MINUTES, "the minutes after +", &minutes, e);
     if (rc != 0)
         return rc;
     json_t *one = json_pack("{s:s,s:I}", "kind", kind, "job", (json_int_t)id);
+    if (under)
+        json_object_set_new(one, "task", json_integer(task));
     if (minutes > 0)
         json_object_set_new(one, "delay_ms", json_integer(minutes * MINUTE_MS));
     json_array_append_new(list, one);

@@ -238,6 +238,8 @@ static void add_dependency(struct buf *out, const struct slurm_job *j)
         buf_printf(out, "%s%s", between, cli_text(d, "kind"));
         if (cli_int(d, "job", 0) > 0)
             buf_printf(out, ":%lld", (long long)cli_int(d, "job", 0));
+        if (cli_int(d, "task", -1) >= 0)
+            buf_printf(out, "_%lld", (long long)cli_int(d, "task", 0));
         if (cli_int(d, "delay_ms", 0) > 0)
             buf_printf(out, "+%lld", (long long)(cli_int(d, "delay_ms", 0) / 60000));
         between = json_is_true(json_object_get(j->job, "depends_any")) ? "?" : ",";

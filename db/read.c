@@ -233,7 +233,7 @@ int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, 
     struct dependency_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, kind", e);
+    query_init(&q, r->sql, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, of_task, task, kind", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;

@@ -334,6 +334,8 @@ static const struct column dependency_columns[] = {
     COL(dependency_row, job),
     COL_AS(dependency_row, "on_job", on),
     COL_KIND(dependency_row, "kind", kind, depend_kind_names),
+    COL(dependency_row, of_task),
+    COL(dependency_row, task),
     COL(dependency_row, delay_ms),
     COL_STATE(dependency_row, state, depend_sm),
 };
@@ -470,7 +472,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
     [TABLE_EXTRAS] = TABLE("extras", extras_columns, 1, false),
     [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
-    [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 3, true),
+    [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 5, true),
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),

@@ -38,16 +38,39 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
+static int note_task(void *ctx, const struct job_row *row)
+{
+    *(struct job_row *)ctx = *row;
+    return 1;
+}
+
+/* A task's row. One that was cancelled before it began, of an array that has ended, has none. */
+static int read_task(const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
+{
+    const struct job_filter f = {.array = a->on, .index = a->task, .limit = 1};
+    struct array_row array;
+    struct ranges all;
+    int rc = db_read_jobs(api->o.reader, &f, note_task, ret_row, NULL, e);
+    if (rc != 0 || ret_row->id != CORE_ID_NONE || model_job(tick_model(api->o.tick), a->on))
+        return rc;
+    rc = db_read_array(api->o.reader, a->on, &array, e);
+    if (rc == 0)
+        rc = ranges_parse(array.tasks, &all, e);
+    if (rc == 0 && ranges_has(&all, a->task))
+        *ret_row = (struct job_row){.state = JOB_ENDED, .end = END_USER, .started_at = WALL_NONE};
+    return rc;
+}
+
 /* How the jobs ended that it depends on and that the model no longer knows: they are on the disk, but for those that end in
  * this tick, and those the model does know. */
 static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
         struct depend_ask *a = &s->depends[i];
-        struct job_row row;
-        if (a->on == CORE_ID_NONE || model_job(tick_model(api->o.tick), a->on))
+        struct job_row row = {0};
+        if (a->on == CORE_ID_NONE || (!a->of_task && model_job(tick_model(api->o.tick), a->on)))
             continue;
-        int rc = db_read_job(api->o.reader, a->on, &row, e);
+        int rc = a->of_task ? read_task(api, a, &row, e) : db_read_job(api->o.reader, a->on, &row, e);
         if (rc != 0 && rc != ERR_NOT_FOUND)
             return rc;
         a->has_ended = rc == 0 && row.state == JOB_ENDED;

@@ -147,6 +147,7 @@ json_t *api_json_dependency(const struct dependency_row *d)
     json_t *o = json_object();
     set(o, "kind", json_string(depend_kind_names[d->kind]));
     set_i(o, "job", d->on);
+    set(o, "task", d->of_task ? json_integer(d->task) : json_null());
     set_i(o, "delay_ms", d->delay_ms);
     set(o, "state", json_string(sm_name(&depend_sm, d->state)));
     return o;

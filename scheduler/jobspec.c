@@ -126,9 +126,13 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
         json_reader_init(&r, item, "spec.depends", outer->e);
         a->kind = (enum depend_kind)json_req_enum(&r, "kind", depend_kind_names);
         a->on = json_opt_i64(&r, "job", 1, INT64_MAX, CORE_ID_NONE);
+        a->task = (int32_t)json_opt_i64(&r, "task", 0, RANGES_NUMBER_MAX, 0);
+        a->of_task = json_object_get(item, "task") != NULL;
         a->delay_ms = json_opt_i64(&r, "delay_ms", 0, YEAR_MS, 0);
         if (r.rc == 0 && (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
             json_reader_fail(&r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
+        if (r.rc == 0 && a->of_task && a->kind == DEPEND_SINGLETON)
+            json_reader_fail(&r, "task", "singleton is on no job in particular");
         if (r.rc == 0 && a->delay_ms > 0 && a->kind != DEPEND_AFTER)
             json_reader_fail(&r, "delay_ms", "is for kind after only");
         int rc = json_reader_finish(&r);

@@ -29,10 +29,24 @@ static int compare(struct ckpt_ref a, struct ckpt_ref b)
 
 /* ---- what is committed ---- */
 
+static const struct sim_job *task_of(const struct world *w, const struct dependency_row *r)
+{
+    for (int i = 0; i < SIM_JOBS_MAX; i++)
+        if (w->jobs[i].array == r->on && w->jobs[i].index == r->task)
+            return &w->jobs[i];
+    return NULL;
+}
+
 /* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. */
 static const char *unmet(struct world *w, const struct dependency_row *r)
 {
     const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
+    if (r->of_task && !task_of(w, r)) { /* it has not begun, or never will */
+        bool never = !ranges_has(&on->left, r->task);
+        return never && r->kind != DEPEND_AFTEROK ? NULL : depend_kind_names[r->kind];
+    }
+    if (r->of_task)
+        on = task_of(w, r);
     bool ended = on && on->ends > 0, succeeded = ended && on->end == END_SUCCEEDED;
     if (!on || (r->kind == DEPEND_AFTER && on->attempts > 0))
         return NULL;
@@ -50,13 +64,22 @@ static void check_eligible(struct world *w, const struct job_row *r, const struc
         world_fail(w, "job %lld was started before its time", (long long)r->id);
 }
 
+static void note_left(struct world *w, const struct array_row *r)
+{
+    struct err e;
+    world_job(w, r->job)->left = (struct ranges){0};
+    if (r->left[0] && ranges_parse(r->left, &world_job(w, r->job)->left, &e) != 0)
+        world_fail(w, "array %lld: %s", (long long)r->job, e.text);
+}
+
 /* Counted by belayd as its tasks have ended, which are counted here by themselves. */
 static void check_array(struct world *w, const struct array_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
-    struct ranges all, left = {0};
+    const struct ranges left = j->left;
+    struct ranges all;
     struct err e;
-    if (ranges_parse(r->tasks, &all, &e) != 0 || (r->left[0] && ranges_parse(r->left, &left, &e) != 0)) {
+    if (ranges_parse(r->tasks, &all, &e) != 0) {
         world_fail(w, "array %lld: %s", (long long)r->job, e.text);
         return;
     }
@@ -107,6 +130,8 @@ static void check_job(struct world *w, const struct job_row *r)
         check_eligible(w, r, j);
     j->end = r->end;
     j->seen = r->state;
+    j->array = r->array;
+    j->index = r->array_index;
     STR_COPY(j->script, r->script_key);
     j->last_good = r->last_good;
     j->attempts = r->attempts;
@@ -227,6 +252,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         count_loss(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_depends; i++)
         world_job(w, c->depends[i].job)->after = c->depends[i];
+    for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
+        note_left(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_arrays; i++)

@@ -46,6 +46,35 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
     free(s);
 }
 
+static int note_task(void *ctx, const struct job_row *row)
+{
+    *(struct job_row *)ctx = *row;
+    return 1;
+}
+
+/* Of an array, one of its tasks instead, as the API would. */
+static bool ask_for_a_task(struct world *w, struct depend_ask *a)
+{
+    struct job_row row = {0};
+    struct array_row array;
+    struct ranges all;
+    struct err e;
+    if (db_read_array(w->reader, a->on, &array, &e) != 0)
+        return true;
+    if (ranges_parse(array.tasks, &all, &e) != 0)
+        return false;
+    a->of_task = true;
+    a->task = (int32_t)world_between(w, ranges_first(&all), ranges_last(&all));
+    const struct job_filter f = {.array = a->on, .index = a->task, .limit = 1};
+    if (db_read_jobs(w->reader, &f, note_task, &row, NULL, &e) != 0)
+        return false;
+    bool never_began = row.id == CORE_ID_NONE && a->has_ended;
+    a->has_ended = never_began || (row.id != CORE_ID_NONE && row.state == JOB_ENDED);
+    a->end = never_began ? END_USER : row.end;
+    a->started_at = never_began ? WALL_NONE : row.started_at;
+    return true;
+}
+
 /* After one of those before it, whatever has become of that. */
 static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
 {
@@ -61,7 +90,7 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
         .started_at = row.started_at};
     if (ret_ask->kind == DEPEND_AFTER)
         ret_ask->delay_ms = world_between(w, 0, 20000);
-    return true;
+    return world_chance(w, 0.5) || ask_for_a_task(w, ret_ask);
 }
 
 /* Not too few: what the world does to them is a lot. */

@@ -182,6 +182,9 @@ struct sim_job {
     int64_t attempts, ends;
     enum end_kind end;
     int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
+    struct ranges left;                                /* likewise: those that have not begun */
+    int64_t array;                                     /* of a task; CORE_ID_NONE */
+    int32_t index;
     struct dependency_row after; /* on CORE_ID_NONE: on no job */
 };
 

@@ -222,7 +222,7 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
 static int cancel_array(struct model *m, struct job *j, const struct event *ev, struct err *e)
 {
     const struct ranges *which = ev->cancel.tasks;
-    int rc = array_drop(m, j, which, e);
+    int rc = array_drop(m, j, which, ev->now, e);
     if (rc)
         return rc;
     history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",

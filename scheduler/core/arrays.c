@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -47,6 +48,16 @@ void array_adopt(struct job *parent, struct job *task)
     task->parent = parent;
     list_push_back(&parent->array->tasks, &task->in_array);
     parent->array->n_tasks++;
+}
+
+struct job *array_task(const struct job *parent, int32_t index)
+{
+    LIST_FOREACH (&parent->array->tasks, l) {
+        struct job *t = LIST_ENTRY(l, struct job, in_array);
+        if (t->row.array_index == index)
+            return t;
+    }
+    return NULL;
 }
 
 void array_free(struct job *j)
@@ -97,6 +108,7 @@ static bool is_over(const struct array *a)
 static void array_finish(struct model *m, struct job *j, struct stamp now)
 {
     const struct array_row *r = &j->array->row;
+    assert(list_is_empty(&j->array->dependents)); /* each of its tasks has ended */
     j->row.end = r->end == END_NONE ? END_SUCCEEDED : r->end;
     j->row.exit_code = r->exit_code;
     history(m, now, "ended", (struct history_of){.job = j, .a = r->exit_code},
@@ -137,7 +149,7 @@ void array_task_ended(struct model *m, struct job *task, struct stamp now)
     array_settle(m, j, now);
 }
 
-int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct err *e)
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct stamp now, struct err *e)
 {
     struct array *a = j->array;
     int64_t n = tasks ? ranges_remove(&a->left, tasks) : ranges_count(&a->left);
@@ -153,6 +165,7 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struc
     if (n > 0 && a->row.end == END_NONE)
         a->row.end = END_USER;
     array_write(m, a);
+    waits_dropped(m, j, now);
     return 0;
 }
 

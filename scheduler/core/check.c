@@ -65,7 +65,9 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     LIST_FOREACH (&j->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on != NULL) ||
-            (d->on && model_job(m, d->row.on) != d->on))
+            (d->on && model_job(m, d->row.on) != d->on) ||
+            (d->on && d->row.of_task &&
+                !(d->on->array && (ranges_has(&d->on->array->left, d->row.task) || array_task(d->on, d->row.task)))))
             return BROKEN(
                 "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
     }

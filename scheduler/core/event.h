@@ -74,7 +74,9 @@ extern const char *const event_type_names[];
 struct depend_ask {
     enum depend_kind kind;
     int64_t on, delay_ms;
-    bool has_ended;
+    bool of_task; /* of the array `on` */
+    int32_t task;
+    bool has_ended; /* the job, or the task */
     enum end_kind end;
     struct wall started_at; /* WALL_NONE: it never did */
 };

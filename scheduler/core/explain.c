@@ -540,9 +540,11 @@ static void explain_dependencies(const struct job *j, struct answer *a)
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.state != DEPEND_WAITS || n++ >= DEPENDS_TOLD)
             continue;
-        say(a, "dependency", "%s:%" PRId64 ": job %" PRId64 " '%s' %s", depend_kind_names[d->row.kind],
-            d->row.on, d->row.on, d->on->row.name,
-            d->on->row.state == JOB_PENDING ? "has not run yet" : "runs");
+        const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
+        say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
+            depend_text(d->row.kind, d->row.on, d->row.of_task, d->row.task).s,
+            d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.name,
+            !on || on->row.state == JOB_PENDING ? "has not run yet" : "runs");
     }
     if (n > DEPENDS_TOLD)
         say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_TOLD,

@@ -292,7 +292,8 @@ void array_attach(struct model *m, struct job *j, const struct event *submit);
 struct job *array_begin(struct model *m, struct job *j, struct stamp now); /* its first task that has not begun: PENDING, not in the queue */
 void array_task_ended(struct model *m, struct job *task, struct stamp now);
 /* Those of these (NULL: of all) that have not begun never will. ERR_CONFLICT: the rest would be in too many pieces. */
-int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct err *e);
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct stamp now, struct err *e);
+struct job *array_task(const struct job *parent, int32_t index); /* one that has begun and has not ended, or NULL */
 void array_settle(struct model *m, struct job *j, struct stamp now); /* after something of the above */
 void array_adopt(struct job *parent, struct job *task);
 void array_free(struct job *j);
@@ -306,6 +307,11 @@ void waits_adopt(struct model *m, struct job *j);  /* a job new to the model, by
 void job_enqueue(struct model *m, struct job *j, struct stamp now);
 void waits_started(struct model *m, struct job *j, struct stamp now); /* for the first time */
 void waits_ended(struct model *m, struct job *j, struct stamp now);   /* it leaves the model */
+void waits_dropped(struct model *m, struct job *array, struct stamp now); /* tasks that will not begin are no more in `left` */
+struct depend_text {
+    char s[64];
+};
+struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, int32_t task); /* "afterok:42_7" */
 /* When the next job becomes eligible, or is to be ended since it never will, and the event; MONO_NONE: none. */
 struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event);
 void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */

@@ -95,6 +95,7 @@ struct array {
     struct ranges all, left; /* as in the row */
     struct list tasks; /* struct job by in_array: those that have begun and have not ended */
     int64_t n_tasks;   /* of them */
+    struct list dependents; /* struct dependency by on_job: on a task that has not ended */
 };
 
 struct job {

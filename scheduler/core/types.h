@@ -406,6 +406,8 @@ extern const char *const depend_kind_names[]; /* "after" "afterany" "afterok" "a
 struct dependency_row {
     int64_t job, on;
     enum depend_kind kind;
+    bool of_task; /* on is an array, and it is about its task with the index `task`; else about the whole */
+    int32_t task;
     int64_t delay_ms; /* AFTER: so long after the start */
     enum depend_state state;
 };

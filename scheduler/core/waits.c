@@ -9,6 +9,7 @@
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -86,7 +87,9 @@ static struct dependency *dependency_add(struct job *j, const struct dependency_
     d->job = j;
     d->on = on;
     list_push_back(&j->depends, &d->of_job);
-    if (on && r->kind == DEPEND_AFTER)
+    if (on && r->of_task)
+        list_push_back(&on->array->dependents, &d->on_job);
+    else if (on && r->kind == DEPEND_AFTER)
         list_push_front(&on->dependents, &d->on_job);
     else if (on)
         list_push_back(&on->dependents, &d->on_job);
@@ -182,10 +185,31 @@ static struct dependency *first_dependent(const struct job *j)
     return l ? LIST_ENTRY(l, struct dependency, on_job) : NULL;
 }
 
+/* On a task that has begun, or on any that never will. */
+static struct dependency *task_dependent(const struct job *array, const struct job *task, bool only_after)
+{
+    LIST_FOREACH (&array->array->dependents, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+        bool is_on_it = task ? d->row.task == task->row.array_index
+                             : !ranges_has(&array->array->left, d->row.task) && !array_task(array, d->row.task);
+        if (is_on_it && (d->row.kind == DEPEND_AFTER || !only_after))
+            return d;
+    }
+    return NULL;
+}
+
 void waits_started(struct model *m, struct job *j, struct stamp now)
 {
     for (struct dependency *d; (d = first_dependent(j)) && d->row.kind == DEPEND_AFTER;)
         dependency_ends(m, d, DEPEND_MET, now);
+    for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, true));)
+        dependency_ends(m, d, DEPEND_MET, now);
+}
+
+void waits_dropped(struct model *m, struct job *array, struct stamp now)
+{
+    for (struct dependency *d; (d = task_dependent(array, NULL, false));)
+        dependency_ends(m, d, judge(d->row.kind, END_USER), now);
 }
 
 /* ---- at the submit ---- */
@@ -196,7 +220,8 @@ static bool how_it_ended(
 {
     for (size_t i = m->out.n_jobs; i-- > 0;) {
         const struct job_row *r = &m->out.jobs[i];
-        if (r->id == a->on && r->state == JOB_ENDED) {
+        bool is_it = a->of_task ? r->array == a->on && r->array_index == a->task : r->id == a->on;
+        if (is_it && r->state == JOB_ENDED) {
             *ret_end = r->end;
             *ret_started = r->started_at;
             return true;
@@ -207,11 +232,52 @@ static bool how_it_ended(
     return a->has_ended;
 }
 
+/* "afterok:42", "afterok:42_7". */
+struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, int32_t task)
+{
+    struct depend_text t;
+    if (of_task)
+        text_format(t.s, sizeof t.s, "%s:%" PRId64 "_%" PRId32, depend_kind_names[kind], on, task);
+    else
+        text_format(t.s, sizeof t.s, "%s:%" PRId64, depend_kind_names[kind], on);
+    return t;
+}
+
+static struct depend_text ask_text(const struct depend_ask *a)
+{
+    return depend_text(a->kind, a->on, a->of_task, a->task);
+}
+
+/* The same of a task. One that was cancelled before it began has left no trace. */
+static int look_at_task(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
+    struct wall *ret_started, enum end_kind *ret_end, struct err *e)
+{
+    const struct job *on = model_job(m, a->on);
+    const struct job *task = on && on->array ? array_task(on, a->task) : NULL;
+    if (on && !on->array)
+        return err_set(e, ERR_NOT_FOUND, "%s: job %" PRId64 " is no array", ask_text(a).s, a->on);
+    *ret_end = END_NONE;
+    *ret_started = task ? task->row.started_at : WALL_NONE;
+    *ret_state = task && a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
+    if (task || (on && ranges_has(&on->array->left, a->task)))
+        return 0;
+    if (!how_it_ended(m, a, ret_end, ret_started)) {
+        if (!on || !ranges_has(&on->array->all, a->task))
+            return err_set(e, ERR_NOT_FOUND, "%s: there is no task %" PRId32 " of job %" PRId64, ask_text(a).s,
+                a->task, a->on);
+        *ret_end = END_USER;
+    }
+    *ret_state = judge(a->kind, *ret_end);
+    return 0;
+}
+
 /* What this asks for is, at this moment; ERR_NOT_FOUND. */
 static int look(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
     struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
+    if (a->of_task)
+        return look_at_task(m, a, ret_state, ret_started, ret_end, e);
     *ret_end = END_NONE;
     *ret_started = on ? on->row.started_at : WALL_NONE;
     if (on) {
@@ -219,8 +285,7 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
         return 0;
     }
     if (!how_it_ended(m, a, ret_end, ret_started))
-        return err_set(e, ERR_NOT_FOUND, "%s:%" PRId64 ": there is no job %" PRId64,
-            depend_kind_names[a->kind], a->on, a->on);
+        return err_set(e, ERR_NOT_FOUND, "%s: there is no job %" PRId64, ask_text(a).s, a->on);
     *ret_state = judge(a->kind, *ret_end);
     return 0;
 }
@@ -236,7 +301,8 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         enum depend_state state;
         enum end_kind end;
         struct wall started;
-        if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
+        if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE) ||
+            (a->of_task && (a->task < 0 || a->kind == DEPEND_SINGLETON)))
             return err_set(e, ERR_INVALID, "a dependency of kind %s is not on job %" PRId64,
                 depend_kind_names[a->kind], a->on);
         if (a->kind == DEPEND_SINGLETON)
@@ -247,8 +313,8 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         n_never += state == DEPEND_NEVER;
         if (state == DEPEND_NEVER && (!any || n_never == n))
             return err_set(e, ERR_CONFLICT,
-                "%s:%" PRId64 " can never come true: job %" PRId64 " has ended, %s",
-                depend_kind_names[a->kind], a->on, a->on, end_kind_names[end]);
+                "%s can never come true: %s %" PRId64 " has ended, %s", ask_text(a).s,
+                a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
     }
     return 0;
 }
@@ -265,7 +331,7 @@ static void attach_row(struct model *m, struct job *j, const struct dependency_r
 {
     LIST_FOREACH (&j->depends, l) {
         const struct dependency_row *old = &LIST_ENTRY(l, struct dependency, of_job)->row;
-        if (old->on == r->on && old->kind == r->kind)
+        if (old->on == r->on && old->kind == r->kind && old->of_task == r->of_task && old->task == r->task)
             return; /* said twice */
     }
     dependency_write(m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
@@ -290,7 +356,12 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
     bool met_one = false;
     for (size_t i = 0; i < submit->submit.n_depends; i++) {
         const struct depend_ask *a = &submit->submit.depends[i];
-        struct dependency_row r = {.job = j->row.id, .on = a->on, .kind = a->kind, .delay_ms = a->delay_ms};
+        struct dependency_row r = {.job = j->row.id,
+            .on = a->on,
+            .kind = a->kind,
+            .of_task = a->of_task,
+            .task = a->of_task ? a->task : 0,
+            .delay_ms = a->delay_ms};
         enum end_kind end;
         struct wall started;
         struct err seen; /* by waits_check */
@@ -357,6 +428,8 @@ void waits_ended(struct model *m, struct job *j, struct stamp now)
     drop_all(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
         dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
+    for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
+        dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
     waits_disown(m, j);
 }
 
@@ -401,7 +474,7 @@ static void describe_never(const struct job *j, char *out, size_t size)
     LIST_FOREACH (&j->depends, l) {
         const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
         if (r->state == DEPEND_NEVER) {
-            text_format(out, size, "%s:%" PRId64, depend_kind_names[r->kind], r->on);
+            str_copy(out, size, depend_text(r->kind, r->on, r->of_task, r->task).s);
             return;
         }
     }
@@ -471,7 +544,8 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 {
     struct job *j = model_job(m, r->job), *on = model_job(m, r->on);
     if (!j || j->row.state != JOB_PENDING || r->state > DEPEND_NEVER || r->state == DEPEND_MET ||
-        r->on >= r->job || (r->state == DEPEND_WAITS && !on))
+        r->on >= r->job || (r->state == DEPEND_WAITS && !on) ||
+        (r->of_task && on && !(on->array && ranges_has(&on->array->all, r->task))))
         return err_set(e, ERR_CORRUPT, "stored dependency of job %" PRId64 " on job %" PRId64 " is not open",
             r->job, r->on);
     dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);

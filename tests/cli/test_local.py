@@ -213,11 +213,12 @@ class Local(unittest.TestCase):
         done = self.h.belay("logs", "-f", str(never))  # until it has ended
         self.assertEqual((done.returncode, self.json("show", str(never))["job"]["end"]), (0, "dependency"))
         shown = self.json("show", str(after))
-        self.assertEqual(shown["depends"], [{"kind": "afternotok", "job": first, "delay_ms": 0, "state": "met"}])
+        self.assertEqual(shown["depends"], [{"kind": "afternotok", "job": first, "task": None, "delay_ms": 0, "state": "met"}])
         for what, code, word in (("afterok:%d" % first, 1, "can never come true: job %d has ended, failed" % first),
                                  ("afterok:999999", 1, "there is no job 999999"), ("afterok", 2, "after which job"),
                                  ("afterburst:1", 2, "expected after, afterany"), ("afterok:1,afterany:2?3", 2, "either ','"),
                                  ("afterok:1+5", 2, "after:JOB+MINUTES"), ("singleton:3", 2, "no job in particular"),
+                                 ("afterok:%d_2" % first, 1, "there is no task 2 of job %d" % first), ("afterok:1_x", 2, "index of a task"),
                                  ("afterok:0", 2, "number of a job"), ("after:1+x", 2, "minutes")):
             done = self.h.belay("submit", "-d", what, "--wrap", "true")
             self.assertEqual(done.returncode, code, done.stderr)

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
@@ -132,6 +133,113 @@ static void the_whole_ends_with_its_last_task(void **state)
     }
 }
 
+static int64_t after_task(struct lab *l, enum depend_kind kind, int64_t job, int32_t index)
+{
+    struct depend_ask ask = {.kind = kind, .on = job, .of_task = true, .task = index};
+    struct job_row r = lab_job(1);
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    return lab_apply(l, (struct event){.type = EV_SUBMIT,
+                            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+}
+
+static int try_after_task(struct lab *l, struct depend_ask ask)
+{
+    struct job_row r = lab_job(1);
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
+    int64_t id;
+    return lab_try(l, &ev, &id);
+}
+
+static bool is_queued(const struct lab *l, int64_t job)
+{
+    const struct job *j = model_job(l->m, job);
+    return j && tree_has(&j->in_shape);
+}
+
+static void a_job_waits_for_one_task(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t job = submit(&l, "0-5", 2);
+    int64_t ok = after_task(&l, DEPEND_AFTEROK, job, 1), not_ok = after_task(&l, DEPEND_AFTERNOTOK, job, 1),
+            any = after_task(&l, DEPEND_AFTERANY, job, 4), begun = after_task(&l, DEPEND_AFTER, job, 5),
+            dropped = after_task(&l, DEPEND_AFTEROK, job, 5);
+    struct reason r[EXPLAIN_REASONS_MAX];
+    char text[128];
+    core_explain(l.m, l.now, ok, r, EXPLAIN_REASONS_MAX);
+    snprintf(text, sizeof(text), "afterok:%" PRId64 "_1: that task of job %" PRId64 " '%s' has not run yet", job, job,
+        model_job(l.m, job)->row.name);
+    assert_string_equal(r[0].text, text);
+    lab_plan(&l); /* 0 and 1 begin */
+    assert_false(is_queued(&l, ok));
+    lab_take(&l);
+    shelf_put(&s, &l.c);
+    model_destroy(l.m);
+    l.m = shelf_load(&s, l.now);
+    planner_destroy(l.p);
+    l.p = planner_create();
+    end_task(&l, job, 0, END_FAILED, 3); /* another */
+    assert_false(is_queued(&l, ok) || is_queued(&l, not_ok));
+    end_task(&l, job, 1, END_SUCCEEDED, 0);
+    assert_true(is_queued(&l, ok));
+    const struct ranges last = {1, {{4, 5, 1}}};
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &last}});
+    assert_true(is_queued(&l, any) && is_queued(&l, begun)); /* it has ended before it began */
+    lab_plan(&l);
+    assert_null(model_job(l.m, not_ok));
+    assert_null(model_job(l.m, dropped));
+    lab_take(&l);
+    snprintf(text, sizeof(text), "dependency: afterok:%" PRId64 "_5 can never come true", job);
+    assert_string_equal(lab_history(&l, "ended")->text, text);
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 1);
+    int64_t job = submit(&l, "0-3", 1), other = lab_submit_cpus(&l, 64);
+    const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = job, .of_task = true, .task = 7};
+    assert_int_equal(try_after_task(&l, ask), ERR_NOT_FOUND);
+    assert_non_null(strstr(l.e.text, "there is no task 7 of job"));
+    struct depend_ask bad = ask;
+    bad.on = other;
+    assert_int_equal(try_after_task(&l, bad), ERR_NOT_FOUND);
+    assert_non_null(strstr(l.e.text, "is no array"));
+    bad.on = 99;
+    assert_int_equal(try_after_task(&l, bad), ERR_NOT_FOUND);
+    bad.kind = DEPEND_SINGLETON;
+    bad.on = CORE_ID_NONE;
+    assert_int_equal(try_after_task(&l, bad), ERR_INVALID);
+    lab_plan(&l);
+    end_task(&l, job, 0, END_FAILED, 3); /* in this tick: the model still has it in what is to be stored */
+    struct depend_ask gone = ask;
+    gone.task = 0;
+    assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
+    assert_non_null(strstr(l.e.text, "_0 can never come true: that task of job"));
+    lab_take(&l); /* now the one who asks has read it */
+    gone.has_ended = true;
+    gone.end = END_SUCCEEDED;
+    assert_int_equal(try_after_task(&l, gone), 0);
+    gone.end = END_FAILED;
+    assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
+    const struct ranges third = {1, {{3, 3, 1}}};
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &third}});
+    gone = ask;
+    gone.task = 3; /* it left no row */
+    assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
+    gone.kind = DEPEND_AFTERNOTOK;
+    assert_int_equal(try_after_task(&l, gone), 0);
+    lab_deinit(&l);
+}
+
 static void some_or_all_tasks_are_cancelled(void **state)
 {
     (void)state;
@@ -225,6 +333,8 @@ int main(void)
         cmocka_unit_test(a_task_becomes_a_job_when_it_is_placed),
         cmocka_unit_test(no_more_run_at_once_than_may),
         cmocka_unit_test(the_whole_ends_with_its_last_task),
+        cmocka_unit_test(a_job_waits_for_one_task),
+        cmocka_unit_test(a_task_that_there_never_was_or_that_has_ended_is_judged_at_once),
         cmocka_unit_test(some_or_all_tasks_are_cancelled),
         cmocka_unit_test(machines_are_launched_for_all_tasks_that_may_run),
         cmocka_unit_test(arrays_are_held_requeued_and_wait_like_any_job),

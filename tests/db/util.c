@@ -160,6 +160,10 @@ void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t
             snprintf(at, c->size, "key-%lld", (long long)key);
         else if (c->type == COLUMN_NAMED)
             put_i32(at, (int32_t)(key % n_names(c)));
+        else if (c->type == COLUMN_BOOL)
+            *(bool *)at = key % 2;
+        else if (c->type == COLUMN_I32)
+            put_i32(at, (int32_t)(key + i));
         else
             put_i64(at, key + i);
     }
