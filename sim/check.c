@@ -259,6 +259,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_arrays; i++)
         check_array(w, &c->arrays[i]);
     crons_committed(w, c);
+    quotas_committed(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
@@ -330,6 +331,8 @@ void check_model(struct world *w)
     struct err e = {0};
     if (w->up && model_check(w->model, &e) != 0)
         world_fail(w, "the model contradicts itself: %s", e.text);
+    if (w->up)
+        quotas_check(w);
 }
 
 /* ---- the end ---- */

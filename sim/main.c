@@ -32,6 +32,7 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->launches += r->launches;
     sum->saves += r->saves;
     sum->drilled += r->drilled;
+    sum->evictions += r->evictions;
     sum->jobs += r->jobs;
     sum->virtual_ms += r->virtual_ms;
 }
@@ -85,9 +86,9 @@ static int run_all(const struct arguments *a)
     }
     printf("%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld reclaims, %lld "
            "launches, %lld "
-           "saves, %lld drills, %.1f virtual days: %s\n",
+           "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
         a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes, (long long)sum.kills,
-        (long long)sum.reclaims, (long long)sum.launches, (long long)sum.saves, (long long)sum.drilled,
+        (long long)sum.reclaims, (long long)sum.launches, (long long)sum.saves, (long long)sum.drilled, (long long)sum.evictions,
         (double)sum.virtual_ms / 86400000.0, failed ? "BROKEN" : "every promise held");
     return failed ? 1 : 0;
 }

@@ -151,7 +151,7 @@ static void post_pools(struct world *w)
 {
     struct pool_row base = {.max_nodes = 100, .usd_per_hour_uusd = 50000};
     struct pool_row burst = {.elastic = true,
-        .max_nodes = 6,
+        .max_nodes = w->seed % SIM_QUOTAS == 1 ? 3 : 6, /* so that there is something to be taken back */
         .idle_timeout_ms = 90000,
         .cooldown_ms = 60000,
         .boot_timeout_ms = 300000,
@@ -221,6 +221,7 @@ static void start_belayd(struct world *w)
     struct db_meta meta;
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
+        .order = quotas_order(w),
         .zones = &w->zones,
         .licences = licences,
         .n_licences = sizeof(licences) / sizeof(licences[0]),
@@ -237,6 +238,7 @@ static void start_belayd(struct world *w)
         world_fail(w, "the database does not load: %s", e.text);
     make_parts(w);
     w->up = true;
+    w->owed_since_ms = world_now(w);
     post_pools(w);
     provision_start(w->provision);
     cleaner_start(w->cleaner);
@@ -396,6 +398,7 @@ static void report(const struct world *w, struct sim_result *r)
         .launches = w->launches,
         .saves = w->saves,
         .drilled = w->drilled,
+        .evictions = w->evictions,
         .jobs = w->n_acked,
         .virtual_ms = world_now(w)};
     STR_COPY(r->failure, w->failure);

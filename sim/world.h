@@ -36,6 +36,8 @@
 #define SIM_REQUIRE 4 /* one world in so many has a pool that asks for drills, ... */
 #define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
+#define SIM_QUOTAS 3 /* of so many worlds one has quotas, and one has limits (quotas.c) */
+
 struct world;
 
 /* ---- store.c: one job's checkpoints, with the store's own rules ---- */
@@ -169,6 +171,11 @@ void crons_ask(struct world *w); /* belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
 
+/* ---- quotas.c ---- */
+const struct order_options *quotas_order(struct world *w);
+void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
+void quotas_check(struct world *w); /* belayd is up */
+
 /* ---- world.c ---- */
 struct sim_job {
     int64_t id; /* 0: not acknowledged */
@@ -254,8 +261,12 @@ struct world {
     struct wall cron_first;         /* its first time */
     int64_t cron_decided;           /* how many of its times are decided on */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
+    struct order_options order;
+    struct order_team teams[3];
+    struct order_user members[3][2]; /* of each */
+    int64_t owed_since_ms; /* until then nobody was kept from what it was owed */
     /* counters */
-    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled;
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled, evictions;
     char failure[512]; /* the first broken promise */
 };
 
@@ -277,7 +288,7 @@ void check_end(struct world *w);
 
 struct sim_result {
     char failure[512]; /* "": every promise held */
-    int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled;
+    int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled, evictions;
     int64_t virtual_ms;
 };
 

@@ -388,6 +388,61 @@ static void the_wait_of_the_largest_gang_is_bounded(void **state)
     assert_true(without >= 7 * 24 * HOUR_MS);
 }
 
+static int64_t last_end(const struct load *w)
+{
+    int64_t last = 0;
+    LIST_FOREACH (model_nodes(w->l.m), ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            int64_t end = a->row.assigned_at.ms + a->job->row.time_limit_ms;
+            last = end > last ? end : last;
+        }
+    }
+    return last;
+}
+
+/* Small jobs come for ever. From the moment at which the gang is the first of the queue it waits for what runs then, by the time
+ * limits of that, and for nothing that comes later. Returns what it had left of that time. */
+static int64_t left_of_its_bound(uint64_t seed)
+{
+    struct load w = {.random = seed};
+    int64_t gang = 0, bound = 0;
+    begin(&w.l, NULL);
+    for (int k = 0; k < 8; k++) {
+        char name[8];
+        text_format(name, sizeof name, "n%d", k);
+        lab_join(&w.l, name, 4);
+    }
+    for (int64_t from = w.l.now.wall.ms + 2 * HOUR_MS; !gang || !runs(&w.l, gang); lab_wait(&w.l, MINUTE_MS)) {
+        if (!gang && w.l.now.wall.ms >= from)
+            gang = submit(&w.l, 8, 4, HOUR_MS);
+        end_those_due(&w);
+        keep_busy(&w);
+        decide(&w);
+        if (bound == 0 && gang && !runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
+            bound = last_end(&w) + MINUTE_MS; /* a tick */
+        if (bound > 0 && w.l.now.wall.ms > bound)
+            fail_msg("a gang of all nodes waits longer than what ran when it came to the front (seed %" PRIu64 ")", seed);
+        lab_take(&w.l);
+    }
+    int64_t left = bound - (w.l.now.wall.ms - MINUTE_MS);
+    lab_deinit(&w.l);
+    return left;
+}
+
+static void a_gang_at_the_front_waits_for_what_runs_then(void **state)
+{
+    (void)state;
+    int64_t least = INT64_MAX;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        int64_t left = left_of_its_bound(seed);
+        least = left < least ? left : least;
+    }
+    print_message("of the time limits of what ran when a gang came to the front, at least %" PRId64 " min were left when it started\n",
+        (int64_t)(least / MINUTE_MS));
+    assert_true(least >= 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +458,7 @@ int main(void)
         cmocka_unit_test(it_is_told_why),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_wait_of_the_largest_gang_is_bounded),
+        cmocka_unit_test(a_gang_at_the_front_waits_for_what_runs_then),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

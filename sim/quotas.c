@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Teams of the simulated users, with quotas in some worlds and limits in others, and what has to hold of them. What is used is
+ * counted here anew, from what runs.
+ */
+#include "sim/world.h"
+
+#include "base/str.h"
+
+#define PAUSE_MS (15 * 60000LL) /* between two evictions of a job */
+#define SOON_MS (5 * 60000LL)   /* a disk may be full for a minute, belayd not there for two */
+
+static void add_team(struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
+{
+    struct order_team *t = &w->teams[w->order.n_teams];
+    *t = (struct order_team){.shares = 1, .quota_mcpu = quota_mcpu, .users = w->members[w->order.n_teams++], .n_users = n_users};
+    STR_COPY(t->name, name);
+    for (size_t k = 0; k < n_users; k++) {
+        t->users[k] = (struct order_user){.shares = 1};
+        STR_COPY(t->users[k].name, users[k]);
+    }
+}
+
+static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most)
+{
+    l->is_set[kind] = true;
+    l->most[kind] = most;
+}
+
+/* ann and bob have half of two small machines each whenever they ask; cho has nothing, and borrows. Or ann runs two jobs at a
+ * time, she and bob together four, of 12 cpus. */
+const struct order_options *quotas_order(struct world *w)
+{
+    static const char *const users[] = {"ann", "bob", "cho"};
+    if (w->seed % SIM_QUOTAS == 0)
+        return NULL;
+    w->order = order_defaults;
+    w->order.gib_mcpu = 0;
+    w->order.teams = w->teams;
+    if (w->seed % SIM_QUOTAS == 1) {
+        add_team(w, "red", 4000, 1, &users[0]);
+        add_team(w, "blue", 4000, 1, &users[1]);
+        add_team(w, "grey", 0, 1, &users[2]);
+    } else {
+        add_team(w, "red", 0, 2, users);
+        set_limit(&w->teams[0].users[0].limits, LIMIT_RUNNING, 2);
+        set_limit(&w->teams[0].limits, LIMIT_RUNNING, 4);
+        set_limit(&w->teams[0].limits, LIMIT_MCPU, 12000);
+    }
+    return &w->order;
+}
+
+/* ---- what is used ---- */
+
+struct use {
+    int64_t jobs, mcpu;
+};
+
+/* user NULL: all of the team. */
+static struct use use_of(const struct world *w, const char *team, const char *user)
+{
+    struct use u = {0};
+    LIST_FOREACH (model_nodes(w->model), ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (!str_eq(a->job->row.team, team) || (user && !str_eq(a->job->row.user, user)))
+                continue;
+            u.jobs += job_attempt(a->job) == a;
+            u.mcpu += a->job->row.need.cpus * 1000LL;
+        }
+    }
+    return u;
+}
+
+static void check_use(struct world *w, const char *team, const char *user)
+{
+    const struct use u = use_of(w, team, user);
+    if (u.jobs > order_limit(&w->order, team, user, LIMIT_RUNNING) || u.mcpu > order_limit(&w->order, team, user, LIMIT_MCPU))
+        world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, more than may be", user ? user : "all", team, (long long)u.jobs,
+            (long long)u.mcpu);
+}
+
+/* ---- what is owed ---- */
+
+/* All that is on the node could be told to go. */
+static bool is_lent(const struct world *w, const struct node *n)
+{
+    struct wall now = world_stamp(w).wall;
+    if (n->row.state != NODE_UP || n->row.market != MARKET_OWNED || n->kept_for || n->reserved_for || list_is_empty(&n->attempts))
+        return false;
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        const struct job_row *r = &a->job->row;
+        if (a->row.state == ATTEMPT_STOPPING || r->state != JOB_RUNNING || r->nodes > 1 || !str_eq(r->team, "grey") ||
+            (wall_is_set(r->evicted_at) && now.ms - r->evicted_at.ms < PAUSE_MS))
+            return false;
+    }
+    return true;
+}
+
+/* A job waits that could be on a node where only those are who borrow. */
+static bool is_kept_from(const struct world *w, const struct job *j)
+{
+    const struct team *t = j->account->team;
+    int64_t mcpu = j->row.need.cpus * 1000LL;
+    if (!tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || j->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
+        use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
+        return false;
+    LIST_FOREACH (model_nodes(w->model), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (is_lent(w, n) && n->row.total.cpus >= j->row.need.cpus && n->row.total.memory_mib >= j->row.need.memory_mib)
+            return true;
+    }
+    return false;
+}
+
+static bool may_launch(const struct world *w)
+{
+    LIST_FOREACH (model_pools(w->model), l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (p->row.elastic && (p->used.nodes < p->row.max_nodes || !list_is_empty(&p->booting)))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody waits for what it is owed for longer than belayd takes to tell others to go. */
+static void check_owed(struct world *w)
+{
+    bool waits = false;
+    for (int i = 0; i < SIM_JOBS_MAX && !waits; i++) {
+        const struct job *j = model_job(w->model, i + 1);
+        waits = j && j->account->team->quota_mcpu > 0 && is_kept_from(w, j);
+    }
+    if (!waits || may_launch(w))
+        w->owed_since_ms = world_now(w);
+    else if (world_now(w) - w->owed_since_ms > SOON_MS)
+        world_fail(w, "a job has waited for %lld ms for what its team is owed, and others borrow it",
+            (long long)(world_now(w) - w->owed_since_ms));
+}
+
+void quotas_check(struct world *w)
+{
+    if (w->seed % SIM_QUOTAS == 1)
+        check_owed(w);
+    if (w->seed % SIM_QUOTAS != 2)
+        return;
+    check_use(w, "red", NULL);
+    check_use(w, "red", "ann");
+}
+
+/* ---- evictions ---- */
+
+static int64_t unsaved_ms(const struct attempt *a, struct wall at)
+{
+    const struct job_row *r = &a->job->row;
+    bool saved = a->row.sequence > 0 && r->last_good.attempt == a->row.attempt;
+    struct wall since = saved ? r->last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : at;
+    return since.ms < at.ms ? (at.ms - since.ms) * r->need.cpus : 0;
+}
+
+/* Another of the same team, on the same node, which takes more and has less to lose, would have done. */
+static void check_choice(struct world *w, const struct attempt *a)
+{
+    const struct job_row *r = &a->job->row;
+    LIST_FOREACH (&a->node->attempts, l) {
+        const struct attempt *other = LIST_ENTRY(l, struct attempt, on_node);
+        const struct job_row *o = &other->job->row;
+        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 || !str_eq(o->team, r->team) ||
+            wall_is_set(o->evicted_at) || o->need.cpus < r->need.cpus || o->need.memory_mib < r->need.memory_mib)
+            continue;
+        if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
+            world_fail(w, "job %lld was evicted, and job %lld beside it had less to lose", (long long)r->id, (long long)o->id);
+    }
+}
+
+void quotas_committed(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_attempts; i++) {
+        const struct attempt_row *r = &c->attempts[i];
+        if ((r->state == ATTEMPT_STOPPING && r->stop_reason == END_EVICTED && !r->save_first) ||
+            (r->end == END_EVICTED && !r->save_first))
+            world_fail(w, "job %lld was evicted without having been asked to save", (long long)r->job);
+    }
+    for (size_t i = 0; i < c->n_history; i++) {
+        const struct history_row *r = &c->history[i];
+        const struct job *j = str_eq(r->kind, "reclaim") ? model_job(w->model, r->job) : NULL;
+        const struct attempt *a = j ? job_attempt(j) : NULL;
+        w->evictions += str_eq(r->kind, "reclaim");
+        if (a && j->row.nodes == 1 && a->row.attempt == r->attempt)
+            check_choice(w, a);
+    }
+}
