@@ -30,11 +30,11 @@ static const struct order_team teams[TEAMS] = {{.name = "t0", .shares = 20}, {.n
     {.name = "t2", .shares = 14}, {.name = "t3", .shares = 12}, {.name = "t4", .shares = 10}, {.name = "t5", .shares = 8},
     {.name = "t6", .shares = 7}, {.name = "t7", .shares = 6}, {.name = "t8", .shares = 4}, {.name = "t9", .shares = 3}};
 
-enum kind { SMALL, WHOLE, GANG, HUGE, KINDS };
+enum size { SMALL, WHOLE, GANG, HUGE, KINDS };
 static const int64_t backlog[KINDS] = {20, 3, 1, 0}; /* of each team, that wait at any time */
 
 struct planned {
-    enum kind kind;
+    enum size kind;
     int team;
     int64_t runs_ms;
     struct wall submitted, ends; /* ends: once it runs */
@@ -69,7 +69,7 @@ static int64_t between(struct week *w, int64_t from, int64_t to)
     return from + (int64_t)prng_below(&w->prng, (uint64_t)(to - from + 1));
 }
 
-static void submit(struct week *w, int team, enum kind kind)
+static void submit(struct week *w, int team, enum size kind)
 {
     struct planned j = {.kind = kind, .team = team, .submitted = w->now.wall, .ends = WALL_NONE};
     struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1, .need = {.memory_mib = 1024}};
@@ -215,7 +215,7 @@ static void print_mode(const struct week *w, const char *name)
 
 static void keep_waiting(struct week *w, int team)
 {
-    for (enum kind k = SMALL; k < KINDS; k++)
+    for (enum size k = SMALL; k < KINDS; k++)
         while (w->n_of[team][k] < backlog[k])
             submit(w, team, k);
     if (team < LARGEST_TEAMS && between(w, 1, LARGEST_EVERY * HOUR_MS / STEP_MS) == 1)

@@ -126,6 +126,23 @@ static int check_all_aside(const struct model *m, int64_t *queued, struct err *e
     return rc;
 }
 
+static int check_kinds(const struct model *m, struct err *e)
+{
+    size_t n = 0;
+    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k; k = queue_next_kind(k)) {
+        struct place last = {INT64_MIN, INT64_MIN};
+        if (k->shapes.n == 0 || place_order(k->at, queue_place(queue_first_of_kind(k))) != 0)
+            return BROKEN("a kind of demand does not stand where its first shape does");
+        for (const struct tree_link *l = tree_first(&k->shapes); l; l = tree_next(l), n++) {
+            const struct shape *s = TREE_ENTRY(l, struct shape, in_kind);
+            if (s->kind != k || place_order(queue_place(s), last) <= 0)
+                return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
+            last = queue_place(s);
+        }
+    }
+    return n == m->queue.n ? 0 : BROKEN("kinds of demand have %zu shapes, the queue %zu", n, m->queue.n);
+}
+
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
@@ -155,6 +172,8 @@ static int check_jobs(const struct model *m, struct err *e)
         last = queue_place(s);
     }
     int rc = check_all_aside(m, &queued, e);
+    if (!rc)
+        rc = check_kinds(m, e);
     if (rc)
         return rc;
     if (waiting != m->n_waiting)

@@ -11,7 +11,23 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* The jobs of one account that ask for the same: they fit together or not at all. */
+/* Where a shape stands in the queue: two never stand at the same. */
+struct place {
+    int64_t at_16, head;
+};
+
+/* Shapes that fit together or not at all, whoever's they are (unless a limit of cost or a quota makes that matter). Of those in
+ * the queue only the first is ever looked at for a place, for behind it none can fit where it does not: nodes that are kept
+ * for somebody let those before that pass. So the planner's work grows with the kinds of demand, not with who asks. */
+struct kind {
+    struct tree_link in_kinds; /* while shapes of it are in the queue; by at */
+    struct place at;           /* of the first of them */
+    int64_t id;                /* never given twice; another one when a shape comes to stand before all others of it */
+    struct tree shapes;        /* those in the queue, by place */
+    int64_t n_shapes;          /* all */
+};
+
+/* The jobs of one account that ask for the same. */
 struct shape {
     /* What every look at the queue reads, together. */
     struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of ... */
@@ -19,6 +35,8 @@ struct shape {
     struct tree_link in_team;  /* in its team's queue */
     int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t head;              /* id of the first pending */
+    struct kind *kind;
+    struct tree_link in_kind;  /* while it is in the queue */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */
@@ -56,9 +74,10 @@ struct model {
     struct map leftovers;                                         /* by job */
     struct tree by_due;                                           /* those that wait */
     struct leftover *cleaning;                                    /* or NULL */
-    struct smap shapes, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
+    struct smap shapes, kinds, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
     struct list all_nodes, all_instances, all_pools;
     struct tree queue;     /* shapes with pending jobs */
+    struct tree queue_kinds; /* the kinds of those */
     struct list by_seen;   /* nodes */
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
@@ -93,7 +112,7 @@ struct model {
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
-    int64_t next_shape;
+    int64_t next_shape, next_kind;
     int64_t n_pending; /* in the queue */
     int64_t n_waiting; /* PENDING, but not in the queue */
     int64_t n_nodes_up, n_nodes_lost;
@@ -232,13 +251,11 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by); /*
 void queue_take_up(struct model *m, struct shape *s);                          /* back into it */
 struct shape *queue_first(const struct model *m);
 struct shape *queue_first_aside(const struct allowance *w);
-/* Where a shape stands: two never stand at the same. */
-struct place {
-    int64_t at_16, head;
-};
 struct place queue_place(const struct shape *s);
 int place_order(struct place a, struct place b); /* < 0: a is before b */
-struct shape *queue_at_least(const struct model *m, struct place at); /* the first that does not stand before it */
+struct kind *queue_kind_at_least(const struct model *m, struct place at); /* the first that does not stand before it */
+struct kind *queue_next_kind(const struct kind *k);
+struct shape *queue_first_of_kind(const struct kind *k);
 int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
 int64_t job_since_ms(const struct job *j); /* from when on its waiting counts: its place among those of its shape */
 /* Every shape gets the place that its account's share gives it now. */

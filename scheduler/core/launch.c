@@ -326,6 +326,15 @@ static void cover_returns(struct work *w)
 
 /* ---- all together ---- */
 
+/* Else whatever waits, waits on: nothing can be launched, is on its way, could be ended or given up for what waits, and
+ * nobody is to be moved or may settle for less. Then a long queue is not looked through at every change. */
+static bool can_change(const struct planner *p, const struct model *m)
+{
+    if (may_grow(p) || m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->costly))
+        return true;
+    return !list_is_empty(&m->regroups);
+}
+
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
@@ -336,6 +345,8 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (m->n_pending == 0 && list_is_empty(&m->noticed) && list_is_empty(&m->costly))
         return;
     gather_room(&w);
+    if (!can_change(p, m))
+        return;
     headroom_look(&w);
     gather_bins(&w);
     if (p->n_bins == 0 && !may_grow(p))

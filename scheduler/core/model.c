@@ -13,7 +13,7 @@ struct model *model_create(const struct model_options *o)
     struct model *m = mem_alloc(sizeof *m);
     m->options = *o;
     m->next = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
-    m->next_shape = 1;
+    m->next_shape = m->next_kind = 1;
     licences_init(m, o->licences, o->n_licences);
     m->ordered_mono = MONO_NONE;
     m->reserve_epoch = 1;
@@ -60,6 +60,7 @@ void model_destroy(struct model *m)
     free_all(&m->extras);
     smap_deinit(&m->extras_by_text);
     free_all_strings(&m->shapes);
+    free_all_strings(&m->kinds);
     free_all_strings(&m->pools);
     smap_deinit(&m->tokens);
     smap_deinit(&m->provider_ids);

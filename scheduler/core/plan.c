@@ -4,11 +4,11 @@
  * that ends first, the node idle for longest, the oldest job that may fit.
  *
  * What the planner remembers, and why it stays true:
- *  - of a shape: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
+ *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
  * then only the nodes that grew since need to be looked at.
- *  - the cursor: no shape that stands before it fits anywhere. It stays true until a node grows, a job comes back to its
- * place or the places change (rewind): placing takes room away, and a shape that has just come into the queue sets the
- * cursor back to itself.
+ *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a node grows, a job comes back
+ * to its place or the places change (rewind): placing takes room away, and a shape that has just come into the queue sets
+ * the cursor back to itself.
  *  - the launches that a state of demand and supply calls for (launch.c).
  */
 #include "scheduler/core/planner.h"
@@ -19,7 +19,7 @@
 
 #define LOST_LEASES 2      /* an instance whose node is lost for so many leases is ended */
 #define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
-#define MEMO_SLACK 1024    /* remembered shapes beyond the living ones before the memory is emptied */
+#define MEMO_SLACK 1024    /* remembered kinds beyond the living ones before the memory is emptied */
 
 struct planner *planner_create(void)
 {
@@ -172,23 +172,23 @@ static bool is_due(struct mono due, struct stamp now)
 /* ---- placing ---- */
 
 /* Growth counts are stored as pointers, one up, since a map holds no NULL. */
-static int64_t unfit_at(const struct planner *p, const struct shape *s)
+static int64_t unfit_at(const struct planner *p, const struct kind *k)
 {
-    return (int64_t)(intptr_t)map_get(&p->unfit, s->id) - 1;
+    return (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
 }
 
-static void remember_unfit(struct planner *p, const struct model *m, const struct shape *s)
+static void remember_unfit(struct planner *p, const struct model *m, const struct kind *k)
 {
-    if (map_size(&p->unfit) > smap_size(&m->shapes) + MEMO_SLACK) {
-        map_deinit(&p->unfit); /* mostly of shapes that are no more */
+    if (map_size(&p->unfit) > smap_size(&m->kinds) + MEMO_SLACK) {
+        map_deinit(&p->unfit); /* mostly of kinds that are no more */
         p->unfit = (struct map){0};
     }
-    map_put(&p->unfit, s->id, (void *)(intptr_t)(m->growth + 1));
+    map_put(&p->unfit, k->id, (void *)(intptr_t)(m->growth + 1));
 }
 
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
-    int64_t known = unfit_at(p, s);
+    int64_t known = unfit_at(p, s->kind);
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0)
         return true;
     LIST_FOREACH (&m->by_growth, l) {
@@ -288,7 +288,7 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
                 keep_to_limits(p, m, o, ret_event);
                 return true;
             }
-            remember_unfit(p, m, o);
+            remember_unfit(p, m, o->kind);
         }
     }
     return false;
@@ -319,8 +319,9 @@ static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 static bool next_place(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
-    for (struct shape *s = queue_at_least(m, p->cursor); s; s = queue_next(s)) {
-        p->cursor = queue_place(s);
+    for (struct kind *k = queue_kind_at_least(m, p->cursor); k; k = queue_next_kind(k)) {
+        const struct shape *s = queue_first_of_kind(k);
+        p->cursor = k->at;
         if (limits_used_up(m, s)) {
             put_aside(s, ret_event);
             return true;
@@ -340,7 +341,7 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
             return true;
         }
         if (!lacks)
-            remember_unfit(p, m, s);
+            remember_unfit(p, m, k);
     }
     p->cursor = (struct place){INT64_MAX, INT64_MAX};
     *ret_event = (struct event){.type = EV_TAKE_UP, .take_up.job = limits_loose(m)};

@@ -16,12 +16,31 @@
 #define SHAPE_KEY_MAX 384
 #define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
-static void shape_key(const struct shape *s, char *out)
+/* Whether it has room may depend on whose it is: jobs must not cost more than their account may, or are owed places by a quota. */
+static bool is_apart(const struct shape *s)
+{
+    const struct account *a = s->account;
+    return a->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->quota_mcpu > 0;
+}
+
+/* What placing looks at, and with `whole` who asks. */
+static void demand_key(const struct shape *s, bool whole, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %" PRId64 " %s %s", 
-        s->account->id, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
-        s->certified_at.ms, s->pool, s->qos);
+        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64
+        " %" PRId64 " %s %s", whole ? s->account->id : 0, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus,
+        s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->criu, s->avoid,
+        s->certified_at.ms, s->pool, whole ? s->qos : "");
+}
+
+static void shape_key(const struct shape *s, char *out)
+{
+    demand_key(s, true, out);
+}
+
+static void kind_key(const struct shape *s, char *out)
+{
+    demand_key(s, is_apart(s), out);
 }
 
 struct position {
@@ -71,6 +90,81 @@ static void team_index(struct shape *s, struct place at)
         tree_add(&t->queue, &s->in_team, &at, compare_place_in_team);
 }
 
+static struct kind *as_kind(struct tree_link *l)
+{
+    return l ? TREE_ENTRY(l, struct kind, in_kinds) : NULL;
+}
+
+/* ---- kinds ---- */
+
+static int compare_in_kind(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_kind)));
+}
+
+static int compare_kind(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_kinds)->at);
+}
+
+static struct kind *kind_of(struct model *m, const struct shape *s)
+{
+    char key[SHAPE_KEY_MAX];
+    kind_key(s, key);
+    struct kind *k = smap_get(&m->kinds, key);
+    if (!k) {
+        k = mem_alloc(sizeof *k);
+        k->id = m->next_kind++;
+        smap_put(&m->kinds, key, k);
+    }
+    k->n_shapes++;
+    return k;
+}
+
+static void kind_leave(struct model *m, const struct shape *s)
+{
+    char key[SHAPE_KEY_MAX];
+    if (--s->kind->n_shapes > 0)
+        return;
+    kind_key(s, key);
+    smap_remove(&m->kinds, key);
+    free(s->kind);
+}
+
+/* It stands where its first shape does. What was found out of those behind does not hold for one that comes before them. */
+static void kind_settle(struct model *m, struct kind *k)
+{
+    const struct shape *first = queue_first_of_kind(k);
+    const struct place last = {INT64_MAX, INT64_MAX}, at = first ? queue_place(first) : last,
+                       was = tree_has(&k->in_kinds) ? k->at : last;
+    int moves = place_order(at, was);
+    if (moves == 0)
+        return;
+    if (moves < 0)
+        k->id = m->next_kind++;
+    tree_remove(&m->queue_kinds, &k->in_kinds);
+    k->at = at;
+    if (first)
+        tree_add(&m->queue_kinds, &k->in_kinds, &at, compare_kind);
+}
+
+static void stand(struct model *m, struct shape *s)
+{
+    const struct place at = queue_place(s);
+    tree_add(&m->queue, &s->in_queue, &at, compare_place);
+    tree_add(&s->kind->shapes, &s->in_kind, &at, compare_in_kind);
+    kind_settle(m, s->kind);
+}
+
+static void step_out(struct model *m, struct shape *s)
+{
+    tree_remove(&m->queue, &s->in_queue);
+    tree_remove(&s->kind->shapes, &s->in_kind);
+    kind_settle(m, s->kind);
+}
+
+/* ---- shapes ---- */
+
 static int64_t round_up(int64_t limit_ms)
 {
     int64_t step = 1;
@@ -98,6 +192,7 @@ void queue_adopt(struct model *m, struct job *j)
         s->id = m->next_shape++;
         s->mcpu = order_mcpu(model_order(m), &s->need);
         s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
+        s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
         m->n_constrained += s->extras && s->extras->constraint.n_names > 0;
     }
@@ -123,11 +218,6 @@ static void leave(struct model *m, struct shape *s)
     m->n_queued_accounts -= --s->account->n_queued == 0;
 }
 
-static struct tree *tree_of(struct model *m, const struct shape *s)
-{
-    return s->aside_of ? &s->aside_of->aside : &m->queue;
-}
-
 /* The shape stands where its first pending job belongs, among those in the queue or those put aside. True: not where it stood. */
 static bool shape_settle(struct model *m, struct shape *s)
 {
@@ -139,13 +229,18 @@ static bool shape_settle(struct model *m, struct shape *s)
         return false;
     if (at.head != s->head && (s->claims == 0 || at.head == CORE_ID_NONE || s->nodes > 1))
         reserve_drop(m, s);
-    tree_remove(tree_of(m, s), &s->in_queue);
+    if (was_in)
+        step_out(m, s);
+    else if (s->aside_of)
+        tree_remove(&s->aside_of->aside, &s->in_queue);
     s->head = at.head;
     s->place_16 = at.at_16;
-    if (first)
-        tree_add(tree_of(m, s), &s->in_queue, &at, compare_place);
-    else
+    if (!first)
         s->aside_of = NULL;
+    if (first && s->aside_of)
+        tree_add(&s->aside_of->aside, &s->in_queue, &at, compare_place);
+    else if (first)
+        stand(m, s);
     team_index(s, at);
     if (first && !was_in && !s->aside_of)
         arrive(m, s);
@@ -159,7 +254,7 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
     const struct place at = queue_place(s);
     reserve_drop(m, s);
     leave(m, s);
-    tree_remove(&m->queue, &s->in_queue);
+    step_out(m, s);
     s->aside_of = by;
     tree_add(&by->aside, &s->in_queue, &at, compare_place);
     team_index(s, at);
@@ -168,11 +263,10 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
 
 void queue_take_up(struct model *m, struct shape *s)
 {
-    const struct place at = queue_place(s);
     tree_remove(&s->aside_of->aside, &s->in_queue);
     s->aside_of = NULL;
-    tree_add(&m->queue, &s->in_queue, &at, compare_place);
-    team_index(s, at);
+    stand(m, s);
+    team_index(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     m->change++;
@@ -258,6 +352,7 @@ void queue_disown(struct model *m, struct job *j)
     shape_key(s, key);
     smap_remove(&m->shapes, key);
     m->n_constrained -= s->extras && s->extras->constraint.n_names > 0;
+    kind_leave(m, s);
     free(s);
 }
 
@@ -277,12 +372,23 @@ struct shape *queue_first(const struct model *m)
     return as_shape(tree_first(&m->queue));
 }
 
-struct shape *queue_at_least(const struct model *m, struct place at)
-{
-    return as_shape(tree_at_least(&m->queue, &at, compare_place));
-}
-
 struct shape *queue_next(const struct shape *s)
 {
     return as_shape(tree_next(&s->in_queue));
+}
+
+struct kind *queue_kind_at_least(const struct model *m, struct place at)
+{
+    return as_kind(tree_at_least(&m->queue_kinds, &at, compare_kind));
+}
+
+struct kind *queue_next_kind(const struct kind *k)
+{
+    return as_kind(tree_next(&k->in_kinds));
+}
+
+struct shape *queue_first_of_kind(const struct kind *k)
+{
+    struct tree_link *l = tree_first(&k->shapes);
+    return l ? TREE_ENTRY(l, struct shape, in_kind) : NULL;
 }
