@@ -13,6 +13,8 @@
 
 #define HTTP_HEADERS_MAX 16
 
+struct sockaddr;
+
 /* TLS for one request. All strings borrowed for the duration of http_start. */
 struct http_tls {
     const char *ca_pem;   /* trust exactly these; NULL: the system's store */
@@ -33,6 +35,10 @@ struct http_request {
     size_t max_reply_bytes;     /* larger replies fail with ERR_INVALID; required, > 0 */
     struct buf *reply_memory;   /* http_blocking_run only: the reply's body takes this one's memory; NULL: its own */
     const char *unix_socket;    /* connect here instead of to the URL's host */
+    /* Whether this may be connected to; NULL: to all. Runs when the connection is made, on whatever thread makes it, until done;
+     * none that is kept is used then. Else ERR_UNAVAILABLE. */
+    bool (*may_connect)(void *ctx, const struct sockaddr *address);
+    void *may_connect_ctx;
     bool use_proxy;             /* honour https_proxy and friends; default off */
     struct http_tls tls;
 };

@@ -16,6 +16,7 @@
 #include "cli/depend.h"
 #include "cli/foreign.h"
 #include "cli/grace.h"
+#include "cli/notify.h"
 #include "cli/retry.h"
 #include <ctype.h>
 #include <limits.h>
@@ -230,6 +231,21 @@ static int apply_retries(const struct directive_context *c, const char *value, s
     return rc;
 }
 
+static int apply_mail_type(const struct directive_context *c, const char *value, struct err *e)
+{
+    return notify_types_parse(value, c->spec, e);
+}
+
+static int apply_mail_user(const struct directive_context *c, const char *value, struct err *e)
+{
+    return notify_user_parse(value, c->spec, e);
+}
+
+static int apply_notify(const struct directive_context *c, const char *value, struct err *e)
+{
+    return notify_url_parse(value, c->spec, e);
+}
+
 static int apply_retry(const struct directive_context *c, const char *value, struct err *e)
 {
     return retry_parse(value, c->spec, e);
@@ -393,13 +409,6 @@ static int apply_open_mode(const struct directive_context *c, const char *value,
     return rc;
 }
 
-static int apply_told(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    directive_warn(c, "this line has no effect in belay");
-    return 0;
-}
-
 /* ---- the table ---- */
 
 static const struct flag flags[] = {
@@ -477,8 +486,11 @@ static const struct flag flags[] = {
         apply_retry},
     {{"requeue", 0, NULL, "queue it again after what the world does to it, whatever belayd's configuration says"}, apply_requeue},
     {{"no-requeue", 0, NULL, "never queue it again, but for what --retry says"}, apply_no_requeue},
-    {{"mail-type", 0, "WHEN", "accepted for Slurm's scripts; no effect"}, apply_told},
-    {{"mail-user", 0, "WHO", "accepted for Slurm's scripts; no effect"}, apply_told},
+    {{"mail-type", 0, "WHEN,...",
+         "mail at BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90; ALL, NONE; ARRAY_TASKS: of each task"},
+        apply_mail_type},
+    {{"mail-user", 0, "ADDRESS", "to whom (default: you)"}, apply_mail_user},
+    {{"notify", 0, "URL|@FILE", "a POST with JSON there at the changes of its state; may be repeated"}, apply_notify},
     {{"open-mode", 0, "append|truncate",
          "of --output at each attempt (default: truncate at the first, then append)"},
         apply_open_mode},

@@ -4,6 +4,7 @@
  */
 #include "cli/drill.h"
 #include "cli/grace.h"
+#include "cli/notify.h"
 #include "cli/retry.h"
 #include "cli/verbs.h"
 
@@ -224,6 +225,15 @@ static void print_grace(const json_t *v)
     buf_deinit(&text);
 }
 
+static void print_notices(const json_t *v)
+{
+    struct buf text = {0};
+    notify_format(json_object_get(v, "spec"), cli_text(json_object_get(v, "job"), "user"), &text);
+    if (text.len > 0)
+        printf("notices       %s\n", buf_str(&text));
+    buf_deinit(&text);
+}
+
 static void print_times(const json_t *job)
 {
     if (cli_int(job, "cron", 0) > 0)
@@ -272,6 +282,7 @@ static void print_job(const json_t *v)
     print_extras(job);
     print_times(job);
     print_grace(v);
+    print_notices(v);
     print_priority(job);
     print_checkpoint(job);
     print_leftover(json_object_get(v, "leftover"));

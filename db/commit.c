@@ -79,6 +79,21 @@ static bool write_labels(struct db *d, const struct changes *c, struct failure *
     return true;
 }
 
+static bool delete_told(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_told; i++) {
+        sqlite3_bind_int64(d->told, 1, c->told[i].event);
+        int code = sqlite3_bind_text(d->told, 2, c->told[i].target, -1, SQLITE_STATIC);
+        if (code != SQLITE_OK) {
+            *f = (struct failure){.code = code, .what = "outbox"};
+            return false;
+        }
+        if (!step(d, d->told, "outbox", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
@@ -105,6 +120,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
+           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) &&
            WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&

@@ -58,7 +58,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, arrays, dependencies, cron entries and tokens replace their row; specs, checkpoints, runs of cron entries and
+/* All or nothing. Rows of the outbox replace theirs, and go when they are told. Pools, offers, instances, nodes, jobs, attempts, leftovers, drills, arrays, dependencies, cron entries and tokens replace their row; specs, checkpoints, runs of cron entries and
  * history are written once (a second time is ERR_INTERNAL). Counters never go down. */
 int db_commit(struct db *d, const struct db_batch *b, struct err *e);
 

@@ -114,6 +114,17 @@ static int load_extras(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_outbox(const struct loading *l, struct err *e)
+{
+    struct outbox_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_OUTBOX, "ORDER BY event, target", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_outbox(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 /* A drill that passed, and that no drill of the same script came after that passed or failed. */
 static int load_certificates(const struct loading *l, struct err *e)
 {
@@ -213,7 +224,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
         load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_extras, load_jobs, load_arrays, load_dependencies,
-        load_attempts, load_drills, load_leftovers, load_crons, load_counters};
+        load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -130,7 +130,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->counters, e)) != 0 ||
         (rc = sql_prepare(
              d->sql, "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) THEN ?2 END) WHERE type = 'text'",
-             &d->labels, e)) != 0)
+             &d->labels, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
         buf_clear(&text);
@@ -182,6 +183,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->end);
     sqlite3_finalize(d->counters);
     sqlite3_finalize(d->labels);
+    sqlite3_finalize(d->told);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);
     int code = sqlite3_close(d->sql);

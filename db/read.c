@@ -59,6 +59,7 @@ void spec_change_deinit(struct spec_change *s)
     free(s->cwd);
     free(s->labels_json);
     free(s->launch_json);
+    free(s->notify_json);
     *s = (struct spec_change){0};
 }
 

@@ -208,6 +208,9 @@ static const struct column job_columns[] = {
     COL(job_row, script_key),
     COL(job_row, drills),
     COL(job_row, drill_tries),
+    COL(job_row, mail),
+    COL(job_row, urls),
+    COL(job_row, warned),
     COL_AS(job_row, "retries_timeout", retries.n[RETRY_TIMEOUT]),
     COL_AS(job_row, "retries_node_lost", retries.n[RETRY_NODE_LOST]),
     COL_AS(job_row, "retries_reclaimed", retries.n[RETRY_RECLAIMED]),
@@ -249,6 +252,7 @@ static const struct column spec_columns[] = {
     COL_TYPED(spec_change, cwd, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, labels_json, COLUMN_TEXT_HEAP),
     COL_TYPED(spec_change, launch_json, COLUMN_TEXT_HEAP),
+    COL_TYPED(spec_change, notify_json, COLUMN_TEXT_HEAP),
 };
 
 static const struct column attempt_columns[] = {
@@ -338,6 +342,20 @@ static const struct column dependency_columns[] = {
     COL(dependency_row, task),
     COL(dependency_row, delay_ms),
     COL_STATE(dependency_row, state, depend_sm),
+};
+
+static const struct column outbox_columns[] = {
+    COL(outbox_row, event),
+    COL_AS(outbox_row, "target", target),
+    COL(outbox_row, job),
+    COL(outbox_row, attempt),
+    COL_KIND(outbox_row, "kind", kind, notify_event_names),
+    COL_KIND(outbox_row, "end_kind", end, end_kind_names),
+    COL(outbox_row, exit_code),
+    COL_AS(outbox_row, "user", user),
+    COL(outbox_row, at),
+    COL(outbox_row, due_at),
+    COL(outbox_row, tries),
 };
 
 static const struct column leftover_columns[] = {
@@ -476,6 +494,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
+    [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 

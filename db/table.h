@@ -62,6 +62,7 @@ enum table_id {
     TABLE_CRONS,
     TABLE_CRON_JOBS,
     TABLE_CRON_RUNS,
+    TABLE_OUTBOX,
     TABLE_TOKENS,
     TABLE_COUNT
 };

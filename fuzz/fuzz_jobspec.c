@@ -71,6 +71,8 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(o, "env", parse_own(s->spec.env_json, JSON_OBJECT));
     json_object_set_new(o, "labels", parse_own(s->spec.labels_json, JSON_OBJECT));
     json_object_set_new(o, "launch", parse_own(s->spec.launch_json, JSON_OBJECT));
+    if (s->spec.notify_json)
+        json_object_set_new(o, "notify", parse_own(s->spec.notify_json, JSON_OBJECT));
     return o;
 }
 

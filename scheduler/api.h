@@ -31,6 +31,7 @@ struct api_options {
     const struct bundles *bundles;
     const struct config *config;
     const struct db_meta *meta;
+    const struct notify_sealer *sealer;
     struct timers *timers;
     uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
 };

@@ -62,6 +62,8 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
         json_reader_fail(&r, "zone", "there is no time zone %s on belayd's machine; names are as Europe/Berlin, or UTC",
             str_show(row->zone, shown));
     int rc = json_reader_finish(&r);
+    if (rc == 0 && *ret_job)
+        rc = notify_seal_spec(q->api->o.sealer, row->user, (json_t *)*ret_job, e);
     return rc == 0 && *ret_job ? jobspec_parse(*ret_job, ret_spec, e) : rc;
 }
 

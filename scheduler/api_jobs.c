@@ -118,7 +118,9 @@ void api_jobs_submit(struct request *q)
     json_t *body = api_body(q, JOBSPEC_BYTES_MAX);
     if (!body)
         return;
-    int rc = jobspec_parse(body, &s, &e);
+    int rc = notify_seal_spec(q->api->o.sealer, q->caller.user, body, &e);
+    if (rc == 0)
+        rc = jobspec_parse(body, &s, &e);
     json_decref(body);
     if (rc == 0 && s.row.pool[0] && !pools_find(q->api->o.pools, s.row.pool)) {
         rc = err_set(
@@ -236,6 +238,25 @@ static int add_dependency(void *ctx, const struct dependency_row *d)
     return 0;
 }
 
+/* Of URLs the hosts: the rest may be a secret. */
+static json_t *notify_json(const char *text)
+{
+    json_t *o = text ? json_loads(text, 0, NULL) : NULL, *hosts = json_array(), *item;
+    char host[NOTIFY_HOST_MAX];
+    size_t i;
+    if (!o) {
+        json_decref(hosts);
+        return json_null();
+    }
+    json_array_foreach(json_object_get(o, "urls"), i, item)
+    {
+        json_array_append_new(hosts, notify_sealed_host(json_string_value(item), host) ? json_string(host) : json_null());
+    }
+    json_object_del(o, "urls");
+    json_object_set_new(o, "hosts", hosts);
+    return o;
+}
+
 static json_t *spec_json(const struct spec_change *s)
 {
     json_t *o = json_object();
@@ -245,6 +266,7 @@ static json_t *spec_json(const struct spec_change *s)
     json_object_set_new(o, "cwd", json_text(s->cwd));
     json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
     json_object_set_new(o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
+    json_object_set_new(o, "notify", notify_json(s->notify_json));
     return o;
 }
 

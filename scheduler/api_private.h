@@ -11,6 +11,7 @@
 #include "base/wire/wire.h"
 #include "scheduler/api.h"
 #include "scheduler/jobspec.h"
+#include "scheduler/notify_seal.h"
 
 #define API_WAIT_MAX_MS 25000
 #define API_LIST_MAX 200 /* entries of a page */

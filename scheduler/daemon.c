@@ -22,6 +22,7 @@
 #include "scheduler/api_private.h"
 #include "scheduler/effects.h"
 #include "scheduler/grants.h"
+#include "scheduler/notifier.h"
 #include "scheduler/keyring.h"
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
@@ -64,6 +65,9 @@ struct daemon {
     struct grants *grants; /* NULL: nodes have credentials of their own for the store */
     struct sweeper *sweeper;
     struct cleaner *cleaner;
+    struct notify_sealer sealer;
+    struct notifier *notifier;
+    struct outbox *outbox;
     struct pools *pools;
     struct logs logs;
     struct ca *ca;
@@ -124,7 +128,7 @@ static void on_effects(void *ctx, const struct db_batch *committed)
     struct daemon *d = ctx;
     if (d->grants)
         grants_committed(d->grants, committed);
-    effects_release(committed, d->sessions, d->provision, d->cleaner);
+    effects_release(committed, d->sessions, d->provision, d->cleaner, d->outbox);
     api_committed(d->api, committed);
 }
 
@@ -198,6 +202,8 @@ static int load_model(struct daemon *d, struct err *e)
         .retention_ms = d->config->retention_ms,
         .order = &d->config->order,
         .retries = &d->config->retries,
+        .hooks = d->config->notify.hooks,
+        .n_hooks = d->config->notify.n_hooks,
         .zones = &d->zones,
         .read_job = jobspec_read};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
@@ -319,6 +325,16 @@ static int make_parts(struct daemon *d, struct err *e)
         .cluster = c->cluster,
         .master = keyring_master(d->keyring)});
     d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
+    notify_sealer_init(&d->sealer, d->meta.secret);
+    d->notifier = notifier_create(&(struct notifier_options){.loop = d->loop,
+        .timers = d->timers,
+        .runner = d->runner,
+        .reader = d->reader,
+        .config = &c->notify,
+        .sealer = &d->sealer,
+        .cluster_uid = d->meta.cluster_uid,
+        .cluster = c->cluster});
+    d->outbox = outbox_create(d->tick, d->timers, &d->prng, notifier_port(d->notifier));
     d->pools = pools_create(&(struct pools_options){.config = c,
         .tick = d->tick,
         .provision = d->provision,
@@ -326,6 +342,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .http = d->http,
         .runner = d->runner});
     d->api = api_create(&(struct api_options){.tick = d->tick,
+        .sealer = &d->sealer,
         .sessions = d->sessions,
         .provision = d->provision,
         .grants = d->grants,
@@ -502,6 +519,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     pools_post(d->pools);
     provision_start(d->provision);
     cleaner_start(d->cleaner);
+    outbox_start(d->outbox);
     timer_init(&d->ca_look, on_ca_look, d);
     on_ca_look(&d->ca_look, d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
@@ -548,6 +566,9 @@ void daemon_destroy(struct daemon *d)
     provision_destroy(d->provision);
     sweeper_destroy(d->sweeper);
     cleaner_destroy(d->cleaner);
+    notifier_destroy(d->notifier);
+    outbox_destroy(d->outbox);
+    notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
     logs_close(&d->logs); /* who waits for it is the API's */
     api_destroy(d->api);

@@ -5,7 +5,7 @@
 #include "scheduler/effects.h"
 
 void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
-    struct cleaner *cleaner)
+    struct cleaner *cleaner, struct outbox *outbox)
 {
     const struct changes *c = &committed->changes;
     for (size_t i = 0; i < c->n_attempts; i++)
@@ -17,4 +17,6 @@ void effects_release(const struct db_batch *committed, struct sessions *sessions
         provision_touch(provision, c->instances[i].id);
     for (size_t i = 0; i < c->n_leftovers; i++)
         cleaner_touch(cleaner, &c->leftovers[i]);
+    if (c->n_outbox > 0)
+        outbox_touch(outbox);
 }

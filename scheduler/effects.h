@@ -6,12 +6,13 @@
 #define BELAY_SCHEDULER_EFFECTS_H
 
 #include "scheduler/cleaner.h"
+#include "scheduler/outbox.h"
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 
-/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances that changed, and
- * the cleaner. */
+/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances that changed,
+ * the cleaner and the outbox. */
 void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
-    struct cleaner *cleaner);
+    struct cleaner *cleaner, struct outbox *outbox);
 
 #endif

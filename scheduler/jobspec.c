@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "scheduler/core/extras.h"
 #include "scheduler/core/order.h"
+#include "scheduler/notify_seal.h"
 #include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -291,6 +292,61 @@ static void read_grace(struct json_reader *outer)
     outer->rc = json_reader_finish(&r);
 }
 
+static int32_t mail_types(struct json_reader *r)
+{
+    const json_t *list = json_opt_array(r, "mail_types", NOTIFY_EVENTS + 1), *item;
+    int32_t events = 0;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *word = json_string_value(item);
+        int32_t bit = word && str_eq(word, "array-tasks") ? NOTIFY_ARRAY_TASKS : 0;
+        for (int k = 0; word && k < NOTIFY_EVENTS; k++)
+            bit |= str_eq(word, notify_event_names[k]) ? 1 << k : 0;
+        if (!bit)
+            json_reader_fail(r, "mail_types",
+                "expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend or array-tasks");
+        events |= bit;
+    }
+    return events;
+}
+
+/* Sealed, or as a user gives them. */
+static int32_t check_urls(struct json_reader *r)
+{
+    const json_t *list = json_opt_array(r, "urls", NOTIFY_URLS_MAX), *item;
+    char host[NOTIFY_HOST_MAX];
+    struct err why;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *url = json_string_value(item);
+        if (!url || strlen(url) != json_string_length(item))
+            json_reader_fail(r, "urls", "expected texts");
+        else if (!notify_sealed_host(url, host) && notify_check_url(url, NULL, &why) != 0)
+            json_reader_fail(r, "urls", "%s", why.text);
+    }
+    return (int32_t)json_array_size(list);
+}
+
+/* To whom notices of it go. */
+static char *read_notify(struct json_reader *outer, struct job_row *row)
+{
+    const json_t *object = json_opt_object(outer, "notify");
+    struct json_reader r;
+    struct err why;
+    if (!object || outer->rc != 0)
+        return NULL;
+    json_reader_init(&r, object, "spec.notify", outer->e);
+    row->mail = mail_types(&r);
+    const char *to = json_opt_str(&r, "mail_user", NOTIFY_ADDRESS_MAX, "");
+    if (r.rc == 0 && *to && notify_check_address(to, &why) != 0)
+        json_reader_fail(&r, "mail_user", "%s", why.text);
+    row->urls = check_urls(&r);
+    outer->rc = json_reader_finish(&r);
+    return outer->rc == 0 ? json_dump_text(object) : NULL;
+}
+
 /* Stored as it came: it is for the agent alone. */
 static char *read_launch(struct json_reader *outer, const struct job_row *row)
 {
@@ -352,6 +408,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
     s.spec.launch_json = read_launch(&r, &s.row);
     s.spec.extras = read_extras(&r);
+    s.spec.notify_json = read_notify(&r, &s.row);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);

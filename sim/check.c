@@ -387,6 +387,8 @@ void check_end(struct world *w)
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
         if (!w->failure[0])
+            outbox_check(w, &row);
+        if (!w->failure[0])
             check_leftover(w, &row);
         for (int64_t n = 1; n <= row.drills && !w->failure[0]; n++)
             if ((uintptr_t)map_get(&w->drills, drill_key(id, n)) < DRILL_PASSED + 1)

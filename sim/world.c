@@ -111,7 +111,8 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct world *w = ctx;
-    effects_release(committed, w->sessions, w->provision, w->cleaner);
+    outbox_port_committed(w, committed);
+    effects_release(committed, w->sessions, w->provision, w->cleaner, w->outbox);
 }
 
 static void on_fatal(void *ctx, const struct err *e)
@@ -210,6 +211,7 @@ static void make_parts(struct world *w)
         .user_data = user_data,
         .ctx = w});
     w->cleaner = cleaner_create(w->tick, ts, &w->sweeper.port);
+    w->outbox = outbox_create(w->tick, ts, &w->prng, &w->postman.port);
     provision_add_pool(
         w->provision, &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1"});
 }
@@ -222,6 +224,8 @@ static void start_belayd(struct world *w)
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .order = quotas_order(w),
+        .hooks = &sim_hook,
+        .n_hooks = 1,
         .zones = &w->zones,
         .licences = licences,
         .n_licences = sizeof(licences) / sizeof(licences[0]),
@@ -242,6 +246,7 @@ static void start_belayd(struct world *w)
     post_pools(w);
     provision_start(w->provision);
     cleaner_start(w->cleaner);
+    outbox_start(w->outbox);
 }
 
 /* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not happened. */
@@ -258,6 +263,8 @@ static void kill_belayd(struct world *w)
     provision_destroy(w->provision);
     store_sweeper_kill(w);
     cleaner_destroy(w->cleaner);
+    outbox_port_kill(w);
+    outbox_destroy(w->outbox);
     sessions_destroy(w->sessions);
     planner_destroy(w->planner);
     model_destroy(w->model);
@@ -268,6 +275,7 @@ static void kill_belayd(struct world *w)
     }
     w->provision = NULL;
     w->cleaner = NULL;
+    w->outbox = NULL;
     w->sessions = NULL;
     w->tick = NULL;
     w->planner = NULL;
@@ -341,6 +349,7 @@ static void begin(struct world *w, uint64_t seed)
     w->n_jobs = (int)world_between(w, 1, 12);
     w->driver = cloud_create(w);
     store_sweeper_init(w);
+    outbox_port_init(w);
     timer_init(&w->commit_timer, on_commit_timer, w);
     timer_init(&w->crash_timer, on_crash, w);
     timer_init(&w->restart_timer, on_restart, w);

@@ -25,6 +25,7 @@
 #include "cloud/driver.h"
 #include "db/db.h"
 #include "scheduler/cleaner.h"
+#include "scheduler/outbox.h"
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 #include "scheduler/tick.h"
@@ -75,6 +76,26 @@ struct sim_sweeper {
 };
 void store_sweeper_init(struct world *w);
 void store_sweeper_kill(struct world *w);
+
+/* ---- outbox.c ---- */
+struct sim_delivery {
+    struct world *w;
+    int64_t job;
+    enum notify_event kind;
+    outbox_done_fn done;
+    void *ctx;
+    struct timer timer;
+};
+struct sim_postman {
+    struct outbox_port port;
+    struct world *w;
+    struct sim_delivery deliveries[OUTBOX_AT_ONCE];
+};
+extern const struct notify_hook sim_hook; /* of the configuration: wants all but tasks */
+void outbox_port_init(struct world *w);
+void outbox_port_kill(struct world *w);
+void outbox_port_committed(struct world *w, const struct db_batch *b);
+void outbox_check(struct world *w, const struct job_row *r); /* at the end, of a job that has ended */
 
 /* ---- cloud.c ---- */
 /* The types of machines; owned ones are as small. */
@@ -186,7 +207,7 @@ struct sim_job {
     char script[65];
     enum job_state seen;
     struct ckpt_ref last_good;
-    int64_t attempts, ends;
+    int64_t attempts, ends, ends_delivered;
     enum end_kind end;
     int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
     struct ranges left;                                /* likewise: those that have not begun */
@@ -225,6 +246,9 @@ struct world {
     struct provision *provision;
     struct cleaner *cleaner;
     struct sim_sweeper sweeper;
+    struct outbox *outbox;
+    struct sim_postman postman;
+    int64_t deliveries;
     struct commit_port port;
     const struct db_batch *committing;
     struct timer commit_timer, crash_timer, restart_timer;

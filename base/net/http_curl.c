@@ -84,7 +84,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 /* As curl's own, but closed on exec: tasks must not inherit our connections. */
 static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
-    (void)ctx, (void)purpose;
+    const struct http_curl *c = ctx;
+    (void)purpose;
+    if (c->may_connect && !c->may_connect(c->may_connect_ctx, &a->addr))
+        return CURL_SOCKET_BAD;
     return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
@@ -260,6 +263,9 @@ static void set_fixed(struct http_curl *c, const struct http_request *r)
     SET(c, CURLOPT_PATH_AS_IS, 1L);
     SET(c, CURLOPT_TCP_NODELAY, 1L);
     SET(c, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    SET(c, CURLOPT_OPENSOCKETDATA, c);
+    SET(c, CURLOPT_FRESH_CONNECT, r->may_connect ? 1L : 0L);
+    SET(c, CURLOPT_FORBID_REUSE, r->may_connect ? 1L : 0L);
     SET(c, CURLOPT_ERRORBUFFER, c->curl_error);
     SET(c, CURLOPT_WRITEFUNCTION, on_body);
     SET(c, CURLOPT_WRITEDATA, c);
@@ -284,6 +290,8 @@ int http_curl_init(struct http_curl *c, const struct http_request *r, struct err
         c->easy = curl_easy_init();
     assert(u && c->easy); /* out of memory */
     c->max_reply_bytes = r->max_reply_bytes;
+    c->may_connect = r->may_connect;
+    c->may_connect_ctx = r->may_connect_ctx;
     int rc = parse_url(r->url, u, e);
     if (rc < 0) {
         err_wrap(e, "HTTP %s", r->method);

@@ -15,6 +15,8 @@ struct http_curl {
     struct curl_slist *headers, *connect_to;
     struct http_reply reply;
     size_t max_reply_bytes;
+    bool (*may_connect)(void *ctx, const struct sockaddr *address);
+    void *may_connect_ctx;
     bool is_too_large, has_head;
     char label[256]; /* "GET https://host:443/path" for errors: without query, user and password */
     char curl_error[CURL_ERROR_SIZE];

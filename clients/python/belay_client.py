@@ -149,7 +149,8 @@ class Client:
     def submit(self, *, script, cwd, name=None, args=None, env=None, nodes=None, nodes_min=None, on_loss=None, cpus=None, memory_mib=None,
                gpus=None, constraint=None, resources=None, licences=None, pool=None, market=None, time_limit_ms=None, checkpoint=None,
                array=None, retries=None, retry=None, requeue=None,
-               drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, window=None, depends_any=None, depends=None, launch=None, labels=None):
+               drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, window=None, depends_any=None, depends=None, launch=None,
+               notify=None, labels=None):
         return self._call("POST", "/api/v1/jobs", body=_clean(locals()))
 
     def list_jobs(self, *, state=None, user=None, team=None, pool=None, name=None, label=None, since=None, until=None, sort=None,

@@ -24,6 +24,8 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     job_move(m, j, JOB_ENDED);
     j->row.ended_at = now.wall;
     limits_submitted(j->account, -job_submitted(j));
+    notify_unwatch(m, j);
+    notify_ended(m, j, now);
     drill_job_ends(m, j, now);
     waits_ended(m, j, now);
     if (j->parent)
@@ -65,6 +67,7 @@ static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
         .cwd = mem_strdup(spec->cwd),
         .labels_json = mem_strdup(spec->labels_json),
         .launch_json = mem_strdup(spec->launch_json),
+        .notify_json = mem_strdup(spec->notify_json),
     };
 }
 
@@ -158,6 +161,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .retries = own.retries,
         .drill_tries = r->drill_tries,
         .nice = r->nice,
+        .mail = r->mail,
+        .urls = r->urls,
         .hold = r->hold,
         .begin_at = r->begin_at,
         .depends_any = r->depends_any,
@@ -488,6 +493,20 @@ static void describe_restore(struct model *m, const struct event *ev, const stru
         "restored %s in %s%s", bytes, took, how);
 }
 
+/* An array begins with the first of its tasks. */
+static void begin_notified(struct model *m, struct job *j, struct stamp now)
+{
+    const int32_t begun = 1 << NOTIFY_BEGIN;
+    struct job *array = j->parent;
+    notify(m, j, NOTIFY_BEGIN, now);
+    notify_watch(m, j);
+    if (!array || (array->row.warned & begun) || (array->row.mail & NOTIFY_ARRAY_TASKS))
+        return;
+    array->row.warned |= begun;
+    touch_job(m, array);
+    notify(m, array, NOTIFY_BEGIN, now);
+}
+
 int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct ckpt_ref restored = ev->started.restored;
@@ -528,6 +547,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     describe_start(&a->row, what, sizeof what);
     history(m, ev->now, "started",
         (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms}, "%s", what);
+    begin_notified(m, j, ev->now);
     drill_attempt_started(m, a, ev->now);
     return 0;
 }

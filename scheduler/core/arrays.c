@@ -76,6 +76,7 @@ static struct job *task_create(struct model *m, const struct job *parent)
     t->row.hold = HOLD_NONE;
     t->row.begin_at = WALL_NONE;
     t->row.depends_any = false;
+    t->row.warned = 0;
     t->row.array = parent->row.id;
     t->row.array_index = ranges_first(&parent->array->left);
     t->least = t->row.nodes;

@@ -130,6 +130,9 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     m->rewind++;
     describe_resume(&j->row, resume, sizeof resume);
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
+    notify_unwatch(m, j);
+    j->row.warned = 0;
+    notify(m, j, NOTIFY_REQUEUE, now);
 }
 
 /* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. But a program whose

@@ -138,7 +138,7 @@ bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
                c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_crons +
-               c->n_cron_jobs + c->n_cron_runs + c->n_accounts + c->n_depends + c->n_arrays + c->n_extras ==
+               c->n_cron_jobs + c->n_cron_runs + c->n_outbox + c->n_told + c->n_accounts + c->n_depends + c->n_arrays + c->n_extras ==
            0;
 }
 
@@ -152,6 +152,7 @@ void changes_deinit(struct changes *c)
         free(s->cwd);
         free(s->labels_json);
         free(s->launch_json);
+        free(s->notify_json);
     }
     free(c->jobs);
     free(c->attempts);
@@ -174,5 +175,7 @@ void changes_deinit(struct changes *c)
     free(c->cron_jobs);
     free(c->cron_runs);
     free(c->arrays);
+    free(c->outbox);
+    free(c->told);
     *c = (struct changes){0};
 }

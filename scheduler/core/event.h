@@ -64,7 +64,9 @@ enum event_type {
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
     EV_PUT_ASIDE,        /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory only */
     EV_TAKE_UP,          /* more of those that were put aside may run now; memory only */
-    EV_RECLAIM           /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to */
+    EV_RECLAIM,          /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to */
+    EV_DELIVERED,        /* a fact: what became of a row of the outbox */
+    EV_WARN              /* a decision: a part of a job's time limit is over, and somebody wants to know */
 };
 
 extern const char *const event_type_names[];
@@ -259,6 +261,16 @@ struct event {
             const int64_t *victims; /* jobs, all different; borrowed */
             size_t n_victims;     /* 0: enough are being stopped there already */
         } reclaim;
+        struct {
+            int64_t event; /* and this: which row */
+            char target[CORE_NAME_MAX + 8];
+            bool failed, for_good; /* for good: it is not tried again */
+            int64_t again_ms;      /* failed: tried again after so long */
+            char text[CORE_TEXT_MAX];
+        } delivered;
+        struct {
+            int64_t job;
+        } warn;
         struct {
             int64_t offer;
         } launch;

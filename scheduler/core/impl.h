@@ -74,6 +74,9 @@ struct model {
     struct map leftovers;                                         /* by job */
     struct tree by_due;                                           /* those that wait */
     struct leftover *cleaning;                                    /* or NULL */
+    struct tree outbox, outbox_due;                               /* by event and target; by when they are to be delivered */
+    struct smap outbox_users;                                     /* int64_t: how many of a user's jobs */
+    struct tree by_warn;                                          /* jobs */
     struct smap shapes, kinds, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
     struct list all_nodes, all_instances, all_pools;
     struct tree queue;     /* shapes with pending jobs */
@@ -465,6 +468,16 @@ int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool lon
 void offer_saw(struct offer *o, const struct resources *total);
 
 void instance_reclaimed(struct model *m, struct instance *i); /* counted once */
+
+/* ---- who is told (notify.c) ---- */
+void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
+void notify_ended(struct model *m, const struct job *j, struct stamp now);
+void notify_watch(struct model *m, struct job *j); /* its attempt has started, or was loaded, or a part was told of */
+void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */
+struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event);
+void notify_deinit(struct model *m);
+int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_delivered(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
 /* ---- what ended jobs left (leftovers.c) ---- */
 void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /* if there is anything */

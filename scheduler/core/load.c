@@ -198,6 +198,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         if (j->row.array != CORE_ID_NONE && (!parent || !parent->array))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
                 j->row.id, j->row.array);
+        notify_watch(m, j);
         if (parent)
             array_adopt(parent, j);
         if (j->row.state == JOB_UNFOLDED && !j->array)

@@ -66,6 +66,7 @@ void model_destroy(struct model *m)
     smap_deinit(&m->provider_ids);
     smap_deinit(&m->keys);
     smap_deinit(&m->names);
+    notify_deinit(m);
     changes_deinit(&m->out);
     free(m);
 }
@@ -113,6 +114,8 @@ static const apply_fn appliers[] = {
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,
     [EV_RECLAIM] = apply_reclaim,
+    [EV_DELIVERED] = apply_delivered,
+    [EV_WARN] = apply_warn,
     [EV_PLACE] = apply_place,
     [EV_LAUNCH] = apply_launch,
     [EV_END_INSTANCE] = apply_end_instance,
@@ -217,5 +220,6 @@ void model_counts(const struct model *m, struct model_counts *ret_counts)
         .instances = (int64_t)map_size(&m->instances),
         .shapes = (int64_t)smap_size(&m->shapes),
         .leftovers = (int64_t)map_size(&m->leftovers),
+        .outbox = (int64_t)m->outbox.n,
     };
 }

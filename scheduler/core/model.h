@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/notify.h"
 #include "scheduler/core/order.h"
 #include "scheduler/core/retries.h"
 #include "scheduler/core/tree.h"
@@ -124,6 +125,8 @@ struct job {
     struct tree_link by_park;  /* in a window that closes: queued, or running */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */
+    struct tree_link by_warn;  /* while it runs: a part of its time limit is to be told of ... */
+    struct wall warn_at;       /* ... then */
     struct link namesake;      /* in the list of its user's jobs of that name */
     struct link dirty;
 };
@@ -248,7 +251,7 @@ struct cron_entry {
 /* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are owned. */
 struct spec_change {
     int64_t job;
-    char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json;
+    char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json, *notify_json;
 };
 
 struct cron_job_change {
@@ -276,6 +279,8 @@ struct changes {
     struct cron_job_change *cron_jobs;  size_t n_cron_jobs; /* likewise */
     struct extras_row *extras;          size_t n_extras;
     struct cron_run_row *cron_runs;     size_t n_cron_runs;
+    struct outbox_row *outbox;          size_t n_outbox;    /* of one row the last holds, unless it is told */
+    struct outbox_key *told;            size_t n_told;      /* delivered or given up: they go */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* the counters after this tick */
 };
 
@@ -293,6 +298,8 @@ struct model_options {
     size_t n_windows;
     const struct count *licences; /* of the cluster; copied. No two of a name, at most LICENCES_MAX */
     size_t n_licences;
+    const struct notify_hook *hooks; /* borrowed; no two of a name, at most NOTIFY_HOOKS_MAX */
+    size_t n_hooks;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
      * to free with free(). NULL: entries cannot be loaded. */
@@ -320,6 +327,7 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
+int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e);
 /* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and does nothing. */
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e);
 struct model_counters {
@@ -391,7 +399,7 @@ struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
     int64_t pending, waiting, running, /* pending: eligible or not; waiting: of those, not eligible */
-        nodes_up, nodes_lost, instances, shapes, leftovers;
+        nodes_up, nodes_lost, instances, shapes, leftovers, outbox;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 

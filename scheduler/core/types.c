@@ -139,6 +139,8 @@ const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
+const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit", "time-limit-50", "time-limit-80",
+    "time-limit-90", "invalid-depend", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
@@ -185,6 +187,8 @@ const char *const history_kinds[] = {
     "drill-compared",
     "drill-failed",
     "drill-interrupted",
+    "time-limit",
+    "not-told",
     NULL,
 };
 
@@ -241,6 +245,8 @@ const char *const event_type_names[] = {
     "put-aside",
     "take-up",
     "reclaim",
+    "delivered",
+    "warn",
     NULL,
 };
 
@@ -254,6 +260,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
         .labels_json = mem_strdup(s->labels_json),
         .launch_json = mem_strdup(s->launch_json),
         .extras = mem_strdup(s->extras),
+        .notify_json = mem_strdup(s->notify_json),
     };
 }
 
@@ -266,5 +273,6 @@ void job_spec_deinit(struct job_spec *s)
     free((char *)s->labels_json);
     free((char *)s->launch_json);
     free((char *)s->extras);
+    free((char *)s->notify_json);
     *s = (struct job_spec){0};
 }

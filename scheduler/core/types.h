@@ -168,6 +168,23 @@ struct retries {
 
 #define RETRIES_TEXT_MAX 128
 
+/* State changes of a job that somebody may want to be told of (notify.h). */
+enum notify_event {
+    NOTIFY_BEGIN, /* an attempt has started */
+    NOTIFY_END,   /* the job has ended, whatever as; as a kind: it succeeded or was cancelled */
+    NOTIFY_FAIL,  /* it has ended otherwise */
+    NOTIFY_REQUEUE,
+    NOTIFY_TIME_LIMIT, /* it has ended so */
+    NOTIFY_TIME_LIMIT_50, /* so many percent of it are over; as a wish: */
+    NOTIFY_TIME_LIMIT_80,
+    NOTIFY_TIME_LIMIT_90,
+    NOTIFY_INVALID_DEPEND, /* it has ended since a dependency can never come true */
+    NOTIFY_EVENTS
+};
+extern const char *const notify_event_names[]; /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
+#define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* of each task too, and not of the array alone */
+#define NOTIFY_URLS_MAX 4
+
 struct job_row {
     int64_t id;
     char name[CORE_NAME_MAX];
@@ -222,6 +239,10 @@ struct job_row {
     char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
     int64_t cron;              /* the entry that started it; CORE_ID_NONE */
     struct wall cron_at;       /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
+    int32_t mail;              /* 1 << enum notify_event: of what its user wants mail; and NOTIFY_ARRAY_TASKS */
+    int32_t urls;              /* so many URLs of its user's are told of each change, 0 .. NOTIFY_URLS_MAX */
+    int32_t warned;            /* 1 << enum notify_event: of which parts of the live attempt's time limit was told; of an array
+                                  also that it has begun */
     int64_t array;             /* of a task: the array's number; CORE_ID_NONE */
     int32_t array_index;       /* of a task */
     struct wall regroups_until; /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept; or NONE */
@@ -498,6 +519,25 @@ struct account_row {
     struct wall at; /* as of then */
 };
 
+/* Something that is to be told to somebody. */
+struct outbox_row {
+    int64_t event;      /* number of the change, the same for all targets; one of the history's */
+    char target[CORE_NAME_MAX + 8]; /* "mail", "url:0", "hook:NAME" of the configuration */
+    int64_t job, attempt;
+    enum notify_event kind;
+    enum end_kind end;  /* as the job's row had them then */
+    int32_t exit_code;
+    char user[CORE_NAME_MAX];
+    struct wall at;
+    struct wall due_at; /* not delivered before */
+    int32_t tries;      /* that failed */
+};
+
+struct outbox_key {
+    int64_t event;
+    char target[CORE_NAME_MAX + 8];
+};
+
 enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };
 extern const char *const leftover_keep_names[]; /* "all" "last" "none" */
 #define LEFTOVER_LOOK_MS 3600000LL /* the wall clock is looked at so often */
@@ -578,6 +618,7 @@ struct job_spec {
     const char *labels_json; /* object of strings */
     const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
     const char *extras;      /* what it asks for (extras.h); NULL or "": nothing. Of a submit; stored with others */
+    const char *notify_json; /* object: to whom notices go (scheduler/jobspec.h), its URLs sealed; NULL: to nobody */
 };
 
 struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */

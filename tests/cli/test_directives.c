@@ -319,7 +319,20 @@ static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **sta
     (void)state;
     check_warned("#SBATCH --contiguous --switches=1\n", "{}", "--switches has no effect in belay");
     check_spec("#SBATCH --hint=nomultithread --propagate\n#SBATCH -m block:cyclic -v\n", "{}");
-    check_warned("#SBATCH --mail-type=END\n", "{}", "no effect");
+    check_spec("#SBATCH --mail-type=END,fail,TIME_LIMIT_80 --mail-user=ann@example.com\n",
+        "{\"notify\":{\"mail_types\":[\"end\",\"fail\",\"time-limit-80\"],\"mail_user\":\"ann@example.com\"}}");
+    check_spec("#SBATCH --mail-type=ALL\n#SBATCH --mail-type=NONE\n", "{\"notify\":{\"mail_types\":[]}}");
+    check_spec("#SBATCH --mail-type=ALL,ARRAY_TASKS,STAGE_OUT\n",
+        "{\"notify\":{\"mail_types\":[\"begin\",\"end\",\"fail\",\"requeue\",\"invalid-depend\",\"array-tasks\"]}}");
+    check_spec("#BELAY --notify https://a.example/x --notify https://b.example/y --notify https://a.example/x\n",
+        "{\"notify\":{\"urls\":[\"https://a.example/x\",\"https://b.example/y\"]}}");
+    check_refused("#SBATCH --mail-type=SOMETIMES\n", "--mail-type: expected BEGIN");
+    check_refused("#SBATCH --mail-type=END,,FAIL\n", "--mail-type: expected BEGIN");
+    check_refused("#SBATCH --mail-user=\n", "--mail-user");
+    check_refused("#BELAY --notify ftp://a.example\n", "--notify: expected https://");
+    check_refused("#BELAY --notify @/nowhere/at/all\n", "--notify");
+    check_refused("#BELAY --notify http://a/1 --notify http://a/2 --notify http://a/3 --notify http://a/4 --notify http://a/5\n",
+        "--notify: at most 4");
     check_warned("#SBATCH --mem=0\n", "{}", "no limit");
     check_warned("#SBATCH --nice=-5 -q high\n", "{\"qos\":\"high\"}", "no effect");
     check_spec("#BELAY --team red --nice 30 --qos=spare\n", "{\"team\":\"red\",\"nice\":30,\"qos\":\"spare\"}");

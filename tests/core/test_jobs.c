@@ -625,6 +625,82 @@ static void what_would_queue_it_again_is_refused_without_requeue(void **state)
     lab_deinit(&r.l);
 }
 
+static struct event delivered(const struct outbox_row *r, bool failed, bool for_good)
+{
+    struct event ev = {.type = EV_DELIVERED, .delivered = {.event = r->event, .failed = failed, .for_good = for_good, .again_ms = 1000}};
+    STR_COPY(ev.delivered.target, r->target);
+    return ev;
+}
+
+static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
+{
+    (void)state;
+    struct running r;
+    lab_init(&r.l);
+    r.node = lab_join(&r.l, "n1", 4);
+    struct job_row row = lab_job(4);
+    row.mail = 1 << NOTIFY_FAIL;
+    row.urls = 2;
+    row.retries.n[RETRY_FAILED] = RETRIES_NEVER;
+    r.job = lab_submit(&r.l, &row);
+    lab_plan(&r.l);
+    lab_take(&r.l);
+    lab_started(&r.l, r.job);
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_outbox, 2); /* the URLs hear of the start */
+    lab_ended(&r.l, r.job, END_FAILED, 3);
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_outbox, 3); /* in the batch of the end */
+    const struct outbox_row mail = r.l.c.outbox[0];
+    assert_string_equal(mail.target, "mail");
+    assert_int_equal(mail.kind, NOTIFY_FAIL);
+    assert_int_equal(mail.exit_code, 3);
+    assert_int_equal(r.l.c.outbox[2].event, mail.event);
+    lab_apply(&r.l, delivered(&mail, true, false));
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_outbox, 1);
+    assert_int_equal(r.l.c.outbox[0].tries, 1);
+    assert_int_equal(r.l.c.outbox[0].due_at.ms, r.l.now.wall.ms + 1000);
+    lab_apply(&r.l, delivered(&mail, false, false));
+    lab_apply(&r.l, delivered(&mail, false, false)); /* twice is once */
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_told, 1);
+    assert_null(core_outbox_find(r.l.m, mail.event, "mail"));
+    const struct outbox_row *url = core_outbox_find(r.l.m, mail.event, "url:1");
+    assert_non_null(url);
+    lab_apply(&r.l, delivered(url, true, true));
+    lab_take(&r.l);
+    assert_int_equal(r.l.c.n_told, 1);
+    assert_non_null(lab_history(&r.l, "not-told"));
+    lab_deinit(&r.l);
+}
+
+static void parts_of_the_time_limit_are_told_once(void **state)
+{
+    (void)state;
+    struct running r;
+    lab_init(&r.l);
+    r.node = lab_join(&r.l, "n1", 4);
+    struct job_row row = lab_job(4);
+    row.mail = 1 << NOTIFY_TIME_LIMIT_50 | 1 << NOTIFY_TIME_LIMIT_90;
+    row.time_limit_ms = 10000; /* less than a lease */
+    r.job = lab_submit(&r.l, &row);
+    lab_plan(&r.l);
+    lab_started(&r.l, r.job);
+    lab_take(&r.l);
+    static const struct {
+        int64_t wait_ms;
+        size_t n;
+    } moments[] = {{4999, 0}, {1, 1}, {3000, 0}, {1000, 1}, {500, 0}};
+    for (size_t k = 0; k < sizeof moments / sizeof moments[0]; k++) {
+        lab_wait(&r.l, moments[k].wait_ms);
+        lab_plan(&r.l);
+        lab_take(&r.l);
+        assert_int_equal(r.l.c.n_outbox, moments[k].n);
+    }
+    lab_deinit(&r.l);
+}
+
 static void wishes_come_to_a_number(void **state)
 {
     (void)state;
@@ -871,6 +947,8 @@ int main(void)
         cmocka_unit_test(each_end_has_a_budget_of_its_own),
         cmocka_unit_test(a_job_without_requeue_ends_with_whatever_ends_it),
         cmocka_unit_test(what_would_queue_it_again_is_refused_without_requeue),
+        cmocka_unit_test(who_wants_to_know_is_told_once_it_is_delivered),
+        cmocka_unit_test(parts_of_the_time_limit_are_told_once),
         cmocka_unit_test(wishes_come_to_a_number),
         cmocka_unit_test(wishes_have_a_text),
         cmocka_unit_test(losing_nodes_for_ever_comes_to_an_end),

@@ -197,6 +197,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_CRONS, crons, cron_row),
     PLACE_IN_CHANGES(TABLE_CRON_JOBS, cron_jobs, cron_job_change),
     PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),
+    PLACE_IN_CHANGES(TABLE_OUTBOX, outbox, outbox_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };
 

@@ -2,15 +2,21 @@
 """The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
 import concurrent.futures
+import hmac
+import http.server
 import inspect
 import json
 import os
+import queue
 import re
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 from belayd import CONFIG, JOB, WAIT_S, Belayd
@@ -98,6 +104,115 @@ class Recorder(belay_client.Client):
     def _raw(self, method, path, ids=None, query=None, body=None):
         self.called = (method, path, set(ids or {}), set(query or {}), set(body or {}) if body != "x" else set())
         return {"Belay-Log-Next": "0", "Belay-Log-End": "1"}, b"{}"
+
+
+class Receivers:
+    """A web server that answers as it is told, and an SMTP server; what came is kept."""
+
+    def __init__(self):
+        self.posts, self.mails, self.answers = queue.Queue(), queue.Queue(), {}
+        receivers = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = receivers.answers.get(self.path, [200])
+                self.send_response(status.pop(0) if len(status) > 1 else status[0])
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                receivers.posts.put((self.path, self.headers, body))
+
+            def log_message(self, *args):
+                pass
+
+        class Mail(socketserver.StreamRequestHandler):
+            def handle(self):
+                said, text = [], b""
+                self.wfile.write(b"220 here\r\n")
+                while line := self.rfile.readline():
+                    said.append(line.strip().decode())
+                    if line.upper().startswith(b"DATA"):
+                        self.wfile.write(b"354 go on\r\n")
+                        while (line := self.rfile.readline()) != b".\r\n":
+                            text += line
+                        receivers.mails.put((said, text))
+                    self.wfile.write(b"221 bye\r\n" if line.upper().startswith(b"QUIT") else b"250 ok\r\n")
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.smtp = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)
+        for server in (self.http, self.smtp):
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.url = "http://127.0.0.1:%d" % self.http.server_port
+
+    def close(self):
+        for server in (self.http, self.smtp):
+            server.shutdown()
+            server.server_close()
+
+
+class Notices(unittest.TestCase):
+    def setUp(self):
+        self.r = Receivers()
+        self.addCleanup(self.r.close)
+
+    def belayd(self, more="notify_allow: [127.0.0.0/8]\n"):
+        folder = tempfile.mkdtemp(prefix="belay-test.")
+        self.addCleanup(shutil.rmtree, folder)
+        with open(os.open(os.path.join(folder, "secret"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write("s3cret\n")
+        return Belayd(CONFIG + more + "webhooks:\n  all: {url: '%s/all/t0ken', secret_file: %s/secret}\n" % (self.r.url, folder) +
+                      "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n" % self.r.smtp.server_address[1])
+
+    def end_a_job(self, d, **more):
+        job = d.submit(**{**JOB, **more})
+        d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+        return job
+
+    def events(self, d, job):
+        return d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]
+
+    def test_who_wants_to_know_is_told(self):
+        with self.belayd() as d:
+            job = self.end_a_job(d, notify={"mail_types": ["end"], "mail_user": "ann@example.com", "urls": [self.r.url + "/mine/t0ken"]})
+            posts = dict((path, (headers, body)) for path, headers, body in (self.r.posts.get(timeout=WAIT_S) for _ in range(2)))
+            self.assertEqual(set(posts), {"/all/t0ken", "/mine/t0ken"})
+            headers, body = posts["/all/t0ken"]
+            self.assertEqual(headers["X-Belay-Signature"], "sha256=" + hmac.new(b"s3cret", body, "sha256").hexdigest())
+            told = json.loads(body)
+            self.assertEqual((told["event"], told["job"], told["end"], told["id"]), ("end", job, "user", headers["X-Belay-Id"]))
+            self.assertIsNone(posts["/mine/t0ken"][0]["X-Belay-Signature"])
+            self.assertEqual(json.loads(posts["/mine/t0ken"][1])["id"], told["id"])
+            said, text = self.r.mails.get(timeout=WAIT_S)
+            self.assertIn("RCPT TO:<ann@example.com>", said)
+            self.assertIn(b"\r\nSubject: [belay lab] job %d \"job\"" % job, text)
+            # neither shown nor stored in clear
+            shown = d.call("GET", "/api/v1/jobs/%d" % job)[1]
+            self.assertEqual(shown["spec"]["notify"]["hosts"], ["127.0.0.1"])
+            self.assertNotIn("t0ken", json.dumps(shown))
+            with open(os.path.join(d.state, "belay.db"), "rb") as f, open(os.path.join(d.state, "belay.db-wal"), "rb") as g:
+                self.assertNotIn(b"mine/t0ken", f.read() + g.read())
+            self.assertNotIn("t0ken", d.log())
+
+    def test_what_was_not_delivered_is_delivered_after_a_crash(self):
+        self.r.answers["/all/t0ken"] = [503]
+        with self.belayd() as d:
+            self.end_a_job(d)
+            first = self.r.posts.get(timeout=WAIT_S)[1]["X-Belay-Id"]
+            d.kill()
+            self.r.answers["/all/t0ken"] = [200]
+            d.start()
+            self.assertEqual(self.r.posts.get(timeout=WAIT_S)[1]["X-Belay-Id"], first)
+
+    def test_what_a_user_may_not_reach_is_refused_and_told(self):
+        with self.belayd(more="") as d:
+            job = self.end_a_job(d, notify={"urls": [self.r.url + "/mine/t0ken"]})
+            self.assertEqual(self.r.posts.get(timeout=WAIT_S)[0], "/all/t0ken")  # the operator's may
+            deadline = time.monotonic() + WAIT_S
+            while not (told := [e for e in self.events(d, job) if e["kind"] == "not-told"]) and time.monotonic() < deadline:
+                d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, self.events(d, job)[-1]["id"]))
+            self.assertIn("127.0.0.1 has an address that users' notices are not sent to", told[0]["text"])
+            self.assertTrue(self.r.posts.empty())
 
 
 class Api(unittest.TestCase):
@@ -400,7 +515,7 @@ class Api(unittest.TestCase):
         self.check_error(self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}), 409, "conflict", "does not run now")
         self.assertEqual((row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None))
         self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
-                                         "labels": {"team": "nlp"}, "launch": {}})
+                                         "labels": {"team": "nlp"}, "launch": {}, "notify": None})
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
         self.assertEqual((why["id"], why["state"]), (job, "pending"))
         self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])

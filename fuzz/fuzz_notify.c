@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What users and the configuration give for notices: addresses, URLs, hosts and ranges, sealed texts. What is taken holds nothing
+ * that could end a header, be an option, or be shown as something else.
+ */
+#include "base/mem.h"
+#include "fuzz/check.h"
+#include "scheduler/notify_guard.h"
+#include "scheduler/notify_seal.h"
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_plain(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        assert((unsigned char)*p > ' ' && (unsigned char)*p < 0x7f && !strchr("\"\\<>", *p));
+}
+
+static void address(const char *text)
+{
+    struct err e = {0};
+    int rc = notify_check_address(text, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        return;
+    }
+    check_plain(text);
+    assert(!strpbrk(text, "'`;|$&(){}[]*?!#,:"));
+    assert(text[0] != '-' && text[0] != '@' && strlen(text) <= NOTIFY_ADDRESS_MAX);
+}
+
+static void url(const char *text)
+{
+    char host[NOTIFY_HOST_MAX];
+    struct err e = {0};
+    int rc = notify_check_url(text, host, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        return;
+    }
+    check_plain(text);
+    check_plain(host);
+    assert(host[0] && strlen(text) <= NOTIFY_URL_MAX && !strchr(host, '/') && !strchr(host, '@'));
+}
+
+static void range(const char *text)
+{
+    const struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct notify_guard g = {0};
+    struct err e = {0};
+    int rc = notify_guard_add(&g, text, &e);
+    if (rc != 0) {
+        check_error(rc, &e);
+        assert(g.n == 0);
+        return;
+    }
+    assert(g.n == 1 && g.allow[0].bits >= 0 && g.allow[0].bits <= 128);
+    if (g.allow[0].host[0])
+        assert(!notify_guard_allows(&g, "a", (const struct sockaddr *)&here));
+}
+
+static void sealed(const char *text)
+{
+    struct notify_sealer s;
+    char host[NOTIFY_HOST_MAX], *out;
+    struct err e = {0};
+    notify_sealer_init(&s, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+    if (notify_sealed_host(text, host))
+        check_plain(host);
+    int rc = notify_unseal(&s, "ann", text, &out, &e);
+    assert(rc != 0); /* nobody has the key */
+    check_error(rc, &e);
+    notify_sealer_wipe(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const all[])(const char *text) = {address, url, range, sealed};
+    if (size == 0)
+        return 0;
+    char *text = mem_strndup((const char *)data + 1, size - 1);
+    all[data[0] % 4](text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See notify.h. Invariants:
+ *  1. A row is made in the event that makes the change. Its number is one of the history's, given to nothing else, so that receivers
+ *     can tell a repetition.
+ *  2. An array tells of itself, and its tasks do not, unless that was asked for (NOTIFY_ARRAY_TASKS).
+ *  3. Of how much of a time limit is over is told once an attempt: row.warned.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_MS 3600000LL /* the wall clock is looked at so often */
+
+struct letter {
+    struct outbox_row row;
+    struct tree_link by_key, by_due;
+};
+
+/* Of the rows about one user's jobs. */
+struct sender {
+    int64_t n;
+    int64_t next_ms; /* no mail before, by the wall clock */
+};
+
+static const struct {
+    enum notify_event event;
+    int32_t pct;
+} parts[] = {{NOTIFY_TIME_LIMIT_50, 50}, {NOTIFY_TIME_LIMIT_80, 80}, {NOTIFY_TIME_LIMIT_90, 90}};
+
+#define BIT(event) (1 << (event))
+#define PARTS (BIT(NOTIFY_TIME_LIMIT_50) | BIT(NOTIFY_TIME_LIMIT_80) | BIT(NOTIFY_TIME_LIMIT_90))
+
+/* ---- rows ---- */
+
+static int cmp_key(const void *key, const struct tree_link *n)
+{
+    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct letter, by_key)->row;
+    return a->event != b->event ? tree_order(a->event, b->event) : strcmp(a->target, b->target);
+}
+
+static int cmp_due(const void *key, const struct tree_link *n)
+{
+    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct letter, by_due)->row;
+    if (a->due_at.ms != b->due_at.ms)
+        return tree_order(a->due_at.ms, b->due_at.ms);
+    return a->event != b->event ? tree_order(a->event, b->event) : strcmp(a->target, b->target);
+}
+
+static struct letter *find(const struct model *m, int64_t event, const char *target)
+{
+    struct outbox_row key = {.event = event};
+    STR_COPY(key.target, target);
+    struct tree_link *n = tree_at_least(&m->outbox, &key, cmp_key);
+    return n && cmp_key(&key, n) == 0 ? TREE_ENTRY(n, struct letter, by_key) : NULL;
+}
+
+const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, const char *target)
+{
+    const struct letter *l = find(m, event, target);
+    return l ? &l->row : NULL;
+}
+
+const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after)
+{
+    const struct letter *l = after ? find(m, after->event, after->target) : NULL;
+    const struct tree_link *n = l ? tree_next(&l->by_due) : tree_first(&m->outbox_due);
+    return n ? &TREE_ENTRY(n, struct letter, by_due)->row : NULL;
+}
+
+static bool is_mail(const struct outbox_row *r)
+{
+    return str_eq(r->target, "mail");
+}
+
+static void put(struct model *m, const struct outbox_row *row)
+{
+    struct letter *l = mem_alloc(sizeof *l);
+    l->row = *row;
+    tree_add(&m->outbox, &l->by_key, &l->row, cmp_key);
+    tree_add(&m->outbox_due, &l->by_due, &l->row, cmp_due);
+    struct sender *s = smap_get(&m->outbox_users, row->user);
+    if (!s) {
+        s = mem_alloc(sizeof *s);
+        smap_put(&m->outbox_users, row->user, s);
+    }
+    s->n++;
+    if (is_mail(row) && s->next_ms < row->due_at.ms + MAIL_EVERY_MS)
+        s->next_ms = row->due_at.ms + MAIL_EVERY_MS;
+}
+
+static void take(struct model *m, struct letter *l)
+{
+    struct sender *s = smap_get(&m->outbox_users, l->row.user);
+    tree_remove(&m->outbox, &l->by_key);
+    tree_remove(&m->outbox_due, &l->by_due);
+    if (--s->n == 0) {
+        smap_remove(&m->outbox_users, l->row.user);
+        free(s);
+    }
+    *GROW(m->out.told, m->out.n_told) = (struct outbox_key){.event = l->row.event};
+    STR_COPY(m->out.told[m->out.n_told - 1].target, l->row.target);
+    free(l);
+}
+
+int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
+{
+    if (r->event < 1 || r->job < 1 || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
+        return err_set(e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
+    put(m, r);
+    return 0;
+}
+
+void notify_deinit(struct model *m)
+{
+    struct tree_link *n;
+    while ((n = tree_first(&m->outbox)) != NULL)
+        take(m, TREE_ENTRY(n, struct letter, by_key));
+    smap_deinit(&m->outbox_users);
+}
+
+/* ---- changes ---- */
+
+bool notify_is_wanted(int32_t events, enum notify_event kind)
+{
+    int32_t wanted = events & BIT(kind);
+    if (kind == NOTIFY_FAIL || kind == NOTIFY_TIME_LIMIT || kind == NOTIFY_INVALID_DEPEND)
+        wanted |= events & (BIT(NOTIFY_END) | BIT(NOTIFY_FAIL));
+    return wanted != 0;
+}
+
+static bool add(struct model *m, const struct outbox_row *row)
+{
+    const struct sender *s = smap_get(&m->outbox_users, row->user);
+    struct outbox_row r = *row;
+    if (m->outbox.n >= OUTBOX_MAX || (s && s->n >= OUTBOX_USER_MAX))
+        return false;
+    if (is_mail(&r) && s && s->next_ms > r.due_at.ms)
+        r.due_at.ms = s->next_ms;
+    put(m, &r);
+    *GROW(m->out.outbox, m->out.n_outbox) = r;
+    return true;
+}
+
+/* A row for each that wants it: the number of those for which there was no room. */
+static int address(struct model *m, const struct job_row *j, enum notify_event kind, bool is_task, struct outbox_row *row)
+{
+    int left_out = 0;
+    bool of_tasks = !is_task || (j->mail & NOTIFY_ARRAY_TASKS) != 0;
+    if (of_tasks && notify_is_wanted(j->mail, kind)) {
+        STR_COPY(row->target, "mail");
+        left_out += !add(m, row);
+    }
+    bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->mail & BIT(kind))); /* of those only if they are asked for */
+    for (int32_t k = 0; of_urls && k < j->urls; k++) {
+        text_format(row->target, sizeof row->target, "url:%" PRId32, k);
+        left_out += !add(m, row);
+    }
+    for (size_t k = 0; k < m->options.n_hooks; k++) {
+        const struct notify_hook *h = &m->options.hooks[k];
+        if (!notify_is_wanted(h->events, kind) || (is_task && !(h->events & NOTIFY_ARRAY_TASKS)))
+            continue;
+        text_format(row->target, sizeof row->target, "hook:%s", h->name);
+        left_out += !add(m, row);
+    }
+    return left_out;
+}
+
+void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
+{
+    struct outbox_row row = {.event = m->next.next_history++,
+        .job = j->row.id,
+        .attempt = j->row.attempts,
+        .kind = kind,
+        .end = j->row.end,
+        .exit_code = j->row.exit_code,
+        .at = now.wall,
+        .due_at = now.wall};
+    STR_COPY(row.user, j->row.user);
+    int left_out = address(m, &j->row, kind, j->parent != NULL, &row);
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){.job = j},
+            "%d notices of this were left out: too many wait to be delivered", left_out);
+}
+
+void notify_ended(struct model *m, const struct job *j, struct stamp now)
+{
+    enum end_kind end = j->row.end;
+    notify(m, j,
+        end == END_SUCCEEDED || end == END_USER ? NOTIFY_END
+        : end == END_TIMEOUT                    ? NOTIFY_TIME_LIMIT
+        : end == END_DEPENDENCY                 ? NOTIFY_INVALID_DEPEND
+                                                : NOTIFY_FAIL,
+        now);
+}
+
+/* ---- parts of the time limit ---- */
+
+static int cmp_warn(const void *key, const struct tree_link *n)
+{
+    const struct job *a = key, *b = TREE_ENTRY(n, struct job, by_warn);
+    return a->warn_at.ms != b->warn_at.ms ? tree_order(a->warn_at.ms, b->warn_at.ms) : tree_order(a->row.id, b->row.id);
+}
+
+static int32_t wanted_parts(const struct model *m, const struct job *j)
+{
+    int32_t events = j->parent && !(j->row.mail & NOTIFY_ARRAY_TASKS) ? 0 : j->row.mail;
+    for (size_t k = 0; k < m->options.n_hooks; k++)
+        if (!j->parent || (m->options.hooks[k].events & NOTIFY_ARRAY_TASKS))
+            events |= m->options.hooks[k].events;
+    return events & PARTS & ~j->row.warned;
+}
+
+void notify_watch(struct model *m, struct job *j)
+{
+    const struct attempt *a = job_attempt(j);
+    int32_t wanted = wanted_parts(m, j);
+    tree_remove(&m->by_warn, &j->by_warn);
+    if (!a || !wall_is_set(a->row.started_at) || j->row.time_limit_ms == 0 || j->row.state != JOB_RUNNING)
+        return;
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        if (wanted & BIT(parts[k].event)) {
+            j->warn_at.ms = a->row.started_at.ms + j->row.time_limit_ms / 100 * parts[k].pct;
+            tree_add(&m->by_warn, &j->by_warn, j, cmp_warn);
+            return;
+        }
+}
+
+void notify_unwatch(struct model *m, struct job *j)
+{
+    tree_remove(&m->by_warn, &j->by_warn);
+}
+
+struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->by_warn);
+    if (!first)
+        return MONO_NONE;
+    const struct job *j = TREE_ENTRY(first, struct job, by_warn);
+    int64_t left = j->warn_at.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_WARN, .warn.job = j->row.id};
+    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
+}
+
+/* belayd may have been away: of those that have gone by the last is told. */
+int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->warn.job);
+    if (!j || !tree_has(&j->by_warn) || j->warn_at.ms > ev->now.wall.ms)
+        return err_set(e, ERR_CONFLICT, "there is nothing to tell of the time limit of job %" PRId64 " (any more)", ev->warn.job);
+    int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.time_limit_ms / 100;
+    int32_t wanted = wanted_parts(m, j);
+    size_t last = 0;
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        if (started + step * parts[k].pct <= ev->now.wall.ms && (wanted & BIT(parts[k].event))) {
+            j->row.warned |= BIT(parts[k].event);
+            last = k;
+        }
+    touch_job(m, j);
+    history(m, ev->now, "time-limit", (struct history_of){.attempt = job_attempt(j), .a = parts[last].pct},
+        "%" PRId32 " percent of its time limit are over", parts[last].pct);
+    notify(m, j, parts[last].event, ev->now);
+    notify_watch(m, j);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
+
+/* ---- what became of a delivery ---- */
+
+int apply_delivered(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct letter *l = find(m, ev->delivered.event, ev->delivered.target);
+    (void)e;
+    ret_outcome->id = ev->delivered.event;
+    if (!l)
+        return 0; /* told before */
+    bool give_up = ev->delivered.failed && (ev->delivered.for_good || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
+    if (give_up) {
+        history(m, ev->now, "not-told", (struct history_of){0}, "%s: %s", l->row.target, ev->delivered.text);
+        m->out.history[m->out.n_history - 1].job = l->row.job;
+    }
+    if (give_up || !ev->delivered.failed) {
+        take(m, l);
+        return 0;
+    }
+    tree_remove(&m->outbox_due, &l->by_due);
+    l->row.tries++;
+    l->row.due_at.ms = ev->now.wall.ms + ev->delivered.again_ms;
+    tree_add(&m->outbox_due, &l->by_due, &l->row, cmp_due);
+    *GROW(m->out.outbox, m->out.n_outbox) = l->row;
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who is told: a postman that is slow, fails, and dies with belayd; and that each change which somebody wants to know is delivered at
+ * least once, over crashes, or given up.
+ */
+#include "sim/world.h"
+
+#include "base/str.h"
+
+const struct notify_hook sim_hook = {.name = "all", .events = (1 << NOTIFY_EVENTS) - 1};
+
+static void on_delivered(struct timer *t, void *ctx)
+{
+    struct sim_delivery *d = ctx;
+    struct world *w = d->w;
+    struct err e;
+    bool fails = world_chance(w, 0.2);
+    (void)t;
+    if (!fails || world_chance(w, 0.3)) { /* it arrived, and nobody heard so */
+        struct sim_job *j = world_job(w, d->job);
+        if (d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE)
+            j->ends_delivered++;
+        w->deliveries++;
+    }
+    if (fails)
+        err_set(&e, ERR_UNAVAILABLE, "the simulated receiver does not answer");
+    d->done(d->ctx, fails ? &e : NULL);
+}
+
+static void start_delivery(struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
+{
+    struct sim_postman *x = (struct sim_postman *)((char *)port - offsetof(struct sim_postman, port));
+    struct sim_delivery *d = x->deliveries;
+    while (timer_is_running(&d->timer))
+        if (++d == x->deliveries + OUTBOX_AT_ONCE) {
+            world_fail(x->w, "more is delivered at once than may be");
+            return;
+        }
+    if (world_job(x->w, row->job)->id == 0 && world_job(x->w, row->job)->seen == JOB_PENDING && world_job(x->w, row->job)->attempts == 0 &&
+        world_job(x->w, row->job)->ends == 0)
+        world_fail(x->w, "a change of job %lld was told before it was committed", (long long)row->job);
+    d->w = x->w;
+    d->job = row->job;
+    d->kind = row->kind;
+    d->done = done;
+    d->ctx = ctx;
+    timer_start(&x->w->vt.timers, &d->timer, world_between(x->w, 1, world_chance(x->w, 0.1) ? 60000 : 2000));
+}
+
+void outbox_port_init(struct world *w)
+{
+    w->postman.port.start = start_delivery;
+    w->postman.w = w;
+    for (int i = 0; i < OUTBOX_AT_ONCE; i++)
+        timer_init(&w->postman.deliveries[i].timer, on_delivered, &w->postman.deliveries[i]);
+}
+
+void outbox_port_kill(struct world *w)
+{
+    for (int i = 0; i < OUTBOX_AT_ONCE; i++)
+        timer_stop(&w->vt.timers, &w->postman.deliveries[i].timer);
+}
+
+/* Promise 1: the row is in the batch of the end. A task of an array tells nobody, the hook wants no tasks. */
+void outbox_port_committed(struct world *w, const struct db_batch *b)
+{
+    const struct changes *c = &b->changes;
+    for (size_t i = 0; i < c->n_jobs; i++) {
+        const struct job_row *r = &c->jobs[i];
+        bool found = false;
+        if (r->state != JOB_ENDED || r->array != CORE_ID_NONE)
+            continue;
+        for (size_t k = 0; k < c->n_outbox && !found; k++)
+            found = c->outbox[k].job == r->id && c->outbox[k].kind != NOTIFY_BEGIN && c->outbox[k].kind != NOTIFY_REQUEUE;
+        if (!found)
+            world_fail(w, "job %lld ended, and nobody is told", (long long)r->id);
+    }
+}
+
+static int note_given_up(void *ctx, const struct history_row *h)
+{
+    bool *given_up = ctx;
+    *given_up |= str_eq(h->kind, "not-told");
+    return 0;
+}
+
+void outbox_check(struct world *w, const struct job_row *r)
+{
+    bool given_up = false;
+    struct err e;
+    if (r->array != CORE_ID_NONE || world_job(w, r->id)->ends_delivered > 0)
+        return;
+    if (db_read_history(w->reader, r->id, 0, 1000, note_given_up, &given_up, &e) != 0 || !given_up)
+        world_fail(w, "job %lld ended, and nobody was told", (long long)r->id);
+}

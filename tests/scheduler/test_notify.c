@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is stored.
+ */
+#include "scheduler/notify_guard.h"
+#include "scheduler/notify_seal.h"
+#include "scheduler/notify_text.h"
+
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void an_address_cannot_be_an_option_or_a_header(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"ann", "ann@example.com", "a.b+c_d=e~f-g@x-y.example", "root@localhost"};
+    static const char *const bad[] = {"", "-t", "-oQ/tmp@x", "@example.com", "ann@", "ann@@x", "ann@x@y", "ann@-x", "ann@.x", "a b",
+        "ann@example.com\nBcc: all@example.com", "ann@example.com\r\nBcc: x", "a,b@x", "<ann@x>", "ann@x;reboot", "$(reboot)", "`id`@x",
+        "ann@x|y", "\"a b\"@x", "ann@exam_ple", "\xc3\xa4@x", "ann@\xc3\xa4", "a\x7f@x", "ann/x@y"};
+    struct err e;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        if (notify_check_address(good[i], &e) != 0)
+            fail_msg("refused: %s", good[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (notify_check_address(bad[i], &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[i]);
+    char longest[NOTIFY_ADDRESS_MAX + 2];
+    memset(longest, 'a', sizeof(longest));
+    longest[NOTIFY_ADDRESS_MAX + 1] = '\0';
+    assert_int_equal(notify_check_address(longest, &e), ERR_INVALID);
+}
+
+static void a_url_is_http_with_a_host_and_is_not_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *host;
+    } good[] = {{"https://hooks.example.com/T0/B0/token?x=1#y", "hooks.example.com"}, {"http://a", "a"}, {"http://10.0.0.1:8080", "10.0.0.1"},
+        {"https://[fd00::1]:443/x", "fd00::1"}, {"https://a?x", "a"}};
+    static const char *const bad[] = {"", "hooks.example.com", "ftp://a", "file:///etc/passwd", "https://", "https:///x", "https://u:p@a/",
+        "https://a@b/", "https://a:0/", "https://a:65536/", "https://a:/", "https://a:1x/", "https://a b/", "https://a/\n", "https://a/\"",
+        "https://a\\b", "https://[::1/", "https://[]/", "HTTPS://a", "https://a/\x7f", "https://\xc3\xa4/", "gopher://a", "https://a/<b>"};
+    char host[NOTIFY_HOST_MAX];
+    struct err e;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        if (notify_check_url(good[i].url, host, &e) != 0)
+            fail_msg("refused: %s", good[i].url);
+        assert_string_equal(host, good[i].host);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (notify_check_url(bad[i], host, &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[i]);
+    notify_check_url("https://u:secret@a/", NULL, &e);
+    assert_null(strstr(e.text, "secret"));
+}
+
+static bool allows(const struct notify_guard *g, const char *host, const char *address)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    if (inet_pton(AF_INET, address, &v4.sin_addr) == 1)
+        return notify_guard_allows(g, host, (struct sockaddr *)&v4);
+    assert_int_equal(inet_pton(AF_INET6, address, &v6.sin6_addr), 1);
+    return notify_guard_allows(g, host, (struct sockaddr *)&v6);
+}
+
+static void what_is_not_for_users_is_not_connected_to(void **state)
+{
+    (void)state;
+    static const char *const never[] = {"127.0.0.1", "127.8.8.8", "0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200",
+        "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
+        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1"};
+    static const char *const usual[] = {"8.8.8.8", "10.1.2.3", "192.168.1.1", "2001:db8::1", "fd12::1", "::ffff:8.8.8.8", "64:ff9b::808:808"};
+    struct notify_guard g = {0};
+    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+        if (allows(&g, "a", never[i]))
+            fail_msg("allowed: %s", never[i]);
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (!allows(&g, "a", usual[i]))
+            fail_msg("refused: %s", usual[i]);
+    assert_false(notify_guard_allows(&g, "a", &(struct sockaddr){.sa_family = AF_UNIX}));
+}
+
+static void what_the_configuration_lists_is_all_there_is(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "a b", "10.0.0.0/33", "10.0.0.0/-1", "fd00::/129", "https://a", "*", "*.", "-a", "10.0.0.0/x"};
+    struct notify_guard g = {0};
+    struct err e;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (notify_guard_add(&g, bad[i], &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[i]);
+    assert_int_equal(notify_guard_add(&g, "Hooks.example.com", &e), 0);
+    assert_int_equal(notify_guard_add(&g, "*.example.org", &e), 0);
+    assert_int_equal(notify_guard_add(&g, "127.0.0.0/30", &e), 0);
+    assert_int_equal(notify_guard_add(&g, "fd00::/8", &e), 0);
+    assert_true(allows(&g, "hooks.example.com", "8.8.8.8"));
+    assert_true(allows(&g, "a.example.org", "8.8.8.8"));
+    assert_false(allows(&g, "example.org", "8.8.8.8"));
+    assert_false(allows(&g, "badexample.org", "8.8.8.8"));
+    assert_false(allows(&g, "hooks.example.com.evil", "8.8.8.8"));
+    assert_true(allows(&g, "x", "127.0.0.3"));
+    assert_false(allows(&g, "x", "127.0.0.4"));
+    assert_false(allows(&g, "hooks.example.com", "169.254.169.254"));
+    assert_true(allows(&g, "x", "fd12::1"));
+    while (g.n < NOTIFY_ALLOW_MAX)
+        assert_int_equal(notify_guard_add(&g, "a", &e), 0);
+    assert_int_equal(notify_guard_add(&g, "a", &e), ERR_INVALID);
+}
+
+#define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static void a_sealed_url_opens_for_its_user_only(void **state)
+{
+    (void)state;
+    struct notify_sealer s, other;
+    struct err e;
+    char host[NOTIFY_HOST_MAX], *url = NULL;
+    notify_sealer_init(&s, SECRET);
+    notify_sealer_init(&other, "100102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+    json_t *spec = json_pack("{s:{s:[s,s]}}", "notify", "urls", "https://hooks.example.com/token", "https://[fd00::1]/x");
+    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0);
+    json_t *urls = json_object_get(json_object_get(spec, "notify"), "urls");
+    const char *sealed = json_string_value(json_array_get(urls, 0));
+    assert_null(strstr(sealed, "token"));
+    assert_true(notify_sealed_host(sealed, host));
+    assert_string_equal(host, "hooks.example.com");
+    assert_true(notify_sealed_host(json_string_value(json_array_get(urls, 1)), host));
+    assert_string_equal(host, "fd00::1");
+    assert_int_equal(notify_unseal(&s, "ann", sealed, &url, &e), 0);
+    assert_string_equal(url, "https://hooks.example.com/token");
+    free(url);
+    assert_int_equal(notify_unseal(&s, "bob", sealed, &url, &e), ERR_INVALID);
+    assert_int_equal(notify_unseal(&other, "ann", sealed, &url, &e), ERR_INVALID);
+    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0); /* her own, again */
+    assert_int_equal(notify_seal_spec(&s, "bob", spec, &e), ERR_INVALID);
+    json_decref(spec);
+    static const char *const bad[] = {"sealed:", "sealed:a:", "sealed:a:00", "sealed::00", "sealed:a:zz", "https://a"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(notify_sealed_host(bad[i], host));
+        assert_int_equal(notify_unseal(&s, "ann", bad[i], &url, &e), ERR_INVALID);
+    }
+    notify_sealer_wipe(&s);
+    notify_sealer_wipe(&other);
+}
+
+static struct outbox_row row = {
+    .event = 77, .target = "mail", .job = 42, .attempt = 2, .kind = NOTIFY_FAIL, .end = END_FAILED, .exit_code = 3, .at = {1790000000000}};
+
+static void a_mail_has_no_headers_but_ours(void **state)
+{
+    (void)state;
+    struct job_row job = {.id = 42, .name = "a\nBcc: all@example.com\r\n\r\nbody", .user = "ann", .cron_at = WALL_NONE};
+    const struct notify_facts f = {"0123", "lab", &row, &job};
+    struct buf out = {0};
+    notify_mail(&f, "belay@lab.example", "ann@example.com", "\r\n", &out);
+    const char *text = buf_str(&out), *end = strstr(text, "\r\n\r\n");
+    assert_non_null(end);
+    assert_null(strstr(text, "\nBcc:"));
+    assert_true(str_starts(text, "From: belay@lab.example\r\nTo: ann@example.com\r\nSubject: [belay lab] job 42 \"a?Bcc: all@example.com????body\" of ann failed (failed), exit code 3\r\nDate: "));
+    assert_non_null(strstr(text, "\r\nMessage-ID: <0123-77@belay.invalid>\r\n"));
+    assert_non_null(strstr(text, "Mon, 21 Sep 2026 14:13:20 +0000"));
+    for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++)
+        assert_int_equal(p[-1], '\r');
+    buf_deinit(&out);
+}
+
+static void a_subject_that_is_not_ascii_is_encoded(void **state)
+{
+    (void)state;
+    struct job_row job = {.id = 42, .name = "\xc3\xa4\xc3\xb6\xc3\xbc-training-of-the-very-long-name-\xe2\x82\xac", .user = "ann"};
+    const struct notify_facts f = {"0123", "lab", &row, &job};
+    struct buf out = {0};
+    notify_mail(&f, "belay", "ann", "\n", &out);
+    const char *subject = strstr(buf_str(&out), "Subject: [belay lab] =?utf-8?B?");
+    assert_non_null(subject);
+    const char *date = strstr(subject, "\nDate: ");
+    for (const char *p = subject; p < date; p++)
+        assert_true((unsigned char)*p < 0x80);
+    assert_non_null(strstr(subject, "?=\n =?utf-8?B?"));
+    buf_deinit(&out);
+}
+
+static void a_body_is_json(void **state)
+{
+    (void)state;
+    struct job_row job = {.id = 42, .name = "tr\"ain", .user = "ann", .submitted_at = {1}, .started_at = WALL_NONE};
+    const struct notify_facts f = {"0123", "lab", &row, &job};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "id")), "0123-77");
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "fail");
+    assert_string_equal(json_string_value(json_object_get(v, "name")), "tr\"ain");
+    assert_int_equal(json_integer_value(json_object_get(v, "exit_code")), 3);
+    assert_true(json_is_null(json_object_get(v, "started_at")));
+    json_decref(v);
+    buf_deinit(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_cannot_be_an_option_or_a_header),
+        cmocka_unit_test(a_url_is_http_with_a_host_and_is_not_shown),
+        cmocka_unit_test(what_is_not_for_users_is_not_connected_to),
+        cmocka_unit_test(what_the_configuration_lists_is_all_there_is),
+        cmocka_unit_test(a_sealed_url_opens_for_its_user_only),
+        cmocka_unit_test(a_mail_has_no_headers_but_ours),
+        cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
+        cmocka_unit_test(a_body_is_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
