@@ -236,6 +236,8 @@ static void on_fill(void *ctx, struct wire_status *s)
     STR_COPY(s->criu_text, a->criu.text);
     STR_COPY(s->features, a->config->features);
     STR_COPY(s->resources, a->config->resources);
+    STR_COPY(s->gpu_model, a->enroll.resources.gpu.model);
+    s->gpu_memory_mib = a->enroll.resources.gpu.memory_mib;
     fill_notice(a, &s->notice);
     fill_kept(a, s);
     size_t told = 0;
@@ -538,6 +540,12 @@ static void measure(struct agent *a)
         r.cpus = a->config->cpus;
     if (a->config->memory_mib > 0)
         r.memory_mib = a->config->memory_mib;
+    if (a->config->gpus >= 0)
+        r.gpus = a->config->gpus;
+    if (a->config->gpu.model[0])
+        STR_COPY(r.gpu.model, a->config->gpu.model);
+    if (a->config->gpu.memory_mib > 0)
+        r.gpu.memory_mib = a->config->gpu.memory_mib;
     features_add(a->config->features, sizeof(a->config->features), r.arch);
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);

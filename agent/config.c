@@ -62,6 +62,20 @@ static void read_memory(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
 }
 
+static void read_gpus(struct yaml_reader *r, struct config *c)
+{
+    const char *model = yaml_opt_str(r, "gpu_model", 64, NULL), *memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
+    char shown[STR_SHOW_MAX];
+    struct err why;
+    c->gpus = yaml_opt_i64(r, "gpus", 0, 64, -1);
+    if (model)
+        gpu_model(model, c->gpu.model);
+    if (model && !c->gpu.model[0])
+        yaml_reader_fail(r, yaml_opt(r, "gpu_model"), "expected a model such as a100, found %s", str_show(model, shown));
+    if (memory && str_to_mib(memory, &c->gpu.memory_mib, &why))
+        yaml_reader_fail(r, yaml_opt(r, "gpu_memory"), "%s", why.text);
+}
+
 static void read_node(struct yaml_reader *r, struct config *c)
 {
     char host[64] = "node", shown[STR_SHOW_MAX];
@@ -72,6 +86,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     STR_COPY(c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
+    read_gpus(r, c);
     yaml_opt_features(r, "features", c->features);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);

@@ -15,6 +15,9 @@
  *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: looked for; no: not used
+ *     gpus: 2                    # default: counted
+ *     gpu_model: a100            # default: as the driver says
+ *     gpu_memory: 40G            # of one; default: likewise
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  */
@@ -24,6 +27,7 @@
 #include "base/counts.h"
 #include "base/err.h"
 #include "base/feature.h"
+#include "base/gpu.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +42,8 @@ struct config {
     char metadata[512];
     char name[64];
     int64_t cpus, memory_mib; /* 0: measured */
+    int64_t gpus;             /* -1: counted */
+    struct gpu_kind gpu;      /* what is "" or 0 is as the driver says */
     int64_t orphan_timeout_ms;
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */

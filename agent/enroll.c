@@ -89,6 +89,8 @@ static int join_message(const struct enroll *en, struct buf *out, struct err *e)
     STR_COPY(m.criu_text, en->criu->text);
     STR_COPY(m.features, en->config->features);
     STR_COPY(m.resources, en->config->resources);
+    STR_COPY(m.gpu_model, en->resources.gpu.model);
+    m.gpu_memory_mib = en->resources.gpu.memory_mib;
     STR_COPY(m.provider, en->provider);
     STR_COPY(m.instance_id, en->instance_id);
     if (!rc)

@@ -4,11 +4,13 @@
  */
 #include "agent/resources.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -42,9 +44,51 @@ static int64_t count_gpus(void)
     return n;
 }
 
+/* The line "Model: \t\t NVIDIA A100-SXM4-40GB". */
+static struct gpu_kind read_kind(const char *path)
+{
+    struct gpu_kind k = {.memory_mib = 0};
+    FILE *f = fopen(path, "re");
+    char line[256];
+    while (f && fgets(line, sizeof(line), f)) {
+        if (!str_starts(line, "Model:"))
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        const char *name = line + strlen("Model:");
+        name += strspn(name, " \t");
+        gpu_model(name, k.model);
+        k.memory_mib = gpu_model_mib(name);
+        break;
+    }
+    if (f)
+        fclose(f);
+    return k;
+}
+
+struct gpu_kind resources_gpu_kind(const char *root)
+{
+    struct gpu_kind all = {.memory_mib = 0};
+    glob_t found = {0};
+    char *pattern = mem_printf("%s/proc/driver/nvidia/gpus/*/information", root);
+    glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct gpu_kind k = read_kind(found.gl_pathv[i]);
+        if (i > 0 && !str_eq(k.model, all.model))
+            k = (struct gpu_kind){.memory_mib = 0};
+        else if (i > 0 && k.memory_mib > all.memory_mib)
+            k.memory_mib = all.memory_mib;
+        all = k;
+        if (!k.model[0])
+            break;
+    }
+    globfree(&found);
+    free(pattern);
+    return all;
+}
+
 struct node_resources resources_measure(void)
 {
-    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus()};
+    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus(), .gpu = resources_gpu_kind("")};
     struct utsname u;
     if (uname(&u) == 0)
         STR_COPY(r.arch, u.machine);

@@ -5,14 +5,20 @@
 #ifndef BELAY_AGENT_RESOURCES_H
 #define BELAY_AGENT_RESOURCES_H
 
+#include "base/gpu.h"
 #include <stdint.h>
 
 struct node_resources {
     int64_t cpus;       /* that this process may run on */
     int64_t memory_mib; /* MemTotal; 1 if it cannot be read */
     int64_t gpus;       /* /dev/nvidia[0-9]* */
+    struct gpu_kind gpu; /* of all of them; what differs, or is not told, is "" or 0 */
     char arch[16];      /* "x86_64", "aarch64" */
 };
+
+/* What the driver tells in files of the GPUs below root ("" for this machine's): ROOT/proc/driver/nvidia/gpus/ID/information. */
+struct gpu_kind resources_gpu_kind(const char *root);
+
 
 struct node_resources resources_measure(void);
 

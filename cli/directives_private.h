@@ -35,6 +35,7 @@ int directive_tasks_per_node(const struct directive_context *c, const char *valu
 int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_gres(const struct directive_context *c, const char *value, struct err *e);
 int directive_licences(const struct directive_context *c, const char *value, struct err *e);
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "base/counts.h"
 #include "base/feature.h"
+#include "base/gpu.h"
 #include "base/mem.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -76,17 +77,30 @@ int directive_cpus_per_gpu(const struct directive_context *c, const char *value,
 static int set_gpus(const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     const char *colon = strchr(value, ':');
-    char *model = mem_strndup(value, strcspn(value, ":"));
+    char *model = mem_strndup(value, strcspn(value, ":")), name[GPU_MODEL_MAX];
     int rc;
     if (!colon && isdigit((unsigned char)value[0])) {
         rc = directive_number(c, key, value, 0, GPUS_MAX, e);
-    } else if (!str_is_name(model, 63)) {
-        rc = err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
+        json_object_del(c->spec, "gpu_model"); /* of a line above */
     } else {
-        directive_warn(c, "the GPU model in %s is not looked at: choose it by the pool's types", SHOWN(value));
-        rc = directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e);
+        gpu_model(model, name);
+        rc = name[0] && colon != value ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
+                                       : err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
+        if (rc == 0)
+            json_object_set_new(c->spec, "gpu_model", json_string(name));
     }
     free(model);
+    return rc;
+}
+
+int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0 && mib > 1 << 24)
+        rc = err_set(e, ERR_INVALID, "at most 16T, found %s", SHOWN(value));
+    if (rc == 0)
+        json_object_set_new(c->spec, "gpu_memory_mib", json_integer(mib));
     return rc;
 }
 

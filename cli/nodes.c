@@ -20,6 +20,7 @@ const struct list_column node_columns[] = {
     {"CPUS", "cpus", COLUMN_INT},
     {"MIB", "memory_mib", COLUMN_INT},
     {"GPUS", "gpus", COLUMN_INT},
+    {"MODEL", "gpu_model", COLUMN_TEXT},
     {"MARKET", "market", COLUMN_TEXT},
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
     {"CRIU", "criu", COLUMN_TEXT},

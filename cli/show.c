@@ -247,6 +247,10 @@ static void print_times(const json_t *job)
 static void print_extras(const json_t *job)
 {
     struct buf words = {0};
+    if (json_is_string(json_object_get(job, "gpu_model")) || cli_int(job, "gpu_memory_mib", 0) > 0)
+        printf("gpus          %s, at least %lld MiB each\n",
+            json_is_string(json_object_get(job, "gpu_model")) ? cli_text(job, "gpu_model") : "of any model",
+            (long long)cli_int(job, "gpu_memory_mib", 0));
     if (json_is_string(json_object_get(job, "constraint")))
         printf("features      %s\n", cli_text(job, "constraint"));
     cli_words(json_object_get(job, "resources"), &words);

@@ -150,7 +150,8 @@ void slurm_gres(const json_t *row, const char *before, struct buf *out)
     json_t *n;
     size_t from = out->len;
     if (cli_int(row, "gpus", 0) > 0)
-        buf_printf(out, "%sgpu:%lld", before, (long long)cli_int(row, "gpus", 0));
+        buf_printf(out, "%sgpu:%s%s%lld", before, json_string_value(json_object_get(row, "gpu_model")) ? cli_text(row, "gpu_model") : "",
+            json_string_value(json_object_get(row, "gpu_model")) ? ":" : "", (long long)cli_int(row, "gpus", 0));
     json_object_foreach(json_object_get(row, "resources"), name, n)
         buf_printf(out, "%s%s%s:%lld", out->len > from ? "," : "", before, name, (long long)json_integer_value(n));
 }

@@ -107,6 +107,8 @@ static const struct column offer_columns[] = {
     COL(offer_row, rebalances),
     COL(offer_row, rebalances_true),
     COL(offer_row, arch),
+    COL_AS(offer_row, "gpu_model", gpu.model),
+    COL_AS(offer_row, "gpu_memory_mib", gpu.memory_mib),
 };
 
 static const struct column instance_columns[] = {
@@ -162,6 +164,8 @@ static const struct column node_columns[] = {
     COL(node_row, kept_for),
     COL(node_row, features),
     COL(node_row, resources),
+    COL_AS(node_row, "gpu_model", gpu.model),
+    COL_AS(node_row, "gpu_memory_mib", gpu.memory_mib),
 };
 
 static const struct column job_columns[] = {

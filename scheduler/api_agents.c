@@ -131,6 +131,8 @@ static int apply_join(
     node.criu = sessions_criu_ability(j->join.criu);
     STR_COPY(node.criu_text, j->join.criu_text);
     sessions_read_extras(j->join.features, j->join.resources, node.features, node.resources);
+    node.gpu.memory_mib = j->join.gpu_memory_mib;
+    gpu_model(j->join.gpu_model, node.gpu.model);
     struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
     return tick_apply(t, &ev, ret_id, e);
 }

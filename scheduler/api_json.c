@@ -359,6 +359,8 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     struct counts own = {0};
     if (counts_parse(n->resources, &own, NULL) != 0)
         own = (struct counts){0};
+    set(o, "gpu_model", opt_text(live ? live->gpu.model : n->gpu.model));
+    set(o, "gpu_memory_mib", api_json_opt(live ? live->gpu.memory_mib : n->gpu.memory_mib, 0));
     set(o, "features", json_features(live ? live->features : n->features));
     set(o, "resources", json_counts(live ? &live->resources : &own));
     set(o, "resources_free", live ? json_stock(&live->stock) : json_null());
@@ -417,6 +419,8 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "market", json_string(market_names[f->market]));
     set_need(o, &f->total);
     set(o, "arch", opt_text(f->arch));
+    set(o, "gpu_model", opt_text(f->gpu.model));
+    set(o, "gpu_memory_mib", api_json_opt(f->gpu.memory_mib, 0));
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
     set(o, "effective_uusd_h", live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());

@@ -175,6 +175,8 @@ static void add_offer(
     STR_COPY(o->zone, zone);
     STR_COPY(o->type, t->type);
     STR_COPY(o->arch, catalogue_arch(p->row.provider, t->type));
+    gpu_model(t->gpu_model ? t->gpu_model : "", o->gpu.model);
+    o->gpu.memory_mib = t->gpu_memory_mib;
 }
 
 /* Spot before on-demand, over all pools, unless a pool says it the other way round for itself. */
@@ -197,10 +199,17 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
         yaml_reader_fail(r, yaml_opt(r, "type"), "%s", why.text);
     bool known = r->rc == 0 && catalogue_find(p->row.provider, name, &t, NULL) == 0;
     if (!known)
-        t = (struct catalogue_type){.type = name, .gpus = parts.n_gpus};
+        t = (struct catalogue_type){.type = name,
+            .gpus = parts.n_gpus,
+            .gpu_model = parts.gpu ? parts.gpu->model : "",
+            .gpu_memory_mib = parts.gpu ? parts.gpu->memory_mib : 0};
     const char *memory = known ? yaml_opt_str(r, "memory", 32, NULL) : yaml_req_str(r, "memory", 32);
     t.vcpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, t.vcpus);
     t.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, t.gpus);
+    t.gpu_model = yaml_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, t.gpu_model);
+    const char *gpu_memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
+    if (r->rc == 0 && gpu_memory && str_to_mib(gpu_memory, &t.gpu_memory_mib, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "gpu_memory"), "%s", why.text);
     t.on_demand_uusd_h = yaml_opt_uusd(r, "usd_per_hour", t.on_demand_uusd_h);
     t.spot_uusd_h = yaml_opt_uusd(r, "spot_usd_per_hour", t.spot_uusd_h);
     if (r->rc == 0 && memory && str_to_mib(memory, &t.memory_mib, &why) != 0)
@@ -330,6 +339,10 @@ static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
     int64_t n = count_hosts(p);
     o.total.cpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, 0);
     o.total.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, 0);
+    gpu_model(yaml_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, ""), o.gpu.model);
+    const char *gpu_memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
+    if (r->rc == 0 && gpu_memory && str_to_mib(gpu_memory, &o.gpu.memory_mib, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "gpu_memory"), "%s", why.text);
     o.price_uusd_h = o.on_demand_uusd_h = yaml_opt_uusd(r, "usd_per_hour", 0);
     if (r->rc == 0 && str_to_mib(memory, &o.total.memory_mib, &why) != 0)
         yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);

@@ -260,6 +260,11 @@ static char *read_extras(struct json_reader *r)
     struct extras x = {0};
     char text[EXTRAS_TEXT_MAX];
     struct err why;
+    const char *model = json_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, "");
+    x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, EXTRAS_GPU_MIB_MAX, 0);
+    gpu_model(r->rc == 0 ? model : "", x.gpu.model);
+    if (r->rc == 0 && *model && !x.gpu.model[0])
+        json_reader_fail(r, "gpu_model", "expected a model such as a100");
     const char *constraint = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
     if (r->rc == 0 && constraint_parse(constraint, &x.constraint, &why) != 0)
         json_reader_fail(r, "constraint", "%s", why.text);

@@ -41,6 +41,8 @@ void json_set_extras(json_t *o, const char *text)
     struct extras x = {0};
     if (extras_parse(text, &x, NULL) != 0)
         x = (struct extras){0};
+    json_object_set_new(o, "gpu_model", x.gpu.model[0] ? json_text(x.gpu.model) : json_null());
+    json_object_set_new(o, "gpu_memory_mib", x.gpu.memory_mib ? json_integer(x.gpu.memory_mib) : json_null());
     json_object_set_new(o, "constraint", x.constraint.text[0] ? json_text(x.constraint.text) : json_null());
     json_object_set_new(o, "resources", json_counts(&x.resources));
     json_object_set_new(o, "licences", json_counts(&x.licences));

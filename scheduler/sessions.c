@@ -683,7 +683,10 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
         .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
     STR_COPY(ev.facts.criu_text, st->criu_text);
     sessions_read_extras(st->features, st->resources, ev.facts.features, ev.facts.resources);
+    ev.facts.gpu.memory_mib = st->gpu_memory_mib;
+    gpu_model(st->gpu_model, ev.facts.gpu.model);
     if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||
+        !str_eq(ev.facts.gpu.model, node->row.gpu.model) || ev.facts.gpu.memory_mib != node->row.gpu.memory_mib ||
         !str_eq(ev.facts.features, node->row.features) || !str_eq(ev.facts.resources, node->row.resources))
         tick_post(s->o.tick, &ev, NULL, NULL);
 }

@@ -41,6 +41,8 @@ static const struct wire_field join_fields[] = {
     WIRE_TEXT_OPT(wire_join, criu_text),
     WIRE_TEXT_OPT(wire_join, features),
     WIRE_TEXT_OPT(wire_join, resources),
+    WIRE_TEXT_OPT(wire_join, gpu_model),
+    WIRE_I64_OPT(wire_join, gpu_memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_END,
 };
 static const struct wire_table join_table = {sizeof(struct wire_join), join_fields};
@@ -128,6 +130,8 @@ static const struct wire_field status_fields[] = {
     WIRE_TEXT_OPT(wire_status, criu_text),
     WIRE_TEXT_OPT(wire_status, features),
     WIRE_TEXT_OPT(wire_status, resources),
+    WIRE_TEXT_OPT(wire_status, gpu_model),
+    WIRE_I64_OPT(wire_status, gpu_memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
     WIRE_END,

@@ -29,6 +29,7 @@
 #include "base/daily.h"
 #include "base/err.h"
 #include "base/feature.h"
+#include "base/gpu.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -61,6 +62,8 @@ struct wire_join {
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
+    char gpu_model[GPU_MODEL_MAX]; /* of all of them, as base/gpu.h has it; "": not known, or they differ */
+    int64_t gpu_memory_mib;        /* of one */
     char criu[8];        /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
     char criu_text[256]; /* its version, or why it cannot */
     char features[FEATURES_TEXT_MAX]; /* that its configuration names, and the machine's architecture (base/feature.h) */
@@ -132,6 +135,8 @@ struct wire_status {
     struct wire_notice notice;
     char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */
+    char gpu_model[GPU_MODEL_MAX]; /* likewise */
+    int64_t gpu_memory_mib;
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;

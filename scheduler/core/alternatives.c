@@ -25,7 +25,7 @@ static bool serves_as_well(const struct model *m, const struct offer *o, const s
     struct resources total = offer_total(o), need = offer_total(first);
     const struct pool_row *p = &first->pool->row;
     if (o == first || o->row.market != first->row.market || o->row.rank != first->row.rank ||
-        !resources_fit(&need, &total))
+        !resources_fit(&need, &total) || !gpu_serves(&o->row.gpu, &first->row.gpu))
         return false;
     if ((p->max_gpus || m->options.max_gpus) && o->row.total.gpus > first->row.total.gpus)
         return false;

@@ -132,6 +132,8 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     o->row.rank = r->rank;
     o->row.total = r->total;
     STR_COPY(o->row.arch, r->arch);
+    STR_COPY(o->row.gpu.model, r->gpu.model);
+    o->row.gpu.memory_mib = r->gpu.memory_mib;
     offer_describe(o);
     o->row.price_uusd_h = r->price_uusd_h;
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;

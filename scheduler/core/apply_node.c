@@ -76,8 +76,10 @@ static void seen(struct model *m, struct node *n, struct stamp now)
 }
 
 /* What its agent tells. */
-static void set_extras(struct node *n, const char *features, const char *resources)
+static void set_extras(struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
 {
+    n->row.gpu = (struct gpu_kind){.memory_mib = gpu->memory_mib};
+    STR_COPY(n->row.gpu.model, gpu->model);
     STR_COPY(n->row.features, features);
     STR_COPY(n->row.resources, resources);
     node_describe(n);
@@ -94,7 +96,7 @@ static int rejoin(
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
-    set_extras(n, r->features, r->resources);
+    set_extras(n, &r->gpu, r->features, r->resources);
     node_refresh(m, n, true); /* before others are put beside what it had free */
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
@@ -202,7 +204,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         instance_joined(m, i, n, ev->now);
     n->row.criu = r->criu;
     STR_COPY(n->row.criu_text, r->criu_text);
-    set_extras(n, r->features, r->resources);
+    set_extras(n, &r->gpu, r->features, r->resources);
     node_index(m, n);
     node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
     touch_node(m, n);
@@ -223,9 +225,10 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!n)
         return 0;
     node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
-    if (strcmp(n->row.features, ev->facts.features) == 0 && strcmp(n->row.resources, ev->facts.resources) == 0)
+    if (strcmp(n->row.features, ev->facts.features) == 0 && strcmp(n->row.resources, ev->facts.resources) == 0 &&
+        strcmp(n->row.gpu.model, ev->facts.gpu.model) == 0 && n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
         return 0;
-    set_extras(n, ev->facts.features, ev->facts.resources);
+    set_extras(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_refresh(m, n, true);

@@ -112,13 +112,14 @@ struct event {
             char text[CORE_TEXT_MAX]; /* the command, for the history */
         } enter;
         struct {
-            const struct node_row *node; /* name, address, key_hash, version, total, criu, features, resources; pool for a reserved node */
+            const struct node_row *node; /* name, address, key_hash, version, total, gpu, criu, features, resources; pool for a reserved node */
             int64_t instance;            /* CORE_ID_NONE: reserved */
         } join;
         struct {
             int64_t node;
             enum criu_ability criu;
             char criu_text[CORE_TEXT_MAX];
+            struct gpu_kind gpu;
             char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX];
         } facts;
         struct {
@@ -160,7 +161,7 @@ struct event {
             int64_t first; /* that its program told in this attempt */
         } progress;
         const struct pool_row *pool;
-        const struct offer_row *offer; /* pool, zone, type, market, rank, total, arch, prices */
+        const struct offer_row *offer; /* pool, zone, type, market, rank, total, arch, gpu, prices */
         struct {
             int64_t max_nodes, max_gpus, max_uusd_h; /* 0: no limit */
         } limits;

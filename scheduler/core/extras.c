@@ -21,30 +21,53 @@
 
 /* ---- the text ---- */
 
+enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, N_PARTS };
+static const char *const part_keys[N_PARTS] = {"gpu=", "gpu-memory=", "constraint=", "resources=", "licences="};
+
+static int read_part(enum part which, const char *value, struct extras *x, struct err *e)
+{
+    char model[GPU_MODEL_MAX], shown[STR_SHOW_MAX];
+    switch (which) {
+    case PART_GPU:
+        gpu_model(value, model);
+        if (!model[0] || !str_eq(model, value))
+            return err_set(e, ERR_INVALID, "%s is not a model's short name, such as a100", str_show(value, shown));
+        STR_COPY(x->gpu.model, model);
+        return 0;
+    case PART_GPU_MEMORY:
+        return str_to_i64(value, 1, EXTRAS_GPU_MIB_MAX, "MiB", &x->gpu.memory_mib, e);
+    case PART_CONSTRAINT:
+        return constraint_parse(value, &x->constraint, e);
+    case PART_RESOURCES:
+        return counts_parse(value, &x->resources, e);
+    case PART_LICENCES:
+    case N_PARTS:
+        break;
+    }
+    return counts_parse(value, &x->licences, e);
+}
+
 int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
 {
-    static const char *const keys[] = {"constraint=", "resources=", "licences="};
     struct extras x = {0};
     char part[EXTRAS_TEXT_MAX], shown[STR_SHOW_MAX];
-    size_t next = 0;
+    int next = 0;
     for (const char *p = text; *text && p;) {
-        size_t n = strcspn(p, " "), key = next;
+        size_t n = strcspn(p, " ");
+        int which = next;
         if (n >= sizeof part)
             return err_set(e, ERR_INVALID, "a part of more than %zu bytes", sizeof part - 1);
         memcpy(part, p, n);
         part[n] = '\0';
-        while (key < 3 && !str_starts(part, keys[key]))
-            key++;
-        if (key == 3)
-            return err_set(e, ERR_INVALID, "expected constraint=, resources= or licences=, in this order, found %s",
+        while (which < N_PARTS && !str_starts(part, part_keys[which]))
+            which++;
+        if (which == N_PARTS)
+            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources= or licences=, in this order, found %s",
                 str_show(part, shown));
-        const char *value = part + strlen(keys[key]);
-        int rc = key == 0   ? constraint_parse(value, &x.constraint, e)
-                 : key == 1 ? counts_parse(value, &x.resources, e)
-                            : counts_parse(value, &x.licences, e);
-        if (rc)
-            return err_wrap(e, "%.*s", (int)strlen(keys[key]) - 1, keys[key]);
-        next = key + 1;
+        size_t key = strlen(part_keys[which]);
+        if (read_part((enum part)which, part + key, &x, e) != 0)
+            return err_wrap(e, "%.*s", (int)key - 1, part_keys[which]);
+        next = which + 1;
         p = p[n] ? p + n + 1 : NULL;
     }
     *ret_extras = x;
@@ -62,6 +85,9 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
 {
     char counts[COUNTS_TEXT_MAX];
     out[0] = '\0';
+    add_part(out, "gpu", x->gpu.model);
+    text_format(counts, sizeof counts, x->gpu.memory_mib > 0 ? "%" PRId64 : "", x->gpu.memory_mib);
+    add_part(out, "gpu-memory", counts);
     add_part(out, "constraint", x->constraint.text);
     counts_format(&x->resources, counts);
     add_part(out, "resources", counts);
@@ -170,6 +196,7 @@ void offer_describe(struct offer *o)
 {
     o->features[0] = '\0';
     features_add(o->features, sizeof o->features, o->row.arch);
+    features_add(o->features, sizeof o->features, o->row.gpu.model);
     add_pools(o->pool, o->row.zone, o->row.type, o->row.market, o->features);
     merge("", o->pool->row.resources, &o->resources);
 }
@@ -197,8 +224,10 @@ void node_describe(struct node *n)
     struct counts all;
     n->features[0] = '\0';
     features_add_all(n->features, sizeof n->features, n->row.features);
+    n->gpu = i && i->offer && i->offer->row.gpu.model[0] ? i->offer->row.gpu : n->row.gpu;
     if (i && i->offer)
         features_add(n->features, sizeof n->features, i->offer->row.arch);
+    features_add(n->features, sizeof n->features, n->gpu.model);
     add_pools(n->pool, i ? i->row.zone : "", i ? i->row.type : "", n->row.market, n->features);
     merge(n->row.resources, n->pool->row.resources, &all);
     set_stock(n, &all);
@@ -250,19 +279,19 @@ void stock_add(struct stock *s, const struct counts *need, int64_t times)
                 s->free[k] += (int32_t)(times * need->v[i].n);
 }
 
-bool extras_suit(const struct extras *x, const char *features, const struct counts *resources)
+bool extras_suit(const struct extras *x, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
 {
-    return constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
+    return gpu_serves(gpu, &x->gpu) && constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
 }
 
 bool offer_suits(const struct offer *o, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, o->features, &o->resources);
+    return !s->extras || extras_suit(s->extras, &o->row.gpu, o->features, &o->resources);
 }
 
 bool node_has_extras(const struct node *n, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, n->features, &n->resources);
+    return !s->extras || extras_suit(s->extras, &n->gpu, n->features, &n->resources);
 }
 
 bool node_has_room(const struct node *n, const struct shape *s)
@@ -337,14 +366,22 @@ struct known {
     const struct job_row *job;
     const struct extras *x;
     char all[64 * FEATURE_MAX]; /* names of features, as far as there is room */
+    char models[64 * FEATURE_MAX];
     int64_t machines, suitable, constrained; /* constrained: of which the constraint holds */
+    int64_t with_gpu, most_mib;              /* with such GPUs; the most memory that one of the model has */
 };
 
-static void know(struct known *k, const char *features, const struct counts *resources)
+static void know(struct known *k, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
 {
+    struct gpu_kind asked = k->x->gpu;
+    asked.memory_mib = 0;
     k->machines++;
+    k->with_gpu += gpu_serves(gpu, &k->x->gpu);
+    if (gpu_serves(gpu, &asked) && gpu->memory_mib > k->most_mib)
+        k->most_mib = gpu->memory_mib;
+    features_add(k->models, sizeof k->models, gpu->model);
     k->constrained += constraint_holds(&k->x->constraint, features);
-    k->suitable += extras_suit(k->x, features, resources);
+    k->suitable += extras_suit(k->x, gpu, features, resources);
     features_add_all(k->all, sizeof k->all, features);
 }
 
@@ -353,7 +390,7 @@ static void know_all(const struct model *m, struct known *k)
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if ((!k->job->pool[0] || str_eq(k->job->pool, n->row.pool)) && wish_allows(k->job->market, n->row.market))
-            know(k, n->features, &n->resources);
+            know(k, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
@@ -362,11 +399,11 @@ static void know_all(const struct model *m, struct known *k)
             continue;
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
-            know(k, p->row.features, &own); /* nodes may join it yet */
+            know(k, &(struct gpu_kind){0}, p->row.features, &own); /* nodes may join it yet */
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
             if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->market, o->row.market))
-                know(k, o->features, &o->resources);
+                know(k, &o->row.gpu, o->features, &o->resources);
         }
     }
 }
@@ -399,6 +436,15 @@ static int refuse_constraint(const struct known *k, struct err *e)
             return refuse_name("the feature", name, k->all, e);
     return err_set(e, ERR_INVALID, "no node and no pool that it may use has all of what the constraint %s asks for together",
         k->x->constraint.text);
+}
+
+static int refuse_gpu(const struct known *k, struct err *e)
+{
+    const struct gpu_kind *g = &k->x->gpu;
+    if (k->most_mib == 0 && g->model[0])
+        return refuse_name("GPUs of the model", g->model, k->models, e);
+    return err_set(e, ERR_INVALID, "it needs GPUs %s%sof %" PRId64 " MiB, and no node and no pool that it may use has such with more than %" PRId64,
+        g->model, g->model[0] ? " " : "", g->memory_mib, k->most_mib);
 }
 
 static void most_of(const struct counts *have, const char *name, int64_t *most, char *names, size_t size)
@@ -454,10 +500,14 @@ int extras_check_submit(const struct model *m, const struct job_row *j, const st
 {
     struct known k = {.job = j, .x = x};
     int rc = check_licences(m, x, e);
-    if (rc || (x->constraint.n_names == 0 && x->resources.n == 0))
+    if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] && x->gpu.memory_mib == 0))
         return rc;
+    if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->need.gpus == 0)
+        return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it asks for no GPUs");
     know_all(m, &k);
     if (k.suitable > 0)
         return 0;
+    if (k.with_gpu == 0)
+        return refuse_gpu(&k, e);
     return k.constrained == 0 ? refuse_constraint(&k, e) : refuse_resources(m, &k, e);
 }

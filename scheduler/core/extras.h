@@ -5,7 +5,7 @@
  * which is stored once and kept in the model once, and two jobs of which all else is equal are of one shape exactly if these
  * numbers are.
  *
- *     constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
+ *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
  *
  * in this order, each at most once, those that are not asked for left out.
  */
@@ -16,9 +16,12 @@
 #include "base/feature.h"
 #include "scheduler/core/types.h"
 
+#define EXTRAS_GPU_MIB_MAX (1LL << 24)
+
 struct extras {
     int64_t id;     /* in a model; else EXTRAS_NONE */
     int64_t n_jobs; /* in a model: that have it, and live */
+    struct gpu_kind gpu; /* of all of its GPUs, of which it has some */
     struct constraint constraint;
     struct counts resources; /* of each of its nodes */
     struct counts licences;  /* of all of the job, from its placement to its end */

@@ -157,7 +157,7 @@ void offer_describe(struct offer *o); /* what its machines have, by its row and 
 void node_describe(struct node *n);
 void pool_describe(struct model *m, struct pool *p); /* of all of them */
 /* A machine that has this could hold a job, empty. */
-bool extras_suit(const struct extras *x, const char *features, const struct counts *resources);
+bool extras_suit(const struct extras *x, const struct gpu_kind *gpu, const char *features, const struct counts *resources);
 bool offer_suits(const struct offer *o, const struct shape *s); /* whatever its size */
 bool node_has_extras(const struct node *n, const struct shape *s); /* likewise */
 bool node_has_room(const struct node *n, const struct shape *s); /* now, whoever it is open to */

@@ -155,6 +155,7 @@ struct attempt {
 struct node {
     struct node_row row;
     struct resources free;
+    struct gpu_kind gpu;             /* of its GPUs: an elastic one's as its offer says */
     char features[FEATURES_ALL_MAX]; /* all that it has */
     struct counts resources;         /* likewise, by name */
     struct stock stock;              /* of those */

@@ -10,6 +10,7 @@
 #include "base/cron.h"
 #include "base/daily.h"
 #include "base/feature.h"
+#include "base/gpu.h"
 #include "base/ranges.h"
 #include "base/sm.h"
 #include "base/time.h"
@@ -305,6 +306,7 @@ struct node_row {
     enum criu_ability criu;    /* as its agent found; UNKNOWN: it does not say */
     char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it cannot */
     int64_t kept_for;          /* the job of several nodes that goes on there, between two attempts; CORE_ID_NONE */
+    struct gpu_kind gpu;       /* of its GPUs, as its agent tells; where they differ, none */
     char features[FEATURES_TEXT_MAX]; /* as its agent tells (base/feature.h) ... */
     char resources[COUNTS_TEXT_MAX];  /* ... likewise (base/counts.h) */
 };
@@ -376,6 +378,7 @@ struct offer_row {
     int32_t rank;               /* OFFER_WITHDRAWN: no longer in the configuration, never launched */
     struct resources total;     /* of one instance */
     char arch[16];              /* "x86_64" "aarch64"; "": not known */
+    struct gpu_kind gpu;        /* of its GPUs */
     int64_t price_uusd_h, on_demand_uusd_h;
     int64_t launches, refusals, reclaims; /* counted for ever; launches: decided on, or given in another's place */
     int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */

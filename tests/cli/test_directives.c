@@ -149,9 +149,10 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     (void)state;
     check_spec("#SBATCH --gres=gpu\n", "{\"gpus\":1}");
     check_spec("#SBATCH --gres=gpu:2\n", "{\"gpus\":2}");
-    check_warned("#SBATCH --gres=gpu:a100\n", "{\"gpus\":1}", "train.sh:1: the GPU model in \"a100\"");
-    check_warned("#SBATCH --gres=gpu:a100:4\n", "{\"gpus\":4}", "the GPU model");
-    check_warned("#SBATCH -G a100:4\n", "{\"gpus\":4}", "the GPU model");
+    check_spec("#SBATCH --gres=gpu:a100\n", "{\"gpus\":1,\"gpu_model\":\"a100\"}");
+    check_spec("#SBATCH --gres=gpu:A100-SXM4-40GB:4\n", "{\"gpus\":4,\"gpu_model\":\"a100\"}");
+    check_spec("#SBATCH -G rtx:4\n#BELAY --gpu-memory 24G\n", "{\"gpus\":4,\"gpu_model\":\"rtx\",\"gpu_memory_mib\":24576}");
+    check_spec("#SBATCH -G a100:4\n#SBATCH -G 2\n", "{\"gpus\":2}");
     check_refused("#SBATCH --gres=lego:0\n", "--gres: lego: expected an integer in 1 .. 1000000");
     check_refused("#SBATCH --gres=lego:red:1\n", "--gres: lego: ");
     check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n", "--gres: a job has GPUs of one kind: \"gpu:v100:1\" is the second");

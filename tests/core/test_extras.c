@@ -74,6 +74,33 @@ static void a_job_goes_where_its_features_are(void **state)
     lab_deinit(&l);
 }
 
+static void a_job_goes_where_its_gpus_are(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    r.need.gpus = 1;
+    struct node_row n = {.pool = "base", .total = {8, 2, 32768}, .name = "old", .key_hash = "old", .gpu = {"v100", 16384}};
+    lab_apply(&l, (struct event){.type = EV_JOIN, .join.node = &n});
+    STR_COPY(n.name, "new");
+    STR_COPY(n.key_hash, "new");
+    n.gpu = (struct gpu_kind){"a100", 40960};
+    int64_t a100 = lab_apply(&l, (struct event){.type = EV_JOIN, .join.node = &n});
+    int64_t a = lab_submit_asking(&l, &r, "gpu=a100"), b = lab_submit_asking(&l, &r, "gpu-memory=32768"),
+            c = lab_submit_asking(&l, &r, "gpu=a100 gpu-memory=40960 constraint=a100");
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, a) == a100 && lab_node_of(&l, b) == a100 && !lab_node_of(&l, c));
+    assert_true(says(&l, c, "extras", "the GPUs of old are v100, 16384 MiB"));
+    assert_int_equal(lab_try_asking(&l, &r, "gpu=a10"), ERR_INVALID);
+    assert_non_null(strstr(l.e.text, "GPUs of the model \"a10\"; did you mean \"a100\"?"));
+    assert_int_equal(lab_try_asking(&l, &r, "gpu=v100 gpu-memory=32768"), ERR_INVALID);
+    assert_non_null(strstr(l.e.text, "more than 16384"));
+    r.need.gpus = 0;
+    assert_int_equal(lab_try_asking(&l, &r, "gpu=a100"), ERR_INVALID);
+    lab_deinit(&l);
+}
+
 static void refused(struct lab *l, const struct job_row *r, const char *extras, const char *words)
 {
     if (lab_try_asking(l, r, extras) != ERR_INVALID || !strstr(l->e.text, words))
@@ -198,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_read_and_written),
         cmocka_unit_test(a_job_goes_where_its_features_are),
+        cmocka_unit_test(a_job_goes_where_its_gpus_are),
         cmocka_unit_test(what_could_never_be_is_refused),
         cmocka_unit_test(named_resources_are_counted),
         cmocka_unit_test(nobody_takes_licences_from_who_waits_for_more),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/gpu.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static void names_become_short(void **state)
+{
+    static const struct {
+        const char *name, *model;
+        int64_t mib;
+    } all[] = {{"NVIDIA A100-SXM4-40GB", "a100", 40960}, {"A100", "a100", 0}, {"a100", "a100", 0}, {"NVIDIA H100 PCIe", "h100", 0},
+        {"Tesla V100-SXM2-16GB", "v100", 16384}, {"Tesla T4", "t4", 0}, {"NVIDIA GeForce RTX 4090", "rtx-4090", 0},
+        {"RTX A6000", "rtx-a6000", 0}, {"rtx-a6000", "rtx-a6000", 0}, {"NVIDIA H100 80GB HBM3", "h100", 81920},
+        {"NVIDIA GH200 480GB", "gh200", 491520}, {"rtx", "rtx", 0}, {"NVIDIA L40S", "l40s", 0}, {"1g.5gb", "1g.5gb", 0}, {"", "", 0},
+        {"nvidia", "", 0}, {"a\xc3\xa4", "", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char model[GPU_MODEL_MAX];
+        gpu_model(all[i].name, model);
+        assert_string_equal(model, all[i].model);
+        assert_int_equal(gpu_model_mib(all[i].name), all[i].mib);
+    }
+}
+
+static void one_serves_where_it_is_what_is_asked_for(void **state)
+{
+    const struct gpu_kind a100 = {"a100", 40960}, rtx = {"rtx-4090", 24576}, unknown = {"", 0};
+    (void)state;
+    assert_true(gpu_serves(&a100, &(struct gpu_kind){"a100", 0}) && gpu_serves(&a100, &(struct gpu_kind){"", 40960}));
+    assert_true(gpu_serves(&rtx, &(struct gpu_kind){"rtx", 0}) && gpu_serves(&unknown, &unknown));
+    assert_false(gpu_serves(&a100, &(struct gpu_kind){"a10", 0}) || gpu_serves(&a100, &(struct gpu_kind){"a100", 81920}));
+    assert_false(gpu_serves(&unknown, &(struct gpu_kind){"a100", 0}) || gpu_serves(&unknown, &(struct gpu_kind){"", 1}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_become_short),
+        cmocka_unit_test(one_serves_where_it_is_what_is_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
