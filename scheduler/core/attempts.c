@@ -29,6 +29,7 @@ void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool
     if (a->row.state != ATTEMPT_STOPPING) {
         attempt_move(m, a, ATTEMPT_STOPPING);
         reserve_relaxed(m, a->node);
+        m->change++; /* its place is as good as free */
     }
     drill_attempt_stops(a);
     a->row.stop_reason = reason;

@@ -117,6 +117,8 @@ static bool may_evict(const struct search *x, const struct job *j)
     int64_t left_ms = wall_is_set(j->row.evicted_at) ? j->row.evicted_at.ms + PAUSE_MS - x->now.wall.ms : 0;
     if (j->row.state != JOB_RUNNING || j->account->team == x->s->account->team || is_stopping(j) || *over_of(x, j) <= 0)
         return false;
+    if (retries_left(&j->row, RETRY_EVICTED) == 0)
+        return false; /* it would not be queued again: what is taken back is places, never work */
     if (left_ms <= 0)
         return true;
     if (!mono_is_set(x->p->reclaim_until) || x->now.mono.ms + left_ms < x->p->reclaim_until.ms)
@@ -207,7 +209,7 @@ static bool clear(const struct search *x, const struct node *n)
         if (!is_chosen(x, j) && may_evict(x, j))
             *GROW(p->offered, p->n_offered) = (struct victim){.job = j,
                 .over = *over_of(x, j),
-                .saves = j->row.method != CKPT_NONE && retries_left(&j->row, RETRY_EVICTED) > 0,
+                .saves = j->row.method != CKPT_NONE,
                 .unsaved = victims_unsaved(j, x->now.wall)};
     }
     sort_offered(x);
