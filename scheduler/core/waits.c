@@ -492,6 +492,10 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
     describe_never(j, what, sizeof what);
     j->row.end = END_DEPENDENCY;
     waits_withdraw(m, j);
+    if (j->array) { /* its tasks will never begin: who depends on one of them need not wait either */
+        j->array->row.end = END_DEPENDENCY;
+        array_drop(m, j, NULL, ev->now, e);
+    }
     history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
     job_finish(m, j, ev->now);
     return 0;

@@ -199,6 +199,29 @@ static void a_job_waits_for_one_task(void **state)
     lab_deinit(&l);
 }
 
+static void tasks_of_an_array_that_can_never_begin_have_ended(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct ranges set;
+    struct job_row r = lab_job(1);
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    int64_t first = lab_submit_cpus(&l, 1);
+    const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = first};
+    assert_int_equal(ranges_parse("0-3", &set, &l.e), 0);
+    int64_t array = lab_apply(&l, (struct event){.type = EV_SUBMIT,
+                                      .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1, .tasks = &set}});
+    int64_t ok = after_task(&l, DEPEND_AFTEROK, array, 2), any = after_task(&l, DEPEND_AFTERANY, array, 2);
+    cancel(&l, first, NULL);
+    lab_plan(&l);
+    assert_null(model_job(l.m, array));
+    assert_null(model_job(l.m, ok));
+    assert_int_equal(model_job(l.m, any)->row.state, JOB_RUNNING);
+    lab_deinit(&l);
+}
+
 static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void **state)
 {
     (void)state;
@@ -334,6 +357,7 @@ int main(void)
         cmocka_unit_test(no_more_run_at_once_than_may),
         cmocka_unit_test(the_whole_ends_with_its_last_task),
         cmocka_unit_test(a_job_waits_for_one_task),
+        cmocka_unit_test(tasks_of_an_array_that_can_never_begin_have_ended),
         cmocka_unit_test(a_task_that_there_never_was_or_that_has_ended_is_judged_at_once),
         cmocka_unit_test(some_or_all_tasks_are_cancelled),
         cmocka_unit_test(machines_are_launched_for_all_tasks_that_may_run),
