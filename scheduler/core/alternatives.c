@@ -25,7 +25,7 @@ static bool serves_as_well(const struct model *m, const struct offer *o, const s
     struct resources total = offer_total(o), need = offer_total(first);
     const struct pool_row *p = &first->pool->row;
     if (o == first || o->row.market != first->row.market || o->row.rank != first->row.rank ||
-        !resources_fit(&need, &total) || !gpu_serves(&o->row.gpu, &first->row.gpu))
+        !resources_fit(&need, &total))
         return false;
     if ((p->max_gpus || m->options.max_gpus) && o->row.total.gpus > first->row.total.gpus)
         return false;
@@ -38,7 +38,7 @@ size_t launch_alternatives(
     int64_t limit_of = core_offer_effective_uusd_h(first);
     size_t n = 0;
     if (m->n_constrained > 0)
-        return 0; /* the zone or the type may be what a job asks for */
+        return 0; /* the zone, the type or its GPUs may be what a job asks for */
     if (!first->pool->row.fleet || first->row.rank == OFFER_WITHDRAWN)
         return 0;
     LIST_FOREACH (&first->pool->offers, l) {

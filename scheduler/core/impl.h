@@ -110,7 +110,7 @@ struct model {
     struct smap extras_by_text;
     struct licence licences[LICENCES_MAX];
     size_t n_licences;
-    int64_t n_constrained;    /* shapes that ask for features */
+    int64_t n_constrained;    /* shapes that ask for features, or GPUs of a kind */
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */

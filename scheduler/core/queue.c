@@ -173,6 +173,13 @@ static int64_t round_up(int64_t limit_ms)
     return (limit_ms + step - 1) / step * step;
 }
 
+/* Not every machine that is large enough serves it. */
+static bool is_constrained(const struct shape *s)
+{
+    const struct extras *x = s->extras;
+    return x && (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0);
+}
+
 void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
@@ -194,7 +201,7 @@ void queue_adopt(struct model *m, struct job *j)
         s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
-        m->n_constrained += s->extras && s->extras->constraint.n_names > 0;
+        m->n_constrained += is_constrained(s);
     }
     s->n_jobs++;
     s->account->n_jobs++;
@@ -351,7 +358,7 @@ void queue_disown(struct model *m, struct job *j)
     char key[SHAPE_KEY_MAX];
     shape_key(s, key);
     smap_remove(&m->shapes, key);
-    m->n_constrained -= s->extras && s->extras->constraint.n_names > 0;
+    m->n_constrained -= is_constrained(s);
     kind_leave(m, s);
     free(s);
 }
