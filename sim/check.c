@@ -64,19 +64,20 @@ static void check_eligible(struct world *w, const struct job_row *r, const struc
         world_fail(w, "job %lld was started before its time", (long long)r->id);
 }
 
-static void note_left(struct world *w, const struct array_row *r)
+static struct ranges left_of(struct world *w, const struct array_row *r)
 {
+    struct ranges left = {0};
     struct err e;
-    world_job(w, r->job)->left = (struct ranges){0};
-    if (r->left[0] && ranges_parse(r->left, &world_job(w, r->job)->left, &e) != 0)
+    if (r->left[0] && ranges_parse(r->left, &left, &e) != 0)
         world_fail(w, "array %lld: %s", (long long)r->job, e.text);
+    return left;
 }
 
 /* Counted by belayd as its tasks have ended, which are counted here by themselves. */
 static void check_array(struct world *w, const struct array_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
-    const struct ranges left = j->left;
+    const struct ranges left = left_of(w, r); /* by then: of one array there may be several rows in a batch */
     struct ranges all;
     struct err e;
     if (ranges_parse(r->tasks, &all, &e) != 0) {
@@ -253,7 +254,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_depends; i++)
         world_job(w, c->depends[i].job)->after = c->depends[i];
     for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
-        note_left(w, &c->arrays[i]);
+        world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_arrays; i++)
