@@ -171,7 +171,7 @@ class Waves(unittest.TestCase):
     def wave(self, l, wave, dry):
         """Once some jobs more have ended, and something runs everywhere where it dries up."""
         def busy():
-            if self.ended(l) < 12 * wave:
+            if self.ended(l) < 8 * wave:
                 return False
             running = [j["id"] for j in l.get("/jobs?state=active&limit=200")["jobs"] if j["state"] == "running"]
             nodes = {l.show(job)["attempts"][-1]["node"] for job in running}
