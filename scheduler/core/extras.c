@@ -86,7 +86,9 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
     char counts[COUNTS_TEXT_MAX];
     out[0] = '\0';
     add_part(out, "gpu", x->gpu.model);
-    text_format(counts, sizeof counts, x->gpu.memory_mib > 0 ? "%" PRId64 : "", x->gpu.memory_mib);
+    counts[0] = '\0';
+    if (x->gpu.memory_mib > 0)
+        text_format(counts, sizeof counts, "%" PRId64, x->gpu.memory_mib);
     add_part(out, "gpu-memory", counts);
     add_part(out, "constraint", x->constraint.text);
     counts_format(&x->resources, counts);
