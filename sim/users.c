@@ -102,6 +102,8 @@ static struct retries some_retries(struct world *w)
     return r;
 }
 
+#define SIM_CHOOSY 4
+
 /* What it asks for: of machines what those have that can be launched, since not every world has reserved ones. */
 static const char *extras_of(struct world *w)
 {
@@ -109,6 +111,8 @@ static const char *extras_of(struct world *w)
         "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2", "constraint=ib|z2"};
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8; /* in z2 there are spot machines only: the last of them might wait for ever */
     int which = (int)world_between(w, 0, n - 1);
+    if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))
+        which -= 4; /* while somebody has a constraint no launch of a fleet names alternatives: in most worlds nobody has */
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
