@@ -27,4 +27,8 @@ extern const struct list_column node_columns[], offer_columns[];
 /* Without those that are no longer configured. */
 void offers_drop_withdrawn(json_t *offers);
 
+/* A verb that takes no arguments and only lists: list_print of it. Returns the exit code. */
+int list_verb(const struct verb *verb, const char *path, const char *key, const struct list_column *columns, int argc,
+    const char **argv);
+
 #endif

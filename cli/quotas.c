@@ -17,24 +17,9 @@ static const struct list_column columns[] = {
     {NULL, NULL, COLUMN_TEXT},
 };
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static int run(int argc, const char **argv)
 {
-    struct cli_args a;
-    int rc = cli_parse(&verb_quotas, argc, argv, false, no_options, NULL, &a);
-    if (rc == 0 && a.n_rest > 0) {
-        cli_error("belay quotas takes no arguments");
-        rc = CLI_USAGE;
-    } else if (rc == 0) {
-        rc = list_print("/api/v1/quotas", "quotas", columns, a.json);
-    }
-    cli_args_deinit(&a);
-    return rc < 0 ? CLI_OK : rc;
+    return list_verb(&verb_quotas, "/api/v1/quotas", "quotas", columns, argc, argv);
 }
 
 const struct verb verb_quotas = {

@@ -19,24 +19,9 @@ static const struct list_column columns[] = {
     {NULL, NULL, COLUMN_TEXT},
 };
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static int run(int argc, const char **argv)
 {
-    struct cli_args a;
-    int rc = cli_parse(&verb_shares, argc, argv, false, no_options, NULL, &a);
-    if (rc == 0 && a.n_rest > 0) {
-        cli_error("belay shares takes no arguments");
-        rc = CLI_USAGE;
-    } else if (rc == 0) {
-        rc = list_print("/api/v1/shares", "shares", columns, a.json);
-    }
-    cli_args_deinit(&a);
-    return rc < 0 ? CLI_OK : rc;
+    return list_verb(&verb_shares, "/api/v1/shares", "shares", columns, argc, argv);
 }
 
 const struct verb verb_shares = {
