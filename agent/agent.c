@@ -13,8 +13,10 @@
 #include "agent/channels.h"
 #include "agent/criu.h"
 #include "agent/enroll.h"
+#include "agent/gpus.h"
 #include "agent/incarnation.h"
 #include "agent/kept.h"
+#include "agent/record.h"
 #include "agent/resources.h"
 #include "agent/storage.h"
 #include "agent/task.h"
@@ -61,6 +63,7 @@ struct agent {
     struct storage *storage;
     struct task_room room;
     struct list tasks;
+    struct gpus gpus;
     struct channels channels;
     struct timer identity_wait, orphan, exit_check, sweep;
     struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
@@ -135,6 +138,30 @@ static void on_order(void *ctx)
         saves[next].started_ms = now;
         task_take_turn(tasks[next]);
     }
+}
+
+/* ---- GPUs ---- */
+
+static int on_give_gpus(void *ctx, const struct task *t, struct task_state *s, struct err *e)
+{
+    const struct agent *a = ctx;
+    const char *others[WIRE_ATTEMPTS_MAX];
+    size_t n = 0;
+    LIST_FOREACH (&a->tasks, l) {
+        const char *has = task_of_link(l) == t ? "" : task_gpus(task_of_link(l));
+        if (*has && n < WIRE_ATTEMPTS_MAX)
+            others[n++] = has;
+    }
+    if (a->gpus.n > 0)
+        STR_COPY(s->gpu_maker, gpu_is_amd(a->enroll.resources.gpu.model) ? "amd" : "nvidia");
+    return gpus_allot(&a->gpus, task_n_gpus(t), others, n, s->gpus, e);
+}
+
+static void on_ended(void *ctx)
+{
+    struct agent *a = ctx;
+    LIST_FOREACH (&a->tasks, l)
+        task_gpus_freed(task_of_link(l));
 }
 
 /* ---- what is kept ---- */
@@ -513,9 +540,11 @@ static void wire_up(struct agent *a)
         .dir = a->tasks_dir,
         .kept_dir = a->kept_dir,
         .notice = &a->notice,
+        .give_gpus = on_give_gpus,
         .changed = on_changed,
         .changed_later = on_changed_later,
         .gone = on_gone,
+        .ended = on_ended,
         .order = on_order,
         .ctx = a};
     a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .tasks_dir = a->tasks_dir};
@@ -548,6 +577,7 @@ static void measure(struct agent *a)
         r.gpu.memory_mib = a->config->gpu.memory_mib;
     features_add(a->config->features, sizeof(a->config->features), r.arch);
     a->enroll.resources = r;
+    gpus_number(&a->gpus, r.gpus);
     criu_probe(a->config->criu, &a->criu);
     log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
 }

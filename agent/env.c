@@ -106,6 +106,21 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
         put_path(l, "BELAY_RESTORED_DIR", t->dir, "ranks");
 }
 
+/* All programs look at one of these, so who has no GPU on a node with some sees none. Numbers mean the same GPUs to all of them only
+ * in one order, which is the bus's. ROCm counts anew what the first variable leaves: a second one would take of that. */
+static void add_gpus(struct list_of_env *l, const struct task_env *t)
+{
+    if (!*t->gpu_maker)
+        return;
+    put_text(l, "BELAY_GPUS", t->gpus);
+    if (str_eq(t->gpu_maker, "amd")) {
+        put_text(l, "ROCR_VISIBLE_DEVICES", t->gpus);
+        return;
+    }
+    put_text(l, "CUDA_VISIBLE_DEVICES", t->gpus);
+    put_text(l, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+}
+
 static void add_belay(struct list_of_env *l, const struct task_env *t)
 {
     if (t->spec->rank == 0 && str_eq(t->spec->input, WIRE_INPUT_OPEN))
@@ -127,6 +142,7 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_number(l, "BELAY_NNODES", n_nodes(t));
     put_text(l, "BELAY_NODELIST", nodes);
     free(nodes);
+    add_gpus(l, t);
     add_rendezvous(l, t);
     add_dir(l, "PATH", t->bin);
     add_dir(l, "PYTHONPATH", t->python);
@@ -188,8 +204,11 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     free(nodes);
     if (s->memory_mib > 0)
         put_number(l, "SLURM_MEM_PER_NODE", s->memory_mib);
-    if (s->gpus > 0)
+    if (s->gpus > 0) {
         put_number(l, "SLURM_GPUS_ON_NODE", s->gpus);
+        put_text(l, "SLURM_JOB_GPUS", t->gpus);
+        put_text(l, "SLURM_STEP_GPUS", t->gpus);
+    }
 }
 
 char **env_build(const struct task_env *t)

@@ -19,6 +19,7 @@ struct task_env {
     const char *checkpoint;   /* the name of BELAY_CHECKPOINT_DIR in it */
     bool own_tmp;             /* that is TMPDIR too */
     const char *bin, *python; /* struct tools */
+    const char *gpu_maker, *gpus; /* struct task_state; borrowed */
     bool restored;
     int64_t restored_ranks; /* what so many ranks have saved is in dir/ranks; 0: nothing is there */
     int64_t grace_ms;       /* for the program to write its state after a notice */

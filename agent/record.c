@@ -28,6 +28,8 @@ static const struct wire_field state_fields[] = {
     WIRE_I64_OPT(task_state, saves_asked, 0, INT64_MAX),
     WIRE_BOOL_OPT(task_state, needs_secrets),
     WIRE_TEXT_OPT(task_state, criu),
+    WIRE_TEXT_OPT(task_state, gpu_maker),
+    WIRE_TEXT_OPT(task_state, gpus),
     WIRE_I64_OPT(task_state, refused_attempt, 0, INT64_MAX),
     WIRE_I64_OPT(task_state, refused_sequence, 0, INT64_MAX),
     WIRE_TEXT_OPT(task_state, stop),

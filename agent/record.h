@@ -17,6 +17,7 @@
 #ifndef BELAY_AGENT_RECORD_H
 #define BELAY_AGENT_RECORD_H
 
+#include "agent/gpus.h"
 #include "base/wire/wire.h"
 #include <sys/types.h>
 
@@ -33,6 +34,8 @@ struct task_state {
     int64_t saves_asked;             /* by users, that a save has answered */
     bool needs_secrets;              /* it had some, whatever its spec says */
     char criu[256];                  /* with the method criu: the program */
+    char gpu_maker[8];               /* "nvidia" "amd": its node has GPUs of theirs; "": none */
+    char gpus[GPUS_TEXT_MAX];        /* of them, those that are its own, in it before its program starts (gpus.h) */
     int64_t refused_attempt, refused_sequence; /* the last checkpoint that CRIU could not bring back here; 0: none */
     char stop[16];                   /* the end kind with which it was told to stop; "" */
     char stop_text[256];

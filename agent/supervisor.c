@@ -48,6 +48,7 @@
 #define RESTORE_LOG_MAX 65536
 #define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
 #define KILL_WAIT_MS 10000
+#define GPU_KILL_WAIT_MS 300000 /* what has a GPU keeps it until it is dead: the next would get it */
 #define SYNC_WORTH_MS 10000 /* what ran for less may be run again, should the machine crash the moment after */
 #define INIT_WAIT_MS 10    /* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
@@ -115,12 +116,12 @@ static void await_init(struct supervisor *s)
 }
 
 /* A process that would not die (state D) is no reason to keep the job waiting, but has to be told. */
-static void kill_rest(struct supervisor *s)
+static void kill_rest(struct supervisor *s, int64_t wait_ms)
 {
     struct err e;
     if (s->is_whole && proc_group_is_empty(s->group))
         return;
-    if (s->group && proc_group_kill_all(s->group, 0, KILL_WAIT_MS, &e)) {
+    if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
         log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
         if (!*s->exit.text)
             STR_COPY(s->exit.text, e.text);
@@ -315,6 +316,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .dir = seen,
         .checkpoint = in_room ? "scratch" : "checkpoint",
         .own_tmp = in_room,
+        .gpu_maker = s->state.gpu_maker,
+        .gpus = s->state.gpus,
         .bin = tools.bin,
         .python = tools.python,
         .restored = is_restored,
@@ -458,6 +461,14 @@ static int read_records(struct supervisor *s, struct err *e)
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
+/* Nothing runs on GPUs that are not written down as its own. */
+static int check_gpus(const struct supervisor *s, struct err *e)
+{
+    if (s->task->gpus > 0 && !*s->state.gpus)
+        return err_set(e, ERR_INTERNAL, "it is not written down which GPUs of the node are its own");
+    return 0;
+}
+
 /* An earlier supervisor died: nothing that it started may live on. */
 static int clean_up(struct supervisor *s, struct err *e)
 {
@@ -469,7 +480,7 @@ static int clean_up(struct supervisor *s, struct err *e)
     s->exit.code = 137;
     describe(&s->exit, "supervisor died");
     if (proc_group_mode(s->group) != PROC_SUBREAPER)
-        kill_rest(s);
+        kill_rest(s, KILL_WAIT_MS); /* the agent waits */
     if (record_read_start("start.json", &start, e) == 0 &&
         proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks && start.init_ticks > 0)
         rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
@@ -516,6 +527,8 @@ static int run(struct supervisor *s, struct err *e)
     }
     rc = user_resolve(s->task->user, &s->user, e);
     if (!rc)
+        rc = check_gpus(s, e);
+    if (!rc)
         rc = write_pid(s->pid_file, e);
     if (!rc)
         rc = vigil_open(&s->vigil, e);
@@ -532,7 +545,7 @@ static int run(struct supervisor *s, struct err *e)
         s->exit.code = 126;
         STR_COPY(s->exit.text, e->text);
     }
-    kill_rest(s);
+    kill_rest(s, s->task->gpus > 0 ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
     scribe_finish(&s->scribe);
     if (s->group)
         note_memory(s);

@@ -87,6 +87,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     task_move(t, WIRE_ENDED);
     log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end),
         log_i("exit_code", code), log_s("text", text));
+    t->room->ended(t->room->ctx);
     if (t->killing) {
         task_remove(t);
         return;
@@ -402,6 +403,20 @@ int64_t task_attempt(const struct task *t)
 bool task_has_ended(const struct task *t)
 {
     return t->phase == WIRE_ENDED;
+}
+
+int64_t task_n_gpus(const struct task *t)
+{
+    return t->spec->gpus;
+}
+
+/* An agent that gave out none may have started it, or nobody knows what it has. */
+const char *task_gpus(const struct task *t)
+{
+    if (t->exited || t->phase == WIRE_ENDED)
+        return "";
+    bool unknown = t->is_damaged || (t->state.prepared && t->spec->gpus > 0 && !*t->state.gpus);
+    return unknown ? GPUS_ALL : t->state.gpus;
 }
 
 bool task_is_prepared(const struct task *t)

@@ -155,6 +155,8 @@ struct task {
     struct mono prepare_until;
     int tries;
     int final_tries;
+    bool lacks_gpus; /* waits for them, with `retry` */
+    bool is_damaged; /* its records cannot be read */
     bool is_up;      /* the supervisor takes commands */
     bool exited;     /* exit is known */
     bool end_told;   /* or to be told now */

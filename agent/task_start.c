@@ -228,8 +228,26 @@ static void on_prepared(struct task *t)
     start_keeper(t);
 }
 
+/* False: they are not free yet, or there are fewer. */
+static bool has_gpus(struct task *t)
+{
+    struct err e;
+    int rc = *t->state.gpus ? 0 : t->room->give_gpus(t->room->ctx, t, &t->state, &e);
+    t->lacks_gpus = rc != 0;
+    if (rc) {
+        t->work.rc = rc;
+        t->work.e = e;
+        t->work.fenced = false;
+    }
+    return rc == 0;
+}
+
 static void prepare(struct task *t)
 {
+    if (!has_gpus(t)) {
+        prepare_failed(t);
+        return;
+    }
     if (task_saves(t))
         task_move(t, WIRE_RESTORING);
     task_work_start(t, WORK_PREPARE, on_prepared);
@@ -243,6 +261,12 @@ static void on_retry(struct timer *timer, void *ctx)
         prepare_failed(t);
     else
         prepare(t);
+}
+
+void task_gpus_freed(struct task *t)
+{
+    if (t->lacks_gpus && timer_is_running(&t->retry))
+        timer_start(t->room->timers, &t->retry, 0);
 }
 
 /* ---- making one ---- */
@@ -373,7 +397,7 @@ static void resume(struct task *t)
         task_tell_end(t);
     } else if (!t->state.prepared) {
         t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
-        prepare(t);
+        timer_start(t->room->timers, &t->retry, 0); /* once it is known what GPUs the others have */
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_ship(t, false);
@@ -445,6 +469,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
     if (rc) {
         task_log(t, "what is known of a task is damaged", &e);
         t->phase = WIRE_RUNNING;
+        t->is_damaged = true;
         STR_COPY(t->state.stop, "node-lost");
         STR_COPY(t->state.stop_text, e.text);
         start_keeper(t);

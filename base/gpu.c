@@ -62,6 +62,11 @@ int64_t gpu_model_mib(const char *name)
     return 0;
 }
 
+bool gpu_is_amd(const char *model)
+{
+    return (str_starts(model, "mi") && isdigit((unsigned char)model[2])) || str_starts(model, "radeon") || str_eq(model, "rx");
+}
+
 bool gpu_serves(const struct gpu_kind *is, const struct gpu_kind *asked)
 {
     size_t n = strlen(asked->model);

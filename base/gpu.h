@@ -20,6 +20,8 @@ struct gpu_kind {
 void gpu_model(const char *name, char out[GPU_MODEL_MAX]);
 /* What a vendor's name says of the memory, "...-40GB"; 0: nothing. */
 int64_t gpu_model_mib(const char *name);
+/* AMD made a model of this short name (mi300x); all others count as NVIDIA's. */
+bool gpu_is_amd(const char *model);
 /* A GPU of this kind will do: its model is the one that is asked for, or that with more behind a dash ("rtx" is asked for,
  * and it is an rtx-4090), and it has so much memory. What is not known does not. */
 bool gpu_serves(const struct gpu_kind *is, const struct gpu_kind *asked);

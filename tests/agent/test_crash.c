@@ -68,6 +68,60 @@ static void a_killed_agent_does_not_harm_its_task(void **state)
     assert_kept(w, 1);
 }
 
+static const char tell_gpus[] = "#!/bin/sh\necho \"gpus [$BELAY_GPUS] [$CUDA_VISIBLE_DEVICES] first\"\nexec sleep 1000\n";
+
+static void want_gpus(struct world *w, int64_t job, int64_t gpus)
+{
+    world_want(w, job, 1, tell_gpus)->gpus = gpus;
+    world_go(w);
+}
+
+static bool lacks_gpus(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_STARTING && world_log_has(w, "which has 3");
+}
+
+static void a_gpu_is_never_given_to_two(void **state)
+{
+    struct world *w = world_create(state, "token: t\ngpus: 3\n");
+    want_gpus(w, 1, 2);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "the first has its GPUs");
+    assert_string_equal(world_output(w, 1), "gpus [0,1] [0,1] first\n");
+    world_kill_agent(w, SIGKILL);
+    world_start_agent(w);
+    want_gpus(w, 2, 1);
+    world_until(w, has_first_line, 2, "a second has one beside it");
+    assert_string_equal(world_output(w, 2), "gpus [2] [2] first\n");
+    want_gpus(w, 3, 0);
+    world_until(w, has_first_line, 3, "a third needs none");
+    assert_string_equal(world_output(w, 3), "gpus [] [] first\n");
+    want_gpus(w, 4, 1); /* belayd takes the first for lost: but it still runs */
+    world_until(w, lacks_gpus, 4, "a fourth waits for one");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, has_first_line, 4, "the fourth has what the first has left");
+    assert_string_equal(world_output(w, 4), "gpus [0] [0] first\n");
+}
+
+static void who_waits_for_a_gpu_can_be_stopped(void **state)
+{
+    struct world *w = world_create(state, "token: t\ngpus: 3\n");
+    want_gpus(w, 1, 4);
+    world_start_agent(w);
+    world_until(w, lacks_gpus, 1, "it waits for one that is not there");
+    struct wire_desired_attempt *a = &world_find(w, 1)->a;
+    a->want = WIRE_STOP;
+    STR_COPY(a->reason, "user");
+    world_go(w);
+    world_until(w, has_ended, 1, "it is stopped");
+    assert_string_equal(world_told(w, 1)->end, "user");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "it is forgotten");
+}
+
 static void a_task_that_ends_while_there_is_no_agent_is_told_by_the_next(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -298,6 +352,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_killed_agent_does_not_harm_its_task),
+        world_test(a_gpu_is_never_given_to_two),
+        world_test(who_waits_for_a_gpu_can_be_stopped),
         world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),
         world_test(an_end_that_was_told_is_told_again_by_the_next_agent),
         world_test(a_stop_that_was_wanted_is_remembered_by_the_next_agent),

@@ -50,6 +50,7 @@ static void a_state_survives_a_round_trip(void **state)
     s.sequence = 5;
     s.last_saved_at = 1760000000000;
     STR_COPY(s.stop, "reclaimed");
+    STR_COPY(s.gpus, "0,3");
     assert_int_equal(record_write_state("state.json", &s, &e), 0);
     assert_int_equal(record_read_state("state.json", &back, &e), 0);
     assert_int_equal(back.told.job, 42);
@@ -61,6 +62,7 @@ static void a_state_survives_a_round_trip(void **state)
     assert_int_equal(back.sequence, 5);
     assert_true(back.last_saved_at == s.last_saved_at);
     assert_string_equal(back.stop, "reclaimed");
+    assert_string_equal(back.gpus, "0,3");
     record_deinit_state(&s);
     record_deinit_state(&back);
 }
@@ -161,7 +163,7 @@ static const char *value_of(char **env, const char *name)
     return found;
 }
 
-static char **build(struct wire_desired_attempt *a, bool restored)
+static char **build_on(struct wire_desired_attempt *a, bool restored, const char *gpu_maker, const char *gpus)
 {
     static const struct job_user user = {.name = "ann", .home = "/home/ann", .shell = "/bin/zsh"};
     const struct task_env t = {.spec = a,
@@ -169,9 +171,16 @@ static char **build(struct wire_desired_attempt *a, bool restored)
         .node = "n1",
         .checkpoint = "checkpoint",
         .dir = "/var/tasks/42-3",
+        .gpu_maker = gpu_maker,
+        .gpus = gpus,
         .restored = restored,
         .grace_ms = 117900};
     return env_build(&t);
+}
+
+static char **build(struct wire_desired_attempt *a, bool restored)
+{
+    return build_on(a, restored, "", "");
 }
 
 static void the_contract_overrides_what_the_job_brings(void **state)
@@ -227,6 +236,38 @@ static void slurms_names_are_there_for_its_scripts(void **state)
     env_free(e);
 }
 
+static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
+{
+    char cuda[] = "CUDA_VISIBLE_DEVICES", all[] = "0,1,2,3";
+    struct wire_env env[] = {{cuda, all}};
+    struct wire_desired_attempt a = {.job = 42, .attempt = 1, .cwd = "/w", .gpus = 2, .slurm_env = true, .env = env, .n_env = 1};
+    (void)state;
+    char **e = build_on(&a, false, "nvidia", "1,3");
+    assert_string_equal(value_of(e, "BELAY_GPUS"), "1,3");
+    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "1,3");
+    assert_string_equal(value_of(e, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+    assert_string_equal(value_of(e, "SLURM_JOB_GPUS"), "1,3");
+    assert_string_equal(value_of(e, "SLURM_STEP_GPUS"), "1,3");
+    assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
+    assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
+    env_free(e);
+    a.n_env = 0;
+    e = build_on(&a, false, "amd", "1,3");
+    assert_string_equal(value_of(e, "ROCR_VISIBLE_DEVICES"), "1,3");
+    assert_null(value_of(e, "CUDA_VISIBLE_DEVICES")); /* HIP counts by it what ROCm leaves */
+    env_free(e);
+    a.gpus = 0;
+    e = build_on(&a, false, "nvidia", "");
+    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "");
+    assert_string_equal(value_of(e, "BELAY_GPUS"), "");
+    assert_null(value_of(e, "SLURM_JOB_GPUS"));
+    env_free(e);
+    e = build_on(&a, false, "", "");
+    assert_null(value_of(e, "CUDA_VISIBLE_DEVICES"));
+    assert_null(value_of(e, "BELAY_GPUS"));
+    env_free(e);
+}
+
 /* ---- states ---- */
 
 static void every_state_can_end_and_the_end_is_final(void **state)
@@ -253,6 +294,7 @@ int main(void)
         dir_test(an_incarnation_is_greater_than_the_one_before),
         cmocka_unit_test(the_contract_overrides_what_the_job_brings),
         cmocka_unit_test(slurms_names_are_there_for_its_scripts),
+        cmocka_unit_test(a_job_sees_the_gpus_that_are_its_own_and_no_others),
         cmocka_unit_test(every_state_can_end_and_the_end_is_final),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

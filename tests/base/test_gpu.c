@@ -34,11 +34,19 @@ static void one_serves_where_it_is_what_is_asked_for(void **state)
     assert_false(gpu_serves(&unknown, &(struct gpu_kind){"a100", 0}) || gpu_serves(&unknown, &(struct gpu_kind){"", 1}));
 }
 
+static void whose_make_a_model_is(void **state)
+{
+    (void)state;
+    assert_true(gpu_is_amd("mi300x") && gpu_is_amd("mi250") && gpu_is_amd("radeon") && gpu_is_amd("rx"));
+    assert_false(gpu_is_amd("") || gpu_is_amd("mi") || gpu_is_amd("a100") || gpu_is_amd("rtx-4090"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_become_short),
         cmocka_unit_test(one_serves_where_it_is_what_is_asked_for),
+        cmocka_unit_test(whose_make_a_model_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
