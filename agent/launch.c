@@ -196,14 +196,13 @@ static void make_room(const struct launch *l, int to_supervisor)
     wait_for_all(0, -1);
 }
 
-static void run_init(const struct launch *l, int to_supervisor, int gate)
+static void run_init(const struct launch *l, int to_supervisor, int gate, int entered)
 {
     char go;
     for (int s = 1; s < NSIG; s++)
         signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
-    int rc = proc_group_enter(l->group);
-    if (rc < 0) {
-        report(to_supervisor, LAUNCH_GROUP, -rc);
+    if (entered < 0) {
+        report(to_supervisor, LAUNCH_GROUP, -entered);
         _exit(127);
     }
     close_all_but(to_supervisor, gate, l->output, l->error);
@@ -228,9 +227,10 @@ int launch_start(const struct launch *l, struct launched *ret_launched, struct e
         close(up[1]);
         return rc;
     }
-    pid_t pid = fork();
+    int entered = 0;
+    pid_t pid = proc_group_fork(l->group, &entered);
     if (pid == 0)
-        run_init(l, up[1], gate[0]);
+        run_init(l, up[1], gate[0], entered);
     close(up[1]);
     close(gate[0]);
     if (pid < 0) {

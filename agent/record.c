@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RECORD_MODE 0600
+
 static const char *const cause_names[] = {
     "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", NULL};
 static_assert(sizeof(enum exit_cause) == sizeof(int), "the tables write enums through int");
@@ -74,20 +76,26 @@ static int write_table(const struct wire_table *t, const char *path, const void 
 {
     struct buf text = {0};
     wire_table_encode(t, m, &text);
-    int rc = record_put(path, text.data, text.len, 0600, e);
+    int rc = record_put(path, text.data, text.len, RECORD_MODE, e);
     buf_deinit(&text);
     return rc;
+}
+
+static int create(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
 }
 
 int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temp = mem_printf("%s.new", path);
     int rc = 0;
-    unlink(temp);
-    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = create(temp);
+    if (fd < 0 && errno == EEXIST && unlink(temp) == 0) /* of an agent that was killed here */
+        fd = create(temp);
     if (fd < 0)
         rc = err_errno(e, errno, "creating %s", temp);
-    else if (fchmod(fd, mode) < 0)
+    else if (mode != RECORD_MODE && fchmod(fd, mode) < 0)
         rc = err_errno(e, errno, "chmod %03o %s", (unsigned)mode, temp);
     else
         rc = fs_write_all(fd, p, n, e);
@@ -123,7 +131,7 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
     struct buf text = {0};
     one.secrets = (struct wire_secrets){0};
     wire_desired_encode(&d, &text);
-    int rc = record_put(path, text.data, text.len, 0600, e);
+    int rc = record_put(path, text.data, text.len, RECORD_MODE, e);
     buf_deinit(&text);
     return rc;
 }
@@ -152,7 +160,7 @@ int record_write_exit(const char *path, const struct task_exit *exit, bool sync,
 {
     struct buf text = {0};
     wire_table_encode(&exit_table, exit, &text);
-    int rc = sync ? fs_write_atomic(path, text.data, text.len, 0600, e) : record_put(path, text.data, text.len, 0600, e);
+    int rc = sync ? fs_write_atomic(path, text.data, text.len, RECORD_MODE, e) : record_put(path, text.data, text.len, RECORD_MODE, e);
     buf_deinit(&text);
     return rc;
 }

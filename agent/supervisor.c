@@ -22,7 +22,6 @@
 #include "agent/launch.h"
 #include "agent/record.h"
 #include "agent/scribe.h"
-#include "agent/tools.h"
 #include "agent/vigil.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -54,6 +53,7 @@
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
 
 struct supervisor {
+    const struct supervisor_room *room;
     const char *dir, *node;
     int handshake; /* -1: done */
     struct wire_desired spec;
@@ -258,7 +258,7 @@ static int open_group(struct supervisor *s, struct err *e)
     const struct proc_limits limits = {
         .memory_bytes = s->task->memory_mib << 20, .cpus_milli = s->task->cpus * 1000};
     group_name(s, name, sizeof(name));
-    return proc_group_open(name, &limits, &s->group, e);
+    return proc_group_open_in(s->room->home, name, &limits, &s->group, e);
 }
 
 static int write_pid(int pid_file, struct err *e)
@@ -308,8 +308,6 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
     const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
     char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);
-    struct tools tools;
-    tools_find(&tools);
     const struct task_env t = {.spec = s->task,
         .user = &s->user,
         .node = s->node,
@@ -318,8 +316,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .own_tmp = in_room,
         .gpu_maker = s->state.gpu_maker,
         .gpus = s->state.gpus,
-        .bin = tools.bin,
-        .python = tools.python,
+        .bin = s->room->tools.bin,
+        .python = s->room->tools.python,
         .restored = is_restored,
         .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
@@ -337,7 +335,6 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .restore = in_room && is_restored ? s->state.criu : NULL};
     int rc = launch_start(&l, &s->launched, e);
     s->env = env; /* for what users run in it: this process ends with its task */
-    tools_deinit(&tools);
     free(argv);
     free(script);
     return rc;
@@ -552,9 +549,9 @@ static int run(struct supervisor *s, struct err *e)
     return write_exit(s, e);
 }
 
-int supervisor_main(const char *dir, const char *node)
+int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node)
 {
-    struct supervisor s = {.dir = dir, .node = node, .handshake = SUPERVISOR_HANDSHAKE_FD};
+    struct supervisor s = {.room = room, .dir = dir, .node = node, .handshake = SUPERVISOR_HANDSHAKE_FD};
     struct err e;
     int rc = 0;
     fcntl(s.handshake, F_SETFD, FD_CLOEXEC);

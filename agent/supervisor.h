@@ -19,9 +19,18 @@
 #ifndef BELAY_AGENT_SUPERVISOR_H
 #define BELAY_AGENT_SUPERVISOR_H
 
+#include "agent/tools.h"
+#include "base/uv/proc.h"
+
 #define SUPERVISOR_HANDSHAKE_FD 3
 
+/* What is the same for every task: looked up once, by who forks them. */
+struct supervisor_room {
+    struct proc_home *home;
+    struct tools tools;
+};
+
 /* Returns the process's exit code. */
-int supervisor_main(const char *dir, const char *node);
+int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node);
 
 #endif

@@ -57,7 +57,7 @@ static int receive(struct request *r)
 }
 
 /* In the child. */
-static int become(const struct request *r)
+static int become(const struct supervisor_room *room, const struct request *r)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -66,14 +66,14 @@ static int become(const struct request *r)
     prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
     if (dup2(r->handshake, SUPERVISOR_HANDSHAKE_FD) < 0)
         return 1;
-    return supervisor_main(r->dir, r->node);
+    return supervisor_main(room, r->dir, r->node);
 }
 
-static void fork_one(const struct request *r)
+static void fork_one(const struct supervisor_room *room, const struct request *r)
 {
     pid_t pid = fork();
     if (pid == 0)
-        exit(become(r));
+        exit(become(room, r));
     if (pid < 0)
         dprintf(r->handshake, "no process can be made: %s", strerror(errno));
     close(r->handshake);
@@ -97,20 +97,21 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What a task's start looks up is loaded before the first. */
-static void warm_up(void)
+/* What the start of every task looks up is looked up, and loaded, before the first. */
+static void warm_up(struct supervisor_room *ret_room)
 {
     struct job_user ignored;
     struct err e;
     user_resolve("", &ignored, &e);
+    tools_find(&ret_room->tools);
+    ret_room->home = proc_home_find();
 }
 
-static int serve(void)
+/* Until the agent ends. */
+static int serve(const struct supervisor_room *room)
 {
     struct request r;
     struct pollfd p[2] = {{.fd = NURSERY_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
-    fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);
-    warm_up();
     for (;;) {
         if (poll(p, 2, -1) < 0 && errno != EINTR)
             return 1;
@@ -122,7 +123,7 @@ static int serve(void)
         if (got < 0)
             return 0;
         if (got > 0)
-            fork_one(&r);
+            fork_one(room, &r);
     }
 }
 
@@ -139,5 +140,11 @@ int main(int argc, char **argv)
         fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n", stderr);
         return 2;
     }
-    return serve();
+    fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);
+    struct supervisor_room room;
+    warm_up(&room);
+    int code = serve(&room);
+    proc_home_free(room.home);
+    tools_deinit(&room.tools);
+    return code;
 }

@@ -35,6 +35,8 @@ static int make_directory(const char *path, mode_t mode, struct err *e)
 int fs_mkdirs(const char *path, mode_t mode, struct err *e)
 {
     int rc = 0;
+    if (make_directory(path, mode, NULL) == 0) /* its parents are there, mostly */
+        return 0;
     char *prefix = mem_strdup(path);
     for (char *at = prefix; *at && rc == 0; at++)
         if (*at == '/' && at > prefix) {

@@ -13,11 +13,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,44 +139,6 @@ static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct moun
     return found;
 }
 
-/* What the kernel tells this process of its hierarchies; empty where it cannot be read. */
-struct told {
-    struct buf mounts, places; /* /proc/self/mountinfo and cgroup */
-};
-
-static void told_read(struct told *t)
-{
-    *t = (struct told){0};
-    read_text("/proc/self/mountinfo", &t->mounts);
-    read_text("/proc/self/cgroup", &t->places);
-}
-
-static void told_deinit(struct told *t)
-{
-    buf_deinit(&t->mounts);
-    buf_deinit(&t->places);
-}
-
-static bool has_v1(const struct told *t)
-{
-    struct mount m;
-    for (enum cgroup_kind k = CGROUP_FREEZER; k < CGROUP_KINDS; k++)
-        if (find_mount(buf_str(&t->mounts), k, &m)) {
-            mount_deinit(&m);
-            return true;
-        }
-    return false;
-}
-
-bool cgroups_has_v1(void)
-{
-    struct told t;
-    told_read(&t);
-    bool has = has_v1(&t);
-    told_deinit(&t);
-    return has;
-}
-
 /* A process' place in a hierarchy, from the text of its /proc/PID/cgroup: lines "N:controllers:/path", for v2 "0::/path".
  * NULL if it is not told. */
 static char *place_in(const char *told, enum cgroup_kind kind)
@@ -194,26 +158,23 @@ static char *place_in(const char *told, enum cgroup_kind kind)
     return place;
 }
 
-/* The directory for `name` below the caller's own, or NULL where this process cannot see its own. *ret_place
- * is the same as /proc/PID/cgroup will name it. */
-static char *dir_for(const struct told *t, enum cgroup_kind kind, const char *name, char **ret_place)
+/* The directory of the caller's own place, and how /proc/PID/cgroup names it; NULL where this process cannot see it. */
+static void find_home(struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *places)
 {
     struct mount m;
-    char *own = place_in(buf_str(&t->places), kind), *dir = NULL;
-    if (!own || str_starts(own, "/..") || !find_mount(buf_str(&t->mounts), kind, &m))
-        goto out;
-    if (str_ends(own, "/" SELF))
-        own[strlen(own) - strlen("/" SELF)] = '\0';
+    if (!find_mount(mounts, kind, &m))
+        return;
+    h->has_v1 |= kind != CGROUP_V2;
+    char *own = place_in(places, kind);
     size_t skip = str_eq(m.root, "/") ? 0 : strlen(m.root);
-    if (strncmp(own, m.root, skip) == 0 && (own[skip] == '/' || own[skip] == '\0')) {
-        const char *below = str_eq(own + skip, "/") ? "" : own + skip;
-        dir = mem_printf("%s%s/%s", m.point, below, name);
-        *ret_place = mem_printf("%s/%s", str_eq(own, "/") ? "" : own, name);
+    if (own && str_ends(own, "/" SELF))
+        own[strlen(own) - strlen("/" SELF)] = '\0';
+    if (own && !str_starts(own, "/..") && strncmp(own, m.root, skip) == 0 && (own[skip] == '/' || own[skip] == '\0')) {
+        h->at[kind].dir = mem_printf("%s%s", m.point, str_eq(own + skip, "/") ? "" : own + skip);
+        h->at[kind].told = mem_strdup(str_eq(own, "/") ? "" : own);
     }
-    mount_deinit(&m);
-out:
     free(own);
-    return dir;
+    mount_deinit(&m);
 }
 
 static void add_procs(const char *dir, void *ctx)
@@ -257,10 +218,9 @@ static void step_aside(const char *dir)
 /* A child of a v2 group has a controller's files only if the parent hands the controller down, which it
  * cannot while processes are directly in it (EBUSY; the root of all is exempt). All that there are: what runs
  * in the child may make groups itself. */
-static void hand_down_controllers(const char *dir)
+static void hand_down_controllers(const char *parent)
 {
-    char *parent = mem_strndup(dir, (size_t)(strrchr(dir, '/') - dir)), *save = NULL;
-    char *list = mem_printf("%s/cgroup.controllers", parent);
+    char *save = NULL, *list = mem_printf("%s/cgroup.controllers", parent);
     struct buf names = {0};
     if (read_text(list, &names) && names.len > 0)
         for (char *name = strtok_r(names.data, " \n", &save); name; name = strtok_r(NULL, " \n", &save)) {
@@ -273,36 +233,63 @@ static void hand_down_controllers(const char *dir)
         }
     buf_deinit(&names);
     free(list);
-    free(parent);
+}
+
+void cgroup_home_find(struct cgroup_home *h)
+{
+    struct buf mounts = {0}, places = {0};
+    *h = (struct cgroup_home){0};
+    if (read_text("/proc/self/mountinfo", &mounts) && read_text("/proc/self/cgroup", &places))
+        for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
+            find_home(h, k, buf_str(&mounts), buf_str(&places));
+    if (h->at[CGROUP_V2].dir)
+        hand_down_controllers(h->at[CGROUP_V2].dir);
+    buf_deinit(&mounts);
+    buf_deinit(&places);
+}
+
+void cgroup_home_deinit(struct cgroup_home *h)
+{
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
+        free(h->at[k].dir);
+        free(h->at[k].told);
+    }
+}
+
+/* What a process puts itself into the group by: in v2 the directory, for a clone into it; in v1 the list of threads, of which
+ * the only one of a process may move itself without the lock for which the whole machine would have to come to rest first (some
+ * 10 ms on an idle one, cgroup_procs_write_start() in Linux). */
+static int open_entry(const char *dir, enum cgroup_kind kind)
+{
+    if (kind == CGROUP_V2)
+        return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *tasks = mem_printf("%s/tasks", dir);
+    int fd = open(tasks, O_WRONLY | O_CLOEXEC);
+    free(tasks);
+    return fd;
 }
 
 /* Leaves dirs[kind] empty where that hierarchy is not to be had. */
-static void open_dir(struct cgroups *c, const struct told *t, enum cgroup_kind kind, const char *name)
+static void open_dir(struct cgroups *c, const struct cgroup_home *home, enum cgroup_kind kind, const char *name)
 {
-    char *place = NULL, *dir = dir_for(t, kind, name, &place), *procs = NULL;
-    int fd = -1;
-    if (!dir || (mkdir(dir, 0755) < 0 && errno != EEXIST))
-        goto out;
-    procs = mem_printf("%s/cgroup.procs", dir);
-    fd = open(procs, O_WRONLY | O_CLOEXEC);
+    if (!home->at[kind].dir)
+        return;
+    char *dir = mem_printf("%s/%s", home->at[kind].dir, name);
+    int fd = mkdir(dir, 0755) < 0 && errno != EEXIST ? -1 : open_entry(dir, kind);
     if (fd < 0) {
         rmdir(dir);
-        goto out;
+        free(dir);
+        return;
     }
-    c->dirs[kind].path = mem_strdup(dir);
-    c->dirs[kind].procs_fd = fd;
+    c->dirs[kind].path = dir;
+    c->dirs[kind].entry_fd = fd;
     if (kind == CGROUP_V2) {
         char *kill = mem_printf("%s/cgroup.kill", dir);
         c->can_kill = access(kill, W_OK) == 0;
         free(kill);
         setxattr(dir, "user.delegate", "1", 1, 0);
-        hand_down_controllers(dir);
-        c->v2_name = mem_strdup(place);
+        c->v2_name = mem_printf("%s/%s", home->at[kind].told, name);
     }
-out:
-    free(procs);
-    free(dir);
-    free(place);
 }
 
 static void set_limit(const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
@@ -339,18 +326,15 @@ static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const stru
     return kind != CGROUP_PIDS || (l && l->pids_max > 0);
 }
 
-int cgroups_open(
-    struct cgroups *c, const char *name, const struct proc_limits *limits, bool with_v1, struct err *e)
+int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name, const struct proc_limits *limits,
+    bool with_v1, struct err *e)
 {
-    struct told t;
     size_t n = 0;
-    told_read(&t);
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         if (k == CGROUP_V2 || (with_v1 && is_of_use(c, k, limits)))
-            open_dir(c, &t, k, name);
+            open_dir(c, home, k, name);
         n += c->dirs[k].path != NULL;
     }
-    told_deinit(&t);
     if (n == 0)
         return err_set(
             e, ERR_UNSUPPORTED, "no cgroup directory can be made for \"%s\" on this machine", name);
@@ -359,12 +343,43 @@ int cgroups_open(
     return 0;
 }
 
-int cgroups_enter(const struct cgroups *c)
+/* ---- Entering them ---- */
+
+static int enter_v2(const struct cgroups *c)
 {
-    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
-        if (c->dirs[k].path && write(c->dirs[k].procs_fd, "0", 1) < 0)
+    if (!c->dirs[CGROUP_V2].path)
+        return 0;
+    int fd = openat(c->dirs[CGROUP_V2].entry_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    int rc = fd < 0 || write(fd, "0", 1) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int enter_v1(const struct cgroups *c)
+{
+    for (enum cgroup_kind k = CGROUP_V2 + 1; k < CGROUP_KINDS; k++)
+        if (c->dirs[k].path && write(c->dirs[k].entry_fd, "0", 1) < 0)
             return -errno;
     return 0;
+}
+
+int cgroups_enter(const struct cgroups *c)
+{
+    int rc = enter_v2(c);
+    return rc ? rc : enter_v1(c);
+}
+
+pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
+{
+    struct clone_args how = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)c->dirs[CGROUP_V2].entry_fd};
+    pid_t pid = c->dirs[CGROUP_V2].path ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
+    bool is_in = pid >= 0;
+    if (!is_in) /* it cannot: Linux before 5.7, a filter of system calls, processes where none may be */
+        pid = fork();
+    if (pid == 0)
+        *ret_entered = is_in ? enter_v1(c) : cgroups_enter(c);
+    return pid;
 }
 
 /* ---- Walking a directory and the ones that tasks made below it ---- */
@@ -400,10 +415,23 @@ void cgroups_list(const struct cgroups *c, struct pids *out)
         walk_kind(c, k, add_procs, out);
 }
 
+/* The v2 one tells it of itself and of all below. */
+static bool is_populated(const char *dir)
+{
+    char *path = mem_printf("%s/cgroup.events", dir);
+    struct buf text = {0};
+    bool is = !read_text(path, &text) || !strstr(buf_str(&text), "populated 0");
+    buf_deinit(&text);
+    free(path);
+    return is;
+}
+
 bool cgroups_is_empty(const struct cgroups *c)
 {
     struct pids found = {0};
     enum cgroup_kind k = 0;
+    if (c->dirs[CGROUP_V2].path)
+        return !is_populated(c->dirs[CGROUP_V2].path);
     while (k < CGROUP_KINDS - 1 && !c->dirs[k].path)
         k++;
     walk_kind(c, k, add_procs, &found); /* whoever is in one of them is in all */
@@ -507,8 +535,8 @@ void cgroups_close(struct cgroups *c, bool remove)
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         if (!c->dirs[k].path)
             continue;
-        close(c->dirs[k].procs_fd);
-        if (remove)
+        close(c->dirs[k].entry_fd);
+        if (remove && rmdir(c->dirs[k].path) < 0) /* nothing was made below it, mostly */
             walk_kind(c, k, remove_dir, NULL);
         free(c->dirs[k].path);
     }

@@ -13,10 +13,19 @@
 
 enum cgroup_kind { CGROUP_V2, CGROUP_FREEZER, CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_KINDS };
 
+/* Where the groups of a process are made. */
+struct cgroup_home {
+    struct {
+        char *dir;  /* NULL: nowhere in this hierarchy */
+        char *told; /* as /proc/PID/cgroup names it */
+    } at[CGROUP_KINDS];
+    bool has_v1; /* hierarchies with controllers that we use are mounted */
+};
+
 struct cgroups {
     struct {
         char *path;   /* NULL: there is none */
-        int procs_fd; /* its cgroup.procs, for entering */
+        int entry_fd; /* v2: it; v1: its tasks, for entering */
     } dirs[CGROUP_KINDS];
     bool can_kill; /* the v2 one, all at once (Linux 5.14) */
     char *v2_name; /* the v2 one as /proc/PID/cgroup names it */
@@ -33,10 +42,12 @@ bool pids_has(const struct pids *p, pid_t pid);
 
 /* with_v1 false: the v2 directory alone. ERR_UNSUPPORTED if none could be made. Limits that the machine does
  * not let us set are left out. */
-int cgroups_open(
-    struct cgroups *c, const char *name, const struct proc_limits *limits, bool with_v1, struct err *e);
-/* Async-signal-safe; 0 or -errno. */
+int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name, const struct proc_limits *limits,
+    bool with_v1, struct err *e);
+/* For a process with one thread. Async-signal-safe; 0 or -errno. */
 int cgroups_enter(const struct cgroups *c);
+/* fork() into them; what entering came to (0 or -errno) is told to the child. The caller has one thread. */
+pid_t cgroups_fork(const struct cgroups *c, int *ret_entered);
 /* Every live process in the group or in a group that was made below it. */
 void cgroups_list(const struct cgroups *c, struct pids *out);
 /* None of these; what processes put there since is not seen. */
@@ -50,7 +61,8 @@ int64_t cgroups_memory_peak(const struct cgroups *c); /* -1: unknown */
 /* remove: the directories too, which must be empty. */
 void cgroups_close(struct cgroups *c, bool remove);
 
-/* Whether v1 hierarchies with controllers that we use are mounted. */
-bool cgroups_has_v1(void);
+/* The caller's own place, where controllers are handed down to what is below. Holds for what it forks, too. */
+void cgroup_home_find(struct cgroup_home *h);
+void cgroup_home_deinit(struct cgroup_home *h);
 
 #endif

@@ -35,14 +35,32 @@ struct proc_group {
 
 /* ---- Open, enter ---- */
 
-int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
+struct proc_home {
+    struct cgroup_home cgroups;
+};
+
+struct proc_home *proc_home_find(void)
+{
+    struct proc_home *h = mem_alloc(sizeof(*h));
+    cgroup_home_find(&h->cgroups);
+    return h;
+}
+
+void proc_home_free(struct proc_home *h)
+{
+    if (h)
+        cgroup_home_deinit(&h->cgroups);
+    free(h);
+}
+
+static int open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e)
 {
     if (!str_is_name(name, PROC_NAME_MAX))
         return err_set(e, ERR_INVALID, "\"%.120s\" cannot name a group of processes", name);
     struct cgroups cgroups = {0};
     if (mode != PROC_SUBREAPER) {
-        int rc = cgroups_open(&cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
+        int rc = cgroups_open(&cgroups, &home->cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
         if (rc < 0)
             return rc;
     }
@@ -55,13 +73,31 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
     return 0;
 }
 
+int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
+    struct proc_group **ret_group, struct err *e)
+{
+    struct proc_home *home = mode == PROC_SUBREAPER ? NULL : proc_home_find();
+    int rc = open_in(home, name, limits, mode, ret_group, e);
+    proc_home_free(home);
+    return rc;
+}
+
+int proc_group_open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e)
+{
+    enum proc_mode best = home->cgroups.has_v1 ? PROC_CGROUP_HYBRID : PROC_CGROUP2;
+    int rc = open_in(home, name, limits, best, ret_group, e);
+    if (rc == ERR_UNSUPPORTED)
+        rc = open_in(home, name, limits, PROC_SUBREAPER, ret_group, e);
+    return rc;
+}
+
 int proc_group_open(
     const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e)
 {
-    enum proc_mode best = cgroups_has_v1() ? PROC_CGROUP_HYBRID : PROC_CGROUP2;
-    int rc = proc_group_open_mode(name, limits, best, ret_group, e);
-    if (rc == ERR_UNSUPPORTED)
-        rc = proc_group_open_mode(name, limits, PROC_SUBREAPER, ret_group, e);
+    struct proc_home *home = proc_home_find();
+    int rc = proc_group_open_in(home, name, limits, ret_group, e);
+    proc_home_free(home);
     return rc;
 }
 
@@ -74,6 +110,14 @@ int proc_group_enter(const struct proc_group *g)
 {
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     return cgroups_enter(&g->cgroups);
+}
+
+pid_t proc_group_fork(const struct proc_group *g, int *ret_entered)
+{
+    pid_t pid = cgroups_fork(&g->cgroups, ret_entered);
+    if (pid == 0)
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    return pid;
 }
 
 /* ---- Members ---- */

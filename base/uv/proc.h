@@ -37,14 +37,23 @@ struct proc_group;
  * cgroup v2 needs it and systemd has delegated the caller's own cgroup, what is in that moves into a child of it.
  * limits may be NULL. */
 int proc_group_open(const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e);
+/* For who makes many: where this process, and what it forks, makes its groups, looked up (and set up, as said above) once. */
+struct proc_home;
+struct proc_home *proc_home_find(void);
+void proc_home_free(struct proc_home *h);
+int proc_group_open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e);
 /* As above in this mode or not at all (ERR_UNSUPPORTED): for tests. */
 int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
 
-/* To be called in a forked child before exec: puts the caller into the group, and marks every descriptor above 2
- * close-on-exec (libraries open some that are not). Async-signal-safe; 0 or -errno (-EBUSY: on cgroup v2, after
- * something in the group has made groups of its own). */
+/* fork() of a process with one thread: the child is in the group, by clone3(CLONE_INTO_CGROUP) where the machine has it, and
+ * every descriptor above 2 is marked close-on-exec there (libraries open some that are not). *ret_entered, in the child: 0,
+ * or -errno when it could not enter (-EBUSY: on cgroup v2, after something in the group has made groups of its own). */
+pid_t proc_group_fork(const struct proc_group *g, int *ret_entered);
+
+/* The same for a child that was forked already, before its exec. Async-signal-safe; 0 or -errno as above. */
 int proc_group_enter(const struct proc_group *g);
 
 /* Signals every process in the group (subreaper mode: every descendant of the caller but none of the caller's own

@@ -57,12 +57,13 @@ typedef void (*body_fn)(const struct fixture *f);
 
 static pid_t start(const struct fixture *f, body_fn body)
 {
-    pid_t pid = fork();
+    int entered = -1;
+    pid_t pid = proc_group_fork(f->g, &entered);
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
     setsid();
-    if (proc_group_enter(f->g) == 0)
+    if (entered == 0)
         body(f);
     _exit(0);
 }
@@ -528,6 +529,28 @@ static void a_group_within_a_group_has_its_controllers(void **state)
     close_group(&f);
 }
 
+static void who_was_forked_before_enters_too(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pid;
+        if (!open_group(&f, mode, NULL))
+            continue;
+        pid_t child = fork();
+        if (child == 0) {
+            if (proc_group_enter(f.g) == 0)
+                report_and_wait(&f);
+            _exit(1);
+        }
+        read_pids(&f, &pid, 1);
+        assert_int_equal(pid, child);
+        kill_all(&f, 0);
+        assert_gone(&pid, 1);
+        close_group(&f);
+    }
+}
+
 static void a_task_inherits_no_descriptor(void **state)
 {
     (void)state;
@@ -730,6 +753,7 @@ int main(void)
         cmocka_unit_test(a_deadline_that_passes_is_an_error),
         cmocka_unit_test(limits_hold_where_there_are_controllers),
         cmocka_unit_test(a_group_within_a_group_has_its_controllers),
+        cmocka_unit_test(who_was_forked_before_enters_too),
         cmocka_unit_test(a_task_inherits_no_descriptor),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(the_best_mode_is_chosen_and_works),
