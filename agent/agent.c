@@ -47,7 +47,7 @@
 struct agent {
     uv_loop_t *loop;
     struct config *config;
-    char *tasks_dir, *kept_dir;
+    char *tasks_dir, *kept_dir, *workdirs_dir;
     int lock_fd;
     struct identity id;
     struct criu criu;
@@ -497,6 +497,7 @@ static int open_dirs(struct agent *a, struct err *e)
     mode_t mode = geteuid() == 0 ? 0711 : 0700;
     a->tasks_dir = mem_printf("%s/tasks", a->config->dir);
     a->kept_dir = mem_printf("%s/kept", a->config->dir);
+    a->workdirs_dir = mem_printf("%s/workdirs", a->config->dir);
     int rc = fs_mkdirs(a->tasks_dir, mode, e);
     if (rc)
         return rc;
@@ -539,6 +540,7 @@ static void wire_up(struct agent *a)
         .criu = &a->criu,
         .dir = a->tasks_dir,
         .kept_dir = a->kept_dir,
+        .workdirs_dir = a->workdirs_dir,
         .notice = &a->notice,
         .give_gpus = on_give_gpus,
         .changed = on_changed,
@@ -672,6 +674,7 @@ int agent_run(uv_loop_t *loop, struct config *config)
     identity_deinit(&a.id);
     free(a.tasks_dir);
     free(a.kept_dir);
+    free(a.workdirs_dir);
     if (a.lock_fd >= 0)
         close(a.lock_fd);
     return a.exit_code;

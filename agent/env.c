@@ -175,7 +175,7 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     add_slurm_array(l, s);
     put_text(l, "SLURM_JOB_NAME", s->name);
     put_text(l, "SLURM_JOB_USER", t->user->name);
-    put_text(l, "SLURM_SUBMIT_DIR", s->cwd);
+    put_text(l, "SLURM_SUBMIT_DIR", *s->workdir ? t->cwd : s->cwd);
     if (*s->pool)
         put_text(l, "SLURM_JOB_PARTITION", s->pool);
     if (*s->cluster)

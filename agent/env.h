@@ -15,6 +15,7 @@ struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;
     const char *node;         /* its name */
+    const char *cwd;          /* its working directory, when that was sent with it */
     const char *dir;          /* the task's, absolute, as the task sees it */
     const char *checkpoint;   /* the name of BELAY_CHECKPOINT_DIR in it */
     bool own_tmp;             /* that is TMPDIR too */

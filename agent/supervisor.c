@@ -23,6 +23,7 @@
 #include "agent/record.h"
 #include "agent/scribe.h"
 #include "agent/vigil.h"
+#include "agent/workdir.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -69,6 +70,7 @@ struct supervisor {
     int pid_file;
     struct scribe scribe;
     char *output, *error, *input; /* files of the user's; NULL: none */
+    char *workdir;                /* what was sent with the job; NULL: nothing */
     char **env;                   /* the program's */
 };
 
@@ -153,6 +155,11 @@ static void note_status(struct task_exit *x, int status)
     }
 }
 
+static const char *work_dir(const struct supervisor *s)
+{
+    return s->workdir ? s->workdir : *s->task->cwd ? s->task->cwd : s->user.home;
+}
+
 static void note_no_exec(struct supervisor *s, const struct launch_report *r)
 {
     const char *why = strerror(r->value);
@@ -163,7 +170,7 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit, "the script cannot be executed: %s; its first line is \"%.*s\"", why,
             n > 80 ? 80 : (int)n, s->task->script);
     } else if (r->step == LAUNCH_CWD) {
-        describe(&s->exit, "the working directory %.150s cannot be entered: %s", s->task->cwd, why);
+        describe(&s->exit, "the working directory %.150s cannot be entered: %s", work_dir(s), why);
     } else if (r->step == LAUNCH_INPUT) {
         describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {
@@ -297,11 +304,6 @@ static int64_t restored_ranks(void)
     return n;
 }
 
-static const char *work_dir(const struct supervisor *s)
-{
-    return *s->task->cwd ? s->task->cwd : s->user.home;
-}
-
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
@@ -311,6 +313,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
     const struct task_env t = {.spec = s->task,
         .user = &s->user,
         .node = s->node,
+        .cwd = work_dir(s),
         .dir = seen,
         .checkpoint = in_room ? "scratch" : "checkpoint",
         .own_tmp = in_room,
@@ -454,6 +457,8 @@ static int read_records(struct supervisor *s, struct err *e)
     if (rc)
         return rc;
     s->task = &s->spec.attempts[0];
+    if (*s->task->workdir)
+        s->workdir = mem_printf("%s/" WORKDIR_NAME, s->dir);
     rc = record_read_state("state.json", &s->state, e);
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -568,6 +573,7 @@ int supervisor_main(const struct supervisor_room *room, const char *dir, const c
     free(s.output);
     free(s.error);
     free(s.input);
+    free(s.workdir);
     env_free(s.env);
     record_deinit_state(&s.state);
     return rc ? 1 : 0;

@@ -45,6 +45,7 @@ struct task_room {
     int (*give_gpus)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
     const char *dir;                         /* where tasks' directories are */
     const char *kept_dir;                    /* kept.h */
+    const char *workdirs_dir;                /* workdir.h */
     const struct notice *notice;             /* kind NOTICE_NONE: none */
     void (*changed)(void *ctx);              /* belayd should know at once */
     void (*changed_later)(void *ctx);        /* soon */

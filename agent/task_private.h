@@ -12,6 +12,7 @@
 #include "agent/ship.h"
 #include "agent/task.h"
 #include "agent/watch.h"
+#include "agent/workdir.h"
 #include "ckpt/ckpt.h"
 
 #define TASK_COMMIT_MS 300 /* of the time a save has: for its manifest, and for its failure to be told */
@@ -39,6 +40,7 @@ struct task_work {
     bool needs_secrets;
     struct ckpt_snapshot *snapshot; /* to be saved; NULL: the directory. Borrowed */
     struct ckpt_pace pace;          /* of a save */
+    struct workdir_source workdir;  /* of preparing, if one was sent with the job */
     /* out */
     int rc;
     struct err e;

@@ -335,6 +335,25 @@ static int find(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
+/* ---- its working directory ---- */
+
+static int bring_workdir(struct task *t, const struct job_user *u)
+{
+    struct task_work *w = &t->work;
+    if (!*t->spec->workdir)
+        return 0;
+    char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
+    int rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+    if (rc == ERR_NO_SPACE) { /* what others may want again, rather than none */
+        workdir_trim(w->workdir.cache, 0);
+        rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+    }
+    if (!rc)
+        rc = own_tree(u, path, &w->e);
+    free(path);
+    return rc;
+}
+
 /* ---- kinds ---- */
 
 /* A restored .done was the program's word to the agent before, not to this one. */
@@ -345,6 +364,8 @@ static int prepare(struct task *t)
     int rc = user_resolve(t->spec->user, &u, &w->e);
     if (!rc)
         rc = make_dir(t, &u, &w->e);
+    if (!rc)
+        rc = bring_workdir(t, &u);
     if (!rc && task_saves(t))
         rc = with_store(t, restore);
     if (!rc && task_by_criu(t))
@@ -403,6 +424,7 @@ static void on_done(void *ctx)
     bool was_save = t->work.kind == WORK_SAVE;
     const struct task_room *room = t->room;
     wire_secrets_wipe(&t->work.secrets);
+    workdir_source_deinit(&t->work.workdir);
     t->work.kind = WORK_NONE;
     if (!t->released)
         t->work.done(t); /* which may free it */
@@ -429,6 +451,8 @@ static void begin(struct task *t)
         keyring_renew(t->dir);
     wire_secrets_copy(&t->secrets, &t->work.secrets);
     t->work.net = t->secrets.store_token ? t->net : t->room->net;
+    if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
+        workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir, t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
     uv_run_work(t->room->loop, on_thread, on_done, t);
 }

@@ -289,8 +289,13 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
 static int take_job(struct wish *w, const char *verb, const char **words, int n_words)
 {
     int rc = submission_load(&w->s, verb, w->wrap, words, n_words);
+    struct err e = {0};
     if (rc != 0)
         return rc;
+    if (submission_bring(&w->s, NULL, &e) != 0) {
+        cli_error("%s", e.text);
+        return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
+    }
     json_object_set(w->entry, "job", w->s.spec);
     return CLI_OK;
 }

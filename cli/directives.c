@@ -332,6 +332,18 @@ static int apply_chdir(const struct directive_context *c, const char *value, str
     return 0;
 }
 
+/* "upload" is what submission_bring reads, and takes out: belayd knows directories that were sent by their hash. */
+static int apply_workdir(const struct directive_context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"shared", "upload", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0 && str_eq(value, "upload"))
+        json_object_set_new(c->spec, "workdir", json_string(value));
+    else if (rc == 0)
+        json_object_del(c->spec, "workdir");
+    return rc;
+}
+
 static int apply_dependency(const struct directive_context *c, const char *value, struct err *e)
 {
     return depend_parse(value, c->spec, e);
@@ -458,6 +470,9 @@ static const struct flag flags[] = {
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         directive_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
+    {{"workdir", 0, "shared|upload",
+         "upload: send what is in it along, but for what .gitignore and .belayignore name; default shared: nodes have it"},
+        apply_workdir},
     {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
         apply_array},
     {{"dependency", 'd', "KIND:JOB...",

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/directives.h"
 #include "cli/slurm.h"
+#include "cli/workdir.h"
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -306,13 +307,36 @@ static void warn_of_trouble(struct submission *s, struct client *c, int64_t id)
     free(path);
 }
 
+int submission_bring(struct submission *s, struct client *c, struct err *e)
+{
+    char hash[CHUNK_HEX_SIZE];
+    struct client *own = NULL;
+    int rc = 0;
+    if (!json_object_get(s->spec, "workdir"))
+        return 0;
+    if (!c && (rc = client_create(&own, e)) != 0)
+        return rc;
+    rc = workdir_upload(c ? c : own, json_string_value(json_object_get(s->spec, "cwd")), on_warning, s, hash, e);
+    client_destroy(own);
+    if (rc != 0)
+        return rc;
+    json_object_del(s->spec, "workdir");
+    json_t *launch = json_object_get(s->spec, "launch");
+    if (!launch) {
+        launch = json_object();
+        json_object_set_new(s->spec, "launch", launch);
+    }
+    json_object_set_new(launch, "workdir", json_string(hash));
+    return 0;
+}
+
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
     json_t *reply = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
-    if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
+    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         client_destroy(c);
         return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;

@@ -32,6 +32,10 @@ int submission_add_flag(struct submission *s, int val, const char *arg);
 int submission_build(struct submission *s, const char *file, const char *script, size_t n,
     const char *name_hint, const char **args, int n_args, struct err *e);
 
+/* Sends what belongs to the specification and is not in it, its working directory with --workdir upload; it is complete then. c NULL:
+ * with a connection of its own. What workdir_upload tells. */
+int submission_bring(struct submission *s, struct client *c, struct err *e);
+
 /* Reports text as whoever submits does. */
 void submission_error(const struct submission *s, const char *text);
 

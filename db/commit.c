@@ -60,20 +60,27 @@ static bool write_rows(
 
 #define WRITE(d, table, rows, n, f) write_rows(d, table, rows, n, sizeof(*(rows)), f)
 
+static bool write_of_spec(
+    struct db *d, sqlite3_stmt *s, const char *what, int64_t job, const char *json, struct failure *f)
+{
+    sqlite3_bind_int64(s, 1, job);
+    int code = sqlite3_bind_text(s, 2, json, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        return step(d, s, what, f);
+    *f = (struct failure){.code = code, .what = what};
+    return false;
+}
+
 /* What jobs are looked for by: their scripts may be large, so their rows are not read for it. */
 static bool write_labels(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_specs; i++) {
-        const char *labels = c->specs[i].labels_json;
-        if (!labels || strcmp(labels, "{}") == 0)
-            continue;
-        sqlite3_bind_int64(d->labels, 1, c->specs[i].job);
-        int code = sqlite3_bind_text(d->labels, 2, labels, -1, SQLITE_STATIC);
-        if (code != SQLITE_OK) {
-            *f = (struct failure){.code = code, .what = "job_labels"};
+        const struct spec_change *s = &c->specs[i];
+        if (s->labels_json && strcmp(s->labels_json, "{}") != 0 &&
+            !write_of_spec(d, d->labels, "job_labels", s->job, s->labels_json, f))
             return false;
-        }
-        if (!step(d, d->labels, "job_labels", f))
+        if (s->launch_json && strstr(s->launch_json, "\"workdir\"") &&
+            !write_of_spec(d, d->workdirs, "job_workdirs", s->job, s->launch_json, f))
             return false;
     }
     return true;

@@ -15,7 +15,7 @@ struct db {
     char *path;
     int lock_fd; /* -1: none (in memory) */
     /* Prepared once: a commit steps them, it parses no SQL. */
-    sqlite3_stmt *begin, *end, *counters, *labels, *told;
+    sqlite3_stmt *begin, *end, *counters, *labels, *workdirs, *told;
     sqlite3_stmt *insert[TABLE_COUNT];
     /* Fault injection */
     int64_t fail_in;

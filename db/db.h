@@ -161,6 +161,9 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 
+/* A job or a cron entry that has not ended has this working directory (launch.workdir of its spec). */
+int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted, struct err *e);
+
 int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e); /* ERR_NOT_FOUND */
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e); /* ERR_NOT_FOUND: it is none */
 /* What a job depends on, or did, by job. */

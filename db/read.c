@@ -51,6 +51,25 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
     return 0;
 }
 
+int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted, struct err *e)
+{
+    struct query q;
+    int rc;
+
+    query_init_text(&q, r->sql,
+        "SELECT 1 FROM job_workdirs AS w WHERE w.hash = ?1 AND"
+        " (EXISTS (SELECT 1 FROM jobs WHERE jobs.id = w.job AND jobs.state <> 'ended') OR"
+        " EXISTS (SELECT 1 FROM jobs AS task WHERE task.array_id = w.job AND task.array_id <> 0 AND task.state <> 'ended'))"
+        " UNION ALL SELECT 1 FROM crons JOIN cron_jobs ON cron_jobs.cron = crons.id"
+        " WHERE crons.state <> 'removed' AND json_extract(job_json, '$.launch.workdir') = ?1 LIMIT 1",
+        e);
+    query_text(&q, 1, hash);
+    bool found = query_step(&q);
+    if ((rc = query_finish(&q)) == 0)
+        *ret_wanted = found;
+    return rc;
+}
+
 void spec_change_deinit(struct spec_change *s)
 {
     free(s->script);

@@ -27,6 +27,7 @@ struct api_options {
     struct db_reader *reader;
     struct zones *zones; /* the model's */
     struct logs *logs;
+    struct workdirs *workdirs;
     struct ca *ca;
     const struct bundles *bundles;
     const struct config *config;

@@ -108,8 +108,10 @@ static void put(struct request *q, struct cron_row *row)
     if (rc == 0 && !job && row->id == CORE_ID_NONE)
         rc = err_set(&e, ERR_INVALID, "cron.job: missing: what is to be submitted, as for POST /api/v1/jobs");
     struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = row}};
+    STR_COPY(s.row.user, row->user);
+    if (rc == 0 && job)
+        rc = api_hold_workdir(q->api, &s, &e);
     if (rc == 0 && job) {
-        STR_COPY(s.row.user, row->user);
         api_script_key(&s);
         STR_COPY(row->script_key, s.row.script_key);
         text = json_dump_text(job);

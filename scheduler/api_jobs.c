@@ -127,13 +127,13 @@ void api_jobs_submit(struct request *q)
             &e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
         jobspec_deinit(&s);
     }
-    if (rc == 0 && (rc = api_check_window(q->api, &s.row, &e)) != 0)
+    STR_COPY(s.row.user, q->caller.user);
+    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 || (rc = api_hold_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;
     }
-    STR_COPY(s.row.user, q->caller.user);
     api_script_key(&s);
     struct submission *sub = mem_alloc(sizeof(*sub));
     *sub =

@@ -141,6 +141,9 @@ bool api_may_change_job(struct request *q, const char *what);
 /* The script_key of the job that it describes; its user is set. */
 void api_script_key(struct jobspec *s);
 
+/* The working directory that it names was sent by its user, and stays. ERR_INVALID */
+int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e);
+
 /* The window that it names is configured. ERR_INVALID */
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
 
@@ -173,6 +176,10 @@ void api_jobs_exec(struct request *q);
 void api_channel_output(struct request *q);
 void api_channel_input(struct request *q);
 void api_channel_close(struct request *q);
+void api_workdirs_put(struct request *q);
+void api_workdirs_add(struct request *q);
+void api_agent_workdir(struct request *q);
+void api_agent_workdir_pieces(struct request *q);
 void api_agent_channel_claim(struct request *q);
 void api_agent_channel_output(struct request *q);
 void api_agent_channel_input(struct request *q);

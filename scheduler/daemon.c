@@ -4,7 +4,7 @@
  * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by command), port,
- * belayd.json, logs/, store/ and checkpoint.keys (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
+ * belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon.h"
 
@@ -27,6 +27,7 @@
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
 #include "scheduler/userdata.h"
+#include "scheduler/workdirs.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,6 +71,7 @@ struct daemon {
     struct outbox *outbox;
     struct pools *pools;
     struct logs logs;
+    struct workdirs *workdirs;
     struct ca *ca;
     struct keyring *keyring;
     struct bundles bundles;
@@ -341,6 +343,10 @@ static int make_parts(struct daemon *d, struct err *e)
         .timers = d->timers,
         .http = d->http,
         .runner = d->runner});
+    char *workdirs = mem_printf("%s/workdirs", c->state_dir);
+    d->workdirs = workdirs_create(
+        &(struct workdirs_options){.loop = d->loop, .timers = d->timers, .reader = d->reader, .dir = workdirs});
+    free(workdirs);
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .sealer = &d->sealer,
         .sessions = d->sessions,
@@ -350,6 +356,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .reader = d->reader,
         .zones = &d->zones,
         .logs = &d->logs,
+        .workdirs = d->workdirs,
         .ca = d->ca,
         .bundles = &d->bundles,
         .config = c,
@@ -570,7 +577,8 @@ void daemon_destroy(struct daemon *d)
     outbox_destroy(d->outbox);
     notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
-    logs_close(&d->logs); /* who waits for it is the API's */
+    logs_close(&d->logs);          /* who waits for it is the API's */
+    workdirs_destroy(d->workdirs); /* likewise */
     api_destroy(d->api);
     db_close(d->db);
     db_reader_close(d->reader);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/workdir.h"
 #include "scheduler/core/extras.h"
 #include "scheduler/core/order.h"
 #include "scheduler/notify_seal.h"
@@ -284,6 +285,16 @@ static void check_file(struct json_reader *r, const char *key)
         }
 }
 
+/* Its working directory, sent before. What CRIU brings back has files open there as they were on the node before. */
+static void check_workdir(struct json_reader *r, const struct job_row *row)
+{
+    const char *hash = json_opt_str(r, "workdir", JOBSPEC_PATH_MAX, "");
+    if (r->rc == 0 && *hash && !workdir_is_hash(hash))
+        json_reader_fail(r, "workdir", "expected the hash that belayd gave for a working directory, 64 hex digits");
+    if (r->rc == 0 && *hash && row->method == CKPT_CRIU)
+        json_reader_fail(r, "workdir", "with checkpoint.method \"criu\" the working directory has to be one that all nodes share");
+}
+
 static void read_grace(struct json_reader *outer)
 {
     const json_t *object = json_opt_object(outer, "grace");
@@ -366,6 +377,7 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     check_file(&r, "input");
     json_opt_enum(&r, "open_mode", modes, 0);
     json_opt_bool(&r, "slurm", false);
+    check_workdir(&r, row);
     read_grace(&r);
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);

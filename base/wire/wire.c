@@ -181,6 +181,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_STRINGS(wire_desired_attempt, args, WIRE_ARGS_MAX, WIRE_ARG_MAX),
     WIRE_STRUCTS(wire_desired_attempt, env, &env_table, WIRE_ENV_MAX),
     WIRE_TEXT_CHECKED(wire_desired_attempt, cwd, WIRE_CHECK_ABSOLUTE_PATH),
+    WIRE_TEXT_OPT(wire_desired_attempt, workdir),
     WIRE_I64_OPT(wire_desired_attempt, cpus, 0, CPUS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, gpus, 0, GPUS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, memory_mib, 0, MEMORY_MIB_MAX),

@@ -9,6 +9,8 @@
  *   POST /agent/v1/sync     struct wire_status   -> struct wire_desired    client certificate of the node
  *   POST /agent/v1/renew    struct wire_renew    -> struct wire_joined     client certificate of the node
  *   POST /agent/v1/output/JOB/ATTEMPT?offset=N   raw bytes -> {"size":M}   client certificate of the node
+ *   POST /agent/v1/workdir/JOB/ATTEMPT           "" -> what is in the working directory that was sent with the job
+ *   POST /agent/v1/workdir/JOB/ATTEMPT/pieces    hashes -> a pack of as many of them as it holds (ckpt/workdir.h)
  *   POST /agent/v1/channels/ID/claim             "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}   once
  *   POST /agent/v1/channels/ID/output?offset=N&end=0|1   frames (base/frames.h) -> {"size":M}, when there is room
  *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS   "" -> frames from N on; those before are done with
@@ -192,6 +194,7 @@ struct wire_desired_attempt {
     struct wire_env *env;
     size_t n_env;
     char cwd[4096];
+    char workdir[65]; /* the hash of what it gets as its working directory (ckpt/workdir.h), in place of cwd; "": nothing */
     int64_t cpus, gpus, memory_mib;
     int64_t time_limit_ms; /* 0 none */
     int64_t grace_signal;  /* sent once, before the time limit; 0: none */

@@ -10,21 +10,24 @@
 
 Every call of the API is a method named as its operationId in GET /api/v1/openapi.json, with the parameters and the members of its
 body as keywords; it gives the answer's JSON as it is (docs/api.md). Below them stand some that make several calls: jobs, wait,
-read_log, follow_log.
+send_workdir, read_log, follow_log.
 
 A Client may be used by one thread at a time. Each call is a connection of its own.
 """
 
 import contextlib
+import hashlib
 import http.client
 import json
 import os
 import socket
 import ssl
+import stat
 import struct
 import time
 import urllib.parse
 
+WORKDIR_PIECE_BYTES = 4 << 20  # of a file of a working directory, between two of its hashes
 WAIT_MS = 20000  # of a call that waits for something to happen
 
 
@@ -70,6 +73,16 @@ def _local_socket():
 def _clean(members):
     """Without what was not given. A word of Python's has a '_' behind it."""
     return {name.rstrip("_"): value for name, value in members.items() if value is not None and name != "self"}
+
+
+def _below(directory, path=""):
+    """What is in a directory, and in those in it."""
+    for entry in os.scandir(os.path.join(directory, path)):
+        if entry.name != ".git":
+            below = os.path.join(path, entry.name)
+            yield below
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(directory, below)
 
 
 class Client:
@@ -218,6 +231,14 @@ class Client:
 
     def close_channel(self, id):
         return self._call("POST", "/api/v1/channels/{id}/close", {"id": id})
+
+    # ---- working directories ----
+
+    def put_workdir(self, data):
+        return json.loads(self._raw("POST", "/api/v1/workdirs", body=data)[1])
+
+    def add_workdir_pieces(self, data):
+        return json.loads(self._raw("POST", "/api/v1/workdirs/pieces", body=data)[1])
 
     # ---- cron ----
 
@@ -380,6 +401,42 @@ class Client:
         finally:
             with contextlib.suppress(Error):
                 self.close_channel(session)
+
+    def send_workdir(self, directory):
+        """Sends all that is in it but .git; the answer is for launch={"workdir": ...} of submit. Links stay links."""
+        lines, places = [], {}
+        for path in sorted(_below(directory), key=os.fsencode):
+            whole = os.path.join(directory, path)
+            mode = os.lstat(whole).st_mode
+            if stat.S_ISLNK(mode):
+                lines.append("l %s\t%s\n" % (path, os.readlink(whole)))
+            elif stat.S_ISDIR(mode):
+                lines.append("d %o %s\n" % (mode & 0o777, path))
+            elif stat.S_ISREG(mode):
+                hashes, size = [], 0
+                with open(whole, "rb") as f:
+                    while piece := f.read(WORKDIR_PIECE_BYTES):
+                        hashes.append(hashlib.sha256(piece).hexdigest())
+                        places.setdefault(hashes[-1], (whole, size))
+                        size += len(piece)
+                lines.append("f %o %d %s %s\n" % (mode & 0o777, size, ",".join(hashes) or "-", path))
+        text = "".join(["belay-workdir 1\n", *lines]).encode()
+        answer, before = self.put_workdir(text), None
+        while answer["missing"]:
+            if answer["missing"] == before:
+                raise Error(0, "io", "belayd does not keep what it is sent of %s" % directory)
+            before, pack = answer["missing"], b""
+            for piece_hash in before:
+                with open(places[piece_hash][0], "rb") as f:
+                    f.seek(places[piece_hash][1])
+                    piece = f.read(WORKDIR_PIECE_BYTES)
+                if pack and len(pack) + len(piece) + 128 > WORKDIR_PIECE_BYTES:
+                    self.add_workdir_pieces(pack)
+                    pack = b""
+                pack += b"%s %d\n" % (piece_hash.encode(), len(piece)) + piece
+            self.add_workdir_pieces(pack)
+            answer = self.put_workdir(text)
+        return answer["workdir"]
 
     def follow_log(self, id, restart_s=60, **part):
         """Pieces of its output as they come, until it has ended; part as for job_logs."""

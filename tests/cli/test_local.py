@@ -129,6 +129,45 @@ class Local(unittest.TestCase):
         for i in range(10):  # the end never comes before the last output
             self.assertEqual(self.ok("run", "echo", "last words", str(i)), "last words %d\n" % i)
 
+    def test_a_working_directory_is_sent_with_the_job(self):
+        sent = os.path.join(self.h.dir, "sent")
+        os.makedirs(os.path.join(sent, "src", "empty"))
+        for name, text, mode in (("src/run.sh", "#!/bin/sh\ncat src/data link; exit ${1:-0}\n", 0o755), ("src/data", "data\n", 0o640),
+                                 ("left.tmp", "", 0o644), (".belayignore", "*.tmp\n", 0o644)):
+            with open(os.path.join(sent, name), "w") as f:
+                f.write(text)
+            os.chmod(os.path.join(sent, name), mode)
+        os.symlink("src/data", os.path.join(sent, "link"))
+        show = "src/run.sh; stat -c '%n %a' src/run.sh src/data src/empty; ls -A; readlink link; echo out >src/new; pwd; sleep ${NAP:-0}"
+        job = self.submit("--workdir", "upload", "--chdir", "sent", "--wait", "-o", "out.txt", "--wrap", show)
+        text = "data\ndata\nsrc/run.sh 755\nsrc/data 640\nsrc/empty 755\n.belayignore\nlink\nout.txt\nsrc\nsrc/data\n%s/agent/tasks/%d-1/workdir\n"
+        self.assertEqual(self.ok("logs", str(job)), text % (self.h.home, job))
+        self.assertFalse(os.path.exists(os.path.join(sent, "src", "new")))  # it worked on its own copy
+        # What the job has is what was there at the submit, for every attempt and every task; a node that has it does not ask for it.
+        array = self.submit("--workdir", "upload", "--chdir", "sent", "--hold", "-a", "0-1", "--retries", "1", "--wrap",
+                            "test $BELAY_ATTEMPT = 2 && exec src/run.sh; exit 1")
+        os.rename(os.path.join(sent, "src"), os.path.join(sent, "gone"))
+        self.ok("release", str(array))
+        for task in ("0", "1"):
+            self.assertIn("data\ndata\n", self.ok("logs", "-f", "%d_%s" % (array, task)))
+            self.assertEqual([j["end"] for j in self.json("list", "--ended")["jobs"] if j["ref"] == "%d_%s" % (array, task)], ["succeeded"])
+        # A running job has its working directory over commands that users run in it.
+        script = self.h.script("#BELAY --workdir upload\necho up; exec sleep 1000\n", os.path.join("sent", "job.sh"))
+        job = self.submit("--chdir", "sent", script)
+        self.wait_log(job, "^up$")
+        self.assertIn("job.sh", self.ok("exec", str(job), "--", "ls"))
+        self.ok("cancel", str(job))
+        # What cannot be sent is refused before anything is submitted.
+        with open(os.path.join(sent, "large"), "w") as f:
+            f.truncate(3 << 30)
+        done = self.h.belay("submit", "--workdir", "upload", "--chdir", "sent", "--wrap", "true")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r'--workdir upload: 3\.0 GiB in .*The largest: "large" 3\.0 GiB in 1, .*\.belayignore')
+        done = self.h.belay("submit", "--workdir", "copy", "--wrap", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('expected one of shared, upload', done.stderr)
+        os.unlink(os.path.join(sent, "large"))
+
     def test_wait_gives_the_jobs_exit_code(self):
         for code in (0, 1, 7, 255):
             self.assertEqual(self.h.belay("submit", "--wait", self.h.script("exit %d\n" % code)).returncode, code)

@@ -50,6 +50,20 @@ class Loss(unittest.TestCase):
             self.assertEqual({c["cause"] for c in shown["checkpoints"]}, {"periodic"})
             self.assertEqual(shown["job"]["reclaims"], 1)
 
+    def test_working_directory_that_was_sent_is_on_the_next_machine(self):
+        with Lab() as l:
+            sent = os.path.join(l.dir, "sent")
+            os.mkdir(sent)
+            with open(os.path.join(sent, "data"), "w") as f:
+                f.write("sent\n")
+            job = int(l.belay("submit", "--parsable", "--workdir", "upload", "--chdir", sent, "--wrap",
+                              "echo $BELAY_ATTEMPT $(cat data) $(ls); test $BELAY_ATTEMPT -gt 1 || { touch mine; exec sleep 1000; }"))
+            l.wait_log(job, "^1 sent data$")
+            os.unlink(os.path.join(sent, "data"))
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
+            l.wait_ended(job)
+            self.assertRegex(l.log(job), r"(?m)^2 sent data$")
+
     def test_rebalance_that_comes_to_nothing_saves_and_goes_on(self):
         with Lab() as l:
             job = start(l, every_ms=0)

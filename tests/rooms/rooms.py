@@ -39,7 +39,7 @@ LIBRARIES = {
 }
 
 SYSTEM = set(
-    """assert ctype dirent errno fcntl float fts ftw getopt glob grp ifaddrs inttypes libgen limits locale malloc math
+    """assert ctype dirent errno fcntl float fnmatch fts ftw getopt glob grp ifaddrs inttypes libgen limits locale malloc math
     netdb poll pthread pwd regex sched semaphore setjmp signal spawn stdarg stdatomic stdbool stddef stdint
     stdio stdlib stdnoreturn string strings syslog termios threads time unistd wchar""".split()
 )

@@ -2,6 +2,7 @@
 """The agents' side of the API, as an agent that is wrong, late, lying or not one would use it."""
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import ssl
 import time
 import unittest
 
-from belayd import Belayd, Keys
+from belayd import JOB, Belayd, Keys
 
 DAY_S = 86400
 
@@ -252,6 +253,147 @@ class EndingAuthority(unittest.TestCase):
             self.assertGreater(d.metric("belay_ca_end_timestamp_seconds"), time.time() + 3640 * DAY_S)
             self.assertEqual(self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds"))
             self.assertNotIn("certificate authority", d.log())
+
+
+def tree(**files):
+    """What is in a directory of such files, and its content by hash."""
+    pieces = {hashlib.sha256(data).hexdigest(): data for data in files.values() if data}
+    lines = ["f 644 %d %s %s\n" % (len(files[name]), hashlib.sha256(files[name]).hexdigest() if files[name] else "-", name)
+             for name in sorted(files)]
+    return "".join(["belay-workdir 1\n", *lines]).encode(), pieces
+
+
+def pack(pieces):
+    return b"".join(b"%s %d\n%s" % (h.encode(), len(data), data) for h, data in pieces.items())
+
+
+class Workdirs(unittest.TestCase):
+    """Working directories that are sent with jobs."""
+
+    def put(self, d, text, **more):
+        status, body, _ = d.call("POST", "/api/v1/workdirs", text, **more)
+        self.assertEqual(status, 200, body)
+        return body
+
+    def add(self, d, pieces, **more):
+        self.assertEqual(d.call("POST", "/api/v1/workdirs/pieces", pack(pieces), **more)[0], 200)
+
+    def send(self, d, **files):
+        text, pieces = tree(**files)
+        self.add(d, pieces)
+        answer = self.put(d, text)
+        self.assertEqual(answer["missing"], [])
+        return answer["workdir"]
+
+    def settle(self, d):
+        """What was to be cleared away at the start is: all of it is done in order, and the second half is asked for by the first."""
+        for _ in range(2):
+            self.put(d, b"belay-workdir 1\n")
+
+    def stored(self, d):
+        return {name for _, _, names in os.walk(os.path.join(d.state, "workdirs")) for name in names}
+
+    def age(self, d, days):
+        for at, _, names in os.walk(os.path.join(d.state, "workdirs")):
+            for name in names:
+                os.utime(os.path.join(at, name), (time.time() - days * DAY_S,) * 2)
+
+    def test_only_what_is_missing_is_asked_for(self):
+        with Belayd() as d:
+            text, pieces = tree(a=b"one", b=b"two", again=b"one", none=b"")
+            answer = self.put(d, text)
+            self.assertEqual((answer["workdir"], sorted(answer["missing"])), (hashlib.sha256(text).hexdigest(), sorted(pieces)))
+            one = hashlib.sha256(b"one").hexdigest()
+            self.add(d, {one: b"one"})
+            self.assertEqual(self.put(d, text)["missing"], [hashlib.sha256(b"two").hexdigest()])
+            status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}})
+            self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))  # it is not all there
+            self.add(d, pieces)
+            self.assertEqual(self.put(d, text)["missing"], [])
+            self.assertGreater(d.submit(launch={"workdir": answer["workdir"]}), 0)
+            # Of nobody's else: not even that it is there is told.
+            ann = d.token(kind="api", user="ann")
+            self.assertEqual(sorted(self.put(d, text, token=ann)["missing"]), sorted(pieces))
+            status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}}, token=ann)
+            self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))
+
+    def test_malformed_ones_are_refused(self):
+        with Belayd() as d:
+            for text in (b"", b"x", b"belay-workdir 1\nf 644 0 - ../x\n", b"belay-workdir 1\nl a\t/etc\nf 644 0 - a/passwd\n",
+                         b"belay-workdir 1\nd 755 b\nd 755 a\n", b"belay-workdir 1\nf 644 5 - a\n", b"belay-workdir 1\n\xff\n",
+                         b"belay-workdir 1\n" + b"d 755 a" * (1 << 20)):
+                status, body, _ = d.call("POST", "/api/v1/workdirs", text)
+                self.assertEqual((status, body["error"]["kind"]), (400, "invalid"), text[:50])
+            one = hashlib.sha256(b"one").hexdigest()
+            for text, status in ((b"x", 400), (("%s 3\n" % one).encode() + b"two", 500), (("%s 4\n" % one).encode() + b"one", 400),
+                                 (b"../../../../%s 3\none" % one.encode(), 400), (b"x" * (6 << 20), 400)):
+                self.assertEqual(d.call("POST", "/api/v1/workdirs/pieces", text)[0], status, text[:50])
+            for hash_, method in (("x", "none"), ("../" + "a" * 61, "none"), ("A" * 64, "none"), ("a" * 64, "criu")):
+                status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": hash_}, "checkpoint": {"method": method}})
+                self.assertEqual((status, body["error"]["kind"]), (400, "invalid"), hash_)
+            self.assertEqual(self.stored(d), set())
+
+    def test_what_was_answered_outlives_a_kill_and_nothing_else_does(self):
+        with Belayd() as d:
+            kept = self.send(d, a=b"kept")
+            text, pieces = tree(a=b"half", b=b"done")
+            self.add(d, dict(list(pieces.items())[:1]))
+            d.kill()
+            for path in ("trees/%s.123456" % kept, "pieces/aa/%s.new" % ("a" * 64)):  # as a kill leaves them
+                path = os.path.join(d.state, "workdirs", os.listdir(os.path.join(d.state, "workdirs"))[0], path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                open(path, "w").close()
+            d.start()
+            self.settle(d)
+            self.assertEqual(self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, {kept, hashlib.sha256(b"kept").hexdigest()})
+            self.assertGreater(d.submit(launch={"workdir": kept}), 0)
+            self.assertEqual(sorted(self.put(d, text)["missing"]), sorted(pieces))
+
+    def test_they_go_a_day_after_the_last_job_that_has_them(self):
+        with Belayd() as d:
+            files = {name: name.encode() for name in ("queued", "array", "cron", "ended", "unused", "young")}
+            sent = {name: self.send(d, a=data) for name, data in files.items()}
+            jobs = {name: d.submit(hold=name != "array", launch={"workdir": sent[name]}, **({"array": "0-2"} if name == "array" else {}))
+                    for name in ("queued", "array", "ended")}
+            self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["ended"])[0], 200)
+            status, cron, _ = d.call("POST", "/api/v1/crons", {"name": "n", "schedule": "@daily", "job": {**JOB, "launch": {"workdir": sent["cron"]}}})
+            self.assertEqual(status, 201, cron)
+            self.age(d, 2)
+            self.send(d, a=files["young"])
+            for gone in ({"ended", "unused"}, {"cron", "queued"}, set()):
+                d.kill()
+                d.start()
+                self.settle(d)
+                for name in gone:
+                    del files[name]
+                wanted = {sent[n] for n in files} | {hashlib.sha256(data).hexdigest() for data in files.values()}
+                self.assertEqual(self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, wanted)
+                if "ended" in gone:
+                    self.assertEqual(d.call("POST", "/api/v1/crons/%d/remove" % cron["id"])[0], 200)
+                    self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["queued"])[0], 200)
+
+    def test_an_agent_gets_those_of_its_attempts(self):
+        with Belayd() as d:
+            agents = Agents()
+            agents.d, agents.keys = d, Keys(d)
+            (_, mine), (_, other) = agents.joined(pool="spare"), agents.joined(pool="base")
+            agents.sync(mine)
+            text, pieces = tree(a=b"one", b=b"two")
+            job = d.submit(pool="spare", launch={"workdir": self.send(d, a=b"one", b=b"two")})
+            plain = d.submit(pool="spare")
+            desired = {a["job"]: a for a in agents.sync(mine, seq=2)[1]["attempts"]}
+            self.assertEqual((desired[job]["workdir"], desired[plain].get("workdir", "")), (hashlib.sha256(text).hexdigest(), ""))
+            path = "/agent/v1/workdir/%d/1" % job
+            self.assertEqual(d.call("POST", path, b"", cert=mine)[:2], (200, text))
+            ask = "".join("%s\n" % h for h in pieces).encode()
+            self.assertEqual(d.call("POST", path + "/pieces", ask, cert=mine)[:2], (200, pack(pieces)))
+            agents.check(d.call("POST", path, b"", cert=other), 404, "not-found", "does not run on this node")
+            agents.check(d.call("POST", path + "/pieces", ask, cert=other), 404, "not-found")
+            agents.check(d.call("POST", "/agent/v1/workdir/%d/1" % plain, b"", cert=mine), 404, "not-found", "without a working directory")
+            agents.check(d.call("POST", "/agent/v1/workdir/%d/2" % job, b"", cert=mine), 404, "not-found")
+            agents.check(d.call("POST", path + "/pieces", b"a" * 64 + b"\n", cert=mine), 404, "not-found")
+            for body in (b"", b"x", b"../" * 21 + b"ab\n", ask[:-1], (b"a" * 64 + b"\n") * 1025):
+                agents.check(d.call("POST", path + "/pieces", body, cert=mine), 400, "invalid")
 
 
 if __name__ == "__main__":

@@ -647,6 +647,15 @@ class Api(unittest.TestCase):
         with self.assertRaises(belay_client.Error) as refused:
             ann.list_jobs(state="some")
         self.assertIn("state: expected", refused.exception.text)
+        with tempfile.TemporaryDirectory() as sent:
+            os.makedirs(os.path.join(sent, "src", ".git"))
+            with open(os.path.join(sent, "src", "large"), "wb") as f:
+                f.write(os.urandom(belay_client.WORKDIR_PIECE_BYTES + 5))
+            os.symlink("src/large", os.path.join(sent, "link"))
+            workdir = ann.send_workdir(sent)
+            self.assertEqual(ann.send_workdir(sent), workdir)
+            job = ann.submit(launch={"workdir": workdir}, hold=True, **JOB)["id"]
+            self.assertEqual(ann.show_job(job)["spec"]["launch"], {"workdir": workdir})
         with self.assertRaises(belay_client.Unavailable):
             belay_client.Client(socket="/no/such/socket").version()
         with self.assertRaises(belay_client.Error) as refused:
