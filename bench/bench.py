@@ -30,6 +30,7 @@ import agents  # noqa: E402
 import checkpoint  # noqa: E402
 import lab  # noqa: E402
 import lost  # noqa: E402
+import slurm  # noqa: E402
 
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
 
@@ -113,6 +114,14 @@ class Local:
             client.join()
         return time.monotonic() - began
 
+    def programs(self):
+        """Processes of belay's: the scheduler, the agent and what that has started, not the jobs."""
+        return [self.pid()] + programs_below(self.pid("agent.pid"))
+
+    def until_empty(self):
+        while self.get("/jobs?state=active&limit=1")["jobs"]:
+            self.get("/events?after=%d&wait_ms=20" % (1 << 40))  # an event that never comes: a look every 20 ms
+
     def submit_all(self, n, connections):
         return self.post_all([("/jobs", json.dumps(SPEC).encode())] * n, connections)
 
@@ -190,14 +199,12 @@ def bench_jobs():
     n = TRUE_JOBS
     bare, bare_cpu = xargs(n)
     with Local("--cpus", str(TRUE_AT_ONCE)) as l:
-        agent = l.pid("agent.pid")
-        used = cpu_seconds([l.pid()] + programs_below(agent))
+        used = cpu_seconds(l.programs())
         began = time.monotonic()
         l.submit_all(n, 8)
-        while l.get("/jobs?state=active&limit=1")["jobs"]:
-            l.get("/events?after=%d&wait_ms=20" % (1 << 40))  # an event that never comes: a look every 20 ms
+        l.until_empty()
         took = time.monotonic() - began
-        used = cpu_seconds([l.pid()] + programs_below(agent)) - used
+        used = cpu_seconds(l.programs()) - used
     say("%d jobs of true, submit to end, one node" % n, "%.0f /s" % (n / took),
         "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x" % (bare / took))
     say("  of processor time, belay's own and the job's", "%.2f ms a job" % (1000 * used / n),
@@ -360,6 +367,12 @@ def bench_lost():
     lost.bench(lab.BUILD, say)
 
 
+def bench_slurm():
+    slurm.bench(Local, lab.BUILD + "/cli/belay", say, cpu_seconds)
+
+
+# Besides BENCHES: what needs a peer that is not installed by scripts/setup.
+PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
@@ -367,6 +380,11 @@ BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice,
 
 
 def main(names):
+    if names[:1] == ["--peer"]:
+        if len(names) != 2 or names[1] not in PEERS:
+            raise SystemExit("bench: --peer what? there is " + ", ".join(PEERS))
+        PEERS[names[1]]()
+        return
     for name in names or BENCHES:
         if name not in BENCHES:
             raise SystemExit("bench: there is no \"%s\"; there are %s" % (name, ", ".join(BENCHES)))

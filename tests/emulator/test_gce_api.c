@@ -602,7 +602,7 @@ static void expect_metadata(
 {
     int got = bench_metadata(b, i, target);
     if (got != status || (body && !str_eq(buf_str(&b->reply.body), body)))
-        fail_msg("%s: expected %d %s, got %d %s", target, status, body, got, buf_str(&b->reply.body));
+        fail_msg("%s: expected %d %s, got %d %s", target, status, body ? body : "anything", got, buf_str(&b->reply.body));
     assert_string_equal(b->reply.headers[0].name, "Metadata-Flavor");
 }
 
