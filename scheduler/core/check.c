@@ -131,7 +131,7 @@ static int check_kinds(const struct model *m, struct err *e)
     size_t n = 0;
     for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k; k = queue_next_kind(k)) {
         struct place last = {INT64_MIN, INT64_MIN};
-        if (k->shapes.n == 0 || place_order(k->at, queue_place(queue_first_of_kind(k))) != 0)
+        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->in_kind || place_order(k->at, queue_place(k->first)) != 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
         for (const struct tree_link *l = tree_first(&k->shapes); l; l = tree_next(l), n++) {
             const struct shape *s = TREE_ENTRY(l, struct shape, in_kind);

@@ -24,19 +24,20 @@ struct kind {
     struct place at;           /* of the first of them */
     int64_t id;                /* never given twice; another one when a shape comes to stand before all others of it */
     struct tree shapes;        /* those in the queue, by place */
+    struct shape *first;       /* of them; NULL: none */
     int64_t n_shapes;          /* all */
 };
 
 /* The jobs of one account that ask for the same. */
 struct shape {
-    /* What every look at the queue reads, together. */
-    struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of ... */
-    struct allowance *aside_of; /* ... this; NULL: it is in the queue, if it has pending jobs */
-    struct tree_link in_team;  /* in its team's queue */
+    /* What every step through the queue reads, together: one or two lines of the processor's cache. */
+    struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of `aside_of` */
     int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t head;              /* id of the first pending */
-    struct kind *kind;
     struct tree_link in_kind;  /* while it is in the queue */
+    struct kind *kind;
+    struct allowance *aside_of; /* NULL: it is in the queue, if it has pending jobs */
+    struct tree_link in_team;  /* in its team's queue */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */

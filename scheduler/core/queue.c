@@ -97,6 +97,11 @@ static struct kind *as_kind(struct tree_link *l)
 
 /* ---- kinds ---- */
 
+static struct shape *in_kind(struct tree_link *l)
+{
+    return l ? TREE_ENTRY(l, struct shape, in_kind) : NULL;
+}
+
 static int compare_in_kind(const void *key, const struct tree_link *l)
 {
     return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_kind)));
@@ -134,8 +139,7 @@ static void kind_leave(struct model *m, const struct shape *s)
 /* It stands where its first shape does. What was found out of those behind does not hold for one that comes before them. */
 static void kind_settle(struct model *m, struct kind *k)
 {
-    const struct shape *first = queue_first_of_kind(k);
-    const struct place last = {INT64_MAX, INT64_MAX}, at = first ? queue_place(first) : last,
+    const struct place last = {INT64_MAX, INT64_MAX}, at = k->first ? queue_place(k->first) : last,
                        was = tree_has(&k->in_kinds) ? k->at : last;
     int moves = place_order(at, was);
     if (moves == 0)
@@ -144,7 +148,7 @@ static void kind_settle(struct model *m, struct kind *k)
         k->id = m->next_kind++;
     tree_remove(&m->queue_kinds, &k->in_kinds);
     k->at = at;
-    if (first)
+    if (k->first)
         tree_add(&m->queue_kinds, &k->in_kinds, &at, compare_kind);
 }
 
@@ -153,12 +157,16 @@ static void stand(struct model *m, struct shape *s)
     const struct place at = queue_place(s);
     tree_add(&m->queue, &s->in_queue, &at, compare_place);
     tree_add(&s->kind->shapes, &s->in_kind, &at, compare_in_kind);
+    if (!s->kind->first || place_order(at, queue_place(s->kind->first)) < 0)
+        s->kind->first = s;
     kind_settle(m, s->kind);
 }
 
 static void step_out(struct model *m, struct shape *s)
 {
     tree_remove(&m->queue, &s->in_queue);
+    if (s->kind->first == s)
+        s->kind->first = in_kind(tree_next(&s->in_kind));
     tree_remove(&s->kind->shapes, &s->in_kind);
     kind_settle(m, s->kind);
 }
@@ -396,6 +404,5 @@ struct kind *queue_next_kind(const struct kind *k)
 
 struct shape *queue_first_of_kind(const struct kind *k)
 {
-    struct tree_link *l = tree_first(&k->shapes);
-    return l ? TREE_ENTRY(l, struct shape, in_kind) : NULL;
+    return k->first;
 }
