@@ -140,13 +140,30 @@ static void on_order(void *ctx)
     }
 }
 
-/* ---- GPUs ---- */
+/* ---- who may begin ---- */
 
-static int on_give_gpus(void *ctx, const struct task *t, struct task_state *s, struct err *e)
+/* What belayd has given up may still run for a moment; beside it nobody is alone. */
+static int check_alone(const struct agent *a, const struct task *t, struct err *e)
+{
+    LIST_FOREACH (&a->tasks, l) {
+        const struct task *other = task_of_link(l);
+        if (other == t || !task_is_here(other) || !(task_is_exclusive(t) || task_is_exclusive(other)))
+            continue;
+        return err_set(e, ERR_UNAVAILABLE, "job %lld is to have this node for itself, and job %lld has not ended here yet",
+            (long long)task_job(task_is_exclusive(t) ? t : other),
+            (long long)task_job(task_is_exclusive(t) ? other : t));
+    }
+    return 0;
+}
+
+static int on_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e)
 {
     const struct agent *a = ctx;
-    const char *others[WIRE_ATTEMPTS_MAX];
+    const char *others[WIRE_ATTEMPTS_MAX]; /* no more have GPUs, unless one is said to have all of them */
     size_t n = 0;
+    int64_t n_gpus = task_n_gpus(t);
+    if (task_is_exclusive(t) && n_gpus < (int64_t)a->gpus.n)
+        n_gpus = (int64_t)a->gpus.n;
     LIST_FOREACH (&a->tasks, l) {
         const char *has = task_of_link(l) == t ? "" : task_gpus(task_of_link(l));
         if (*has && n < WIRE_ATTEMPTS_MAX)
@@ -154,14 +171,15 @@ static int on_give_gpus(void *ctx, const struct task *t, struct task_state *s, s
     }
     if (a->gpus.n > 0)
         STR_COPY(s->gpu_maker, gpu_is_amd(a->enroll.resources.gpu.model) ? "amd" : "nvidia");
-    return gpus_allot(&a->gpus, task_n_gpus(t), others, n, s->gpus, e);
+    int rc = check_alone(a, t, e);
+    return rc ? rc : gpus_allot(&a->gpus, n_gpus, others, n, s->gpus, e);
 }
 
 static void on_ended(void *ctx)
 {
     struct agent *a = ctx;
     LIST_FOREACH (&a->tasks, l)
-        task_gpus_freed(task_of_link(l));
+        task_look_again(task_of_link(l));
 }
 
 /* ---- what is kept ---- */
@@ -542,7 +560,7 @@ static void wire_up(struct agent *a)
         .kept_dir = a->kept_dir,
         .workdirs_dir = a->workdirs_dir,
         .notice = &a->notice,
-        .give_gpus = on_give_gpus,
+        .admit = on_admit,
         .changed = on_changed,
         .changed_later = on_changed_later,
         .gone = on_gone,

@@ -405,6 +405,17 @@ bool task_has_ended(const struct task *t)
     return t->phase == WIRE_ENDED;
 }
 
+bool task_is_here(const struct task *t)
+{
+    bool has_begun = t->is_admitted || t->state.prepared || t->is_damaged; /* the latter by an agent before */
+    return has_begun && !t->exited && t->phase != WIRE_ENDED;
+}
+
+bool task_is_exclusive(const struct task *t)
+{
+    return t->spec->exclusive;
+}
+
 int64_t task_n_gpus(const struct task *t)
 {
     return t->spec->gpus;
@@ -413,7 +424,7 @@ int64_t task_n_gpus(const struct task *t)
 /* An agent that gave out none may have started it, or nobody knows what it has. */
 const char *task_gpus(const struct task *t)
 {
-    if (t->exited || t->phase == WIRE_ENDED)
+    if (!task_is_here(t))
         return "";
     bool unknown = t->is_damaged || (t->state.prepared && t->spec->gpus > 0 && !*t->state.gpus);
     return unknown ? GPUS_ALL : t->state.gpus;

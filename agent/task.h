@@ -41,8 +41,9 @@ struct task_room {
     struct nursery *nursery;
     struct store_net *net;                   /* for stores over a network */
     const struct criu *criu;
-    /* Which GPUs of the node the task gets, and of what maker these are; into its state. ERR_UNAVAILABLE: too few are free (yet). */
-    int (*give_gpus)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
+    /* It may begin beside what else is here. Into its state: the GPUs of the node that it gets, and whose make these are.
+     * ERR_UNAVAILABLE: too few are free (yet), or somebody is to have the node for himself and is not alone (yet). */
+    int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
     const char *dir;                         /* where tasks' directories are */
     const char *kept_dir;                    /* kept.h */
     const char *workdirs_dir;                /* workdir.h */
@@ -50,7 +51,7 @@ struct task_room {
     void (*changed)(void *ctx);              /* belayd should know at once */
     void (*changed_later)(void *ctx);        /* soon */
     void (*gone)(void *ctx, struct task *t); /* forgotten; freed right after */
-    void (*ended)(void *ctx);                /* nothing of one runs any more: others may have its GPUs */
+    void (*ended)(void *ctx);                /* nothing of one runs any more: others may have its place */
     void (*order)(void *ctx);                /* a save waits for its turn (task_turn), or one has ended */
     void *ctx;
 };
@@ -66,10 +67,12 @@ struct task *task_adopt(const struct task_room *room, const char *name);
 int64_t task_job(const struct task *t);
 int64_t task_attempt(const struct task *t);
 bool task_has_ended(const struct task *t);
+bool task_is_here(const struct task *t);      /* it was admitted, and something of it may run */
+bool task_is_exclusive(const struct task *t); /* it is to have the node for itself */
 int64_t task_n_gpus(const struct task *t); /* that it needs */
 /* Those that it has, until nothing of it runs (gpus.h); "": none. */
 const char *task_gpus(const struct task *t);
-void task_gpus_freed(struct task *t); /* by others: if it waits for some, it looks again */
+void task_look_again(struct task *t); /* another one has ended: if it waits to be admitted, it looks again */
 bool task_is_prepared(const struct task *t); /* what it needs of earlier attempts it has */
 bool task_is_leaving(const struct task *t); /* not to be told any more */
 struct link *task_link(struct task *t);     /* for the agent's list */

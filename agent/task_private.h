@@ -157,7 +157,7 @@ struct task {
     struct mono prepare_until;
     int tries;
     int final_tries;
-    bool lacks_gpus; /* waits for them, with `retry` */
+    bool is_admitted; /* else, before it is prepared, it waits for that with `retry` */
     bool is_damaged; /* its records cannot be read */
     bool is_up;      /* the supervisor takes commands */
     bool exited;     /* exit is known */

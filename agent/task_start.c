@@ -228,12 +228,11 @@ static void on_prepared(struct task *t)
     start_keeper(t);
 }
 
-/* False: they are not free yet, or there are fewer. */
-static bool has_gpus(struct task *t)
+static bool admit(struct task *t)
 {
     struct err e;
-    int rc = *t->state.gpus ? 0 : t->room->give_gpus(t->room->ctx, t, &t->state, &e);
-    t->lacks_gpus = rc != 0;
+    int rc = t->is_admitted ? 0 : t->room->admit(t->room->ctx, t, &t->state, &e);
+    t->is_admitted = rc == 0;
     if (rc) {
         t->work.rc = rc;
         t->work.e = e;
@@ -244,7 +243,7 @@ static bool has_gpus(struct task *t)
 
 static void prepare(struct task *t)
 {
-    if (!has_gpus(t)) {
+    if (!admit(t)) {
         prepare_failed(t);
         return;
     }
@@ -263,9 +262,9 @@ static void on_retry(struct timer *timer, void *ctx)
         prepare(t);
 }
 
-void task_gpus_freed(struct task *t)
+void task_look_again(struct task *t)
 {
-    if (t->lacks_gpus && timer_is_running(&t->retry))
+    if (!t->is_admitted && timer_is_running(&t->retry))
         timer_start(t->room->timers, &t->retry, 0);
 }
 

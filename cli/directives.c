@@ -434,6 +434,7 @@ static const struct flag flags[] = {
     {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"}, directive_constraint},
     {{"licenses", 'L', "NAME:N,...", "not before so many of the cluster's licences are free"}, directive_licences},
     {{"licences", 0, "NAME:N,...", "the same"}, directive_licences},
+    {{"exclusive", 0, NULL, "nobody else on its nodes, with all that they have; cpus, memory and GPUs are the least"}, directive_exclusive},
     {{"gpus-per-node", 0, "N", "the same"}, directive_gpus},
     {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, directive_gpus_per_task},
     {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, directive_cpus_per_gpu},

@@ -38,6 +38,7 @@ int directive_gpus_per_task(const struct directive_context *c, const char *value
 int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_gres(const struct directive_context *c, const char *value, struct err *e);
 int directive_licences(const struct directive_context *c, const char *value, struct err *e);
+int directive_exclusive(const struct directive_context *c, const char *value, struct err *e);
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);

@@ -12,7 +12,6 @@ const struct foreign foreign_flags[] = {
     {"container", 0, "DIR", FOREIGN_REFUSED},
     {"deadline", 0, "TIME", FOREIGN_REFUSED},
     {"exclude", 'x', "NODES", FOREIGN_REFUSED},
-    {"exclusive", 0, "?WHAT", FOREIGN_REFUSED},
     {"export-file", 0, "FILE", FOREIGN_REFUSED},
     {"gid", 0, "GROUP", FOREIGN_REFUSED},
     {"gpus-per-socket", 0, "N", FOREIGN_REFUSED},

@@ -253,6 +253,8 @@ static void print_extras(const json_t *job)
             (long long)cli_int(job, "gpu_memory_mib", 0));
     if (json_is_string(json_object_get(job, "constraint")))
         printf("features      %s\n", cli_text(job, "constraint"));
+    if (json_is_true(json_object_get(job, "exclusive")))
+        printf("nodes         for itself (--exclusive)\n");
     cli_words(json_object_get(job, "resources"), &words);
     if (words.len)
         printf("resources     %s of each node\n", buf_str(&words));

@@ -432,7 +432,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         buf_adds(out, "belay");
         return;
     case JOB_SHARED:
-        buf_adds(out, "OK");
+        buf_adds(out, json_is_true(json_object_get(job, "exclusive")) ? "NO" : "OK");
         return;
     case JOB_ZERO:
         buf_adds(out, "0");

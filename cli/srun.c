@@ -36,7 +36,7 @@ static const struct option options[] = {
     {"error", required_argument, NULL, 'e'},
     {"exact", no_argument, NULL, VAL_IGNORED},
     {"exclude", required_argument, NULL, 'x'},
-    {"exclusive", optional_argument, NULL, VAL_IGNORED},
+    {"exclusive", optional_argument, NULL, VAL_JOB},
     {"export", required_argument, NULL, VAL_JOB},
     {"gpu-bind", required_argument, NULL, VAL_IGNORED},
     {"gpus", required_argument, NULL, 'G'},

@@ -271,6 +271,7 @@ static char *read_extras(struct json_reader *r)
         json_reader_fail(r, "constraint", "%s", why.text);
     read_counts(r, "resources", &x.resources);
     read_counts(r, "licences", &x.licences);
+    x.exclusive = json_opt_bool(r, "exclusive", false);
     extras_format(&x, text);
     return mem_strdup(text);
 }

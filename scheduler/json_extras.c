@@ -46,4 +46,5 @@ void json_set_extras(json_t *o, const char *text)
     json_object_set_new(o, "constraint", x.constraint.text[0] ? json_text(x.constraint.text) : json_null());
     json_object_set_new(o, "resources", json_counts(&x.resources));
     json_object_set_new(o, "licences", json_counts(&x.licences));
+    json_object_set_new(o, "exclusive", json_boolean(x.exclusive));
 }

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/extras.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,13 +207,16 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
     d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
 }
 
-static void add_row(const struct job_row *j, struct wire_desired_attempt *d)
+static void add_row(const struct model *m, const struct attempt *a, struct wire_desired_attempt *d)
 {
+    const struct job_row *j = &a->job->row;
+    const struct extras *x = model_extras(m, j->extras);
     STR_COPY(d->name, j->name);
     STR_COPY(d->user, j->user);
-    d->cpus = j->need.cpus;
-    d->gpus = j->need.gpus;
-    d->memory_mib = j->need.memory_mib;
+    d->cpus = a->held.cpus;
+    d->gpus = a->held.gpus;
+    d->memory_mib = a->held.memory_mib;
+    d->exclusive = x && x->exclusive;
     d->time_limit_ms = j->time_limit_ms;
     STR_COPY(d->method, ckpt_method_names[j->method]);
     d->ckpt_signal = j->ckpt_signal;
@@ -336,7 +340,7 @@ static bool add_start(
         m->is_full = true;
     } else {
         m->bytes += bytes;
-        add_row(&a->job->row, d);
+        add_row(tick_model(s->o.tick), a, d);
         add_array(a->job, d);
         add_peers(a, d);
         STR_COPY(d->pool, a->node->row.pool);

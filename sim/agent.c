@@ -296,6 +296,8 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         const struct wire_desired_attempt *want = &d->attempts[i];
         if (find(a, want->job, want->attempt))
             continue;
+        if (want->exclusive && d->n_attempts > 1)
+            world_fail(a->w, "job %lld is to have node %lld for itself, and another is to be there", (long long)want->job, (long long)a->node);
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
         else /* cancelled before it was told of */

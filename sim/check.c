@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/extras.h"
 
 static int64_t drill_key(int64_t job, int64_t number)
 {
@@ -327,6 +328,28 @@ void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
             (long long)job, (long long)attempt, (long long)node);
 }
 
+bool wants_alone(const struct world *w, const struct job *j)
+{
+    const struct extras *x = model_extras(w->model, j->row.extras);
+    return x && x->exclusive;
+}
+
+/* Who is to have a node for itself has it. */
+static void check_alone(struct world *w)
+{
+    LIST_FOREACH (model_nodes(w->model), ln) {
+        const struct node *n = LIST_ENTRY(ln, struct node, in_all);
+        LIST_FOREACH (&n->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (!wants_alone(w, a->job))
+                continue;
+            if (list_first(&n->attempts) != list_last(&n->attempts) || a->held.cpus != n->row.total.cpus ||
+                a->held.memory_mib != n->row.total.memory_mib)
+                world_fail(w, "job %lld does not have node %lld for itself", (long long)a->row.job, (long long)n->row.id);
+        }
+    }
+}
+
 void check_model(struct world *w)
 {
     struct err e = {0};
@@ -334,6 +357,8 @@ void check_model(struct world *w)
         world_fail(w, "the model contradicts itself: %s", e.text);
     if (w->up)
         quotas_check(w);
+    if (w->up && w->seed % SIM_ALONE == 0)
+        check_alone(w);
 }
 
 /* ---- the end ---- */

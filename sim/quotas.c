@@ -66,7 +66,7 @@ static struct use use_of(const struct world *w, const char *team, const char *us
             if (!str_eq(a->job->row.team, team) || (user && !str_eq(a->job->row.user, user)))
                 continue;
             u.jobs += job_attempt(a->job) == a;
-            u.mcpu += a->job->row.need.cpus * 1000LL;
+            u.mcpu += a->held.cpus * 1000LL;
         }
     }
     return u;
@@ -103,7 +103,7 @@ static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
     int64_t mcpu = j->row.need.cpus * 1000LL;
-    if (!tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || j->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
+    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || j->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
         use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {
@@ -156,7 +156,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
     const struct job_row *r = &a->job->row;
     bool saved = a->row.sequence > 0 && r->last_good.attempt == a->row.attempt;
     struct wall since = saved ? r->last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : at;
-    return since.ms < at.ms ? (at.ms - since.ms) * r->need.cpus : 0;
+    return since.ms < at.ms ? (at.ms - since.ms) * a->held.cpus : 0;
 }
 
 /* Another of the same team, on the same node, which takes more and has less to lose, would have done. */
@@ -167,7 +167,7 @@ static void check_choice(struct world *w, const struct attempt *a)
         const struct attempt *other = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *o = &other->job->row;
         if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 || !str_eq(o->team, r->team) ||
-            wall_is_set(o->evicted_at) || o->need.cpus < r->need.cpus || o->need.memory_mib < r->need.memory_mib)
+            wall_is_set(o->evicted_at) || other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
             world_fail(w, "job %lld was evicted, and job %lld beside it had less to lose", (long long)r->id, (long long)o->id);

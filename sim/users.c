@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/extras.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,15 @@ static const char *extras_of(struct world *w)
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
+/* With nodes for itself, in some worlds and now and then; out is where that is written. */
+static const char *alone(struct world *w, const char *extras, char out[EXTRAS_TEXT_MAX])
+{
+    if (w->seed % SIM_ALONE != 0 || !world_chance(w, 0.25))
+        return extras;
+    snprintf(out, EXTRAS_TEXT_MAX, "%s%sexclusive=yes", extras ? extras : "", extras ? " " : "");
+    return out;
+}
+
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
 static void submit(struct world *w)
 {
@@ -132,7 +142,8 @@ static void submit(struct world *w)
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
         .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = extras_of(w)};
+    char text[EXTRAS_TEXT_MAX];
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = alone(w, extras_of(w), text)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);

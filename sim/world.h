@@ -37,6 +37,7 @@
 #define SIM_REQUIRE 4 /* one world in so many has a pool that asks for drills, ... */
 #define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
+#define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, and one has limits (quotas.c) */
 
 struct world;
@@ -303,6 +304,7 @@ struct sim_job *world_job(struct world *w, int64_t id);
 
 /* ---- check.c ---- */
 void check_committed(struct world *w, const struct db_batch *b);
+bool wants_alone(const struct world *w, const struct job *j); /* to have its nodes for itself */
 void check_model(struct world *w);
 void check_launch(struct world *w, const char *token);
 void check_alternatives(struct world *w, const struct cloud_launch *l);

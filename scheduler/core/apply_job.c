@@ -387,7 +387,7 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
     };
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
-    account_charge(m, j->account, order_mcpu(model_order(m), &j->row.need), now);
+    account_charge(m, j->account, attempt_mcpu(a), now);
     limits_take(m, a);
     touch_attempt(m, a);
 }

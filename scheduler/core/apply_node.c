@@ -37,10 +37,14 @@ static void unique_name(const struct model *m, const char *host, char out[CORE_N
         text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
 }
 
-/* The machine may have changed while the agent was away; what runs on it keeps what it has. */
+/* The machine may have changed while the agent was away; what runs on it keeps what it has. Who has all of it goes on having that, and
+ * nobody comes beside it: such a node stays as it was. */
 static void set_total(struct node *n, const struct resources *total)
 {
     struct resources used = n->row.total, room = *total;
+    const struct link *first = list_first(&n->attempts);
+    if (first && shape_is_exclusive(LIST_ENTRY(first, struct attempt, on_node)->job->shape))
+        return;
     resources_take(&used, &n->free);
     if (!resources_fit(&used, total))
         return;

@@ -172,7 +172,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     if (end != END_SUCCEEDED && end != END_EVICTED) /* its place is for others */
         gang_keep(m, a->job, a->node);
     node_detach(m, a, now);
-    account_charge(m, a->job->account, -order_mcpu(model_order(m), &a->job->row.need), now);
+    account_charge(m, a->job->account, -attempt_mcpu(a), now);
     drill_attempt_stops(a);
     link_remove(&a->in_job);
     limits_give(m, a);

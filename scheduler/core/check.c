@@ -191,9 +191,9 @@ static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
     used[LIMIT_RUNNING] += !list_is_empty(&j->ranks);
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
-        used[LIMIT_GPUS] += j->row.need.gpus;
-        used[LIMIT_MCPU] += j->shape->mcpu;
-        used[LIMIT_UUSD_H] += resources_share(&j->row.need, &a->node->row.total, a->node->row.price_uusd_h);
+        used[LIMIT_GPUS] += a->held.gpus;
+        used[LIMIT_MCPU] += attempt_mcpu(a);
+        used[LIMIT_UUSD_H] += resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
     }
 }
 
@@ -242,7 +242,7 @@ static int check_accounts(const struct model *m, struct err *e)
                 jobs++;
                 pending += tree_has(&j->in_shape);
                 LIST_FOREACH (&j->ranks, l)
-                    mcpu += order_mcpu(model_order(m), &j->row.need);
+                    mcpu += attempt_mcpu(LIST_ENTRY(l, struct attempt, in_job));
                 sum_use(j, used);
                 sum_use(j, of_team);
             }
@@ -345,7 +345,12 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
         return BROKEN("node %" PRId64 " is gone or not indexed", n->row.id);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        resources_give(&used, &a->job->row.need);
+        const struct resources *takes = shape_takes(a->job->shape, &n->row.total);
+        resources_give(&used, takes);
+        if (takes->cpus != a->held.cpus || takes->gpus != a->held.gpus || takes->memory_mib != a->held.memory_mib)
+            return BROKEN("job %" PRId64 " holds something else of node %" PRId64 " than it is to have", a->row.job, n->row.id);
+        if (shape_is_exclusive(a->job->shape) && list_first(&n->attempts) != list_last(&n->attempts))
+            return BROKEN("job %" PRId64 " has node %" PRId64 " for itself, and is not alone there", a->row.job, n->row.id);
         if (a->node != n || job_attempt_on(a->job, a->row.attempt, n->row.id) != a ||
             n->row.state == NODE_LOST)
             return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64 " that is not live there",

@@ -61,7 +61,7 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
 static bool consider(struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
 {
     struct resources total = offer_total(o);
-    int64_t times = resources_times(&total, &d->shape->need);
+    int64_t times = shape_is_exclusive(d->shape) ? resources_fit(&d->shape->need, &total) : resources_times(&total, &d->shape->need);
     if (d->shape->extras) {
         struct stock all = stock_of(&o->resources);
         int64_t most = stock_times(&all, &d->shape->extras->resources);

@@ -40,7 +40,7 @@ struct survey {
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
-    int64_t dear; /* nodes and offers that cost more than its user or team may still pay */
+    int64_t dear; /* nodes and offers that cost more than its user or team may still pay, or have more than they may have */
     int64_t no_extras;                      /* that lack features or named resources */
     char no_extras_what[128];               /* of the first of those */
     int64_t no_criu;
@@ -321,11 +321,11 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     }
 }
 
-static void explain_nodes(const struct survey *v, struct answer *a)
+static void explain_nodes(const struct survey *v, const struct shape *s, struct answer *a)
 {
     if (v->busy)
-        say(a, "nodes-busy", "%" PRId64 " node%s large enough but busy", v->busy,
-            v->busy == 1 ? " is" : "s are");
+        say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy, v->busy == 1 ? " is" : "s are",
+            shape_is_exclusive(s) ? "not empty, and it is to have its nodes for itself" : "busy");
     if (v->kept)
         say(a, "nodes-kept-for-another",
             "%" PRId64 " node%s kept for a while for a job of several nodes that is to go on there", v->kept,
@@ -395,6 +395,10 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
     cpus_text(s->mcpu * s->least, need, sizeof need);
+    if (shape_is_exclusive(s)) {
+        say(a, "quota", "it is to have its nodes for itself, so it is not owed a place; it runs on what others do not use");
+        return;
+    }
     LIST_FOREACH (&s->reserved, ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_reserved)->attempts, la) {
             const struct attempt *other = LIST_ENTRY(la, struct attempt, on_node);
@@ -436,6 +440,21 @@ static void explain_limit(const struct job *j, const struct allowance *w, enum l
     }
 }
 
+/* Machines that it would have for itself, and of which all counts. */
+static void explain_too_much(const struct job *j, const struct allowance *w, int64_t machines, struct answer *a)
+{
+    static const enum limit_kind kinds[] = {LIMIT_GPUS, LIMIT_MCPU};
+    char who[CORE_NAME_MAX + 8], left[32];
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int64_t room = w->most[kinds[k]] - w->used[kinds[k]];
+        if (w->most[kinds[k]] == LIMIT_NONE)
+            continue;
+        cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (room > 0 ? room : 0), left, sizeof left);
+        say(a, "too-large-for-limit", "%" PRId64 " machine%s that it would have for itself %s more than %s may still have (%s %s)", machines,
+            plural(machines), machines == 1 ? "has" : "have", whose(j->account, w, who, sizeof who), limit_names[kinds[k]], left);
+    }
+}
+
 static void explain_limits(const struct model *m, const struct job *j, const struct survey *v, struct answer *a)
 {
     const struct allowance *const of[] = {&j->account->may, &j->account->team->may};
@@ -445,6 +464,8 @@ static void explain_limits(const struct model *m, const struct job *j, const str
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
             if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
                 explain_limit(j, of[k], (enum limit_kind)kind, a);
+        if (v->dear > 0 && shape_is_exclusive(j->shape))
+            explain_too_much(j, of[k], v->dear, a);
         if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
             continue;
         usd_text(room > 0 ? room : 0, left, sizeof left);
@@ -679,7 +700,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_reserved(&v, j, now, a);
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
-    explain_nodes(&v, a);
+    explain_nodes(&v, j->shape, a);
     if (v.uncertified > 0)
         say_uncertified(&v, j, false, a);
     if (v.no_criu > 0)

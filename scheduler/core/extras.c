@@ -21,8 +21,8 @@
 
 /* ---- the text ---- */
 
-enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, N_PARTS };
-static const char *const part_keys[N_PARTS] = {"gpu=", "gpu-memory=", "constraint=", "resources=", "licences="};
+enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, N_PARTS };
+static const char *const part_keys[N_PARTS] = {"gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive="};
 
 static int read_part(enum part which, const char *value, struct extras *x, struct err *e)
 {
@@ -40,6 +40,9 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
         return constraint_parse(value, &x->constraint, e);
     case PART_RESOURCES:
         return counts_parse(value, &x->resources, e);
+    case PART_EXCLUSIVE:
+        x->exclusive = str_eq(value, "yes");
+        return x->exclusive ? 0 : err_set(e, ERR_INVALID, "expected yes, found %s", str_show(value, shown));
     case PART_LICENCES:
     case N_PARTS:
         break;
@@ -62,7 +65,7 @@ int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
         while (which < N_PARTS && !str_starts(part, part_keys[which]))
             which++;
         if (which == N_PARTS)
-            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources= or licences=, in this order, found %s",
+            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences= or exclusive=, in this order, found %s",
                 str_show(part, shown));
         size_t key = strlen(part_keys[which]);
         if (read_part((enum part)which, part + key, &x, e) != 0)
@@ -95,6 +98,7 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
     add_part(out, "resources", counts);
     counts_format(&x->licences, counts);
     add_part(out, "licences", counts);
+    add_part(out, "exclusive", x->exclusive ? "yes" : "");
 }
 
 /* ---- in the model ---- */
@@ -298,7 +302,7 @@ bool node_has_extras(const struct node *n, const struct shape *s)
 
 bool node_has_room(const struct node *n, const struct shape *s)
 {
-    return resources_fit(&s->need, &n->free) && (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
+    return resources_fit(&s->need, &n->free) && (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) && (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
 }
 
 /* ---- licences ---- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs may ask for beside cpus, GPUs and memory: features of their nodes, resources that nodes have by name, and licences of
- * the cluster. Most ask for none of it; those that do mostly ask for the same as many others. So a job has the number of a text,
+ * What jobs may ask for beside cpus, GPUs and memory: features of their nodes, resources that nodes have by name, licences of
+ * the cluster, and nodes for themselves. Most ask for none of it; those that do mostly ask for the same as many others. So a job has the number of a text,
  * which is stored once and kept in the model once, and two jobs of which all else is equal are of one shape exactly if these
  * numbers are.
  *
- *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
+ *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes
  *
  * in this order, each at most once, those that are not asked for left out.
  */
@@ -25,6 +25,7 @@ struct extras {
     struct constraint constraint;
     struct counts resources; /* of each of its nodes */
     struct counts licences;  /* of all of the job, from its placement to its end */
+    bool exclusive;          /* nobody else is on its nodes, of which it has all cpus, GPUs and memory; its need is the least that they have */
 };
 
 /* ERR_INVALID names the part. "" asks for nothing. */

@@ -43,12 +43,17 @@ static int64_t times(int64_t left, int64_t each, int64_t n)
     return each == 0 || left / each > n ? n : left / each;
 }
 
-/* On the cheapest machine that could be launched for one now; 0: there is none. Which it is does not depend on what is planned, so
- * that counting again half-way comes to the same. */
-static int64_t cheapest_uusd_h(struct work *w, const struct shape *s)
+/* What one job on so many nodes takes. */
+struct headroom {
+    int64_t gpus, uusd_h, mcpu;
+};
+
+/* One node of it, on the cheapest machine that could be launched for it now; what it needs, for nothing: there is none. Which it is does
+ * not depend on what is planned, so that counting again half-way comes to the same. */
+static struct headroom cheapest(struct work *w, const struct shape *s)
 {
     const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
-    int64_t least = 0;
+    struct headroom least = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     LIST_FOREACH (&w->m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         LIST_FOREACH (&p->offers, lo) {
@@ -59,23 +64,22 @@ static int64_t cheapest_uusd_h(struct work *w, const struct shape *s)
             if (!pool_serves(p, s) || !offer_may_serve(o, s, &any, &any, w->now) ||
                 !limits_afford(s, &total, o->row.price_uusd_h))
                 continue;
-            int64_t uusd_h = resources_share(&s->need, &total, o->row.price_uusd_h);
-            least = least == 0 || uusd_h < least ? uusd_h : least;
+            const struct resources *takes = shape_takes(s, &total);
+            int64_t uusd_h = resources_share(takes, &total, o->row.price_uusd_h);
+            if (least.uusd_h == 0 || uusd_h < least.uusd_h)
+                least = (struct headroom){.gpus = takes->gpus, .uusd_h = uusd_h, .mcpu = order_mcpu(s->order, takes)};
         }
     }
     return least;
 }
 
-/* What one job on so many nodes takes. */
-struct headroom {
-    int64_t gpus, uusd_h, mcpu;
-};
-
 static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
     bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
-    return (struct headroom){.gpus = nodes * s->need.gpus, .uusd_h = pays ? nodes * cheapest_uusd_h(w, s) : 0,
-        .mcpu = nodes * s->mcpu};
+    struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
+    if (pays || shape_is_exclusive(s))
+        one = cheapest(w, s);
+    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu};
 }
 
 static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)

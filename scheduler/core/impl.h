@@ -43,7 +43,8 @@ struct shape {
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */
     int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all ... */
     int32_t least;         /* ... or, for now, on so many: 1 .. nodes */
-    int64_t mcpu;          /* that one node of it takes */
+    int64_t mcpu;          /* that one node of it takes; exclusive: at least */
+    const struct order_options *order; /* by which that is counted */
     int64_t claims;        /* its jobs that places are being made for: the nodes in `reserved` are for those */
     int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
     char pool[CORE_NAME_MAX]; /* "": any */
@@ -112,6 +113,7 @@ struct model {
     struct licence licences[LICENCES_MAX];
     size_t n_licences;
     int64_t n_constrained;    /* shapes that ask for features, or GPUs of a kind */
+    int64_t n_exclusive;      /* shapes */
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
@@ -139,6 +141,13 @@ void resources_give(struct resources *room, const struct resources *need);
 int64_t resources_times(const struct resources *room, const struct resources *need); /* how often need fits */
 /* value * share of total that need takes up by its dominant resource, rounded down; at most value. */
 int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value);
+/* Its jobs have their nodes for themselves. Then what one takes depends on where it runs: it is all that there is. So it is never owed a
+ * place by its team's quota, and whether its user or team may have so much is looked at node by node (limits_afford). */
+bool shape_is_exclusive(const struct shape *s);
+/* What a job of the shape takes of a machine that has so much: all, or what it needs. One of the two that are given. */
+const struct resources *shape_takes(const struct shape *s, const struct resources *total);
+int64_t attempt_mcpu(const struct attempt *a);  /* that it takes of its node */
+int64_t job_mcpu(const struct job *j);          /* of all of its nodes, while it runs */
 bool wish_allows(enum market_wish wish, enum market market);
 /* The wish allows the market, and the pool the job (certificates.c); whichever of its machines it is. */
 bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they name this one, or none */
@@ -292,7 +301,8 @@ void limits_look_again(struct model *m);               /* there may be machines 
 struct allowance *limits_exceeded(const struct model *m, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind);
 bool limits_stop(const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind); /* this one does */
 bool limits_used_up(const struct model *m, const struct shape *s); /* no job may run, however little it asks for */
-/* Each of the nodes that a job of the shape needs at least may cost as much as this. */
+/* Each of the nodes that a job of the shape needs at least may be such a machine, by what it costs; of an exclusive one also by the GPUs
+ * and cpus that it has. */
 bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h);
 /* How many of these n nodes, the first ones, a job of the shape may run on. */
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);

@@ -95,7 +95,9 @@ static void gather_bins(struct work *w)
 
 int64_t bin_times(const struct bin *b, const struct shape *s)
 {
-    int64_t k = resources_times(&b->free, &s->need);
+    if (shape_is_exclusive(s) && b->free.cpus < b->total.cpus)
+        return 0;
+    int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free) : resources_times(&b->free, &s->need);
     int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
     return most < k ? most : k;
 }
@@ -110,6 +112,10 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
         return 0;
     if (s->extras)
         stock_add(&b->stock, &s->extras->resources, -k);
+    if (shape_is_exclusive(s)) {
+        b->free = (struct resources){0};
+        return k;
+    }
     struct resources taken = {
         .cpus = (int32_t)(k * s->need.cpus),
         .gpus = (int32_t)(k * s->need.gpus),
@@ -292,11 +298,11 @@ static void cover_return(struct work *w, const struct attempt *a)
 {
     struct planner *p = w->p;
     const struct shape *s = a->job->shape;
-    int64_t pays = resources_share(&s->need, &a->node->row.total, a->node->row.price_uusd_h);
+    int64_t pays = resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
         if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
-            !MOVE_PAYS(pays, resources_share(&s->need, &b->total, b->uusd_h)))
+            !MOVE_PAYS(pays, resources_share(shape_takes(s, &b->total), &b->total, b->uusd_h)))
             continue;
         bin_fill(b, s, 1);
         if (b->node)

@@ -50,11 +50,11 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
 static int64_t attempt_cost(const struct attempt *a, int64_t ms, struct wall end)
 {
     const struct instance *i = a->node->instance;
-    const struct resources *need = &a->job->row.need, *total = &a->node->row.total;
+    const struct resources *held = &a->held, *total = &a->node->row.total;
     if (!i)
-        return resources_share(need, total, core_cost_uusd(ms, a->row.price_uusd_h));
+        return resources_share(held, total, core_cost_uusd(ms, a->row.price_uusd_h));
     int64_t so_far = core_instance_uusd(&i->row, end);
-    int64_t cost = resources_share(need, total, within(so_far - a->row.base_uusd, so_far));
+    int64_t cost = resources_share(held, total, within(so_far - a->row.base_uusd, so_far));
     return within(cost, so_far - i->row.boot_uusd - i->row.attempts_uusd);
 }
 
@@ -65,14 +65,14 @@ void core_cost_so_far(
     int64_t useful = within(ms - a->row.restore_ms - a->row.save_ms, ms);
     *ret_uusd = attempt_cost(a, ms, now);
     *ret_on_demand_uusd = resources_share(
-        &a->job->row.need, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
+        &a->held, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
 }
 
 int64_t ledger_attempt(struct model *m, struct attempt *a)
 {
     struct job_row *j = &a->job->row;
     struct instance *i = a->node->instance;
-    const struct resources *need = &j->need, *total = &a->node->row.total;
+    const struct resources *held = &a->held, *total = &a->node->row.total;
     int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), cost = attempt_cost(a, ms, a->row.ended_at);
     int64_t restore = within(a->row.restore_ms, ms), save = within(a->row.save_ms, ms - restore);
     int64_t lost = within(unsaved_ms(a, a->row.assigned_at), ms - restore - save);
@@ -95,7 +95,7 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
             .ms = parts[k].ms,
             .uusd = upto - cost_so_far};
         if (r.kind == LEDGER_USEFUL)
-            r.on_demand_uusd = resources_share(need, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
+            r.on_demand_uusd = resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
         cost_so_far = upto;
         j->on_demand_uusd += r.on_demand_uusd;
         ledger_add(m, &r);
@@ -103,7 +103,7 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     j->cost_uusd += cost;
     if (i) {
         i->row.attempts_uusd += cost;
-        i->row.attempts_ms += resources_share(need, total, ms);
+        i->row.attempts_ms += resources_share(held, total, ms);
         if (!wall_is_set(i->row.used_until) || a->row.ended_at.ms > i->row.used_until.ms)
             i->row.used_until = a->row.ended_at;
         touch_instance(m, i);

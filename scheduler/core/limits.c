@@ -10,7 +10,7 @@
  *     comes to it: it stands in no queue, nothing is launched or reserved for it, and nobody looks at it until what it exceeds
  *     is less. Then the first TAKE_UP of those that may run are taken up, and more when these have had their turn, so that the
  *     end of a job costs the same however many kinds wait for it.
- *  3. What a job costs depends on where it runs. A kind that could pay for some nodes stays in the queue, and the others are
+ *  3. What a job costs depends on where it runs, and so does what it takes if it has its nodes for itself. A kind that could pay for some nodes stays in the queue, and the others are
  *     not for it. On machines that cost nothing it runs whatever the rest costs.
  */
 #include "scheduler/core/impl.h"
@@ -142,29 +142,50 @@ struct allowance *limits_exceeded(
     return exceeds(m, &s->account->team->may, s, nodes, ret_kind) ? &s->account->team->may : NULL;
 }
 
-static bool affords(const struct allowance *w, int64_t uusd_h, int32_t times)
+/* What somebody would take. */
+struct load {
+    int64_t uusd_h, gpus, mcpu;
+};
+
+static void add_load(struct load *sum, const struct shape *s, const struct resources *total, int64_t uusd_h)
 {
-    return uusd_h == 0 || !is_limited(w, LIMIT_UUSD_H) || uusd_h <= (w->most[LIMIT_UUSD_H] - w->used[LIMIT_UUSD_H]) / times;
+    const struct resources *takes = shape_takes(s, total);
+    sum->uusd_h += resources_share(takes, total, uusd_h);
+    sum->gpus += takes->gpus;
+    sum->mcpu += order_mcpu(s->order, takes);
+}
+
+static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t each, int32_t times)
+{
+    return each == 0 || !is_limited(w, kind) || each <= (w->most[kind] - w->used[kind]) / times;
+}
+
+/* So often as much. Of who takes what it needs, whichever node it has, the GPUs and cpus are looked at before (stops). */
+static bool affords(const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
+{
+    return has_left(w, LIMIT_UUSD_H, each->uusd_h, times) &&
+           (!shape_is_exclusive(s) || (has_left(w, LIMIT_GPUS, each->gpus, times) && has_left(w, LIMIT_MCPU, each->mcpu, times)));
 }
 
 bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h)
 {
     const struct account *a = s->account;
-    if (!is_limited(&a->may, LIMIT_UUSD_H) && !is_limited(&a->team->may, LIMIT_UUSD_H))
+    struct load each = {0};
+    if (!a->may.is_limited && !a->team->may.is_limited)
         return true;
-    int64_t share = resources_share(&s->need, total, uusd_h);
-    return affords(&a->may, share, s->least) && affords(&a->team->may, share, s->least);
+    add_load(&each, s, total, uusd_h);
+    return affords(&a->may, s, &each, s->least) && affords(&a->team->may, s, &each, s->least);
 }
 
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n)
 {
     const struct account *a = s->account;
     enum limit_kind kind;
-    int64_t sum = 0;
+    struct load sum = {0};
     for (int32_t k = 0; k < n; k++) {
         const struct node *node = model_node(m, nodes[k]);
-        sum += resources_share(&s->need, &node->row.total, node->row.price_uusd_h);
-        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, sum, 1) || !affords(&a->team->may, sum, 1))
+        add_load(&sum, s, &node->row.total, node->row.price_uusd_h);
+        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) || !affords(&a->team->may, s, &sum, 1))
             return k;
     }
     return n;
@@ -233,11 +254,12 @@ static void take_up(struct model *m, struct allowance *w)
     }
 }
 
-/* What did not fit, since it cost too much, may fit now though no node has grown. */
+/* What did not fit, since it cost too much, or was to have all of a node that has too much, may fit now though no node has grown. */
 static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
 {
     w->was_used_up = is_used_up(w);
-    if (costs_less && is_limited(w, LIMIT_UUSD_H)) {
+    bool has_more = m->n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
+    if (has_more || (costs_less && is_limited(w, LIMIT_UUSD_H))) {
         w->fell = ++m->growth;
         m->rewind++;
     }
@@ -270,11 +292,11 @@ void limits_take(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     bool is_first = list_first(&j->ranks) == list_last(&j->ranks);
-    a->uusd_h = resources_share(&j->row.need, &a->node->row.total, a->node->row.price_uusd_h);
+    a->uusd_h = resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
     count(j->account, LIMIT_RUNNING, is_first);
-    count(j->account, LIMIT_GPUS, j->row.need.gpus);
+    count(j->account, LIMIT_GPUS, a->held.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
-    count(j->account, LIMIT_MCPU, order_mcpu(model_order(m), &j->row.need));
+    count(j->account, LIMIT_MCPU, attempt_mcpu(a));
     more_is_used(m, j->account);
     limits_less_owed(m, j->account->team);
 }
@@ -283,9 +305,9 @@ void limits_give(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
-    count(j->account, LIMIT_GPUS, -j->row.need.gpus);
+    count(j->account, LIMIT_GPUS, -a->held.gpus);
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
-    count(j->account, LIMIT_MCPU, -order_mcpu(model_order(m), &j->row.need));
+    count(j->account, LIMIT_MCPU, -attempt_mcpu(a));
     limits_more_owed(m, j->account->team);
     less_is_used(m, &j->account->may, a->uusd_h > 0);
     less_is_used(m, &j->account->team->may, a->uusd_h > 0);
@@ -298,7 +320,7 @@ void limits_repriced(struct model *m, struct node *n)
     LIST_FOREACH (&n->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         int64_t before = a->uusd_h;
-        a->uusd_h = resources_share(&a->job->row.need, &n->row.total, n->row.price_uusd_h);
+        a->uusd_h = resources_share(&a->held, &n->row.total, n->row.price_uusd_h);
         count(a->job->account, LIMIT_UUSD_H, a->uusd_h - before);
         if (a->uusd_h > before) {
             more_is_used(m, a->job->account);

@@ -163,7 +163,8 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
         j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt, r->job);
-    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free))
+    bool shares = n && !list_is_empty(&n->attempts);
+    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free) || (shares && shape_is_exclusive(j->shape)))
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " of job %" PRId64 " cannot be on node %" PRId64, r->attempt, r->job,
             r->node);
@@ -179,7 +180,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     node_attach(m, n, a);
     if (j->shape->extras)
         node_describe(n); /* it may hold more than there is by now */
-    j->account->mcpu += order_mcpu(model_order(m), &j->row.need); /* since its row was stored */
+    j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
     drill_attempt_loaded(m, a);
     return 0;

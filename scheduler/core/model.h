@@ -144,6 +144,7 @@ struct attempt {
     struct node *node;
     bool save_failed; /* its last save; not stored */
     bool drill_due;   /* has got somewhere since it started */
+    struct resources held; /* of its node, from its placement to its end; not stored */
     int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link in_job;

@@ -20,6 +20,8 @@
 static bool is_apart(const struct shape *s)
 {
     const struct account *a = s->account;
+    if (shape_is_exclusive(s) && (a->may.is_limited || a->team->may.is_limited))
+        return true; /* nor may they be larger than it may have */
     return a->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->quota_mcpu > 0;
 }
 
@@ -205,11 +207,13 @@ void queue_adopt(struct model *m, struct job *j)
     if (!s) {
         s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
-        s->mcpu = order_mcpu(model_order(m), &s->need);
+        s->order = model_order(m);
+        s->mcpu = order_mcpu(s->order, &s->need);
         s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
         m->n_constrained += is_constrained(s);
+        m->n_exclusive += shape_is_exclusive(s);
     }
     s->n_jobs++;
     s->account->n_jobs++;
@@ -367,6 +371,7 @@ void queue_disown(struct model *m, struct job *j)
     shape_key(s, key);
     smap_remove(&m->shapes, key);
     m->n_constrained -= is_constrained(s);
+    m->n_exclusive -= shape_is_exclusive(s);
     kind_leave(m, s);
     free(s);
 }

@@ -3,7 +3,8 @@
  * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow, and when it wants it back jobs
  * that borrow are saved and stopped.
  *
- * A job is owed its place while its team, with it, has no more than its quota. What is owed goes first wherever it fits; where it
+ * A job is owed its place while its team, with it, has no more than its quota. One that has its nodes for itself is not: what it takes is
+ * not known before it has them, and they would have to be cleared of everybody. What is owed goes first wherever it fits; where it
  * does not, and no machine can be launched for it, a decision makes it a place: it names the nodes, which are claimed from then
  * on (reserve.c), and those who have to go (victims.c), which are asked to save and stopped. They are queued again where they
  * stood, and resume.
@@ -22,7 +23,7 @@
 static bool fits_quota(const struct shape *s)
 {
     const struct team *t = s->account->team;
-    return t->quota_mcpu > 0 && t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
+    return t->quota_mcpu > 0 && !shape_is_exclusive(s) && t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
 }
 
 bool quota_owes(const struct shape *s)

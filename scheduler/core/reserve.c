@@ -47,11 +47,12 @@ static int64_t end_of(const struct attempt *a)
     return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
 }
 
-static void give_back(struct resources *free, struct stock *stock, const struct job *j)
+static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
 {
-    resources_give(free, &j->row.need);
-    if (j->shape->extras)
-        stock_add(stock, &j->shape->extras->resources, 1);
+    const struct extras *x = a->job->shape->extras;
+    resources_give(free, &a->held);
+    if (x)
+        stock_add(stock, &x->resources, 1);
 }
 
 /* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or NULL, placed there. */
@@ -60,6 +61,9 @@ static bool has_room(const struct node *n, const struct shape *r, int64_t until,
     struct resources free = n->free, all = r->need;
     struct stock stock = n->stock;
     int32_t times = n->claims > 1 ? n->claims : 1;
+    bool is_empty = true;
+    if (other && (shape_is_exclusive(r) || shape_is_exclusive(other)))
+        return false;
     for (int32_t k = 1; k < times; k++)
         resources_give(&all, &r->need);
     if (other)
@@ -69,9 +73,11 @@ static bool has_room(const struct node *n, const struct shape *r, int64_t until,
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (end_of(a) <= until)
-            give_back(&free, &stock, a->job);
+            give_back(&free, &stock, a);
+        else
+            is_empty = false;
     }
-    return resources_fit(&all, &free) && (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
+    return resources_fit(&all, &free) && (is_empty || !shape_is_exclusive(r)) && (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -92,9 +98,9 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     int64_t at = 0;
     for (size_t k = 0; k < p->n_running; k++) {
-        if (resources_fit(&s->need, &free) && (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
+        if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) && (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
             break;
-        give_back(&free, &stock, p->running[k]->job);
+        give_back(&free, &stock, p->running[k]);
         at = end_of(p->running[k]);
     }
     return at;

@@ -64,6 +64,31 @@ int64_t resources_share(const struct resources *need, const struct resources *to
     return memory > most ? memory : most;
 }
 
+bool shape_is_exclusive(const struct shape *s)
+{
+    return s->extras && s->extras->exclusive;
+}
+
+const struct resources *shape_takes(const struct shape *s, const struct resources *total)
+{
+    return shape_is_exclusive(s) ? total : &s->need;
+}
+
+int64_t attempt_mcpu(const struct attempt *a)
+{
+    return order_mcpu(a->job->shape->order, &a->held);
+}
+
+int64_t job_mcpu(const struct job *j)
+{
+    int64_t sum = 0;
+    if (!shape_is_exclusive(j->shape))
+        return j->shape->mcpu * j->row.ranks;
+    LIST_FOREACH (&j->ranks, l)
+        sum += attempt_mcpu(LIST_ENTRY(l, struct attempt, in_job));
+    return sum;
+}
+
 bool wish_allows(enum market_wish wish, enum market market)
 {
     if (market == MARKET_OWNED || wish == WISH_ANY)

@@ -20,7 +20,7 @@ int64_t victims_unsaved(const struct job *j, struct wall now)
     const struct attempt *a = job_attempt(j);
     bool saved = a->row.sequence > 0 && j->row.last_good.attempt == a->row.attempt;
     struct wall since = saved ? j->row.last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : now;
-    return since.ms < now.ms ? (now.ms - since.ms) * j->shape->mcpu / 1000 * j->row.ranks : 0;
+    return since.ms < now.ms ? (now.ms - since.ms) * job_mcpu(j) / 1000 : 0;
 }
 
 static int compare_victims(const void *x, const void *y)
@@ -75,7 +75,7 @@ static int64_t *over_of(const struct search *x, const struct job *j)
 
 static int64_t takes(const struct job *j)
 {
-    return j->shape->mcpu * j->row.ranks;
+    return job_mcpu(j);
 }
 
 static bool is_stopping(const struct job *j)
@@ -99,7 +99,7 @@ static void look_at_teams(const struct search *x)
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (a->row.state == ATTEMPT_STOPPING)
-                *over_of(x, a->job) -= a->job->shape->mcpu;
+                *over_of(x, a->job) -= attempt_mcpu(a);
         }
     }
 }
@@ -138,7 +138,7 @@ static bool has_room(const struct search *x, const struct node *n)
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (a->row.state != ATTEMPT_STOPPING && !is_chosen(x, a->job))
             continue;
-        resources_give(&free, &a->job->row.need);
+        resources_give(&free, &a->held);
         if (a->job->shape->extras)
             stock_add(&stock, &a->job->shape->extras->resources, 1);
     }

@@ -105,6 +105,27 @@ static void a_gpu_is_never_given_to_two(void **state)
     assert_string_equal(world_output(w, 4), "gpus [0] [0] first\n");
 }
 
+static bool waits_to_be_alone(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_STARTING && world_log_has(w, "job 2 is to have this node for itself, and job 1 has not ended here yet");
+}
+
+static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **state)
+{
+    struct world *w = world_create(state, "token: t\ngpus: 3\n");
+    want_gpus(w, 1, 0);
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "one runs");
+    world_want(w, 2, 1, tell_gpus)->exclusive = true; /* belayd has given the other up */
+    world_go(w);
+    world_until(w, waits_to_be_alone, 2, "it waits");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, has_first_line, 2, "it runs");
+    assert_string_equal(world_output(w, 2), "gpus [0,1,2] [0,1,2] first\n");
+}
+
 static void who_waits_for_a_gpu_can_be_stopped(void **state)
 {
     struct world *w = world_create(state, "token: t\ngpus: 3\n");
@@ -353,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_killed_agent_does_not_harm_its_task),
         world_test(a_gpu_is_never_given_to_two),
+        world_test(who_is_to_have_the_node_for_itself_waits_until_it_is_alone),
         world_test(who_waits_for_a_gpu_can_be_stopped),
         world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),
         world_test(an_end_that_was_told_is_told_again_by_the_next_agent),

@@ -100,6 +100,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#SBATCH --gres=gpu:2,lego:4,shmem\n", "{\"gpus\":2,\"resources\":{\"lego\":4,\"shmem\":1}}");
     check_spec("#SBATCH --gres=lego:4\n#SBATCH --gres=none\n", "{}");
     check_spec("#SBATCH -C 'intel | amd'\n", "{\"constraint\":\"intel|amd\"}");
+    check_spec("#SBATCH --exclusive\n", "{\"exclusive\":true}");
     check_spec("#SBATCH --constraint=a100&ib -L matlab:2,ansys\n",
         "{\"constraint\":\"a100&ib\",\"licences\":{\"ansys\":1,\"matlab\":2}}");
     check_spec("#BELAY --mem 4G\n", "{\"memory_mib\":4096}");
@@ -158,6 +159,7 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n", "--gres: a job has GPUs of one kind: \"gpu:v100:1\" is the second");
     check_refused("#SBATCH --gres=\n", "--gres");
     check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
+    check_refused("#SBATCH --exclusive=user\n", "--exclusive takes no value");
     check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
     check_refused("#SBATCH -C '[a|b]'\n", "--constraint: at 1: ");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");

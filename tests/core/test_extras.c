@@ -25,9 +25,10 @@ static bool says(struct lab *l, int64_t job, const char *code, const char *part)
 static void texts_are_read_and_written(void **state)
 {
     static const char *const good[][2] = {{"", ""}, {"licences=b:1,a", "licences=a:1,b:1"},
-        {"constraint=(a)&b resources=lego:2 licences=x", "constraint=a&b resources=lego:2 licences=x:1"}};
+        {"constraint=(a)&b resources=lego:2 licences=x", "constraint=a&b resources=lego:2 licences=x:1"},
+        {"licences=x exclusive=yes", "licences=x:1 exclusive=yes"}};
     static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b", "resources=a:0", "constraint=a|",
-        " ", "licences=a ", "constraint=a&b|c", "resources=x=1"};
+        " ", "licences=a ", "constraint=a&b|c", "resources=x=1", "exclusive=no", "exclusive=yes licences=x"};
     struct extras x;
     struct err e;
     char out[EXTRAS_TEXT_MAX];

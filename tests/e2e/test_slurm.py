@@ -202,9 +202,11 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.read("piped.out"), "from a pipe\n")
         self.ok("sbatch", "--wait", "--quiet", "-o", "wrapped.out", "--wrap", "echo a | tr a b")
         self.assertEqual(self.read("wrapped.out"), "b\n")
+        self.ok("sbatch", "--wait", "--exclusive", "-o", "alone.out", "--wrap", "echo $SLURM_CPUS_ON_NODE")
+        self.assertEqual(self.read("alone.out"), self.ok("sinfo", "-h", "-o", "%c"))
 
     def test_what_is_not_there_is_refused_by_name(self):
-        for flag in ("--nodefile=x", "--exclusive", "--reservation=x", "-M=other", "--nodelist=n1"):
+        for flag in ("--nodefile=x", "--reservation=x", "-M=other", "--nodelist=n1"):
             done = self.run_program("sbatch", flag, "minimal.sh")
             self.assertEqual((done.returncode, done.stdout), (1, ""), flag)
             self.assertIn("is not supported: take it out if the job is right without it", done.stderr)
