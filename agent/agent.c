@@ -14,6 +14,7 @@
 #include "agent/criu.h"
 #include "agent/enroll.h"
 #include "agent/gpus.h"
+#include "agent/image.h"
 #include "agent/incarnation.h"
 #include "agent/kept.h"
 #include "agent/record.h"
@@ -582,6 +583,18 @@ static void wire_up(struct agent *a)
     timer_init(&a->sweep, on_sweep, a);
 }
 
+/* With which containers can be run, for who asks for one (scheduler/jobspec.c). */
+static void add_runtimes(struct config *c)
+{
+    struct image_runtimes found;
+    image_runtimes_find(&found);
+    if (found.podman)
+        features_add(c->features, sizeof(c->features), "podman");
+    if (found.apptainer)
+        features_add(c->features, sizeof(c->features), "apptainer");
+    image_runtimes_deinit(&found);
+}
+
 static void measure(struct agent *a)
 {
     struct node_resources r = resources_measure();
@@ -596,6 +609,7 @@ static void measure(struct agent *a)
     if (a->config->gpu.memory_mib > 0)
         r.gpu.memory_mib = a->config->gpu.memory_mib;
     features_add(a->config->features, sizeof(a->config->features), r.arch);
+    add_runtimes(a->config);
     a->enroll.resources = r;
     gpus_number(&a->gpus, r.gpus);
     criu_probe(a->config->criu, &a->criu);

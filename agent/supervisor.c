@@ -19,6 +19,7 @@
 
 #include "agent/criu.h"
 #include "agent/env.h"
+#include "agent/image.h"
 #include "agent/launch.h"
 #include "agent/record.h"
 #include "agent/scribe.h"
@@ -209,13 +210,29 @@ static void note_silence(struct task_exit *x)
     describe(x, "the process that held it together was killed");
 }
 
+/* Nothing of the job has run: the image is to blame, or else this node. */
+static void note_no_image(struct supervisor *s)
+{
+    char why[200];
+    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 || s->exit.code > 127 || fs_exists("control/" IMAGE_INSIDE))
+        return;
+    bool bad = image_why("control", s->user.uid, why, sizeof(why));
+    s->exit.cause = bad || s->exit.code == 127 ? EXIT_NO_EXEC : EXIT_LOST;
+    if (*why)
+        describe(&s->exit, "%s", why);
+    else
+        describe(&s->exit, "its container could not be started (exit code %d); the end of its output says why", (int)s->exit.code);
+}
+
 static void note_report(struct supervisor *s, const struct launch_report *r)
 {
     s->exit.cause = s->vigil.cause;
     STR_COPY(s->exit.text, s->vigil.text);
-    if (r->step == LAUNCH_ENDED)
+    if (r->step == LAUNCH_ENDED) {
         note_status(&s->exit, r->value);
-    else if (r->step == LAUNCH_SILENT)
+        if (s->task->image)
+            note_no_image(s);
+    } else if (r->step == LAUNCH_SILENT)
         note_silence(&s->exit);
     else if (r->step == LAUNCH_RESTORE)
         note_no_restore(&s->exit);
@@ -304,6 +321,26 @@ static int64_t restored_ranks(void)
     return n;
 }
 
+/* In its container. What is there is looked up now: it may have been installed since the agent's start. */
+static int wrap(const struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
+{
+    struct image_runtimes runtimes;
+    image_runtimes_find(&runtimes);
+    const struct image_run r = {.runtimes = &runtimes,
+        .image = s->task->image,
+        .dir = s->dir,
+        .cwd = work_dir(s),
+        .bin = s->room->tools.bin,
+        .python = s->room->tools.python,
+        .env = s->env,
+        .is_root = s->user.uid == 0,
+        .gpus = str_eq(s->state.gpu_maker, "nvidia") && *s->state.gpus ? s->state.gpus : NULL,
+        .argv = argv};
+    int rc = image_command(&r, ret_argv, e);
+    image_runtimes_deinit(&runtimes);
+    return rc;
+}
+
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
@@ -325,10 +362,13 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
     char **env = env_build(&t);
+    s->env = env; /* for what users run in it: this process ends with its task */
+    char **wrapped = NULL;
+    int rc = s->task->image ? wrap(s, argv, &wrapped, e) : 0;
     const struct launch l = {.group = s->group,
         .user = &s->user,
-        .script = script,
-        .argv = argv,
+        .script = wrapped ? wrapped[0] : script,
+        .argv = wrapped ? wrapped : argv,
         .env = env,
         .cwd = work_dir(s),
         .output = output,
@@ -336,8 +376,9 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .input = s->input,
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
-    int rc = launch_start(&l, &s->launched, e);
-    s->env = env; /* for what users run in it: this process ends with its task */
+    if (!rc)
+        rc = launch_start(&l, &s->launched, e);
+    image_free(wrapped);
     free(argv);
     free(script);
     return rc;
@@ -499,6 +540,7 @@ static void keep_vigil(struct supervisor *s)
 {
     s->vigil.group = s->group;
     s->vigil.report = s->launched.report;
+    s->vigil.in_image = s->task->image != NULL;
     s->vigil.time_limit_ms = s->task->time_limit_ms;
     s->vigil.kill_wait_ms = s->task->kill_wait_ms;
     s->vigil.grace = (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,

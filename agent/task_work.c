@@ -6,6 +6,7 @@
 #include "agent/task_private.h"
 
 #include "agent/criu_room.h"
+#include "agent/image.h"
 #include "agent/kept.h"
 #include "agent/keyring.h"
 #include "agent/user.h"
@@ -74,6 +75,19 @@ static int make_script(const struct task *t, const struct job_user *u, struct er
     return rc;
 }
 
+static int make_image_script(const struct task *t, const struct job_user *u, struct err *e)
+{
+    if (!t->spec->image)
+        return 0;
+    char *path = mem_printf("%s/image.sh", t->dir), *text = image_script();
+    int rc = record_put(path, text, strlen(text), 0500, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(text);
+    free(path);
+    return rc;
+}
+
 static int make_output(const struct task *t, struct err *e)
 {
     int fd = open(t->output_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -89,6 +103,8 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
     int rc = fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc)
         rc = make_script(t, u, e);
+    if (!rc)
+        rc = make_image_script(t, u, e);
     if (!rc)
         rc = make_output(t, e);
     if (!rc)

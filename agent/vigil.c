@@ -6,6 +6,7 @@
  */
 #include "agent/vigil.h"
 
+#include "agent/image.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -59,12 +60,20 @@ static void on_limit(struct vigil *v)
     stop(v, EXIT_TIMEOUT, text, 0, v->kill_wait_ms);
 }
 
+static int signal_handlers(const struct vigil *v, int signum)
+{
+    return v->in_image ? image_signal(v->group, signum, true, v->grace.init, v->grace.script) : proc_group_signal_handlers(v->group, signum);
+}
+
 /* What is stopped (SIGSTOP) could not act on a SIGTERM. */
 static void terminate(struct vigil *v)
 {
     v->term_sent = true;
     v->term_at = NEVER;
-    proc_group_signal(v->group, SIGTERM);
+    if (v->in_image)
+        image_signal(v->group, SIGTERM, false, v->grace.init, v->grace.script);
+    else
+        proc_group_signal(v->group, SIGTERM);
     proc_group_signal(v->group, SIGCONT);
 }
 
@@ -74,7 +83,7 @@ static void on_grace(struct vigil *v)
     v->grace_at = NEVER;
     if (v->cause != EXIT_BY_ITSELF)
         return;
-    int n = grace_send(&v->grace, v->group);
+    int n = v->in_image ? signal_handlers(v, v->grace.signal) : grace_send(&v->grace, v->group);
     if (n == 0)
         v->grace_at = now_ms() + GRACE_AGAIN_MS;
     else
@@ -170,7 +179,7 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
         return;
     } else if (c.what == VIGIL_SIGNAL) {
         snprintf(
-            text, sizeof(text), "signalled %d\n", proc_group_signal_handlers(v->group, (int)c.signal));
+            text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
     } else {
         stop(v, EXIT_STOPPED, "", c.delay_ms, c.grace_ms);
     }

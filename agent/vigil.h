@@ -40,6 +40,7 @@ struct vigil {
     int report;            /* of the launch */
     int64_t time_limit_ms; /* 0: none */
     int64_t kill_wait_ms;
+    bool in_image;         /* the script runs in a container: what is around it gets no signals */
     struct grace grace; /* but for script */
     struct shells shells; /* listener -1: none */
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */

@@ -344,6 +344,15 @@ static int apply_workdir(const struct directive_context *c, const char *value, s
     return rc;
 }
 
+/* What it may be, belayd says. */
+static int apply_image(const struct directive_context *c, const char *value, struct err *e)
+{
+    if (!*value || !str_is_utf8(value, strlen(value)))
+        return err_set(e, ERR_INVALID, "expected an image, such as docker.io/library/python:3.12 or /shared/tools.sif, found %s", SHOWN(value));
+    json_object_set_new(directive_object(c->spec, "launch"), "image", json_text(value));
+    return 0;
+}
+
 static int apply_dependency(const struct directive_context *c, const char *value, struct err *e)
 {
     return depend_parse(value, c->spec, e);
@@ -474,6 +483,9 @@ static const struct flag flags[] = {
     {{"workdir", 0, "shared|upload",
          "upload: send what is in it along, but for what .gitignore and .belayignore name; default shared: nodes have it"},
         apply_workdir},
+    {{"image", 0, "IMAGE", "run the script in this container image, with podman or apptainer: docker.io/library/python:3.12, or a .sif file"},
+        apply_image},
+    {{"container-image", 0, "IMAGE", "the same"}, apply_image},
     {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
         apply_array},
     {{"dependency", 'd', "KIND:JOB...",

@@ -255,20 +255,34 @@ static void read_counts(struct json_reader *r, const char *key, struct counts *r
     }
 }
 
+/* An image needs a node that can run it, whatever else is asked. */
+static void read_constraint(struct json_reader *r, struct constraint *ret_constraint)
+{
+    const char *own = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
+    const char *image = json_string_value(json_object_get(json_object_get(r->object, "launch"), "image"));
+    const char *runtime = str_ends(image ? image : "", ".sif") ? "apptainer" : "apptainer|podman";
+    struct err why;
+    if (r->rc == 0 && constraint_parse(own, ret_constraint, &why) != 0)
+        json_reader_fail(r, "constraint", "%s", why.text);
+    if (r->rc != 0 || !image || !*image)
+        return;
+    char *both = *own ? mem_printf("(%s)&(%s)", own, runtime) : mem_strdup(runtime);
+    if (constraint_parse(both, ret_constraint, &why) != 0)
+        json_reader_fail(r, "constraint", "with an image: %s", why.text);
+    free(both);
+}
+
 /* What it asks for beside cpus, GPUs and memory, in words of the core. */
 static char *read_extras(struct json_reader *r)
 {
     struct extras x = {0};
     char text[EXTRAS_TEXT_MAX];
-    struct err why;
     const char *model = json_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, "");
     x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, EXTRAS_GPU_MIB_MAX, 0);
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
     if (r->rc == 0 && *model && !x.gpu.model[0])
         json_reader_fail(r, "gpu_model", "expected a model such as a100");
-    const char *constraint = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
-    if (r->rc == 0 && constraint_parse(constraint, &x.constraint, &why) != 0)
-        json_reader_fail(r, "constraint", "%s", why.text);
+    read_constraint(r, &x.constraint);
     read_counts(r, "resources", &x.resources);
     read_counts(r, "licences", &x.licences);
     x.exclusive = json_opt_bool(r, "exclusive", false);
@@ -294,6 +308,19 @@ static void check_workdir(struct json_reader *r, const struct job_row *row)
         json_reader_fail(r, "workdir", "expected the hash that belayd gave for a working directory, 64 hex digits");
     if (r->rc == 0 && *hash && row->method == CKPT_CRIU)
         json_reader_fail(r, "workdir", "with checkpoint.method \"criu\" the working directory has to be one that all nodes share");
+}
+
+/* It becomes a word of a command line on the node. */
+static void check_image(struct json_reader *r, const struct job_row *row)
+{
+    const char *image = json_opt_str(r, "image", JOBSPEC_IMAGE_MAX, "");
+    for (const char *p = image; r->rc == 0 && *p; p++)
+        if (!isgraph((unsigned char)*p))
+            json_reader_fail(r, "image", "expected an image as podman or apptainer name it, without blanks");
+    if (r->rc == 0 && image[0] == '-')
+        json_reader_fail(r, "image", "must not begin with -");
+    if (r->rc == 0 && *image && row->method == CKPT_CRIU)
+        json_reader_fail(r, "image", "with checkpoint.method \"criu\" a job runs in no container");
 }
 
 static void read_grace(struct json_reader *outer)
@@ -379,6 +406,7 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     json_opt_enum(&r, "open_mode", modes, 0);
     json_opt_bool(&r, "slurm", false);
     check_workdir(&r, row);
+    check_image(&r, row);
     read_grace(&r);
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);

@@ -14,6 +14,7 @@
 #define JOBSPEC_ARGS_MAX 256
 #define JOBSPEC_ENV_MAX 1000 /* whole environments of users come (sbatch) */
 #define JOBSPEC_LABELS_MAX 64
+#define JOBSPEC_IMAGE_MAX 511 /* WIRE_IMAGE_MAX */
 #define JOBSPEC_PATH_MAX 4095
 #define JOBSPEC_GRACE_MAX_MS 65535000 /* before the time limit; sbatch's */
 

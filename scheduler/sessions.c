@@ -186,6 +186,7 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
     d->output = text_of(v, "output");
     d->error = text_of(v, "error");
     d->input = text_of(v, "input");
+    d->image = text_of(v, "image");
     STR_COPY(d->open_mode, mode);
     STR_COPY(d->workdir, json_string_value(json_object_get(v, "workdir")));
     d->slurm_env = json_is_true(json_object_get(v, "slurm"));

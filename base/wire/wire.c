@@ -210,6 +210,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_STRING_OPT(wire_desired_attempt, error, WIRE_PATH_MAX),
     WIRE_STRING_OPT(wire_desired_attempt, input, WIRE_PATH_MAX),
     WIRE_TEXT_OPT(wire_desired_attempt, open_mode),
+    WIRE_STRING_OPT(wire_desired_attempt, image, WIRE_IMAGE_MAX),
     WIRE_I64_OPT(wire_desired_attempt, tasks, 0, CPUS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, cpus_per_task, 0, CPUS_MAX),
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),

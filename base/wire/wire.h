@@ -43,6 +43,7 @@
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
+#define WIRE_IMAGE_MAX 511
 #define WIRE_ARGS_MAX 4096
 #define WIRE_ARG_MAX (64u << 10)
 #define WIRE_ENV_MAX 1024
@@ -219,6 +220,7 @@ struct wire_desired_attempt {
     char *output, *error; /* error NULL: goes where the output goes */
     char *input;          /* NULL: /dev/null */
     char open_mode[16];   /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
+    char *image;           /* of a container, in which the script runs; NULL: none */
     int64_t tasks;         /* of cpus_per_task CPUs each, which the script starts itself with srun; 0: not told */
     int64_t cpus_per_task; /* 0: not told */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */

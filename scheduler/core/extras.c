@@ -438,7 +438,11 @@ static int refuse_constraint(const struct known *k, struct err *e)
 {
     const char *name;
     for (size_t i = 0; (name = constraint_name(&k->x->constraint, i)); i++)
-        if (!features_has(k->all, name))
+        if (!features_has(k->all, name) && (str_eq(name, "apptainer") || str_eq(name, "podman")))
+            return err_set(e, ERR_INVALID,
+                "no node and no pool that it may use has podman or apptainer, one of which a container image needs (a .sif file: apptainer): "
+                "install it on the nodes, or name it in features: of a pool whose machines have it");
+        else if (!features_has(k->all, name))
             return refuse_name("the feature", name, k->all, e);
     return err_set(e, ERR_INVALID, "no node and no pool that it may use has all of what the constraint %s asks for together",
         k->x->constraint.text);

@@ -21,7 +21,8 @@ static void assert_end(struct world *w, int64_t job, const char *end, int exit_c
     const struct wire_attempt_status *s = world_told(w, job);
     assert_non_null(s);
     assert_string_equal(s->end, end);
-    assert_int_equal(s->exit_code, exit_code);
+    if (s->exit_code != exit_code)
+        fail_msg("exit code %d: %s", (int)s->exit_code, s->text);
     if (!strstr(s->text, text))
         fail_msg("expected \"%s\" in \"%s\"", text, s->text);
 }
@@ -240,6 +241,62 @@ static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
     world_go(w);
     world_until(w, has_ended, 1, "the job is stopped");
     assert_end(w, 1, "user", 0, "");
+}
+
+/* A podman of a few lines, in front of PATH: the agent finds it, and what it is asked to run it runs here. */
+static void stand_in(struct world *w, const char *text)
+{
+    char *path = mem_printf("%s/podman", w->dir), *all = mem_printf("%s:%s", w->dir, getenv("PATH"));
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0755, &e), 0);
+    assert_int_equal(chmod(w->dir, 0755), 0);
+    setenv("PATH", all, 1);
+    free(path);
+    free(all);
+}
+
+#define RUNS "#!/bin/sh\ntest \"$1\" = image && exit 0\nwhile [ \"$1\" != /bin/sh ]; do shift; done\nexec \"$@\"\n"
+
+static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char image[] = "lab/tools:1", word[] = "a b", *args[] = {word};
+    stand_in(w, RUNS);
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\necho $1,$BELAY_JOB_ID,$(pwd); test -w \"$BELAY_CHECKPOINT_DIR\" && echo \"$PATH\" | grep -c /run/belay/bin\nexit 3\n");
+    a->image = image;
+    a->args = args;
+    a->n_args = 1;
+    a = world_want(w, 2, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
+    a->image = image;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the script ended");
+    assert_end(w, 1, "failed", 3, "exit code 3");
+    assert_string_equal(world_output(w, 1), "a b,1,/tmp\n1\n");
+    assert_non_null(strstr(w->join.features, ",podman,"));
+    world_until(w, is_ready, 2, "the other has set its trap");
+    a->want = WIRE_STOP;
+    STR_COPY(a->reason, "user");
+    world_go(w);
+    world_until(w, has_ended, 2, "it is stopped");
+    assert_end(w, 2, "user", 0, "");
+    assert_non_null(strstr(world_output(w, 2), "got TERM"));
+}
+
+static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_run_it(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char bad[] = "bad:1", broken[] = "broken:1";
+    stand_in(w, "#!/bin/sh\ncase \"$*\" in\n*exists*broken*) exit 0 ;;\nimage*) exit 1 ;;\npull*) echo 'Error: manifest unknown' >&2; exit 125 ;;\nesac\n"
+                "echo 'Error: no storage' >&2\nexit 125\n");
+    world_want(w, 1, 1, "#!/bin/sh\necho never\n")->image = bad;
+    world_want(w, 2, 1, "#!/bin/sh\necho never\n")->image = broken;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the bad image is told");
+    assert_end(w, 1, "failed", 125, "the image bad:1 cannot be had: Error: manifest unknown");
+    world_until(w, has_ended, 2, "the node's trouble is told");
+    assert_end(w, 2, "node-lost", 125, "its container could not be started (exit code 125)");
+    assert_non_null(strstr(world_output(w, 2), "no storage"));
 }
 
 static void a_stop_before_the_start_is_told_as_an_end(void **state)
@@ -465,6 +522,8 @@ int main(void)
         world_test(a_signal_before_the_time_limit_waits_for_who_hears_it),
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
         world_test(what_cannot_start_says_why),
+        world_test(a_script_in_an_image_has_its_environment_its_end_and_its_signals),
+        world_test(an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_run_it),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),
         world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
         world_test(much_output_is_shipped_while_the_program_runs),

@@ -152,6 +152,12 @@ static const struct refused {
     {WITH("\"launch\": {\"output\": \"a\\nb\"}"), "spec.launch.output: must not contain control characters"},
     {WITH("\"launch\": {\"input\": 3}"), "spec.launch.input"},
     {WITH("\"launch\": {\"open_mode\": \"w\"}"), "spec.launch.open_mode"},
+    {WITH("\"launch\": {\"workdir\": \"x\"}"), "spec.launch.workdir: expected the hash"},
+    {WITH("\"launch\": {\"image\": \"a b\"}"), "spec.launch.image: expected an image"},
+    {WITH("\"launch\": {\"image\": \"a\\n\"}"), "spec.launch.image: expected an image"},
+    {WITH("\"launch\": {\"image\": \"--privileged\"}"), "spec.launch.image: must not begin with -"},
+    {WITH("\"launch\": {\"image\": 3}"), "spec.launch.image"},
+    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"image\": \"a\"}"), "spec.launch.image"},
     {WITH("\"launch\": {\"tasks\": 4097}"), "spec.launch.tasks"},
     {WITH("\"cpus\": 3, \"launch\": {\"tasks\": 2, \"cpus_per_task\": 2}"),
         "spec.launch.tasks: 2 of 2 CPUs each are more than the 3 CPUs of a node"},
@@ -193,6 +199,24 @@ static const struct refused {
     {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 65535001}}"), "spec.launch.grace.before_ms"},
     {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 1, \"script_only\": 1}}"), "spec.launch.grace.script_only"},
 };
+
+static void an_image_asks_for_nodes_that_can_run_it(void **state)
+{
+    static const char *const cases[][2] = {
+        {"\"launch\": {\"image\": \"python:3.12\"}", "constraint=apptainer|podman"},
+        {"\"launch\": {\"image\": \"/a/b.sif\"}", "constraint=apptainer"},
+        {"\"launch\": {\"image\": \"x\"}, \"constraint\": \"ib|roce\"", "constraint=(ib|roce)&(apptainer|podman)"},
+        {"\"launch\": {\"image\": \"\"}", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = mem_printf("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", %s}", cases[i][0]);
+        struct jobspec s = parsed(text);
+        assert_string_equal(s.spec.extras, cases[i][1]);
+        jobspec_deinit(&s);
+        free(text);
+    }
+}
 
 static void what_is_malformed_is_refused_with_its_path(void **state)
 {
@@ -328,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_script_and_cwd_are_required),
         cmocka_unit_test(everything_of_the_manual_is_read),
+        cmocka_unit_test(an_image_asks_for_nodes_that_can_run_it),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
         cmocka_unit_test(texts_are_taken_up_to_their_limit),
         cmocka_unit_test(lists_are_taken_up_to_their_limit),
