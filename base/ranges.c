@@ -4,7 +4,6 @@
  */
 #include "base/ranges.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,51 +13,31 @@
 #define SAID_MAX                                                                                             \
     (2LL * RANGES_NUMBER_MAX) /* numbers in one text, those that are said twice too: it bounds the work */
 
-/* As many as there are numbers up to the greatest that matters. */
-struct bits {
-    unsigned char *p;
-    int32_t n;
-};
-
-static struct bits bits_create(int32_t greatest)
+static void set_range(struct bits *b, const struct range *r)
 {
-    return (struct bits){mem_alloc((size_t)greatest / 8 + 1), greatest + 1};
-}
-
-static void set_range(const struct bits *b, const struct range *r, bool on)
-{
-    for (int32_t n = r->first; n <= r->last && n < b->n; n += r->step) {
-        unsigned char bit = (unsigned char)(1u << n % 8);
-        b->p[n / 8] = on ? b->p[n / 8] | bit : b->p[n / 8] & (unsigned char)~bit;
-    }
-}
-
-static int32_t next_in(const struct bits *b, int32_t from)
-{
-    while (from < b->n && !(b->p[from / 8] & 1u << from % 8))
-        from += b->p[from / 8] ? 1 : 8 - from % 8;
-    return from;
+    for (int32_t n = r->first; n <= r->last && n < b->n; n += r->step)
+        bits_set(b, n);
 }
 
 /* False: they are too many pieces. */
 static bool from_bits(const struct bits *b, struct ranges *ret_set)
 {
     struct ranges s = {0};
-    for (int32_t at = next_in(b, 0), next; at < b->n; at = next) {
+    for (int32_t at = bits_next(b, 0), next; at < b->n; at = next) {
         if (s.n == RANGES_MAX)
             return false;
         struct range r = {at, at, 1};
-        next = next_in(b, at + 1);
+        next = bits_next(b, at + 1);
         if (next < b->n)
             r.step = next - at;
         while (next < b->n && next == r.last + r.step) {
             r.last = next;
-            next = next_in(b, next + 1);
+            next = bits_next(b, next + 1);
         }
         if (r.step > 1 && r.last <= r.first + r.step)
             r = (struct range){at, at, 1}; /* two numbers are no row */
         s.v[s.n++] = r;
-        next = next_in(b, r.last + 1);
+        next = bits_next(b, r.last + 1);
     }
     *ret_set = s;
     return true;
@@ -96,7 +75,7 @@ static int parse_range(const char **text, struct range *ret_range)
 }
 
 /* Puts all of them into the map, or without one only looks for the greatest. */
-static int parse_all(const char *text, const struct bits *b, int32_t *ret_greatest)
+static int parse_all(const char *text, struct bits *b, int32_t *ret_greatest)
 {
     struct range r;
     int32_t greatest = 0;
@@ -109,7 +88,7 @@ static int parse_all(const char *text, const struct bits *b, int32_t *ret_greate
             return ERR_INVALID;
         greatest = r.last > greatest ? r.last : greatest;
         if (b)
-            set_range(b, &r, true);
+            set_range(b, &r);
     } while (*text++ == ',');
     *ret_greatest = greatest;
     return 0;
@@ -123,11 +102,12 @@ int ranges_parse(const char *text, struct ranges *ret_set, struct err *e)
     if (parse_all(text, NULL, &greatest) != 0)
         return err_set(e, ERR_INVALID, "%s: expected numbers up to %d such as 0-99, 1,3,7 or 0-20:5",
             str_show(text, shown), RANGES_NUMBER_MAX);
-    struct bits b = bits_create(greatest);
+    struct bits b;
+    bits_init(&b, greatest + 1);
     parse_all(text, &b, &greatest);
     if (!from_bits(&b, ret_set))
         rc = err_set(e, ERR_INVALID, "these numbers are in more than %d pieces", RANGES_MAX);
-    free(b.p);
+    bits_deinit(&b);
     return rc;
 }
 
@@ -177,33 +157,67 @@ int32_t ranges_last(const struct ranges *s)
     return s->v[s->n - 1].last;
 }
 
-void ranges_take_first(struct ranges *s)
+static void put(struct range *r, int32_t first, int32_t last, int32_t step)
 {
-    struct range *r = &s->v[0];
-    if (r->first == r->last) {
-        memmove(s->v, s->v + 1, (size_t)--s->n * sizeof *s->v);
-        return;
+    *r = (struct range){first, last, first == last ? 1 : step};
+}
+
+bool ranges_take(struct ranges *s, int32_t n, int most)
+{
+    int i = 0;
+    while (n > s->v[i].last || n < s->v[i].first || (n - s->v[i].first) % s->v[i].step != 0)
+        i++;
+    struct range *r = &s->v[i], was = *r;
+    size_t behind = (size_t)(s->n - i - 1) * sizeof *r;
+    if (was.first == was.last) {
+        memmove(r, r + 1, behind);
+        s->n--;
+    } else if (n == was.first) {
+        put(r, n + was.step, was.last, was.step);
+    } else if (n == was.last) {
+        put(r, was.first, n - was.step, was.step);
+    } else if (s->n < most) {
+        memmove(r + 2, r + 1, behind);
+        put(r, was.first, n - was.step, was.step);
+        put(r + 1, n + was.step, was.last, was.step);
+        s->n++;
+    } else {
+        return false;
     }
-    r->first += r->step;
-    if (r->first == r->last)
-        r->step = 1;
+    return true;
+}
+
+/* It becomes what is in b, which goes; how many it has less than before. */
+static int64_t keep(struct ranges *s, struct bits *b)
+{
+    int64_t before = ranges_count(s);
+    bool fits = from_bits(b, s);
+    bits_deinit(b);
+    return fits ? before - ranges_count(s) : -1;
+}
+
+void ranges_bits(const struct ranges *s, struct bits *ret_bits)
+{
+    bits_init(ret_bits, s->n ? ranges_last(s) + 1 : 0);
+    for (int i = 0; i < s->n; i++)
+        set_range(ret_bits, &s->v[i]);
 }
 
 int64_t ranges_remove(struct ranges *s, const struct ranges *what)
 {
-    int64_t before = ranges_count(s);
-    struct ranges left;
-    if (before == 0)
-        return 0;
-    struct bits b = bits_create(ranges_last(s));
-    for (int i = 0; i < s->n; i++)
-        set_range(&b, &s->v[i], true);
+    struct bits b;
+    ranges_bits(s, &b);
     for (int i = 0; i < what->n; i++)
-        set_range(&b, &what->v[i], false);
-    bool fits = from_bits(&b, &left);
-    free(b.p);
-    if (!fits)
-        return -1;
-    *s = left;
-    return before - ranges_count(s);
+        for (int32_t n = what->v[i].first; n <= what->v[i].last && n < b.n; n += what->v[i].step)
+            bits_clear(&b, n);
+    return keep(s, &b);
+}
+
+int64_t ranges_remove_bits(struct ranges *s, const struct bits *what)
+{
+    struct bits b;
+    ranges_bits(s, &b);
+    for (int32_t n = bits_next(what, 0); n < what->n; n = bits_next(what, n + 1))
+        bits_clear(&b, n);
+    return keep(s, &b);
 }

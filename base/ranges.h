@@ -6,6 +6,7 @@
 #ifndef BELAY_BASE_RANGES_H
 #define BELAY_BASE_RANGES_H
 
+#include "base/bits.h"
 #include "base/err.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +34,11 @@ int64_t ranges_count(const struct ranges *s);
 bool ranges_has(const struct ranges *s, int32_t n);
 int32_t ranges_first(const struct ranges *s); /* s is not empty */
 int32_t ranges_last(const struct ranges *s);  /* likewise */
-void ranges_take_first(struct ranges *s);     /* likewise: without its first */
+/* Takes n out, which is in it. False: what is left would be more than `most` pieces, at most RANGES_MAX; nothing is changed. */
+bool ranges_take(struct ranges *s, int32_t n, int most);
 /* Takes out what is in both. Returns how many; -1: what is left would be more than RANGES_MAX pieces, and nothing is changed. */
 int64_t ranges_remove(struct ranges *s, const struct ranges *what);
+int64_t ranges_remove_bits(struct ranges *s, const struct bits *what);
+void ranges_bits(const struct ranges *s, struct bits *ret_bits); /* of 0 to its last; the caller's to deinit */
 
 #endif

@@ -13,7 +13,7 @@
 #define MINUTE_MS 60000
 #define DELAY_MAX_MINUTES (366LL * 24 * 60)
 
-/* "17", "17_3" of a task of an array, or "17+5" after the kind `after`. */
+/* "17", "17_3" of a task of an array (but for aftercorr), or "17+5" after the kind `after`. */
 static int add_job(json_t *list, const char *kind, char *item, struct err *e)
 {
     char *plus = strchr(item, '+');
@@ -21,6 +21,8 @@ static int add_job(json_t *list, const char *kind, char *item, struct err *e)
     int64_t id, task = 0, minutes = 0;
     if (plus && !str_eq(kind, "after"))
         return err_set(e, ERR_INVALID, "+TIME goes with after:JOB+MINUTES only, not with %s", kind);
+    if (under && str_eq(kind, "aftercorr"))
+        return err_set(e, ERR_INVALID, "aftercorr is on all tasks of an array: aftercorr:JOB, or afterok:JOB_TASK for one of them");
     if (plus)
         *plus++ = '\0';
     if (under)
@@ -43,7 +45,7 @@ static int add_job(json_t *list, const char *kind, char *item, struct err *e)
 
 static int add_term(json_t *list, char *term, struct err *e)
 {
-    static const char *const kinds[] = {"after", "afterany", "afterok", "afternotok", "singleton", NULL};
+    static const char *const kinds[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
     const char *kind = strsep(&term, ":");
     char shown[STR_SHOW_MAX];
     size_t k = 0;
@@ -51,7 +53,7 @@ static int add_term(json_t *list, char *term, struct err *e)
         k++;
     if (!kinds[k])
         return err_set(e, ERR_INVALID,
-            "%s: expected after, afterany, afterok or afternotok and :JOB..., or singleton",
+            "%s: expected after, afterany, afterok, afternotok or aftercorr and :JOB..., or singleton",
             str_show(kind, shown));
     if (str_eq(kind, "singleton")) {
         json_array_append_new(list, json_pack("{s:s}", "kind", kind));

@@ -489,7 +489,7 @@ static const struct flag flags[] = {
     {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
         apply_array},
     {{"dependency", 'd', "KIND:JOB...",
-         "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, singleton; ? "
+         "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, aftercorr:17, singleton; ? "
          "for any of them"},
         apply_dependency},
     {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"}, apply_begin},

@@ -166,6 +166,8 @@ int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted
 
 int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e); /* ERR_NOT_FOUND */
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e); /* ERR_NOT_FOUND: it is none */
+/* Its tasks, and which of them have succeeded; ret->succeeded is the caller's to deinit. ERR_NOT_FOUND: it is none. */
+int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret, struct err *e);
 /* What a job depends on, or did, by job. */
 typedef int (*db_dependency_fn)(void *ctx, const struct dependency_row *row);
 int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e);

@@ -167,6 +167,25 @@ static int load_dependencies(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+/* Of the arrays that follow others, and of those that are followed. */
+static int load_task_ends(const struct loading *l, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, l->sql,
+        "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND array_id <> 0 AND array_id IN"
+        " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN (d.job, d.on_job)"
+        " AND a.state <> 'ended') ORDER BY array_id, array_index", e);
+    while (query_step(&q)) {
+        const struct task_end row = {.array = sqlite3_column_int64(q.stmt, 0),
+            .array_index = sqlite3_column_int(q.stmt, 1),
+            .succeeded = sqlite3_column_int(q.stmt, 2)};
+        if (!query_goes_on(&q, model_load_task_end(l->model, &row, e)))
+            break;
+    }
+    return query_finish(&q);
+}
+
 static int load_drills(const struct loading *l, struct err *e)
 {
     struct drill_row row = {0};
@@ -224,7 +243,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
         load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_extras, load_jobs, load_arrays, load_dependencies,
-        load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
+        load_task_ends, load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -231,6 +231,30 @@ int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, s
     return 0;
 }
 
+int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret, struct err *e)
+{
+    struct array_row row;
+    struct array_ends a = {0};
+    struct query q;
+    int rc = db_read_array(r, job, &row, e);
+    if (rc == 0)
+        rc = ranges_parse(row.tasks, &a.all, e);
+    if (rc != 0)
+        return rc;
+    bits_init(&a.succeeded, ranges_last(&a.all) + 1);
+    query_init_text(&q, r->sql,
+        "SELECT array_index FROM jobs WHERE array_id = ?1 AND array_id <> 0 AND state = 'ended' AND end_kind = 'succeeded'", e);
+    query_i64(&q, 1, job);
+    while (query_step(&q))
+        bits_set(&a.succeeded, sqlite3_column_int(q.stmt, 0));
+    rc = query_finish(&q);
+    if (rc == 0)
+        *ret = a;
+    else
+        bits_deinit(&a.succeeded);
+    return rc;
+}
+
 int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e)
 {
     struct extras_row row = {0};

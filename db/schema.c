@@ -362,6 +362,7 @@ static const char schema_2[] =
     " PRIMARY KEY (job, on_job, kind, of_task, task)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'never');"
+    "CREATE INDEX dependencies_of_tasks ON dependencies (job, on_job) WHERE kind = 'aftercorr';"
     "ALTER TABLE jobs ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE job_specs ADD COLUMN launch_json TEXT;"
     "ALTER TABLE job_specs ADD COLUMN notify_json TEXT;"

@@ -61,6 +61,19 @@ static int read_task(const struct api *api, const struct depend_ask *a, struct j
     return rc;
 }
 
+/* What is stored of an array whose tasks those of this one wait for, unless the model knows: whoever asks frees it. */
+static int read_array(const struct api *api, struct depend_ask *a, struct err *e)
+{
+    const struct job *on = model_job(tick_model(api->o.tick), a->on);
+    struct array_ends ends;
+    if (on && (!on->array || on->array->done.n > 0))
+        return 0;
+    int rc = db_read_array_ends(api->o.reader, a->on, &ends, e);
+    if (rc == 0)
+        a->array = mem_dup(&ends, sizeof(ends));
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
 /* How the jobs ended that it depends on and that the model no longer knows: they are on the disk, but for those that end in
  * this tick, and those the model does know. */
 static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
@@ -68,9 +81,12 @@ static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e
     for (size_t i = 0; i < s->n_depends; i++) {
         struct depend_ask *a = &s->depends[i];
         struct job_row row = {0};
+        int rc = a->kind == DEPEND_AFTERCORR ? read_array(api, a, e) : 0;
+        if (rc != 0)
+            return rc;
         if (a->on == CORE_ID_NONE || (!a->of_task && model_job(tick_model(api->o.tick), a->on)))
             continue;
-        int rc = a->of_task ? read_task(api, a, &row, e) : db_read_job(api->o.reader, a->on, &row, e);
+        rc = a->of_task ? read_task(api, a, &row, e) : db_read_job(api->o.reader, a->on, &row, e);
         if (rc != 0 && rc != ERR_NOT_FOUND)
             return rc;
         a->has_ended = rc == 0 && row.state == JOB_ENDED;

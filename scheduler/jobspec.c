@@ -113,6 +113,16 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
         outer->rc = rc;
 }
 
+static void depends_free(struct jobspec *s)
+{
+    for (size_t i = 0; i < s->n_depends; i++) {
+        if (s->depends[i].array)
+            bits_deinit(&s->depends[i].array->succeeded);
+        free(s->depends[i].array);
+    }
+    free(s->depends);
+}
+
 /* [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms": 60000}, {"kind": "singleton"}] */
 static void read_depends(struct json_reader *outer, struct jobspec *s)
 {
@@ -135,6 +145,8 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
             json_reader_fail(&r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_SINGLETON)
             json_reader_fail(&r, "task", "singleton is on no job in particular");
+        if (r.rc == 0 && a->of_task && a->kind == DEPEND_AFTERCORR)
+            json_reader_fail(&r, "task", "aftercorr is on all tasks of an array: expected no task");
         if (r.rc == 0 && a->delay_ms > 0 && a->kind != DEPEND_AFTER)
             json_reader_fail(&r, "delay_ms", "is for kind after only");
         int rc = json_reader_finish(&r);
@@ -466,7 +478,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
 void jobspec_deinit(struct jobspec *s)
 {
     job_spec_deinit(&s->spec);
-    free(s->depends);
+    depends_free(s);
     *s = (struct jobspec){0};
 }
 
@@ -483,6 +495,6 @@ int jobspec_read(const char *text, struct job_row *ret_row, struct job_spec *ret
         return rc;
     *ret_row = s.row;
     *ret_spec = s.spec;
-    free(s.depends);
+    depends_free(&s);
     return 0;
 }

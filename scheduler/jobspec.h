@@ -21,7 +21,7 @@
 struct jobspec {
     struct job_row row;   /* user unset */
     struct job_spec spec; /* members owned: jobspec_deinit */
-    struct depend_ask *depends; /* owned; has_ended unset */
+    struct depend_ask *depends; /* owned, as what they point to; has_ended unset */
     size_t n_depends;
     struct ranges tasks; /* of an array; none: it is no array */
     int32_t at_once;

@@ -30,24 +30,37 @@ static int compare(struct ckpt_ref a, struct ckpt_ref b)
 
 /* ---- what is committed ---- */
 
-static const struct sim_job *task_of(const struct world *w, const struct dependency_row *r)
+static const struct sim_job *task_of(const struct world *w, int64_t array, int32_t index)
 {
     for (int i = 0; i < SIM_JOBS_MAX; i++)
-        if (w->jobs[i].array == r->on && w->jobs[i].index == r->task)
+        if (w->jobs[i].array == array && w->jobs[i].index == index)
             return &w->jobs[i];
     return NULL;
 }
 
-/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. */
-static const char *unmet(struct world *w, const struct dependency_row *r)
+/* The task of the other array that a task waits for may still run, or succeeded; *ret_succeeded: this. */
+static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret_succeeded)
+{
+    const struct sim_job *t = task_of(w, array, index);
+    *ret_succeeded = t && t->ends > 0 && t->end == END_SUCCEEDED;
+    return *ret_succeeded || (t ? t->ends == 0 : ranges_has(&world_job(w, array)->left, index));
+}
+
+/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. index: of a task, else -1. */
+static const char *unmet(struct world *w, const struct dependency_row *r, int32_t index)
 {
     const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
-    if (r->of_task && !task_of(w, r)) { /* it has not begun, or never will */
+    bool has_succeeded = false;
+    if (r->kind == DEPEND_AFTERCORR && index >= 0)
+        may_succeed(w, r->on, index, &has_succeeded);
+    if (r->kind == DEPEND_AFTERCORR)
+        return has_succeeded ? NULL : depend_kind_names[r->kind];
+    if (r->of_task && !task_of(w, r->on, r->task)) { /* it has not begun, or never will */
         bool never = !ranges_has(&on->left, r->task);
         return never && r->kind != DEPEND_AFTEROK ? NULL : depend_kind_names[r->kind];
     }
     if (r->of_task)
-        on = task_of(w, r);
+        on = task_of(w, r->on, r->task);
     bool ended = on && on->ends > 0, succeeded = ended && on->end == END_SUCCEEDED;
     if (!on || (r->kind == DEPEND_AFTER && on->attempts > 0))
         return NULL;
@@ -55,14 +68,25 @@ static const char *unmet(struct world *w, const struct dependency_row *r)
     return holds ? NULL : depend_kind_names[r->kind];
 }
 
-/* It has been placed for the first time. */
+/* It has been placed for the first time. A task waits for what its array does. */
 static void check_eligible(struct world *w, const struct job_row *r, const struct sim_job *j)
 {
-    const char *kind = unmet(w, &j->after);
+    const struct dependency_row *after = r->array != CORE_ID_NONE ? &world_job(w, r->array)->after : &j->after;
+    const char *kind = unmet(w, after, r->array != CORE_ID_NONE ? r->array_index : -1);
     if (kind)
-        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind, (long long)j->after.on);
+        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind, (long long)after->on);
     if (r->begin_at.ms > world_stamp(w).wall.ms)
         world_fail(w, "job %lld was started before its time", (long long)r->id);
+}
+
+/* It waited for a task of another array. */
+static void check_given_up(struct world *w, const struct job_row *r)
+{
+    const struct dependency_row *after = &world_job(w, r->array)->after;
+    bool unused;
+    if (after->kind != DEPEND_AFTERCORR || may_succeed(w, after->on, r->array_index, &unused))
+        world_fail(w, "task %d of array %lld was given up, and what it depends on may come true", (int)r->array_index,
+            (long long)r->array);
 }
 
 static struct ranges left_of(struct world *w, const struct array_row *r)
@@ -130,6 +154,8 @@ static void check_job(struct world *w, const struct job_row *r)
         world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
     if (r->attempts > 0 && j->attempts == 0)
         check_eligible(w, r, j);
+    if (r->array != CORE_ID_NONE && r->end == END_DEPENDENCY)
+        check_given_up(w, r);
     j->end = r->end;
     j->seen = r->state;
     j->array = r->array;
@@ -404,7 +430,7 @@ void check_end(struct world *w)
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
-        else if (row.end == END_DEPENDENCY && !unmet(w, &j->after))
+        else if (row.end == END_DEPENDENCY && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);

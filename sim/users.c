@@ -26,9 +26,21 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 
 struct submission {
     struct world *w;
+    struct job_row row;
+    struct job_spec spec; /* of literals */
+    bool asks, follows;   /* it is after another; and an array, each task of it */
     struct depend_ask after;
-    struct ranges tasks;
+    struct ranges tasks; /* none: it is no array */
+    int32_t at_once;
 };
+
+static void submission_free(struct submission *s)
+{
+    if (s->after.array)
+        bits_deinit(&s->after.array->succeeded);
+    free(s->after.array);
+    free(s);
+}
 
 static void on_submitted(void *ctx, const struct err *e, int64_t id)
 {
@@ -44,7 +56,7 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         j->id = id;
         w->acked[w->n_acked++] = id;
     }
-    free(s);
+    submission_free(s);
 }
 
 static int note_task(void *ctx, const struct job_row *row)
@@ -92,6 +104,43 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
     if (ret_ask->kind == DEPEND_AFTER)
         ret_ask->delay_ms = world_between(w, 0, 20000);
     return world_chance(w, 0.5) || ask_for_a_task(w, ret_ask);
+}
+
+/* The tasks of another array, or others. */
+static bool ask_to_follow(struct world *w, struct submission *s)
+{
+    struct array_ends ends;
+    struct job_row row;
+    struct err e;
+    int64_t on = CORE_ID_NONE;
+    for (int k = 0; k < w->n_acked && on == CORE_ID_NONE; k++) {
+        int64_t id = w->acked[world_between(w, 0, w->n_acked - 1)];
+        on = db_read_array_ends(w->reader, id, &ends, &e) == 0 ? id : CORE_ID_NONE;
+    }
+    if (on == CORE_ID_NONE || db_read_job(w->reader, on, &row, &e) != 0)
+        return false;
+    s->after = (struct depend_ask){.kind = DEPEND_AFTERCORR,
+        .on = on,
+        .has_ended = row.state == JOB_ENDED,
+        .end = row.end,
+        .started_at = row.started_at,
+        .array = mem_dup(&ends, sizeof(ends))};
+    if (world_chance(w, 0.9))
+        s->tasks = ends.all;
+    return true;
+}
+
+/* As the API does: what has ended is looked up on the disk when everything that was posted before is there. */
+static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct submission *s = ctx;
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &s->row, .spec = &s->spec, .depends = &s->after}};
+    if (s->asks && !(s->follows && ask_to_follow(s->w, s)) && !ask_for_an_older_one(s->w, &s->after))
+        s->asks = false;
+    ev.submit.n_depends = s->asks;
+    ev.submit.tasks = s->tasks.n > 0 ? &s->tasks : NULL;
+    ev.submit.at_once = s->at_once;
+    return tick_apply(t, &ev, ret_id, e);
 }
 
 /* Not too few: what the world does to them is a lot. */
@@ -161,16 +210,15 @@ static void submit(struct world *w)
     if (spec.extras && strstr(spec.extras, "z2"))
         row.market = WISH_ANY; /* likewise */
     struct submission *s = mem_alloc(sizeof(*s));
-    *s = (struct submission){.w = w};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec, .depends = &s->after}};
-    if (world_chance(w, 0.1)) {
+    *s = (struct submission){.w = w, .row = row, .spec = spec, .asks = world_chance(w, 0.1)};
+    if (world_chance(w, 0.15)) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
-        ev.submit.tasks = &s->tasks;
-        ev.submit.at_once = (int32_t)world_between(w, 0, 2);
+        s->at_once = (int32_t)world_between(w, 0, 2);
+        s->follows = world_chance(w, 0.5);
+        s->asks |= s->follows;
     }
-    ev.submit.n_depends = world_chance(w, 0.1) && ask_for_an_older_one(w, &s->after);
     w->n_submits++;
-    tick_post(w->tick, &ev, on_submitted, s);
+    tick_post_work(w->tick, apply_submission, on_submitted, s);
 }
 
 /* ---- changing their minds ---- */
@@ -211,6 +259,8 @@ static void change_a_job(struct world *w)
         .cancel = {.job = job}};
     STR_COPY(ev.cancel.by, "ann");
     if (ev.type == EV_CANCEL) {
+        static const struct ranges some = {1, {{1, 2, 1}}};
+        ev.cancel.tasks = world_chance(w, 0.2) ? &some : NULL;
         struct wish *x = mem_alloc(sizeof(*x));
         *x = (struct wish){w, job};
         tick_post(w->tick, &ev, on_cancelled, x);

@@ -42,7 +42,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
-    bool kept_back = j->row.hold != HOLD_NONE || !list_is_empty(&j->depends) || array_is_full(j);
+    bool kept_back = waits_is_kept_back(j);
     if (pending && (kept_back ? tree_has(&j->in_shape) || tree_has(&j->by_begin)
                               : tree_has(&j->by_begin) != j->is_waiting))
         return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
@@ -64,10 +64,11 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     }
     LIST_FOREACH (&j->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on != NULL) ||
+        bool is_over = d->row.kind == DEPEND_AFTERCORR && !d->on && j->array->n_never > 0;
+        if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
             (d->on && model_job(m, d->row.on) != d->on) ||
             (d->on && d->row.of_task &&
-                !(d->on->array && (ranges_has(&d->on->array->left, d->row.task) || array_task(d->on, d->row.task)))))
+                !(d->on->array && (array_has_left(d->on->array, d->row.task) || array_task(d->on, d->row.task)))))
             return BROKEN(
                 "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
     }
@@ -78,6 +79,35 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
     return check_ranks(m, j, e);
+}
+
+/* Whether a task of an array need not wait for others any more, or would for ever, is as these others are. */
+static int check_follows(const struct job *j, struct err *e)
+{
+    const struct array *a = j->array;
+    int64_t gone = 0, ready = 0, never = 0;
+    for (int32_t i = 0; i <= ranges_last(&a->all); i++) {
+        bool open = false, lost = false, left = ranges_has(&a->left, i), is_gone = bits_has(&a->gone, i);
+        LIST_FOREACH (&j->depends, l) {
+            const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+            const struct array *on = d->on ? d->on->array : NULL;
+            if (d->row.kind != DEPEND_AFTERCORR || !on || bits_has(&on->done, i))
+                continue;
+            bool lives = array_has_left(on, i) || array_task(d->on, i);
+            open |= lives;
+            lost |= !lives;
+        }
+        gone += is_gone;
+        ready += bits_has(&a->ready, i);
+        never += bits_has(&a->never, i);
+        bool should = array_follows(j) && left && !is_gone, is_never = bits_has(&a->never, i);
+        if ((is_gone && !left) || (is_never && !should) || (should && lost && !is_never) ||
+            bits_has(&a->ready, i) != (should && !open && !lost && !is_never))
+            return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should", j->row.id, i);
+    }
+    if (gone != a->n_gone || ready != a->n_ready || never != a->n_never || (never > 0) > link_is_in(&j->unmeetable))
+        return BROKEN("array %" PRId64 " counts %" PRId64 " tasks that are ready, and has %" PRId64, j->row.id, a->n_ready, ready);
+    return 0;
 }
 
 static int check_array(const struct model *m, const struct job *j, struct err *e)
@@ -96,7 +126,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
         (n == 0 && j->array->left.n == 0) || (j->array->row.at_once > 0 && n > j->array->row.at_once))
         return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
             sm_name(&job_sm, (int)j->row.state), n);
-    return 0;
+    return array_follows(j) || j->array->n_gone > 0 ? check_follows(j, e) : 0;
 }
 
 static int check_aside(const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)

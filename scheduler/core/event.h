@@ -81,6 +81,7 @@ struct depend_ask {
     bool has_ended; /* the job, or the task */
     enum end_kind end;
     struct wall started_at; /* WALL_NONE: it never did */
+    struct array_ends *array; /* AFTERCORR: what is stored of the array `on`; NULL: nothing. Its own, who asks frees it */
 };
 
 struct event {

@@ -563,7 +563,7 @@ static void explain_dependencies(const struct job *j, struct answer *a)
     int64_t n = 0;
     LIST_FOREACH (&j->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.state != DEPEND_WAITS || n++ >= DEPENDS_TOLD)
+        if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_TOLD)
             continue;
         const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
         say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
@@ -588,16 +588,28 @@ static void explain_window(const struct model *m, struct stamp now, const struct
         say(a, "window", "its window %s is closed, or about to close; it opens in %s", j->row.window, in);
 }
 
+/* Of an array whose tasks wait for those of others, one by one. */
+static void explain_followed(const struct job *j, int64_t left, struct answer *a)
+{
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_AFTERCORR && d->on && left > j->array->n_ready)
+            say(a, "dependency", "%s: %" PRId64 " of its tasks wait until those of job %" PRId64 " '%s' with the same index have succeeded",
+                depend_text(d->row.kind, d->row.on, false, 0).s, left - j->array->n_ready, d->row.on, d->on->row.name);
+    }
+}
+
 static void explain_array(const struct job *j, struct answer *a)
 {
     if (!j->array)
         return;
-    int64_t left = ranges_count(&j->array->left);
+    int64_t left = array_left(j->array);
     if (array_is_full(j))
         say(a, "array-limit", "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
             j->array->n_tasks, left);
     else
         say(a, "array", "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on", left, j->array->n_tasks);
+    explain_followed(j, left, a);
 }
 
 /* Once something of them is used, and where there is nothing. */

@@ -319,14 +319,20 @@ struct shape *queue_next_of(const struct shape *s);
 /* ---- arrays (arrays.c) ---- */
 int64_t job_width(const struct job *j); /* places that it could use at once if it were in the queue: 1, or an array's */
 bool array_is_full(const struct job *j); /* it is an array, and as many of its tasks live as may */
+bool array_is_kept(const struct job *j); /* it is an array of which no task may begin now: it is full, or all wait for others */
+int64_t array_left(const struct array *a); /* how many tasks have not begun, nor were given up */
+bool array_has_left(const struct array *a, int32_t index); /* that is one of them */
 void array_attach(struct model *m, struct job *j, const struct event *submit);
 struct job *array_begin(struct model *m, struct job *j, struct stamp now); /* its first task that has not begun: PENDING, not in the queue */
 void array_task_ended(struct model *m, struct job *task, struct stamp now);
+/* Tasks that never will begin, those in a->never: END_DEPENDENCY each. Not all at once if that would be a great many rows. */
+void array_give_up(struct model *m, struct job *j, struct stamp now);
 /* Those of these (NULL: of all) that have not begun never will. ERR_CONFLICT: the rest would be in too many pieces. */
 int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct stamp now, struct err *e);
 struct job *array_task(const struct job *parent, int32_t index); /* one that has begun and has not ended, or NULL */
 void array_settle(struct model *m, struct job *j, struct stamp now); /* after something of the above */
 void array_adopt(struct job *parent, struct job *task);
+void array_load_begun(struct job *j, int32_t index); /* one of its tasks has a row */
 void array_free(struct job *j);
 
 /* ---- jobs that are not eligible yet (waits.c) ---- */
@@ -339,12 +345,28 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now);
 void waits_started(struct model *m, struct job *j, struct stamp now); /* for the first time */
 void waits_ended(struct model *m, struct job *j, struct stamp now);   /* it leaves the model */
 void waits_dropped(struct model *m, struct job *array, struct stamp now); /* tasks that will not begin are no more in `left` */
+void waits_tell_unmeetable(struct model *m, struct job *j); /* whether it, or some of its tasks, can never run may have changed */
+void waits_met(struct model *m, struct dependency *d); /* and what follows from that is the caller's */
+
+/* ---- arrays that follow others (follow.c) ---- */
+bool array_follows(const struct job *j); /* its tasks wait for those of another */
+/* As waits_check, of one AFTERCORR. */
+int follow_check(const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e);
+/* Takes it into account; true: there is something to wait for, or to give up. */
+bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a);
+void follow_ended(struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now); /* a task of it */
+void follow_dropped(struct model *m, struct job *array, struct stamp now); /* tasks that will not begin are no more in `left` */
+void follow_over(struct model *m, struct job *array, struct stamp now);    /* all of it has ended */
+void follow_settle(struct model *m, struct job *j); /* nobody, or fewer, of it are to be given up, or are left at all */
+void follow_load(struct model *m, struct job *j);   /* all tasks are loaded, and their ends */
+
 struct depend_text {
     char s[64];
 };
 struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, int32_t task); /* "afterok:42_7" */
 /* When the next job becomes eligible, or is to be ended since it never will, and the event; MONO_NONE: none. */
 struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event);
+bool waits_is_kept_back(const struct job *j); /* for something else than its time to begin */
 void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */
 void waits_destroy_all(struct model *m); /* before the jobs */
 

@@ -45,7 +45,7 @@ void allowance_init(struct model *m, struct allowance *w, const char *team, cons
 
 int64_t job_submitted(const struct job *j)
 {
-    return j->array ? ranges_count(&j->array->left) : 1;
+    return j->array ? array_left(j->array) : 1;
 }
 
 void limits_submitted(struct account *a, int64_t n)

@@ -200,8 +200,10 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
                 j->row.id, j->row.array);
         notify_watch(m, j);
-        if (parent)
+        if (parent) {
+            array_load_begun(parent, j->row.array_index);
             array_adopt(parent, j);
+        }
         if (j->row.state == JOB_UNFOLDED && !j->array)
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
     }
@@ -211,6 +213,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             return rc;
     }
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        follow_load(m, j);
         if (j->row.state == JOB_PENDING)
             waits_load(m, j);
         else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))

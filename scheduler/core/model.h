@@ -97,6 +97,12 @@ struct array {
     struct list tasks; /* struct job by in_array: those that have begun and have not ended */
     int64_t n_tasks;   /* of them */
     struct list dependents; /* struct dependency by on_job: on a task that has not ended */
+    struct list followers;  /* likewise: arrays whose tasks wait for those of this one, index by index (follow.c) ... */
+    struct bits done;       /* ... and those of it that have succeeded; of nothing before the first follower */
+    /* Of those in left: */
+    struct bits gone;       /* that have begun, or were given up, all the same: left would be in too many pieces */
+    struct bits ready, never; /* of one that follows others, and without those: who need not wait any more; who would for ever */
+    int64_t n_gone, n_ready, n_never;
 };
 
 struct job {
@@ -314,7 +320,7 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, accounts, extras, jobs, arrays, dependencies, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, extras, jobs, arrays, dependencies, ends of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -324,6 +330,7 @@ int model_load_extras(struct model *m, const struct extras_row *r, struct err *e
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e); /* of a live job: WAITS or NEVER */
+int model_load_task_end(struct model *m, const struct task_end *r, struct err *e); /* of a live array that an AFTERCORR is of, or on */
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e); /* one that passed; the newest of its key */
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);

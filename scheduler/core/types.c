@@ -130,7 +130,7 @@ const char *const end_kind_names[] = {
     NULL,
 };
 const char *const hold_names[] = {"none", "user", "operator", NULL};
-const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "singleton", NULL};
+const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
 const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};

@@ -257,11 +257,24 @@ struct job_row {
 struct array_row {
     int64_t job;
     char tasks[RANGES_TEXT_MAX]; /* the indices of all (base/ranges.h) */
-    char left[RANGES_TEXT_MAX];  /* of those that have not begun */
+    char left[RANGES_TEXT_MAX];  /* of those that have not begun, and do not have a row; with AFTERCORR there may be others among them */
     int32_t at_once;             /* at most so many run; 0: no limit */
     int32_t n_succeeded, n_other; /* that have ended; other: otherwise, or were cancelled before they began */
     enum end_kind end;           /* of the first other one; END_NONE */
     int32_t exit_code;
+};
+
+/* A task that has ended. */
+struct task_end {
+    int64_t array;
+    int32_t array_index;
+    bool succeeded;
+};
+
+/* What is stored of an array's tasks. */
+struct array_ends {
+    struct ranges all;
+    struct bits succeeded; /* as far as is stored by now */
 };
 
 /* An attempt has a row for each of its nodes: its ranks. They start together, each ends by itself, and the attempt is over
@@ -422,9 +435,10 @@ enum depend_state { DEPEND_WAITS, DEPEND_MET, DEPEND_NEVER, DEPEND_DROPPED };
 extern const struct sm depend_sm;
 
 /* What has to become of a job first, by the names that sbatch has for them. A job that ended before it started counts as
- * started for AFTER. SINGLETON: as AFTERANY, of each job of the same user and name that was there before. */
-enum depend_kind { DEPEND_AFTER, DEPEND_AFTERANY, DEPEND_AFTEROK, DEPEND_AFTERNOTOK, DEPEND_SINGLETON };
-extern const char *const depend_kind_names[]; /* "after" "afterany" "afterok" "afternotok" "singleton" */
+ * started for AFTER. AFTERCORR: of an array on an array; each task waits for the one with its index to succeed. SINGLETON: as
+ * AFTERANY, of each job of the same user and name that was there before. */
+enum depend_kind { DEPEND_AFTER, DEPEND_AFTERANY, DEPEND_AFTEROK, DEPEND_AFTERNOTOK, DEPEND_AFTERCORR, DEPEND_SINGLETON };
+extern const char *const depend_kind_names[]; /* "after" "afterany" "afterok" "afternotok" "aftercorr" "singleton" */
 #define DEPENDS_MAX 1024
 
 struct dependency_row {

@@ -80,14 +80,27 @@ static void dependency_write(struct model *m, const struct dependency *d)
     *GROW(m->out.depends, m->out.n_depends) = d->row;
 }
 
+static bool is_of_tasks(const struct dependency *d)
+{
+    return d->row.kind == DEPEND_AFTERCORR;
+}
+
+/* In a job's list AFTERCORR come first, in that of what it is on AFTER. */
 static struct dependency *dependency_add(struct job *j, const struct dependency_row *r, struct job *on)
 {
     struct dependency *d = mem_alloc(sizeof *d);
     d->row = *r;
     d->job = j;
     d->on = on;
-    list_push_back(&j->depends, &d->of_job);
-    if (on && r->of_task)
+    if (on && is_of_tasks(d) && on->array->done.n == 0)
+        bits_init(&on->array->done, ranges_last(&on->array->all) + 1);
+    if (is_of_tasks(d))
+        list_push_front(&j->depends, &d->of_job);
+    else
+        list_push_back(&j->depends, &d->of_job);
+    if (on && is_of_tasks(d))
+        list_push_back(&on->array->followers, &d->on_job);
+    else if (on && r->of_task)
         list_push_back(&on->array->dependents, &d->on_job);
     else if (on && r->kind == DEPEND_AFTER)
         list_push_front(&on->dependents, &d->on_job);
@@ -135,10 +148,25 @@ static bool is_unmeetable(const struct job *j)
     return any_never && !(j->row.depends_any && any_open);
 }
 
-static void list_if_unmeetable(struct model *m, struct job *j)
+void waits_tell_unmeetable(struct model *m, struct job *j)
 {
-    if (is_unmeetable(j) && !link_is_in(&j->unmeetable))
+    bool is = is_unmeetable(j) || (j->array && j->array->n_never > 0);
+    if (!is)
+        link_remove(&j->unmeetable);
+    else if (!link_is_in(&j->unmeetable))
         list_push_back(&m->unmeetable, &j->unmeetable);
+}
+
+void waits_met(struct model *m, struct dependency *d)
+{
+    dependency_move(m, d, DEPEND_MET);
+}
+
+/* For something else than tasks of others do for its own. */
+static bool waits_for_jobs(const struct job *j)
+{
+    const struct link *last = list_last(&j->depends);
+    return last && !is_of_tasks(LIST_ENTRY(last, struct dependency, of_job));
 }
 
 static void stop_waiting(struct model *m, struct job *j)
@@ -171,8 +199,8 @@ static void dependency_ends(struct model *m, struct dependency *d, enum depend_s
     dependency_move(m, d, as);
     if (as == DEPEND_MET && j->row.depends_any)
         drop_all(m, j);
-    list_if_unmeetable(m, j);
-    if (list_is_empty(&j->depends)) {
+    waits_tell_unmeetable(m, j);
+    if (!waits_for_jobs(j)) {
         stop_waiting(m, j);
         job_enqueue(m, j, now);
     }
@@ -191,7 +219,7 @@ static struct dependency *task_dependent(const struct job *array, const struct j
     LIST_FOREACH (&array->array->dependents, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
         bool is_on_it = task ? d->row.task == task->row.array_index
-                             : !ranges_has(&array->array->left, d->row.task) && !array_task(array, d->row.task);
+                             : !array_has_left(array->array, d->row.task) && !array_task(array, d->row.task);
         if (is_on_it && (d->row.kind == DEPEND_AFTER || !only_after))
             return d;
     }
@@ -210,6 +238,7 @@ void waits_dropped(struct model *m, struct job *array, struct stamp now)
 {
     for (struct dependency *d; (d = task_dependent(array, NULL, false));)
         dependency_ends(m, d, judge(d->row.kind, END_USER), now);
+    follow_dropped(m, array, now);
 }
 
 /* ---- at the submit ---- */
@@ -259,7 +288,7 @@ static int look_at_task(const struct model *m, const struct depend_ask *a, enum 
     *ret_end = END_NONE;
     *ret_started = task ? task->row.started_at : WALL_NONE;
     *ret_state = task && a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
-    if (task || (on && ranges_has(&on->array->left, a->task)))
+    if (task || (on && array_has_left(on->array, a->task)))
         return 0;
     if (!how_it_ended(m, a, ret_end, ret_started)) {
         if (!on || !ranges_has(&on->array->all, a->task))
@@ -302,12 +331,13 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         enum end_kind end;
         struct wall started;
         if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE) ||
-            (a->of_task && (a->task < 0 || a->kind == DEPEND_SINGLETON)))
+            (a->of_task && (a->task < 0 || a->kind == DEPEND_SINGLETON || a->kind == DEPEND_AFTERCORR)))
             return err_set(e, ERR_INVALID, "a dependency of kind %s is not on job %" PRId64,
                 depend_kind_names[a->kind], a->on);
         if (a->kind == DEPEND_SINGLETON)
             continue;
-        int rc = look(m, a, &state, &started, &end, e);
+        state = DEPEND_WAITS;
+        int rc = a->kind == DEPEND_AFTERCORR ? follow_check(m, submit, a, e) : look(m, a, &state, &started, &end, e);
         if (rc)
             return rc;
         n_never += state == DEPEND_NEVER;
@@ -363,14 +393,16 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
             .task = a->of_task ? a->task : 0,
             .delay_ms = a->delay_ms};
         enum end_kind end;
-        struct wall started;
+        struct wall started = WALL_NONE;
         struct err seen; /* by waits_check */
         if (a->kind == DEPEND_SINGLETON) {
             attach_namesakes(m, j);
             met_one |= list_is_empty(&j->depends);
             continue;
         }
-        if (look(m, a, &r.state, &started, &end, &seen) != 0)
+        if (a->kind == DEPEND_AFTERCORR)
+            r.state = follow_attach(m, j, a) ? DEPEND_WAITS : DEPEND_MET;
+        else if (look(m, a, &r.state, &started, &end, &seen) != 0)
             continue;
         if (r.state != DEPEND_MET) {
             attach_row(m, j, &r);
@@ -383,24 +415,25 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
     }
     if (met_one && j->row.depends_any)
         drop_all(m, j);
+    waits_tell_unmeetable(m, j);
 }
 
 /* ---- into the queue ---- */
 
-static bool is_kept_back(const struct job *j)
+bool waits_is_kept_back(const struct job *j)
 {
-    return j->row.hold != HOLD_NONE || !list_is_empty(&j->depends) || array_is_full(j);
+    return j->row.hold != HOLD_NONE || waits_for_jobs(j) || array_is_kept(j);
 }
 
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
     j->not_before = window_not_before(m, &j->row, now.wall);
     bool early = j->not_before.ms > now.wall.ms;
-    if (is_kept_back(j) || early) {
+    if (waits_is_kept_back(j) || early) {
         start_waiting(m, j);
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
             j->row.eligible_at = WALL_NONE;
-        if (!is_kept_back(j))
+        if (!waits_is_kept_back(j))
             tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
@@ -430,6 +463,8 @@ void waits_ended(struct model *m, struct job *j, struct stamp now)
         dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
     for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
         dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
+    if (j->array)
+        follow_over(m, j, now);
     waits_disown(m, j);
 }
 
@@ -489,6 +524,10 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
     ret_outcome->id = j->row.id;
     if (!link_is_in(&j->unmeetable))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still run", j->row.id);
+    if (!is_unmeetable(j)) {
+        array_give_up(m, j, ev->now);
+        return 0;
+    }
     describe_never(j, what, sizeof what);
     j->row.end = END_DEPENDENCY;
     waits_withdraw(m, j);
@@ -549,23 +588,24 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
     struct job *j = model_job(m, r->job), *on = model_job(m, r->on);
     if (!j || j->row.state != JOB_PENDING || r->state > DEPEND_NEVER || r->state == DEPEND_MET ||
         r->on >= r->job || (r->state == DEPEND_WAITS && !on) ||
-        (r->of_task && on && !(on->array && ranges_has(&on->array->all, r->task))))
+        (r->of_task && on && !(on->array && ranges_has(&on->array->all, r->task))) ||
+        (r->kind == DEPEND_AFTERCORR && !(on && on->array && j->array)))
         return err_set(e, ERR_CORRUPT, "stored dependency of job %" PRId64 " on job %" PRId64 " is not open",
             r->job, r->on);
     dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);
-    list_if_unmeetable(m, j);
+    waits_tell_unmeetable(m, j);
     return 0;
 }
 
 void waits_load(struct model *m, struct job *j)
 {
-    if (wall_is_set(j->row.eligible_at) && !is_kept_back(j)) {
+    if (wall_is_set(j->row.eligible_at) && !waits_is_kept_back(j)) {
         gang_load(m, j);
         queue_add(m, j);
         return;
     }
     start_waiting(m, j);
-    if (!is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
+    if (!waits_is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
         tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
 }
 

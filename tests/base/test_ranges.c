@@ -84,12 +84,62 @@ static void sets_are_sets(void **state)
                 continue;
             assert_int_equal(ranges_first(&s), n);
             assert_true(ranges_last(&s) >= n);
-            ranges_take_first(&s);
+            assert_true(ranges_take(&s, n, RANGES_MAX));
             in[n] = false;
             assert_false(ranges_has(&s, n));
         }
         assert_int_equal(s.n, 0);
     }
+}
+
+/* In any order, as long as there are few pieces; what is refused changes nothing. */
+static void numbers_are_taken_one_by_one(void **state)
+{
+    struct prng p;
+    prng_init(&p, 7);
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        bool in[60] = {false};
+        struct ranges s = parse(round % 3 ? "0-19,21-59:3" : "0-59");
+        int most = 1 + (int)prng_below(&p, 8), n_left = (int)ranges_count(&s);
+        for (int i = 0; i < 60; i++)
+            in[i] = ranges_has(&s, i);
+        for (int turn = 0; turn < 400 && n_left > 0; turn++) {
+            int i = (int)prng_below(&p, 60), n = s.n;
+            bool was = in[i];
+            if (!was)
+                continue;
+            if (ranges_take(&s, i, most)) {
+                in[i] = false;
+                n_left--;
+            } else {
+                assert_true(s.n == n && n >= most && i != ranges_first(&s) && i != ranges_last(&s));
+            }
+            assert_true(s.n <= n || s.n <= most);
+            assert_int_equal(ranges_count(&s), n_left);
+            for (int k = 0; k < 60; k++)
+                assert_int_equal(ranges_has(&s, k), in[k]);
+        }
+    }
+}
+
+static void bits_are_removed(void **state)
+{
+    struct ranges s = parse("0-9,20-40:5"), cut = parse("3-25,99"), what = parse("40");
+    char out[RANGES_TEXT_MAX];
+    struct bits b;
+    (void)state;
+    ranges_bits(&cut, &b);
+    assert_int_equal(ranges_remove_bits(&s, &b), 9);
+    ranges_format(&s, out);
+    assert_string_equal(out, "0-2,30-40:5");
+    assert_int_equal(ranges_remove(&s, &what), 1);
+    bits_deinit(&b);
+    s = (struct ranges){0};
+    ranges_bits(&s, &b);
+    assert_int_equal(bits_next(&b, 0), b.n);
+    assert_int_equal(ranges_remove_bits(&s, &b), 0);
+    bits_deinit(&b);
 }
 
 static void what_would_be_too_many_pieces_is_not_removed(void **state)
@@ -109,6 +159,8 @@ int main(void)
         cmocka_unit_test(texts_become_the_shortest_of_their_kind),
         cmocka_unit_test(what_is_none_is_refused),
         cmocka_unit_test(sets_are_sets),
+        cmocka_unit_test(numbers_are_taken_one_by_one),
+        cmocka_unit_test(bits_are_removed),
         cmocka_unit_test(what_would_be_too_many_pieces_is_not_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

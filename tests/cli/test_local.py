@@ -225,6 +225,12 @@ class Local(unittest.TestCase):
         with open(os.path.join(self.h.dir, "%d-2.out" % job)) as f:
             self.assertEqual(f.read(), "%d 2 4-9\n" % job)
 
+        last = self.submit("-a", "2,4,6", "-d", "aftercorr:%d" % job, "--wrap", "echo $BELAY_ARRAY_INDEX")
+        self.assertEqual(self.ok("logs", "-f", "%d_4" % last), "4\n")
+        self.assertIn("dependency: aftercorr:%d_6 can never come true" % job, self.ok("show", "%d_6" % last))
+        wide = self.h.belay("submit", "-a", "2-9", "-d", "aftercorr:%d" % job, "--wrap", "true")
+        self.assertIn("has no task 3, so that task 3 of this array could never begin (4 tasks of it)", wide.stderr)
+
         held = self.submit("--hold", "--array", "0-9", "--wrap", "true")
         self.assertIn("%d_[0-9]" % held, self.ok("list"))
         self.assertIn("has not begun", self.h.belay("show", "%d_3" % held).stderr)
@@ -258,7 +264,8 @@ class Local(unittest.TestCase):
                                  ("afterburst:1", 2, "expected after, afterany"), ("afterok:1,afterany:2?3", 2, "either ','"),
                                  ("afterok:1+5", 2, "after:JOB+MINUTES"), ("singleton:3", 2, "no job in particular"),
                                  ("afterok:%d_2" % first, 1, "there is no task 2 of job %d" % first), ("afterok:1_x", 2, "index of a task"),
-                                 ("afterok:0", 2, "number of a job"), ("after:1+x", 2, "minutes")):
+                                 ("aftercorr:1_2", 2, "aftercorr is on all tasks"), ("aftercorr:1+2", 2, "after:JOB+MINUTES"),
+                                 ("aftercorr:%d" % first, 2, "is for arrays"), ("afterok:0", 2, "number of a job"), ("after:1+x", 2, "minutes")):
             done = self.h.belay("submit", "-d", what, "--wrap", "true")
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(word, done.stderr)

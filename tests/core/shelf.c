@@ -309,6 +309,32 @@ static void must(int rc, const struct err *e)
         fail_msg("load: %s", e->text);
 }
 
+struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job)
+{
+    struct array_ends *ends = NULL;
+    struct err e;
+    for (size_t k = 0; k < s->n_arrays && !ends; k++) {
+        if (s->arrays[k].job != job)
+            continue;
+        ends = mem_alloc(sizeof *ends);
+        must(ranges_parse(s->arrays[k].tasks, &ends->all, &e), &e);
+        bits_init(&ends->succeeded, ranges_last(&ends->all) + 1);
+    }
+    for (size_t k = 1; ends && k < s->n_jobs; k++)
+        if (s->jobs[k].array == job && s->jobs[k].state == JOB_ENDED && s->jobs[k].end == END_SUCCEEDED)
+            bits_set(&ends->succeeded, s->jobs[k].array_index);
+    return ends;
+}
+
+/* It follows another array, or is followed. */
+static bool is_of_tasks(const struct shelf *s, int64_t array)
+{
+    bool is = false;
+    for (size_t k = 0; k < s->n_depends; k++)
+        is |= s->depends[k].kind == DEPEND_AFTERCORR && (s->depends[k].job == array || s->depends[k].on == array);
+    return is && s->jobs[array].state != JOB_ENDED;
+}
+
 static bool is_asked_for(const struct shelf *s, int64_t extras)
 {
     for (size_t k = 1; k < s->n_jobs; k++)
@@ -349,6 +375,12 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 0; k < s->n_depends; k++)
         if (is_open(s, &s->depends[k]))
             must(model_load_dependency(m, &s->depends[k], &e), &e);
+    for (size_t k = 1; k < s->n_jobs; k++) {
+        const struct job_row *r = &s->jobs[k];
+        const struct task_end end = {r->array, r->array_index, r->end == END_SUCCEEDED};
+        if (r->id && r->array != CORE_ID_NONE && r->state == JOB_ENDED && is_of_tasks(s, r->array))
+            must(model_load_task_end(m, &end, &e), &e);
+    }
     for (size_t k = 0; k < s->n_attempts; k++)
         if (s->attempts[k].state != ATTEMPT_ENDED)
             must(model_load_attempt(m, &s->attempts[k], &e), &e);

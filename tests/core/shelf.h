@@ -46,6 +46,8 @@ void shelf_put(struct shelf *s, const struct changes *c);
 /* Every row of the model is on the shelf as it is, and nothing live is on the shelf that is not in the model.
  */
 void shelf_compare(const struct shelf *s, const struct model *m);
+/* What is stored of the tasks of an array, as belayd's API reads it; NULL: it is none. The caller's to free, and its bits. */
+struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job);
 struct model *shelf_load(const struct shelf *s, struct stamp now);
 
 #endif

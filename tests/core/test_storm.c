@@ -59,6 +59,22 @@ static const char *any_extras(struct storm *st)
     return below(st, 3) ? NULL : all[below(st, (int64_t)(sizeof all / sizeof all[0]))];
 }
 
+/* Of an array that is there, or was, the tasks that both have, or others. */
+static void follow_one(struct storm *st, struct ranges *tasks, struct depend_ask *ask)
+{
+    const struct job *on = NULL;
+    for (int k = 0; k < 40 && !ask->array; k++) {
+        *ask = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
+        ask->array = shelf_array_ends(&st->s, ask->on);
+    }
+    if (!ask->array)
+        return;
+    on = model_job(st->l.m, ask->on);
+    ask->has_ended = !on;
+    if (below(st, 4))
+        *tasks = ask->array->all;
+}
+
 static void submit(struct storm *st)
 {
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
@@ -79,19 +95,24 @@ static void submit(struct storm *st)
         if (asks[k].kind != DEPEND_SINGLETON)
             asks[k].on = any_id(st, (int64_t)st->s.n_jobs + 1);
     asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
-    r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
-    r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
-    r.depends_any = below(st, 2);
     struct ranges tasks;
     bool is_array = below(st, 6) == 0;
     (void)ranges_parse((const char *[]){"0", "1-3", "0-20:5,7"}[below(st, 3)], &tasks, &st->l.e);
+    if (is_array && below(st, 2))
+        follow_one(st, &tasks, &asks[0]);
+    r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
+    r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    r.depends_any = below(st, 2);
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
                               .spec = &spec,
                               .tasks = is_array ? &tasks : NULL,
                               .at_once = is_array ? (int32_t)below(st, 3) : 0,
                               .depends = asks,
-                              .n_depends = below(st, 4) ? 0 : (size_t)below(st, 3)}});
+                              .n_depends = asks[0].array ? 1 + (size_t)below(st, 2) : below(st, 4) ? 0 : (size_t)below(st, 3)}});
+    if (asks[0].array)
+        bits_deinit(&asks[0].array->succeeded);
+    free(asks[0].array);
 }
 
 static void any_facts(struct storm *st, char features[FEATURES_TEXT_MAX], char resources[COUNTS_TEXT_MAX])

@@ -25,6 +25,7 @@ CREATE TABLE tokens ( id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, is_join
 CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';
 CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;
 CREATE INDEX crons_live ON crons (id) WHERE state <> 'removed';
+CREATE INDEX dependencies_of_tasks ON dependencies (job, on_job) WHERE kind = 'aftercorr';
 CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'never');
 CREATE INDEX drills_asked ON drills (asked_at);
 CREATE INDEX drills_key ON drills (script_key, ended_at) WHERE state IN ('passed', 'failed');

@@ -355,6 +355,28 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
     assert_int_equal(s.n, 6);
 }
 
+static void an_array_is_told_by_the_ends_of_its_tasks(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct array_ends ends;
+    const struct array_row array = {.job = 1, .tasks = "0-2,7", .left = "7"};
+    static const enum end_kind as[] = {END_SUCCEEDED, END_FAILED, END_NONE};
+
+    add_job(&b, 1, "ada", JOB_PENDING);
+    batch_add(&b, TABLE_ARRAYS, &array);
+    for (int32_t i = 0; i < 3; i++)
+        batch_add(&b, TABLE_JOBS,
+            &(struct job_row){.id = 2 + i, .state = as[i] == END_NONE ? JOB_RUNNING : JOB_ENDED, .end = as[i], .array = 1, .array_index = i});
+    util_commit(d, &b);
+    assert_int_equal(db_read_array_ends(r, 1, &ends, &e), 0);
+    assert_int_equal(ranges_count(&ends.all), 4);
+    assert_int_equal(bits_next(&ends.succeeded, 0), 0);
+    assert_int_equal(bits_next(&ends.succeeded, 1), ends.succeeded.n);
+    bits_deinit(&ends.succeeded);
+    assert_int_equal(db_read_array_ends(r, 2, &ends, &e), ERR_NOT_FOUND);
+}
+
 static void drills_are_listed_and_the_newest_that_says_something_counts(void **state)
 {
     (void)state;
@@ -721,6 +743,7 @@ int main(void)
         TEST(what_does_not_exist_is_not_found),
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
+        TEST(an_array_is_told_by_the_ends_of_its_tasks),
         TEST(drills_are_listed_and_the_newest_that_says_something_counts),
         TEST(nodes_and_instances_can_be_the_live_ones_only),
         TEST(offers_and_tokens_are_listed_in_order),

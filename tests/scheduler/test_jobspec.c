@@ -131,6 +131,8 @@ static const struct refused {
     {WITH("\"nodes\": 4, \"nodes_min\": 2, \"on_loss\": \"grow\""), "spec.on_loss"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": -1}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": 1000000}]"), "task"},
+    {WITH("\"depends\": [{\"kind\": \"aftercorr\", \"job\": 4, \"task\": 1}]"), "task"},
+    {WITH("\"depends\": [{\"kind\": \"aftercorr\"}]"), "job"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": \"7\"}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"singleton\", \"task\": 7}]"), "singleton is on no job in particular"},
     {WITH("\"gpus\": -1"), "spec.gpus"},

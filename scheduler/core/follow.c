@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays that follow others (AFTERCORR): each task waits until the task of the other array with its index has succeeded.
+ *
+ * A task that has not begun has no row, so what it waits for is told by bits: of who is followed, which of its tasks have
+ * succeeded; of who follows, which of those that have not begun need not wait any more (ready), and which would for ever (never).
+ * The end of a task costs what follows its array and nothing else. While one is ready the array stands in the queue, with as many
+ * places as are ready. Those that are never are given up by a decision, as jobs are whose dependencies cannot come true.
+ *
+ * Nothing of this is stored but the dependency: a task that has begun has a row, which says how it ended (model_load_task_end).
+ * Once all who are followed have ended and nobody is to be given up, nothing is left to wait for, and the array is as any other.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+bool array_follows(const struct job *j)
+{
+    const struct link *first = list_first(&j->depends);
+    return first && LIST_ENTRY(first, struct dependency, of_job)->row.kind == DEPEND_AFTERCORR;
+}
+
+/* ---- who is followed ---- */
+
+/* Its tasks: those that have succeeded, and those that may still. */
+struct followed {
+    struct ranges all;
+    struct bits done, open;
+};
+
+static void followed_deinit(struct followed *f)
+{
+    bits_deinit(&f->done);
+    bits_deinit(&f->open);
+}
+
+static void add_all(struct bits *b, const struct bits *more)
+{
+    for (int32_t i = bits_next(more, 0); i < more->n; i = bits_next(more, i + 1))
+        bits_set(b, i);
+}
+
+static void look_at_live(const struct job *on, struct followed *ret)
+{
+    const struct array *a = on->array;
+    ret->all = a->all;
+    bits_init(&ret->done, ranges_last(&a->all) + 1);
+    bits_init(&ret->open, ranges_last(&a->all) + 1);
+    for (int k = 0; k < a->left.n; k++)
+        for (int32_t i = a->left.v[k].first; i <= a->left.v[k].last; i += a->left.v[k].step)
+            bits_set(&ret->open, i);
+    for (int32_t i = bits_next(&a->gone, 0); i < a->gone.n; i = bits_next(&a->gone, i + 1))
+        bits_clear(&ret->open, i);
+    LIST_FOREACH (&a->tasks, l)
+        bits_set(&ret->open, LIST_ENTRY(l, struct job, in_array)->row.array_index);
+    add_all(&ret->done, &a->done);
+}
+
+/* All the tasks of an array that is not in the model: stored, or it has ended in this tick. */
+static bool tasks_of(const struct model *m, const struct depend_ask *a, struct ranges *ret_all)
+{
+    struct err unused;
+    for (size_t i = m->out.n_arrays; i-- > 0;)
+        if (m->out.arrays[i].job == a->on)
+            return ranges_parse(m->out.arrays[i].tasks, ret_all, &unused) == 0;
+    if (a->array)
+        *ret_all = a->array->all;
+    return a->array && a->array->all.n > 0;
+}
+
+static bool ended_now(const struct model *m, int64_t job)
+{
+    for (size_t i = m->out.n_jobs; i-- > 0;)
+        if (m->out.jobs[i].id == job)
+            return true;
+    return false;
+}
+
+static int no_array(const struct depend_ask *a, struct err *e)
+{
+    return err_set(e, ERR_INVALID, "aftercorr:%" PRId64 ": job %" PRId64 " is no array, whose tasks could be waited for one by one; "
+        "afterok:%" PRId64 " waits for the job", a->on, a->on, a->on);
+}
+
+/* The caller's to deinit if it succeeds. */
+static int look(const struct model *m, const struct depend_ask *a, struct followed *ret, struct err *e)
+{
+    const struct job *on = model_job(m, a->on);
+    struct followed f = {0};
+    if (on && !on->array)
+        return no_array(a, e);
+    if (on) {
+        look_at_live(on, &f);
+    } else if (tasks_of(m, a, &f.all)) {
+        bits_init(&f.done, ranges_last(&f.all) + 1);
+    } else if (a->has_ended || ended_now(m, a->on)) {
+        return no_array(a, e);
+    } else {
+        return err_set(e, ERR_NOT_FOUND, "aftercorr:%" PRId64 ": there is no job %" PRId64, a->on, a->on);
+    }
+    if (a->array)
+        add_all(&f.done, &a->array->succeeded);
+    for (size_t i = 0; i < m->out.n_jobs; i++) {
+        const struct job_row *r = &m->out.jobs[i];
+        if (r->array == a->on && r->state == JOB_ENDED && r->end == END_SUCCEEDED)
+            bits_set(&f.done, r->array_index);
+    }
+    *ret = f;
+    return 0;
+}
+
+/* ---- at the submit ---- */
+
+static int check_tasks(const struct followed *f, const struct ranges *tasks, int64_t on, struct err *e)
+{
+    char all_text[RANGES_TEXT_MAX];
+    struct bits want, all;
+    int64_t missing = 0, may = 0;
+    int32_t first = 0;
+    ranges_bits(tasks, &want);
+    ranges_bits(&f->all, &all);
+    for (int32_t i = bits_next(&want, 0); i < want.n; i = bits_next(&want, i + 1)) {
+        bool is_missing = !bits_has(&all, i);
+        first = is_missing && missing == 0 ? i : first;
+        missing += is_missing;
+        may += bits_has(&f->done, i) || bits_has(&f->open, i);
+    }
+    bits_deinit(&want);
+    bits_deinit(&all);
+    ranges_format(&f->all, all_text);
+    if (missing > 0)
+        return err_set(e, ERR_INVALID,
+            "aftercorr:%" PRId64 ": job %" PRId64 " has no task %" PRId32 ", so that task %" PRId32
+            " of this array could never begin (%" PRId64 " task%s of it); its tasks are %.100s",
+            on, on, first, first, missing, missing == 1 ? "" : "s", all_text);
+    if (may == 0)
+        return err_set(e, ERR_CONFLICT,
+            "aftercorr:%" PRId64 " can never come true: none of these tasks of job %" PRId64 " succeeded, or may still", on, on);
+    return 0;
+}
+
+int follow_check(const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e)
+{
+    struct followed f;
+    if (!submit->submit.tasks)
+        return err_set(e, ERR_INVALID,
+            "aftercorr:%" PRId64 " is for arrays, each task of which waits for the one of job %" PRId64
+            " with its index: submit one (--array), or use afterok:%" PRId64, a->on, a->on, a->on);
+    if (submit->submit.job->depends_any && submit->submit.n_depends > 1)
+        return err_set(e, ERR_INVALID, "aftercorr cannot be one of several dependencies of which any is enough: join them by commas");
+    int rc = look(m, a, &f, e);
+    if (rc)
+        return rc;
+    rc = check_tasks(&f, submit->submit.tasks, a->on, e);
+    followed_deinit(&f);
+    return rc;
+}
+
+static void begin_to_follow(struct array *a)
+{
+    int32_t n = ranges_last(&a->all) + 1;
+    if (a->ready.n > 0)
+        return;
+    bits_init(&a->ready, n);
+    bits_init(&a->never, n);
+    for (int k = 0; k < a->left.n; k++)
+        for (int32_t i = a->left.v[k].first; i <= a->left.v[k].last; i += a->left.v[k].step)
+            a->n_ready += !bits_has(&a->gone, i) && bits_set(&a->ready, i);
+}
+
+/* True: some of those that are left wait, or are to be given up. */
+static bool follow(struct array *a, const struct followed *f)
+{
+    bool all = true;
+    begin_to_follow(a);
+    for (int32_t i = 0; i < a->ready.n; i++) {
+        if (!array_has_left(a, i) || bits_has(&f->done, i))
+            continue;
+        all = false;
+        a->n_ready -= bits_clear(&a->ready, i);
+        if (!bits_has(&f->open, i))
+            a->n_never += bits_set(&a->never, i);
+    }
+    return !all;
+}
+
+bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a)
+{
+    struct job *on = model_job(m, a->on);
+    struct followed f;
+    struct err seen; /* by follow_check */
+    if (look(m, a, &f, &seen) != 0)
+        return false;
+    bool waits = follow(j->array, &f);
+    if (on && waits && on->array->done.n == 0) {
+        on->array->done = f.done;
+        f.done = (struct bits){0};
+    }
+    followed_deinit(&f);
+    return waits;
+}
+
+/* ---- as time goes on ---- */
+
+static bool is_ready(const struct job *j, int32_t index)
+{
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_AFTERCORR && d->on && !bits_has(&d->on->array->done, index))
+            return false;
+    }
+    return !bits_has(&j->array->never, index);
+}
+
+void follow_ended(struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now)
+{
+    if (succeeded)
+        bits_set(&array->array->done, index);
+    LIST_FOREACH (&array->array->followers, l) {
+        struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
+        struct array *a = j->array;
+        if (!array_has_left(a, index))
+            continue;
+        if (!succeeded)
+            a->n_never += bits_set(&a->never, index);
+        else if (is_ready(j, index))
+            a->n_ready += bits_set(&a->ready, index);
+        waits_tell_unmeetable(m, j);
+        array_settle(m, j, now);
+    }
+}
+
+void follow_dropped(struct model *m, struct job *array, struct stamp now)
+{
+    struct followed f;
+    if (list_is_empty(&array->array->followers))
+        return;
+    look_at_live(array, &f);
+    LIST_FOREACH (&array->array->followers, l) {
+        struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
+        follow(j->array, &f);
+        waits_tell_unmeetable(m, j);
+        array_settle(m, j, now);
+    }
+    followed_deinit(&f);
+}
+
+void follow_settle(struct model *m, struct job *j)
+{
+    struct array *a = j->array;
+    LIST_FOREACH (&j->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_AFTERCORR && (a->left.n == 0 || (!d->on && a->n_never == 0)))
+            waits_met(m, d);
+    }
+    if (!array_follows(j)) {
+        bits_deinit(&a->ready);
+        bits_deinit(&a->never);
+        a->n_ready = a->n_never = 0;
+    }
+    waits_tell_unmeetable(m, j);
+}
+
+void follow_over(struct model *m, struct job *array, struct stamp now)
+{
+    LIST_FOREACH (&array->array->followers, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+        struct job *j = d->job;
+        link_remove(&d->on_job);
+        d->on = NULL;
+        follow_settle(m, j);
+        array_settle(m, j, now);
+    }
+}
+
+/* ---- recovery ---- */
+
+void follow_load(struct model *m, struct job *j)
+{
+    if (!array_follows(j))
+        return;
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        struct followed f;
+        if (d->row.kind != DEPEND_AFTERCORR)
+            continue;
+        look_at_live(d->on, &f);
+        follow(j->array, &f);
+        followed_deinit(&f);
+    }
+    waits_tell_unmeetable(m, j);
+}
