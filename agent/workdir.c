@@ -25,6 +25,7 @@
 #define CONNECT_MS 10000
 #define STALE_S 3600 /* a name that no write gave up by itself */
 #define CACHE_FILES_MAX 1000000
+#define ROUNDS 10 /* of fetching and putting in place; the next try begins where these ended */
 
 /* ---- where it comes from ---- */
 
@@ -275,6 +276,17 @@ static int make_all(const struct bringing *b, const char *root)
     return rc ? rc : set_modes(b, root);
 }
 
+/* What is damaged in the cache, or was trimmed by another task, is fetched again: it is found one piece at a time. */
+static int fetch_and_make(const struct bringing *b, const char *path)
+{
+    int rc = ERR_CORRUPT;
+    for (int i = 0; i < ROUNDS && (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND); i++) {
+        rc = fetch_pieces(b);
+        rc = rc ? rc : make_all(b, path);
+    }
+    return rc;
+}
+
 int workdir_bring(const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e)
 {
     struct bringing b = {.s = s, .cancel = cancel, .e = e};
@@ -287,9 +299,7 @@ int workdir_bring(const struct workdir_source *s, const char *path, const atomic
     if (rc == 0)
         rc = workdir_parse(buf_str(&text), text.len, &b.d, e);
     if (rc == 0)
-        rc = fetch_pieces(&b);
-    if (rc == 0)
-        rc = make_all(&b, path);
+        rc = fetch_and_make(&b, path);
     workdir_trim(s->cache, WORKDIR_CACHE_BYTES);
     http_pool_destroy(b.pool);
     workdir_deinit(&b.d);

@@ -225,6 +225,18 @@ static void print_grace(const json_t *v)
     buf_deinit(&text);
 }
 
+/* What its script finds where it runs. */
+static void print_launch(const json_t *v)
+{
+    const json_t *launch = json_object_get(json_object_get(v, "spec"), "launch");
+    const char *image = json_string_value(json_object_get(launch, "image"));
+    const char *workdir = json_string_value(json_object_get(launch, "workdir"));
+    if (image && *image)
+        printf("image         %s\n", image);
+    if (workdir && *workdir)
+        printf("workdir       sent with it, %.12s\n", workdir);
+}
+
 static void print_notices(const json_t *v)
 {
     struct buf text = {0};
@@ -287,6 +299,7 @@ static void print_job(const json_t *v)
             : "none");
     print_extras(job);
     print_times(job);
+    print_launch(v);
     print_grace(v);
     print_notices(v);
     print_priority(job);

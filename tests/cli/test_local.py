@@ -143,6 +143,14 @@ class Local(unittest.TestCase):
         text = "data\ndata\nsrc/run.sh 755\nsrc/data 640\nsrc/empty 755\n.belayignore\nlink\nout.txt\nsrc\nsrc/data\n%s/agent/tasks/%d-1/workdir\n"
         self.assertEqual(self.ok("logs", str(job)), text % (self.h.home, job))
         self.assertFalse(os.path.exists(os.path.join(sent, "src", "new")))  # it worked on its own copy
+        self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +sent with it, [0-9a-f]{12}$")
+        # What is damaged in a node's cache is fetched again.
+        cache = os.path.join(self.h.home, "agent", "workdirs")
+        for name in os.listdir(cache):
+            with open(os.path.join(cache, name), "r+b") as f:
+                f.write(b"~")
+        job = self.submit("--workdir", "upload", "--chdir", "sent", "--wait", "--wrap", "cat link src/run.sh")
+        self.assertRegex(self.ok("logs", str(job)), r"^data\n#!/bin/sh\ncat src/data link; exit")
         # What the job has is what was there at the submit, for every attempt and every task; a node that has it does not ask for it.
         array = self.submit("--workdir", "upload", "--chdir", "sent", "--hold", "-a", "0-1", "--retries", "1", "--wrap",
                             "test $BELAY_ATTEMPT = 2 && exec src/run.sh; exit 1")
