@@ -97,6 +97,8 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
         return;
     put_text(l, "MASTER_ADDR", s->peers[0].address);
     put_number(l, "MASTER_PORT", PORT_FIRST + (s->job * 31 + s->attempt) % PORTS);
+    if (s->script_on_first)
+        return; /* who is which is told to the tasks of a step */
     put_number(l, "WORLD_SIZE", (int64_t)s->n_peers);
     put_number(l, "RANK", s->rank);
     put_number(l, "LOCAL_RANK", 0);
@@ -160,14 +162,59 @@ static void add_slurm_array(struct list_of_env *l, const struct wire_desired_att
     put_number(l, "SLURM_ARRAY_TASK_STEP", s->array_step);
 }
 
+/* "2(x3),1" */
+static void put_counts(struct list_of_env *l, const char *name, int64_t nodes, int64_t all, int64_t at_most)
+{
+    struct buf text = {0};
+    for (int64_t i = 0, same; i < nodes; i += same) {
+        int64_t n = all > 0 ? all / nodes + (i < all % nodes) : at_most;
+        same = all == 0 || i >= all % nodes ? nodes - i : all % nodes - i;
+        buf_printf(&text, "%s%lld", i ? "," : "", (long long)n);
+        if (same > 1)
+            buf_printf(&text, "(x%lld)", (long long)same);
+    }
+    put_text(l, name, buf_str(&text));
+    buf_deinit(&text);
+}
+
+/* As Slurm has it: how many tasks there are is told when the job has said it, and srun is told so. */
+static void add_slurm_tasks_of_first(struct list_of_env *l, const struct task_env *t)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    int64_t nodes = n_nodes(t), all = s->all_tasks > 0 ? s->all_tasks : s->tasks * nodes;
+    int64_t each = s->cpus_per_task > 0 ? s->cpus_per_task : 1;
+    if (all > 0) {
+        put_number(l, "SLURM_NTASKS", all);
+        put_number(l, "SLURM_NPROCS", all);
+    }
+    if (s->all_tasks == 0 && s->tasks > 0)
+        put_number(l, "SLURM_NTASKS_PER_NODE", s->tasks);
+    put_counts(l, "SLURM_TASKS_PER_NODE", nodes, all, s->cpus / each > 0 ? s->cpus / each : 1);
+    put_counts(l, "SLURM_JOB_CPUS_PER_NODE", nodes, 0, s->cpus);
+    put_number(l, "SLURM_CPUS_ON_NODE", s->cpus);
+    put_number(l, "SLURM_CPUS_PER_TASK", each);
+}
+
+static void add_slurm_tasks(struct list_of_env *l, const struct task_env *t)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    int64_t tasks = s->tasks > 0 ? s->tasks : 1;
+    put_number(l, "SLURM_NTASKS", n_nodes(t) * tasks);
+    put_number(l, "SLURM_NPROCS", n_nodes(t) * tasks);
+    if (n_nodes(t) > 1)
+        put(l, mem_printf("SLURM_TASKS_PER_NODE=%lld(x%lld)", (long long)tasks, (long long)n_nodes(t)));
+    else
+        put_number(l, "SLURM_TASKS_PER_NODE", tasks);
+    put_number(l, "SLURM_CPUS_PER_TASK", s->cpus_per_task > 0 ? s->cpus_per_task : s->cpus / tasks);
+    put_number(l, "SLURM_CPUS_ON_NODE", s->cpus);
+    put_number(l, "SLURM_JOB_CPUS_PER_NODE", s->cpus);
+}
+
 static void add_slurm(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
     static const char *const counts[] = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
-    static const char *const all_tasks[] = {"SLURM_NTASKS", "SLURM_NPROCS"};
     static const char *const ranks[] = {"SLURM_PROCID", "SLURM_NODEID"};
-    static const char *const cpus[] = {"SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"};
-    int64_t tasks = s->tasks > 0 ? s->tasks : 1;
     static const char *const lists[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST"};
     char *nodes = node_list(t);
     put_number(l, "SLURM_JOB_ID", s->job);
@@ -185,19 +232,11 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
         put_number(l, counts[i], n_nodes(t));
     for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
         put_number(l, ranks[i], s->rank);
-    for (size_t i = 0; i < sizeof(all_tasks) / sizeof(*all_tasks); i++)
-        put_number(l, all_tasks[i], n_nodes(t) * tasks);
-    if (n_nodes(t) > 1)
-        put(l, mem_printf("SLURM_TASKS_PER_NODE=%lld(x%lld)", (long long)tasks, (long long)n_nodes(t)));
-    else
-        put_number(l, "SLURM_TASKS_PER_NODE", tasks);
-    put_number(l, "SLURM_CPUS_PER_TASK", s->cpus_per_task > 0 ? s->cpus_per_task : s->cpus / tasks);
+    s->script_on_first ? add_slurm_tasks_of_first(l, t) : add_slurm_tasks(l, t);
     put_number(l, "SLURM_LOCALID", 0);
     put_number(l, "SLURM_GTIDS", s->rank);
     put_number(l, "SLURM_JOB_UID", t->user->uid);
     put_number(l, "SLURM_JOB_GID", t->user->gid);
-    for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++)
-        put_number(l, cpus[i], s->cpus);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         put_text(l, lists[i], nodes);
     put_text(l, "SLURMD_NODENAME", t->node);

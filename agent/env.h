@@ -9,6 +9,7 @@
 #include "agent/user.h"
 #include "base/wire/wire.h"
 
+#define TASK_STEPS "steps.json" /* in its control directory */
 #define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
 
 struct task_env {

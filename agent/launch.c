@@ -85,6 +85,15 @@ static void exec_script(const struct launch *l)
     }
 }
 
+/* In no directory, and under a name by which it is known. */
+static void hold(void)
+{
+    if (chdir("/") == 0)
+        prctl(PR_SET_NAME, "belay-hold", 0, 0, 0);
+    for (;;)
+        pause();
+}
+
 static void run_script(const struct launch *l, int to_supervisor)
 {
     int keep = fcntl(to_supervisor, F_DUPFD_CLOEXEC, 10);
@@ -96,6 +105,8 @@ static void run_script(const struct launch *l, int to_supervisor)
     if (set_files(l) == 0) {
         step = LAUNCH_USER;
         if (launch_become_user(l->user) == 0) {
+            if (l->holds)
+                hold();
             step = LAUNCH_CWD;
             if (chdir(l->cwd) == 0) {
                 step = LAUNCH_INPUT;

@@ -28,6 +28,7 @@ struct launch {
     const char *input;   /* becomes stdin, opened by the user in cwd; NULL: /dev/null */
     const char *room;    /* the task's directory: the script gets a room of its own (criu_room.h), in which script and
                             output.log are looked for; NULL: none */
+    bool holds;          /* no script: a process that waits to be killed, so that others may be started beside it */
     const char *restore; /* with a room: the criu that brings the script back, instead of a start; NULL */
 };
 

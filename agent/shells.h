@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define SHELLS_MAX 16                 /* at a time in one task */
+#define SHELLS_MAX 128                /* at a time in one task */
 #define SHELL_MESSAGE_MAX (128u << 10) /* bytes */
 #define SHELL_WORDS_MAX 256
 #define SHELL_FDS 4

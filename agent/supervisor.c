@@ -341,6 +341,11 @@ static int wrap(const struct supervisor *s, char **argv, char ***ret_argv, struc
     return rc;
 }
 
+static bool holds(const struct supervisor *s)
+{
+    return s->task->script_on_first && s->task->rank > 0;
+}
+
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
@@ -374,6 +379,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .output = output,
         .error = error,
         .input = s->input,
+        .holds = holds(s),
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
     if (!rc)
@@ -409,7 +415,7 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
         .node = s->node,
         .rank = s->task->rank,
         .restarts = s->task->attempt - 1};
-    if (!pattern || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
+    if (!pattern || holds(s) || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
         return 0;
     return pattern_expand(pattern, &v, ret_name, e);
 }

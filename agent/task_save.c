@@ -188,7 +188,7 @@ void task_ask_over(struct task *t)
 
 bool task_is_gang(const struct task *t)
 {
-    return t->spec->n_peers > 0;
+    return t->spec->n_peers > 0 && !t->spec->script_on_first;
 }
 
 /* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all have to do. */

@@ -6,11 +6,13 @@
 #include "agent/task_private.h"
 
 #include "agent/criu_room.h"
+#include "agent/env.h"
 #include "agent/image.h"
 #include "agent/kept.h"
 #include "agent/keyring.h"
 #include "agent/user.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -97,6 +99,29 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
+/* With what srun starts tasks on the other nodes (cli/parts.h), for the job's user alone. */
+static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    const struct config *c = t->room->peer->config;
+    if (!s->script_on_first || s->rank > 0 || !t->work.secrets.step_token)
+        return 0;
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->n_peers; i++)
+        json_array_append_new(nodes, json_text(s->peers[i].name));
+    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca", json_text(c->ca_pem), "token",
+        json_text(t->work.secrets.step_token), "address", json_text(s->peers[0].address), "nodes", nodes);
+    char *text = json_dump_text(v), *path = mem_printf("%s/control/" TASK_STEPS, t->dir);
+    int rc = record_put(path, text, strlen(text), 0600, e);
+    if (!rc)
+        rc = own(u, path, e);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    free(path);
+    json_wipe(v);
+    return rc;
+}
+
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
@@ -109,6 +134,8 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
         rc = make_output(t, e);
     if (!rc)
         rc = make_sub(t, u, "control", e);
+    if (!rc)
+        rc = make_steps(t, u, e);
     if (!rc)
         rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
     free(spec);
@@ -161,6 +188,8 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
 
 static struct ckpt_gang gang_of(const struct task *t)
 {
+    if (!task_is_gang(t))
+        return (struct ckpt_gang){0};
     return (struct ckpt_gang){.rank = (int32_t)t->spec->rank, .nodes = (int32_t)t->spec->n_peers};
 }
 

@@ -69,6 +69,8 @@ struct client; /* a connection's worth of belayd; blocking */
  * BELAY_HOME/belayd.sock (default ~/.local/share/belay), else /run/belay/belayd.sock. Does not connect yet.
  */
 int client_create(struct client **ret_client, struct err *e);
+/* The belayd there (https://, without a slash at the end), with that token. */
+void client_create_at(const char *server, const char *ca_pem, const char *token, struct client **ret_client);
 void client_destroy(struct client *c);
 
 struct client_reply {

@@ -140,6 +140,17 @@ int client_create(struct client **ret_client, struct err *e)
     return rc;
 }
 
+void client_create_at(const char *server, const char *ca_pem, const char *token, struct client **ret_client)
+{
+    struct client *c = mem_alloc(sizeof(*c));
+    uv_loop_init(&c->loop);
+    c->http = uv_http_client_create(&c->loop);
+    c->url = mem_strdup(server);
+    c->ca_pem = mem_strdup(ca_pem);
+    c->authorization = mem_printf("Authorization: Bearer %s", token);
+    *ret_client = c;
+}
+
 void client_destroy(struct client *c)
 {
     if (!c)

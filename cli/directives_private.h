@@ -33,6 +33,8 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
 int directive_tasks(const struct directive_context *c, const char *value, struct err *e);
 int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e);
 int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_script_on(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e);

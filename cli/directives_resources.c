@@ -19,6 +19,8 @@
 #define GPUS_PER_TASK "gpus_per_task"
 #define NTASKS "ntasks"
 #define TASKS_PER_NODE "tasks_per_node"
+#define NODES_BY_SLURM "nodes_by_slurm" /* true: Slurm's line or flag alone has said how many */
+#define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
 #define CPUS_MAX 4096 /* belayd's limits for a job */
 #define GPUS_MAX 64
 #define MIB_MAX (1LL << 30)
@@ -40,16 +42,10 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
     int rc = str_to_i64(most, 1, DIRECTIVES_NODES_MAX, "nodes", &n_most, e);
     if (!rc)
         rc = str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
-    if (!rc && c->sbatch && n_least > 1)
-        rc = err_set(e, ERR_UNSUPPORTED,
-            "Slurm starts a script on the first of its nodes, belay on each of them: if that is right for "
-            "this one, say "
-            "#BELAY --nodes=%s",
-            value);
     if (rc)
         return rc;
-    if (c->sbatch)
-        n_most = n_least; /* one is what Slurm may give it as well */
+    if (!c->sbatch || !json_object_get(c->spec, NODES_BY_SLURM))
+        json_object_set_new(c->spec, NODES_BY_SLURM, json_boolean(c->sbatch));
     json_object_set_new(c->spec, "nodes", json_integer(n_most));
     if (n_least < n_most)
         json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
@@ -106,7 +102,25 @@ int directive_gpu_memory(const struct directive_context *c, const char *value, s
 
 int directive_gpus(const struct directive_context *c, const char *value, struct err *e)
 {
+    json_object_del(c->spec, GPUS_OF_JOB);
     return set_gpus(c, "gpus", value, e);
+}
+
+/* To Slurm they are the job's, to belay each node's. */
+int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e)
+{
+    int rc = directive_gpus(c, value, e);
+    if (rc == 0 && c->sbatch)
+        json_object_set_new(c->spec, GPUS_OF_JOB, json_true());
+    return rc;
+}
+
+int directive_script_on(const struct directive_context *c, const char *value, struct err *e)
+{
+    if (!str_eq(value, "each") && !str_eq(value, "first"))
+        return err_set(e, ERR_INVALID, "expected each or first, found %s", SHOWN(value));
+    json_object_set_new(c->spec, "script_on", json_string(value));
+    return 0;
 }
 
 /* How many tasks there are is known when all has been read. */
@@ -239,20 +253,73 @@ static int64_t number(const json_t *spec, const char *key, int64_t fallback)
     return v ? json_integer_value(v) : fallback;
 }
 
+static bool take_true(json_t *spec, const char *key)
+{
+    bool is_true = json_is_true(json_object_get(spec, key));
+    json_object_del(spec, key);
+    return is_true;
+}
+
+static void set_nodes(json_t *spec, int64_t most, int64_t least)
+{
+    json_object_set_new(spec, "nodes", json_integer(most));
+    if (least < most)
+        json_object_set_new(spec, "nodes_min", json_integer(least));
+    else
+        json_object_del(spec, "nodes_min");
+}
+
+/* Of several nodes by Slurm's words the script is on the first, which starts tasks on all with srun; by ours it is on each. */
+static bool is_on_first(json_t *spec, bool by_slurm)
+{
+    const char *told = json_string_value(json_object_get(spec, "script_on"));
+    bool first = number(spec, "nodes", 1) > 1 && (told ? str_eq(told, "first") : by_slurm);
+    if (first)
+        json_object_set_new(spec, "script_on", json_string("first"));
+    else
+        json_object_del(spec, "script_on");
+    return first;
+}
+
+/* As Slurm has it, no node is there for nothing. */
+static int tasks_of_first(json_t *spec, int64_t all, int64_t each, int64_t *ret_tasks)
+{
+    int64_t most = number(spec, "nodes", 1), least = number(spec, "nodes_min", most);
+    if (all > 0 && all < most)
+        set_nodes(spec, most = all, least = least < all ? least : all);
+    if (most == 1)
+        json_object_del(spec, "script_on");
+    else if (all > 0)
+        json_object_set_new(directive_object(spec, "launch"), "all_tasks", json_integer(all));
+    else if (each > 0)
+        json_object_set_new(directive_object(spec, "launch"), "tasks", json_integer(each));
+    *ret_tasks = all > 0 ? (all + least - 1) / least : each > 0 ? each : 1;
+    return 0;
+}
+
 /* How many tasks each node is to run. */
 static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
 {
-    int64_t nodes = number(spec, "nodes", 1), all = take(spec, NTASKS, 0),
-            each = take(spec, TASKS_PER_NODE, 0);
-    if (all > 0 && each > 0 && all > each * nodes)
-        return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes: a job that starts its tasks itself "
-            "has one",
-            (long long)all, (long long)each, (long long)((all + each - 1) / each));
+    int64_t all = take(spec, NTASKS, 0), each = take(spec, TASKS_PER_NODE, 0);
+    bool by_slurm = take_true(spec, NODES_BY_SLURM);
+    if (all > 0 && each > 0 && !json_object_get(spec, "nodes") && all > each) {
+        int64_t nodes = (all + each - 1) / each;
+        if (nodes > DIRECTIVES_NODES_MAX)
+            return err_set(e, ERR_INVALID, "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %d are allowed",
+                (long long)all, (long long)each, (long long)nodes, DIRECTIVES_NODES_MAX);
+        set_nodes(spec, nodes, nodes);
+        by_slurm = true;
+    }
+    int64_t nodes = number(spec, "nodes", 1);
+    if (all > 0 && each > 0 && all > each * number(spec, "nodes_min", nodes))
+        return err_set(e, ERR_INVALID, "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, and it asks for %lld",
+            (long long)all, (long long)each, (long long)((all + each - 1) / each), (long long)number(spec, "nodes_min", nodes));
+    if (is_on_first(spec, by_slurm))
+        return tasks_of_first(spec, all, each, ret_tasks);
     *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
     if (nodes > 1 && *ret_tasks > 1)
         return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks: a node runs one task of a job of several nodes; it can start others itself");
+            "--ntasks: a node runs one task of a job of several nodes; it can start others itself, or with --script-on first on all nodes");
     return 0;
 }
 
@@ -269,6 +336,9 @@ static int multiply(
 static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
 {
     int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
+    int64_t nodes = number(spec, "nodes_min", number(spec, "nodes", 1));
+    if (take_true(spec, GPUS_OF_JOB) && nodes > 1)
+        json_object_set_new(spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
     int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
     int64_t gpus = number(spec, "gpus", 0);
     if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)

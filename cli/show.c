@@ -206,6 +206,8 @@ static void print_nodes(const json_t *job)
             (long long)cli_int(job, "ranks", 0), cli_text(job, "on_loss"));
     else
         printf("%lld nodes, each with ", most);
+    if (str_eq(cli_text(job, "script_on"), "first"))
+        printf("(the script on the first) ");
 }
 
 static void print_retries(const json_t *job)

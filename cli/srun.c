@@ -2,7 +2,7 @@
  *
  * srun [OPTION...] COMMAND [ARG...]
  *
- * In a job it starts the tasks of a step on the node that it is on (cli/step.c). Elsewhere it submits a job that does, shows its
+ * In a job it starts the tasks of a step on the job's nodes (cli/step.c). Elsewhere it submits a job that does, shows its
  * output as it comes, and ends with its exit code; an interrupt cancels the job.
  */
 #include "cli/slurm_programs.h"
@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/slurm.h"
+#include "cli/parts.h"
 #include "cli/step.h"
 #include "cli/submit.h"
 #include <stdio.h>
@@ -126,12 +127,29 @@ static int read_count(const char *name, int64_t *ret_n)
     return CLI_FAILED;
 }
 
-/* "1", "1-1": one is what there is to a node's own srun. */
-static int read_nodes(const char *text)
+/* "2", "2-4" */
+static int read_nodes(struct step *s, const char *text)
 {
-    if (!str_eq(text, "1") && !str_eq(text, "1-1"))
-        return fail("nodes", "of more than 1 is not supported: belay starts the script of a job of several nodes on each of them");
-    return -1;
+    const char *dash = strchr(text, '-');
+    char *least = mem_strndup(text, dash ? (size_t)(dash - text) : strlen(text));
+    struct err e;
+    int rc = str_to_i64(dash ? dash + 1 : text, 1, LAYOUT_NODES_MAX, "nodes", &s->nodes_max, &e);
+    if (rc == 0)
+        rc = str_to_i64(least, 1, s->nodes_max, "the least number of nodes", &s->nodes_min, &e);
+    free(least);
+    if (rc == 0)
+        return -1;
+    slurm_error("srun", "--nodes: %s", e.text);
+    return CLI_FAILED;
+}
+
+static int read_relative(struct step *s)
+{
+    struct err e;
+    if (str_to_i64(optarg, 0, LAYOUT_NODES_MAX - 1, "relative", &s->relative, &e) == 0)
+        return -1;
+    slurm_error("srun", "%s", e.text);
+    return CLI_FAILED;
 }
 
 /* What counts in a job. -1: go on; else the exit code. */
@@ -144,7 +162,7 @@ static int step_option(struct srun *r, int c, const char *name)
     case 'c':
         return read_count(name, &s->cpus_per_task);
     case 'N':
-        return read_nodes(optarg);
+        return read_nodes(s, optarg);
     case 'o':
         s->output = optarg;
         return -1;
@@ -175,9 +193,16 @@ static int step_option(struct srun *r, int c, const char *name)
         s->name = optarg;
         return -1;
     case 'r':
+        return read_relative(s);
     case 'w':
+        s->nodelist = optarg;
+        return -1;
     case 'x':
-        return -1; /* there is one node */
+        s->exclude = optarg;
+        return -1;
+    case 'm':
+        s->distribution = optarg;
+        return -1;
     case 'd':
     case 'H':
         return fail(name, "is not supported for a step of a job");
@@ -185,7 +210,7 @@ static int step_option(struct srun *r, int c, const char *name)
         if (str_eq(name, "export"))
             s->export = optarg;
         if (str_eq(name, "ntasks-per-node"))
-            return read_count(name, &s->tasks);
+            return read_count(name, &s->tasks_per_node);
         return -1; /* the job has what it has */
     default:
         return -1;
@@ -206,8 +231,9 @@ static int job_option(struct srun *r, int c, const char *name)
         r->s.quiet = r->s.quiet || c == 'Q';
         return -1;
     }
-    if (c == 'n') {
-        int rc = read_count(name, &r->step.tasks);
+    if (c == 'n' || c == 'N' || str_eq(name, "ntasks-per-node")) {
+        int rc = c == 'n' ? read_count(name, &r->step.tasks) : c == 'N' ? read_nodes(&r->step, optarg)
+                                                                        : read_count(name, &r->step.tasks_per_node);
         if (rc >= 0)
             return rc;
     }
@@ -218,7 +244,7 @@ static int job_option(struct srun *r, int c, const char *name)
 static void help(void)
 {
     puts("Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
-         "In a job: starts the command -n times on this node, within the CPUs of the job. Elsewhere: submits a job that\n"
+         "In a job: starts the command -n times on its nodes, within the CPUs of the job. Elsewhere: submits a job that\n"
          "does, shows its output, and ends with its exit code. Of the options of sbatch those of the job are taken.\n");
     for (const struct option *o = options; o->name; o++)
         if (o->val != VAL_IGNORED && o->val != VAL_REFUSED)
@@ -257,7 +283,7 @@ static int submit(struct srun *r, char **words, int n)
     struct buf script = {0};
     struct err e = {0};
     buf_adds(&script, "#!/bin/sh\nexec");
-    if (r->step.tasks > 1 || r->step.labels)
+    if (r->step.tasks > 1 || r->step.tasks_per_node > 1 || r->step.nodes_max > 1 || r->step.labels)
         buf_printf(&script, " belay slurm srun%s", r->step.labels ? " -l" : "");
     for (int i = 0; i < n; i++) {
         buf_addc(&script, ' ');
@@ -279,6 +305,8 @@ int srun_main(int argc, char **argv)
 {
     struct srun r = {.step = {.program = "srun"}};
     bool in_job = getenv("SLURM_JOB_ID") && getenv("BELAY_CONTROL_DIR");
+    if (argc == 2 && str_eq(argv[1], PART_FLAG))
+        return part_main();
     submission_init(&r.s);
     r.s.slurm = "srun";
     r.s.wait = r.s.follow = r.s.cancel_on_interrupt = true;

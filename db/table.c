@@ -227,6 +227,7 @@ static const struct column job_columns[] = {
     COL(job_row, nodes),
     COL(job_row, nodes_min),
     COL_KIND(job_row, "on_loss", on_loss, gang_loss_names),
+    COL_KIND(job_row, "script_on", script_on, script_on_names),
     COL(job_row, ranks),
     COL_KIND(job_row, "gang_end", gang_end, end_kind_names),
     COL(job_row, gang_code),

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_MACHINE: a node, or who could become one. */
-enum need { NEED_NOTHING, NEED_USER, NEED_MACHINE, NEED_NODE };
+/* NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or who could become one. */
+enum need { NEED_NOTHING, NEED_USER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
 
 struct route {
     const char *method;
@@ -38,10 +38,10 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/#/compared", NEED_USER, api_jobs_compared},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
     {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
-    {"POST", "/api/v1/jobs/#/exec", NEED_USER, api_jobs_exec},
-    {"GET", "/api/v1/channels/#/output", NEED_USER, api_channel_output},
-    {"POST", "/api/v1/channels/#/input", NEED_USER, api_channel_input},
-    {"POST", "/api/v1/channels/#/close", NEED_USER, api_channel_close},
+    {"POST", "/api/v1/jobs/#/exec", NEED_SESSION, api_jobs_exec},
+    {"GET", "/api/v1/channels/#/output", NEED_SESSION, api_channel_output},
+    {"POST", "/api/v1/channels/#/input", NEED_SESSION, api_channel_input},
+    {"POST", "/api/v1/channels/#/close", NEED_SESSION, api_channel_close},
     {"POST", "/api/v1/workdirs", NEED_USER, api_workdirs_put},
     {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add},
     {"POST", "/api/v1/crons", NEED_USER, api_crons_add},
@@ -285,6 +285,27 @@ static int find_token(const struct api *a, const char *token, struct token_row *
     return rc;
 }
 
+/* Of an attempt that runs now. */
+static bool find_step(const struct api *a, const char *token, struct caller *ret_caller)
+{
+    char copy[129], expected[129], *mac, *end;
+    str_copy(copy, sizeof(copy), token);
+    int64_t job, attempt;
+    if (copy[0] != 'j' || !(end = strchr(copy, '.')) || !(mac = strchr(end + 1, '.')))
+        return false;
+    *end = *mac = '\0';
+    if (str_to_i64(copy + 1, 1, INT64_MAX, "job", &job, NULL) != 0 ||
+        str_to_i64(end + 1, 1, INT64_MAX, "attempt", &attempt, NULL) != 0)
+        return false;
+    api_step_token(a->o.meta, job, attempt, expected);
+    const struct job *j = model_job(tick_model(a->o.tick), job);
+    if (!str_secret_eq(expected, token) || !j || j->row.attempts != attempt || !job_attempt(j))
+        return false;
+    *ret_caller = (struct caller){.job = job, .attempt = attempt};
+    STR_COPY(ret_caller->user, j->row.user);
+    return true;
+}
+
 static bool identify_by_token(struct request *q)
 {
     const char *token = bearer(q->x);
@@ -306,6 +327,15 @@ static bool identify_by_token(struct request *q)
     return true;
 }
 
+static bool identify_session(struct request *q)
+{
+    const char *token = bearer(q->x);
+    if (!token || token[0] != 'j' || !strchr(token, '.'))
+        return identify_by_token(q);
+    return find_step(q->api, token, &q->caller) ||
+           refuse(q, "this is not the token of an attempt that runs: a job may start tasks in itself as long as it does");
+}
+
 static bool is_node(const struct http_server_request *r)
 {
     return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
@@ -314,8 +344,9 @@ static bool is_node(const struct http_server_request *r)
 size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct token_row t;
+    struct caller step;
     const char *token;
-    if (r->is_unix || is_node(r) || ((token = bearer(x)) && find_token(ctx, token, &t, NULL) == 0))
+    if (r->is_unix || is_node(r) || ((token = bearer(x)) && (find_token(ctx, token, &t, NULL) == 0 || find_step(ctx, token, &step))))
         return API_BODY_MAX;
     return API_STRANGER_BODY_MAX;
 }
@@ -362,7 +393,7 @@ static bool identify(struct request *q, enum need need)
         identify_local(q);
         return true;
     }
-    return identify_by_token(q);
+    return need == NEED_SESSION ? identify_session(q) : identify_by_token(q);
 }
 
 /* ---- routing ---- */

@@ -23,6 +23,8 @@
 #define CHANNELS_MAX 256
 #define OF_USER_MAX 16
 #define OF_JOB_MAX 8
+#define STEPS_MAX 2048 /* of jobs with themselves, beside those; they carry what starts a step and end with that */
+#define STEPS_OF_JOB_MAX 512
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
 #define LOOK_MS 5000
@@ -43,6 +45,7 @@ struct channel {
     int32_t rank;
     char user[CORE_NAME_MAX];
     json_t *order; /* as the agent is told it */
+    bool of_job;          /* a job's own: for a step of its own */
     bool claimed, closed; /* closed: of no more use to the agent */
     char why[160];        /* it broke off */
     struct stream up, down;
@@ -299,10 +302,16 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
     size_t all = 0, of_user = 0, of_job = 0;
     LIST_FOREACH (&a->channels, n) {
         const struct channel *ch = LIST_ENTRY(n, struct channel, in_api);
+        if (ch->of_job != new->of_job)
+            continue;
         all += !ch->closed;
         of_user += !ch->closed && str_eq(ch->user, new->user);
         of_job += !ch->closed && ch->job == new->job;
     }
+    if (new->of_job && (of_job >= STEPS_OF_JOB_MAX || all >= STEPS_MAX))
+        return err_set(e, ERR_UNAVAILABLE, "too many steps are being started at once: try again later");
+    if (new->of_job)
+        return 0;
     if (of_job >= OF_JOB_MAX)
         return err_set(e, ERR_CONFLICT, "job %lld has %d sessions already: end one of them", (long long)new->job, OF_JOB_MAX);
     if (of_user >= OF_USER_MAX)
@@ -310,6 +319,23 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
     if (all >= CHANNELS_MAX)
         return err_set(e, ERR_UNAVAILABLE, "there are %d sessions already: try again later", CHANNELS_MAX);
     return 0;
+}
+
+/* The others of a gang may start a little later than the first. */
+static int find_rank(struct channel *ch, const struct job *job, struct err *e)
+{
+    if (job)
+        LIST_FOREACH (&job->ranks, l) {
+            const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+            if (a->row.rank != ch->rank)
+                continue;
+            if (a->row.state == ATTEMPT_ASSIGNED)
+                return err_set(e, ERR_UNAVAILABLE, "%s is only being started", a->node->row.name);
+            ch->attempt = a->row.attempt;
+            ch->node = a->row.node;
+            return 0;
+        }
+    return err_set(e, ERR_CONFLICT, "rank %d of job %lld does not run", (int)ch->rank, (long long)ch->job);
 }
 
 static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
@@ -320,19 +346,11 @@ static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct er
     STR_COPY(ev.enter.by, ch->user);
     STR_COPY(ev.enter.text, b->text);
     int rc = check_limits(ch->api, ch, e);
+    if (rc == 0 && ch->of_job)
+        return find_rank(ch, model_job(tick_model(t), ch->job), e);
     if (rc == 0)
         rc = tick_apply(t, &ev, ret_id, e);
-    if (rc != 0)
-        return rc;
-    const struct job *job = model_job(tick_model(t), ch->job);
-    LIST_FOREACH (&job->ranks, l) {
-        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
-        if (a->row.rank == ch->rank) {
-            ch->attempt = a->row.attempt;
-            ch->node = a->row.node;
-        }
-    }
-    return 0;
+    return rc == 0 ? find_rank(ch, model_job(tick_model(t), ch->job), e) : rc;
 }
 
 static void on_begun(void *ctx, const struct err *e, int64_t id)
@@ -423,11 +441,15 @@ static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT
 
 void api_jobs_exec(struct request *q)
 {
-    if (!api_may_change_job(q, "run a command in"))
+    if (q->caller.job && q->caller.job != q->id) {
+        api_reply_failure(q->x, ERR_DENIED, "job %lld may start tasks in itself only", (long long)q->caller.job);
+        return;
+    }
+    if (!q->caller.job && !api_may_change_job(q, "run a command in"))
         return;
     struct beginning *b = mem_alloc(sizeof(*b));
     struct channel *ch = b->channel = mem_alloc(sizeof(*ch));
-    *ch = (struct channel){.api = q->api, .job = q->id};
+    *ch = (struct channel){.api = q->api, .job = q->id, .of_job = q->caller.job != 0};
     STR_COPY(ch->user, q->caller.user);
     if (!read_exec(q, ch, b->text)) {
         free(ch);
@@ -457,7 +479,7 @@ static struct channel *of_client(struct request *q)
     if (!ch)
         api_reply_failure(q->x, ERR_NOT_FOUND, "there is no session %lld: it has ended, or belayd was restarted, which ends all",
             (long long)q->id);
-    else if (!q->caller.admin && !str_eq(ch->user, q->caller.user))
+    else if (q->caller.job ? ch->job != q->caller.job || !ch->of_job : !q->caller.admin && !str_eq(ch->user, q->caller.user))
         api_reply_failure(q->x, ERR_DENIED, "session %lld is %s's", (long long)q->id, ch->user);
     else {
         ch->client_at = now_of(q->api);

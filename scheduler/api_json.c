@@ -93,6 +93,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "nodes", j->nodes);
     set_i(o, "nodes_min", j->nodes_min);
     set(o, "on_loss", j->nodes_min < j->nodes ? json_string(gang_loss_names[j->on_loss]) : json_null());
+    set(o, "script_on", json_string(script_on_names[j->script_on]));
     set(o, "ranks", api_json_opt(j->ranks, 0));
     set_need(o, &j->need);
     set(o, "market", json_string(market_wish_names[j->market]));

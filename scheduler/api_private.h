@@ -33,6 +33,7 @@ struct api {
 struct caller {
     char user[CORE_NAME_MAX];
     bool admin;
+    int64_t job, attempt; /* it is this attempt's script, which may start tasks in its own job; 0: a person */
 };
 
 struct request {
@@ -217,5 +218,9 @@ int64_t api_node_of_cn(const char *cn);
 
 /* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's secret. */
 void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
+
+/* With which the script of an attempt starts tasks on its other nodes, and nothing else: "j<job>.<attempt>.<hmac>", good while it
+ * runs. */
+void api_step_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
 
 #endif

@@ -256,6 +256,13 @@ static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_se
     keyring_fill(d->keyring, job, ret_secrets);
     if (ret_secrets->n_checkpoint_keys > 0)
         ret_secrets->version = (d->meta.boots << 32) + 1; /* those of a job do not change while belayd runs */
+    const struct job *j = model_job(d->model, job);
+    if (j && j->row.script_on == SCRIPT_ON_FIRST) {
+        char token[129];
+        api_step_token(&d->meta, job, attempt, token);
+        ret_secrets->step_token = mem_strdup(token);
+        ret_secrets->version = (d->meta.boots << 32) + 1;
+    }
     return !d->grants || grants_give(d->grants, job, attempt, ret_secrets);
 }
 

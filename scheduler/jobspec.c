@@ -224,6 +224,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
     row->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, row->nodes, row->nodes);
     read_on_loss(r, row);
+    row->script_on = (enum script_on)json_opt_enum(r, "script_on", script_on_names, SCRIPT_ON_EACH);
     row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
     row->need.gpus = (int32_t)json_opt_i64(r, "gpus", 0, 64, 0);
     row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);
@@ -329,6 +330,8 @@ static void check_image(struct json_reader *r, const struct job_row *row)
     for (const char *p = image; r->rc == 0 && *p; p++)
         if (!isgraph((unsigned char)*p))
             json_reader_fail(r, "image", "expected an image as podman or apptainer name it, without blanks");
+    if (r->rc == 0 && image[0] && row->nodes > 1 && row->script_on == SCRIPT_ON_FIRST)
+        json_reader_fail(r, "image", "with script_on first the tasks on the other nodes would not be in it: leave it out, or start the script on each");
     if (r->rc == 0 && image[0] == '-')
         json_reader_fail(r, "image", "must not begin with -");
     if (r->rc == 0 && *image && row->method == CKPT_CRIU)
@@ -422,6 +425,9 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     read_grace(&r);
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
+    json_opt_i64(&r, "all_tasks", 1, 4096 * JOB_NODES_MAX, 1);
+    if (r.rc == 0 && row->script_on == SCRIPT_ON_EACH && json_object_get(object, "all_tasks"))
+        json_reader_fail(&r, "all_tasks", "is for jobs of several nodes whose script starts on the first: see script_on");
     if (r.rc == 0 && tasks * each > row->need.cpus)
         json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node",
             (long long)tasks, (long long)each, (int)row->need.cpus);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOLD_SPARE_MS 30000
 #define SPECS_BYTES_MAX (4u << 20) /* of scripts and the like in one message: half of what the wire takes */
 
 /* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */
@@ -191,6 +192,7 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
     STR_COPY(d->workdir, json_string_value(json_object_get(v, "workdir")));
     d->slurm_env = json_is_true(json_object_get(v, "slurm"));
     d->tasks = json_integer_value(json_object_get(v, "tasks"));
+    d->all_tasks = json_integer_value(json_object_get(v, "all_tasks"));
     d->cpus_per_task = json_integer_value(json_object_get(v, "cpus_per_task"));
     parse_grace(json_object_get(v, "grace"), d);
     json_decref(v);
@@ -238,7 +240,7 @@ static size_t json_bytes(const char *s)
 
 static size_t secrets_bytes(const struct wire_secrets *x)
 {
-    const char *const texts[] = {x->store_access_key, x->store_secret_key, x->store_token};
+    const char *const texts[] = {x->store_access_key, x->store_secret_key, x->store_token, x->step_token};
     size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         n += texts[i] ? json_bytes(texts[i]) : 0;
@@ -312,6 +314,30 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     }
 }
 
+/* A rank without a script is the last to run into the time limit, so that the first one's end is the job's; and what is left of it
+ * when tasks are to be told is the same. */
+static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
+{
+    d->script_on_first = a->job->row.script_on == SCRIPT_ON_FIRST;
+    if (!attempt_holds(a))
+        return;
+    STR_COPY(d->method, ckpt_method_names[CKPT_NONE]);
+    d->ckpt_at[0] = '\0';
+    d->time_limit_ms += d->time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
+    d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
+}
+
+/* What it holds the place for is being saved: it stays until that has ended. */
+static bool holds_on(const struct attempt *a)
+{
+    if (!attempt_holds(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
+        return false;
+    LIST_FOREACH (&a->job->ranks, l)
+        if (LIST_ENTRY(l, struct attempt, in_job)->row.rank == 0)
+            return true;
+    return false;
+}
+
 /* When the first of the nodes goes that its gang is on; 0: nobody has told. */
 static int64_t gang_deadline(const struct attempt *a)
 {
@@ -347,6 +373,7 @@ static bool add_start(
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
+        add_script_on(a, d);
     }
     spec_change_deinit(&spec);
     return !m->is_full;
@@ -384,9 +411,9 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->attempt = a->row.attempt;
     d->acked_sequence = a->row.sequence;
     d->kill_wait_ms = s->o.kill_wait_ms;
-    d->ckpt_every_ms = core_interval_ms(a);
-    d->saves_asked = a->row.saves_asked;
-    if (a->row.state == ATTEMPT_STOPPING) {
+    d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
+    d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
+    if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
         if (a->row.save_first)

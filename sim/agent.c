@@ -113,6 +113,10 @@ static void on_save_done(struct timer *t, void *ctx)
     bool ok = !world_chance(w, w->calm ? 0 : 0.05);
     (void)t;
     x->saving = false;
+    if (x->holds) {
+        end_attempt(x, x->stop_reason, 143);
+        return;
+    }
     if (x->rank > 0) {
         join_save(x);
     } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
@@ -143,6 +147,8 @@ static void save_and_stop(struct sim_attempt *x, const char *reason)
     x->stop_reason = reason;
     if (x->phase == SIM_RESTORING)
         end_attempt(x, reason, 143);
+    else if (x->holds)
+        timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000)); /* as long as there is time */
     else
         start_save(x, "notice"); /* or the save that runs ends it */
 }
@@ -181,8 +187,10 @@ static void on_restored(struct timer *t, void *ctx)
     x->started_wall = clock_wall(w->vt.timers.clock).ms;
     x->ran_from_ms = world_now(w);
     timer_init(&x->finish, on_finish, x);
-    timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
-    start_periodic(x);
+    if (!x->holds) {
+        timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
+        start_periodic(x);
+    }
     if (str_eq(x->agent->notice.kind, "reclaim"))
         save_and_stop(x, "reclaimed");
     urgent(x->agent);
@@ -195,6 +203,7 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->job = d->job;
     x->attempt = d->attempt;
     x->rank = d->rank;
+    x->holds = d->script_on_first && d->rank > 0;
     x->started_wall = WIRE_NONE;
     struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
@@ -217,11 +226,13 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         return;
     }
     struct sim_attempt *x = make_attempt(a, d);
-    store_fence(w, x->job, x->attempt);
-    struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
-    x->restored = m.ref;
-    x->restored_steps = m.steps;
-    x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
+    if (!x->holds) {
+        store_fence(w, x->job, x->attempt);
+        struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
+        x->restored = m.ref;
+        x->restored_steps = m.steps;
+        x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
+    }
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
 }
 
@@ -319,6 +330,7 @@ static enum wire_phase phase_of(const struct sim_attempt *x)
 static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
 {
     size_t skip = x->n_saved > WIRE_CHECKPOINTS_MAX ? x->n_saved - WIRE_CHECKPOINTS_MAX : 0;
+    bool tells = x->phase == SIM_RUNNING && !x->holds;
     *s = (struct wire_attempt_status){
         .job = x->job,
         .attempt = x->attempt,
@@ -329,9 +341,9 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .restored_progress = x->restored.attempt ? x->restored_steps : WIRE_NONE,
         .restore_ms = 10,
         .damaged = x->damaged,
-        .first_done = x->phase == SIM_RUNNING ? x->base_steps : WIRE_NONE,
-        .done = x->phase == SIM_RUNNING ? steps_now(x) : WIRE_NONE,
-        .total = x->phase == SIM_RUNNING ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
+        .first_done = tells ? x->base_steps : WIRE_NONE,
+        .done = tells ? steps_now(x) : WIRE_NONE,
+        .total = tells ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
         .checkpoints = x->saved ? x->saved + skip : NULL,
         .n_checkpoints = x->n_saved - skip,
         .failed_saves = x->failed_saves,

@@ -182,6 +182,7 @@ static void submit(struct world *w)
     struct job_row row = {
         .nodes = nodes,
         .nodes_min = world_chance(w, 0.5) ? nodes : (int32_t)world_between(w, 1, nodes),
+        .script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH,
         .on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT,
         .need = {.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)},
         .ckpt_keep = 3,

@@ -144,6 +144,7 @@ struct sim_attempt {
     struct wire_checkpoint *saved;
     size_t n_saved;
     bool saving, stop_after_save;
+    bool holds; /* it has no script: it ends when it is told to */
     const char *stop_reason;
     char save_cause[16];
     int64_t failed_saves;

@@ -154,6 +154,7 @@ static const struct wire_field secrets_fields[] = {
     WIRE_STRING_SECRET(wire_secrets, store_secret_key, WIRE_STORE_KEY_MAX),
     WIRE_STRING_SECRET(wire_secrets, store_token, WIRE_STORE_TOKEN_MAX),
     WIRE_I64_OPT(wire_secrets, store_left_ms, 0, TIME_MAX),
+    WIRE_STRING_SECRET(wire_secrets, step_token, WIRE_STEP_TOKEN_MAX),
     WIRE_END,
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
@@ -199,6 +200,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, save_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, rank, 0, WIRE_PEERS_MAX - 1),
     WIRE_STRUCTS(wire_desired_attempt, peers, &peer_table, WIRE_PEERS_MAX),
+    WIRE_BOOL_OPT(wire_desired_attempt, script_on_first),
     WIRE_I64_OPT(wire_desired_attempt, array, 0, ID_MAX),
     WIRE_I64_OPT(wire_desired_attempt, array_index, 0, RANGES_NUMBER_MAX),
     WIRE_I64_OPT(wire_desired_attempt, array_count, 0, RANGES_NUMBER_MAX + 1),
@@ -212,6 +214,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_TEXT_OPT(wire_desired_attempt, open_mode),
     WIRE_STRING_OPT(wire_desired_attempt, image, WIRE_IMAGE_MAX),
     WIRE_I64_OPT(wire_desired_attempt, tasks, 0, CPUS_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, all_tasks, 0, CPUS_MAX * WIRE_PEERS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, cpus_per_task, 0, CPUS_MAX),
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),
     WIRE_TEXT_OPT(wire_desired_attempt, pool),
@@ -277,6 +280,7 @@ void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
     ret_m->store_access_key = mem_strdup(m->store_access_key);
     ret_m->store_secret_key = mem_strdup(m->store_secret_key);
     ret_m->store_token = mem_strdup(m->store_token);
+    ret_m->step_token = mem_strdup(m->step_token);
 }
 
 void wire_secrets_wipe(struct wire_secrets *m)

@@ -39,7 +39,7 @@
 #define WIRE_ATTEMPTS_MAX 1024      /* in one status or desired */
 #define WIRE_KEPT_MAX 64
 #define WIRE_INPUT_OPEN "-" /* as an attempt's input: kept open for belay attach */
-#define WIRE_CHANNELS_MAX 64
+#define WIRE_CHANNELS_MAX 256
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
@@ -54,6 +54,7 @@
 #define WIRE_KEYS_MAX 8
 #define WIRE_STORE_KEY_MAX 256
 #define WIRE_STORE_TOKEN_MAX 8192
+#define WIRE_STEP_TOKEN_MAX 128
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -170,6 +171,9 @@ struct wire_secrets {
      * there are none. They end store_left_ms after this was sent. */
     char *store_access_key, *store_secret_key, *store_token;
     int64_t store_left_ms;
+    /* With which srun may start tasks on the other nodes of this attempt, and nothing else; NULL: none. It is the job's own: the agent
+     * gives it to the script's user as a file. */
+    char *step_token;
 };
 
 /* The node of one rank of a job that runs on several. */
@@ -212,6 +216,7 @@ struct wire_desired_attempt {
     int64_t rank;               /* this node's, from 0 */
     struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */
     size_t n_peers;
+    bool script_on_first;       /* the script starts on rank 0 alone; the others hold the place for its steps, and save nothing */
     int64_t array;              /* it is a task of this array; 0: of none */
     int64_t array_index;        /* its own; the rest is of all tasks of the array */
     int64_t array_count, array_min, array_max, array_step;
@@ -221,7 +226,8 @@ struct wire_desired_attempt {
     char *input;          /* NULL: /dev/null */
     char open_mode[16];   /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
     char *image;           /* of a container, in which the script runs; NULL: none */
-    int64_t tasks;         /* of cpus_per_task CPUs each, which the script starts itself with srun; 0: not told */
+    int64_t tasks;         /* on a node, of cpus_per_task CPUs each, which the script starts itself with srun; 0: not told */
+    int64_t all_tasks;     /* on all nodes together, with script_on_first; 0: not told */
     int64_t cpus_per_task; /* 0: not told */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
     bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */

@@ -150,6 +150,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .nodes = r->nodes,
         .nodes_min = r->nodes_min ? r->nodes_min : r->nodes,
         .on_loss = r->on_loss,
+        .script_on = r->nodes > 1 ? r->script_on : SCRIPT_ON_EACH,
         .time_limit_ms = r->time_limit_ms,
         .market = r->market,
         .method = r->method,

@@ -59,11 +59,17 @@ void gang_follow(struct model *m, struct attempt *a)
 }
 
 /* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine went
- * first. */
+ * first. A rank without a script has no success but that of the first. */
 static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
 {
-    bool itself = reported == END_SUCCEEDED || reported == END_RECLAIMED || reported == END_NODE_LOST;
-    return a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
+    bool holds = attempt_holds(a), is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
+    bool itself = is_loss || (reported == END_SUCCEEDED && !holds);
+    enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
+    if (holds && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)
+        return END_SUCCEEDED;
+    if (holds && end == END_GANG && a->node->row.state == NODE_NOTICED)
+        return END_RECLAIMED; /* it has stayed for as long as the first was being saved */
+    return holds && end == END_SUCCEEDED ? END_FAILED : end;
 }
 
 /* For people; "succeeded" and "failed" say more (describe_end). */
@@ -138,13 +144,15 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
 
 /* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. But a program whose
  * peer vanishes fails or gives up at once, and is heard of long before the lost node's lease is over: so a loss is what made the
- * others fail. Should it not be, the next attempt shows it. */
-static void gang_note(struct job *j, enum end_kind end, int32_t exit_code)
+ * others fail. Should it not be, the next attempt shows it. Where the script is on the first rank alone, its success is all there
+ * is to do, whatever becomes of the others. */
+static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
 {
+    struct job *j = a->job;
     enum end_kind so_far = j->row.gang_end;
-    bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST;
-    bool decides = so_far == END_NONE || so_far == END_SUCCEEDED ||
-                   (so_far == END_GANG && end != END_SUCCEEDED) ||
+    bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST, has_first = j->row.script_on == SCRIPT_ON_FIRST;
+    bool decides = so_far == END_NONE || (so_far == END_SUCCEEDED && !has_first) ||
+                   (has_first && a->row.rank == 0 && end == END_SUCCEEDED) || (so_far == END_GANG && end != END_SUCCEEDED) ||
                    (is_loss && (so_far == END_FAILED || so_far == END_CHECKPOINTED));
     if (!decides)
         return;
@@ -203,15 +211,16 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     struct job *j = a->job;
     enum end_kind own = counts_as(a, reported);
     bool is_gang = j->row.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
-    gang_note(j, own, exit_code); /* stored with the rank's end */
+    bool ends_all = own != END_SUCCEEDED || (j->row.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
+    gang_note(a, own, exit_code); /* stored with the rank's end */
     if (!is_last) {
         rank_end(m, now, a, own, exit_code, text, false);
         retire_attempt(m, a);
-        if (own != END_SUCCEEDED)
+        if (ends_all)
             gang_stop(m, j, NULL, false);
         return;
     }
-    struct verdict v = retry_judge(&j->row, j->row.gang_end, a->row.sequence > 0);
+    struct verdict v = retry_judge(&j->row, j->row.gang_end, attempt_has_saved(a));
     licences_give(m, j);
     int64_t lost_ms =
         rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);

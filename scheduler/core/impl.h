@@ -481,6 +481,7 @@ void certificates_destroy_all(struct model *m);
 /* ---- ledger (ledger.c) ---- */
 /* Writes the attempt's rows, adds to the sums of its job and instance. Returns the work lost, in ms. */
 int64_t ledger_attempt(struct model *m, struct attempt *a);
+bool attempt_has_saved(const struct attempt *a); /* the job's last good checkpoint is of this attempt */
 void ledger_instance(struct model *m, const struct instance *i);
 /* From now on the instance, and with it its node, costs this. */
 void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct stamp now);

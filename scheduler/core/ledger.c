@@ -27,9 +27,15 @@ static int64_t within(int64_t value, int64_t max)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-static bool saved_here(const struct attempt *a)
+/* A rank without a script has nothing of its own to save: what the first has saved is what it did. */
+bool attempt_has_saved(const struct attempt *a)
 {
-    return a->row.sequence > 0 && a->job->row.last_good.attempt == a->row.attempt;
+    return (a->row.sequence > 0 || attempt_holds(a)) && a->job->row.last_good.attempt == a->row.attempt;
+}
+
+bool attempt_holds(const struct attempt *a)
+{
+    return a->row.rank > 0 && a->job->row.script_on == SCRIPT_ON_FIRST;
 }
 
 /* What happened after the last state that was kept, from `from` on when nothing was. */
@@ -38,7 +44,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
     const struct job_row *j = &a->job->row;
     if (a->row.end == END_SUCCEEDED)
         return 0;
-    if (!saved_here(a))
+    if (!attempt_has_saved(a))
         return span_ms(from, a->row.ended_at);
     if (a->row.exit_code == JOB_EXIT_CHECKPOINTED && !a->save_failed)
         return 0; /* it saved and did nothing more */

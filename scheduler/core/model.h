@@ -159,6 +159,9 @@ struct attempt {
     struct link dirty;
 };
 
+/* It is a rank without a script: its place is held for tasks that the first starts there (SCRIPT_ON_FIRST). */
+bool attempt_holds(const struct attempt *a);
+
 struct node {
     struct node_row row;
     struct resources free;

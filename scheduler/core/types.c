@@ -138,6 +138,7 @@ const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
 const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const gang_loss_names[] = {"shrink", "wait", NULL};
+const char *const script_on_names[] = {"each", "first", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit", "time-limit-50", "time-limit-80",
     "time-limit-90", "invalid-depend", NULL};

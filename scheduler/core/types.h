@@ -113,6 +113,10 @@ extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
  * another for a while. */
 enum gang_loss { LOSS_SHRINK, LOSS_WAIT };
 extern const char *const gang_loss_names[]; /* "shrink" "wait" */
+/* Where the script of a job of several nodes starts: on each of them, or on the first alone, which starts tasks on the others
+ * itself (srun) while their ranks hold the place: no program, only what such tasks run in. */
+enum script_on { SCRIPT_ON_EACH, SCRIPT_ON_FIRST };
+extern const char *const script_on_names[]; /* "each" "first" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
 extern const char *const notice_type_names[];
 
@@ -199,6 +203,7 @@ struct job_row {
     int32_t nodes;         /* that an attempt runs on, all at once, at most: 1 .. JOB_NODES_MAX; over 1 it is a gang */
     int32_t nodes_min;     /* and at least: 1 .. nodes. At a submit 0 is the same as nodes */
     enum gang_loss on_loss; /* where nodes_min < nodes */
+    enum script_on script_on; /* SCRIPT_ON_EACH where nodes is 1 */
     int32_t ranks;         /* of the newest attempt: nodes that it was started on; 0 before the first */
     int64_t time_limit_ms; /* 0: none */
     enum market_wish market;

@@ -18,7 +18,7 @@
 int64_t victims_unsaved(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
-    bool saved = a->row.sequence > 0 && j->row.last_good.attempt == a->row.attempt;
+    bool saved = attempt_has_saved(a);
     struct wall since = saved ? j->row.last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : now;
     return since.ms < now.ms ? (now.ms - since.ms) * job_mcpu(j) / 1000 : 0;
 }

@@ -268,6 +268,43 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     env_free(e);
 }
 
+static void a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm_does(void **state)
+{
+    struct wire_peer peers[] = {{"n1", "10.0.0.1"}, {"n2", "10.0.0.2"}, {"n3", "10.0.0.3"}};
+    struct wire_desired_attempt a = {.job = 42,
+        .attempt = 1,
+        .cwd = "/w",
+        .cpus = 4,
+        .cpus_per_task = 2,
+        .tasks = 2,
+        .all_tasks = 5,
+        .peers = peers,
+        .n_peers = 3,
+        .script_on_first = true,
+        .slurm_env = true};
+    (void)state;
+    char **e = build(&a, false);
+    assert_string_equal(value_of(e, "SLURM_NTASKS"), "5");
+    assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2(x2),1");
+    assert_string_equal(value_of(e, "SLURM_JOB_CPUS_PER_NODE"), "4(x3)");
+    assert_string_equal(value_of(e, "SLURM_NNODES"), "3");
+    assert_string_equal(value_of(e, "SLURM_JOB_NODELIST"), "n1,n2,n3");
+    assert_string_equal(value_of(e, "MASTER_ADDR"), "10.0.0.1");
+    assert_null(value_of(e, "RANK"));
+    assert_null(value_of(e, "SLURM_NTASKS_PER_NODE"));
+    env_free(e);
+    a.all_tasks = a.tasks = 0;
+    e = build(&a, false);
+    assert_null(value_of(e, "SLURM_NTASKS")); /* nobody has said it */
+    assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2(x3)");
+    env_free(e);
+    a.tasks = 1;
+    e = build(&a, false);
+    assert_string_equal(value_of(e, "SLURM_NTASKS"), "3");
+    assert_string_equal(value_of(e, "SLURM_NTASKS_PER_NODE"), "1");
+    env_free(e);
+}
+
 /* ---- states ---- */
 
 static void every_state_can_end_and_the_end_is_final(void **state)
@@ -295,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_contract_overrides_what_the_job_brings),
         cmocka_unit_test(slurms_names_are_there_for_its_scripts),
         cmocka_unit_test(a_job_sees_the_gpus_that_are_its_own_and_no_others),
+        cmocka_unit_test(a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm_does),
         cmocka_unit_test(every_state_can_end_and_the_end_is_final),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

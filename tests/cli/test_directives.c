@@ -123,7 +123,24 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --nodes=4-4\n", "{\"nodes\":4}");
     check_spec("#BELAY --nodes=2-8 --on-loss wait\n", "{\"nodes\":8,\"nodes_min\":2,\"on_loss\":\"wait\"}");
     check_spec("#BELAY --nodes=2-8\n#BELAY --nodes=3\n", "{\"nodes\":3}");
-    check_spec("#SBATCH --nodes=1-4\n", "{\"nodes\":1}");
+    check_spec("#SBATCH --nodes=1-4\n", "{\"nodes\":4,\"nodes_min\":1,\"script_on\":\"first\"}");
+    check_spec("#SBATCH --nodes=2\n", "{\"nodes\":2,\"script_on\":\"first\"}");
+    check_spec("#SBATCH -N 2\n#BELAY --nodes 2\n", "{\"nodes\":2}"); /* ours says what is meant */
+    check_spec("#BELAY --nodes 2\n#SBATCH -N 3\n", "{\"nodes\":3}");
+    check_spec("#SBATCH -N 2\n#BELAY --script-on each\n", "{\"nodes\":2}");
+    check_spec("#BELAY -N 2 --script-on first\n", "{\"nodes\":2,\"script_on\":\"first\"}");
+    check_spec("#BELAY --script-on first\n", "{}");
+    check_spec("#SBATCH --ntasks=8 --ntasks-per-node=2 -c 3\n",
+        "{\"cpus\":6,\"nodes\":4,\"script_on\":\"first\",\"launch\":{\"all_tasks\":8,\"tasks\":2,\"cpus_per_task\":3}}");
+    check_spec("#SBATCH -N 3 -n 7\n",
+        "{\"nodes\":3,\"script_on\":\"first\",\"launch\":{\"all_tasks\":7,\"tasks\":3,\"cpus_per_task\":1},\"cpus\":3}");
+    check_spec("#SBATCH -N 2-4 -n 8\n",
+        "{\"nodes\":4,\"nodes_min\":2,\"script_on\":\"first\",\"launch\":{\"all_tasks\":8,\"tasks\":4,\"cpus_per_task\":1},\"cpus\":4}");
+    check_spec("#SBATCH -N 4 -n 2\n", "{\"nodes\":2,\"script_on\":\"first\",\"launch\":{\"all_tasks\":2}}");
+    check_spec("#SBATCH -N 4 -n 1\n", "{\"nodes\":1}");
+    check_spec("#SBATCH -N 2 --ntasks-per-node=1\n", "{\"nodes\":2,\"script_on\":\"first\",\"launch\":{\"tasks\":1}}");
+    check_spec("#SBATCH -N 2 -G 4\n", "{\"nodes\":2,\"gpus\":2,\"script_on\":\"first\"}");
+    check_spec("#SBATCH -N 2 --gpus-per-node 4\n", "{\"nodes\":2,\"gpus\":4,\"script_on\":\"first\"}");
     check_spec("#BELAY --nodes 1 --ntasks 1 --ntasks-per-node=1\n", "{\"nodes\":1}");
     check_spec("#BELAY --requeue --parsable --comment 'to be kept'\n", "{\"requeue\":true}");
     check_spec("#SBATCH --no-requeue\n", "{\"requeue\":false}");
@@ -419,8 +436,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
     check_refused("#BELAY --chdir=\n", "expected a directory");
     check_refused("#BELAY --pool a/b\n", "is not a pool's name");
-    check_refused("#SBATCH --nodes=2\n", "if that is right for this one, say #BELAY --nodes=2");
-    check_refused("#SBATCH --nodes=2-4\n", "if that is right for this one, say #BELAY --nodes=2-4");
+    check_refused("#BELAY --script-on last\n", "expected each or first");
     check_refused("#BELAY --nodes=4-2\n", "the least number of nodes");
     check_refused("#BELAY --nodes=0-2\n", "the least number of nodes");
     check_refused("#BELAY --nodes=2-\n", "nodes");
@@ -432,7 +448,9 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --nodes=257\n", "nodes");
     check_refused("#SBATCH -n 0\n", "--ntasks");
     check_refused("#BELAY -N 2 -n 4\n", "a node runs one task of a job of several nodes");
-    check_refused("#SBATCH -n 5 --ntasks-per-node 2\n", "needs 3 nodes");
+    check_refused("#SBATCH -N 2 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, and it asks for 2");
+    check_refused("#SBATCH -N 2-4 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, and it asks for 2");
+    check_refused("#SBATCH -n 4096 --ntasks-per-node 2\n", "at most 256 are allowed");
     check_refused("#SBATCH -n 4096 -c 2\n", "8192 are more than the 4096 allowed");
     check_refused("#SBATCH --open-mode=replace\n", "--open-mode: expected one of append, truncate");
     check_refused("#SBATCH -o ''\n", "expected a file");

@@ -411,6 +411,111 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     lab_deinit(&t.l);
 }
 
+/* ---- the script on the first of them ---- */
+
+static void start_first(struct trio *t)
+{
+    struct job_row r = lab_job(2);
+    r.nodes = 3;
+    r.script_on = SCRIPT_ON_FIRST;
+    lab_init(&t->l);
+    lab_join(&t->l, "a", 4);
+    lab_join(&t->l, "b", 4);
+    lab_join(&t->l, "c", 4);
+    t->job = lab_submit(&t->l, &r);
+    lab_plan(&t->l);
+    for (int32_t n = 0; n < 3; n++)
+        rank_started(&t->l, t->job, n);
+}
+
+static void ranks_that_hold_end_with_the_first_and_as_it(void **state)
+{
+    (void)state;
+    struct trio t;
+    start_first(&t);
+    assert_false(attempt_holds(rank(&t.l, t.job, 0)));
+    assert_true(attempt_holds(rank(&t.l, t.job, 2)));
+    lab_wait(&t.l, 1000);
+    rank_ended(&t.l, t.job, 0, END_SUCCEEDED, 0);
+    for (int32_t n = 1; n < 3; n++) {
+        assert_int_equal(rank(&t.l, t.job, n)->row.state, ATTEMPT_STOPPING);
+        assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
+        assert_false(rank(&t.l, t.job, n)->row.save_first);
+    }
+    rank_ended(&t.l, t.job, 2, END_GANG, 143);
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = node_of(&t.l, t.job, 1)}); /* too late to matter */
+    lab_take(&t.l);
+    assert_int_equal(lab_row(&t.l, t.job)->state, JOB_ENDED);
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_SUCCEEDED);
+    int64_t useful = 0;
+    for (size_t k = 0; k < t.l.c.n_ledger; k++)
+        useful += t.l.c.ledger[k].kind == LEDGER_USEFUL ? t.l.c.ledger[k].ms : 0;
+    assert_int_equal(useful, 2000); /* of the first, and of the one that was not lost */
+    lab_deinit(&t.l);
+}
+
+static void what_the_first_ends_as_is_what_counts(void **state)
+{
+    (void)state;
+    struct trio t;
+    start_first(&t);
+    int64_t lost = node_of(&t.l, t.job, 1);
+    rank_ended(&t.l, t.job, 0, END_FAILED, 9);
+    rank_ended(&t.l, t.job, 2, END_GANG, 143);
+    assert_int_equal(row(&t)->gang_end, END_FAILED);
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost}); /* which is why its srun failed */
+    assert_int_equal(row(&t)->end, END_NODE_LOST);
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    lab_deinit(&t.l);
+}
+
+static void one_that_holds_and_ends_by_itself_has_failed(void **state)
+{
+    (void)state;
+    struct trio t;
+    start_first(&t);
+    rank_ended(&t.l, t.job, 1, END_SUCCEEDED, 0);
+    assert_int_equal(row(&t)->gang_end, END_FAILED);
+    assert_int_equal(rank(&t.l, t.job, 0)->row.stop_reason, END_GANG);
+    rank_ended(&t.l, t.job, 0, END_SUCCEEDED, 0); /* but the script had just done its work */
+    rank_ended(&t.l, t.job, 2, END_GANG, 143);
+    lab_take(&t.l);
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_SUCCEEDED);
+    lab_deinit(&t.l);
+}
+
+static void its_checkpoint_is_that_of_all(void **state)
+{
+    (void)state;
+    struct trio t;
+    start_first(&t);
+    lab_wait(&t.l, 1000);
+    rank_saved(&t.l, t.job, 0, 1, 500);
+    lab_notice(&t.l, node_of(&t.l, t.job, 2), NOTICE_TYPE_RECLAIM, 30000);
+    assert_true(rank(&t.l, t.job, 0)->row.save_first);
+    rank_ended(&t.l, t.job, 0, END_GANG, 85);
+    assert_false(rank(&t.l, t.job, 1)->row.save_first); /* from now on it need not stay */
+    rank_ended(&t.l, t.job, 2, END_GANG, 143); /* it was told to stop; but for the notice it would not have been */
+    rank_ended(&t.l, t.job, 1, END_GANG, 143);
+    assert_int_equal(row(&t)->end, END_RECLAIMED);
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    assert_int_equal(row(&t)->lost_ms, 0);
+    assert_int_equal(row(&t)->last_good_progress, 500);
+    lab_deinit(&t.l);
+}
+
+static void of_one_node_there_is_no_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(2);
+    r.script_on = SCRIPT_ON_FIRST;
+    lab_init(&l);
+    int64_t job = lab_submit(&l, &r);
+    assert_int_equal(model_job(l.m, job)->row.script_on, SCRIPT_ON_EACH);
+    lab_deinit(&l);
+}
+
 /* ---- as many as there are ---- */
 
 static int64_t submit_elastic(struct lab *l, int32_t least, int32_t most, enum gang_loss on_loss)
@@ -741,6 +846,11 @@ int main(void)
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
         cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
         cmocka_unit_test(room_that_is_there_counts),
+        cmocka_unit_test(ranks_that_hold_end_with_the_first_and_as_it),
+        cmocka_unit_test(what_the_first_ends_as_is_what_counts),
+        cmocka_unit_test(one_that_holds_and_ends_by_itself_has_failed),
+        cmocka_unit_test(its_checkpoint_is_that_of_all),
+        cmocka_unit_test(of_one_node_there_is_no_first),
         cmocka_unit_test(an_elastic_one_starts_with_as_many_as_there_are),
         cmocka_unit_test(it_has_what_its_pool_may_have_launched_and_waits_for_it),
         cmocka_unit_test(it_does_not_wait_for_ever_for_one_that_does_not_come),

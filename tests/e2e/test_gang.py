@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several nodes: started together, saved together, resumed together."""
 
+import os
 import re
 import sys
 import unittest
@@ -11,6 +12,25 @@ sys.path.insert(0, JOBS)
 from ring import undisturbed  # noqa: E402
 
 STEPS, ELASTIC_STEPS, RANKS = 200, 400, 3
+
+# As for Slurm: it starts on the first node, and srun starts tasks on all.
+FIRST = r"""#!/bin/sh
+#SBATCH -N 3 -n 5 -o first.out
+srun() { belay slurm srun "$@"; }
+echo "script on node $SLURM_NODEID of $SLURM_NNODES, tasks $SLURM_TASKS_PER_NODE"
+export SEEN="two words"
+cd sub
+srun -l sh -c 'echo "$SLURM_LOCALID $SLURM_NODEID of $SLURM_NTASKS/$SLURM_NNODES: $SEEN $(basename "$PWD") $SLURM_STEP_TASKS_PER_NODE"' | sort
+srun -n 3 sh -c 'echo "$SLURMD_NODENAME"' | sort -u | wc -l
+srun -N 2 -n 4 -m cyclic -o ../cyclic.out sh -c 'echo "$SLURM_PROCID on $SLURM_NODEID"'
+srun -Q -n 3 sh -c 'exit $((SLURM_PROCID * 4))'; echo "code $?"
+srun -Q -n 3 -K sh -c '[ $SLURM_NODEID = 1 ] && exit 7; exec sleep 1000'; echo "killed $?"
+srun -n 9 true; echo "too many $?"
+[ $SLURM_RESTART_COUNT = 0 ] || exec echo finished
+srun -n 3 sh -c 'echo waits; while ! [ -e ../go ]; do sleep 0.1; done; echo goes on'
+echo "step $SLURM_JOB_NUM_NODES"
+srun sleep 1000
+"""
 
 
 class Gang(unittest.TestCase):
@@ -104,6 +124,31 @@ class Gang(unittest.TestCase):
             for rank in range(RANKS):
                 text = l.belay("logs", "--rank", str(rank), str(job))
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
+
+    def test_a_script_on_the_first_starts_tasks_on_all(self):
+        with Lab() as l:
+            os.mkdir(os.path.join(l.dir, "sub"))
+            l.write("first.sh", FIRST)
+            job = int(l.belay("slurm", "sbatch", "--parsable", "first.sh"))
+            l.wait_log(job, "^waits\nwaits\nwaits$")
+            l.kill_belayd()  # a step goes on without it
+            l.write("go", "")
+            l.up()
+            l.wait_log(job, "^step 3$")
+            self.assertEqual({a["state"] for a in l.show(job)["attempts"]}, {"running"})
+            doomed = self.node_of(l, job, 2)
+            l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 4}})
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["script_on"]), ("succeeded", "first"), l.log(job))
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["gang", "gang", "reclaimed"] + ["succeeded"] * RANKS)
+            with open(os.path.join(l.dir, "first.out")) as f:
+                told = [line for line in f.read().split("\n") if not line.startswith("srun: ")]
+            expected = ["script on node 0 of 3, tasks 2(x2),1"] + \
+                ["%d: %d %d of 5/3: two words sub 2(x2),1" % (i, i % 2, i // 2) for i in range(5)] + ["3", "code 8", "killed 143", "too many 1"]
+            rest = ["waits"] * 3 + ["goes on"] * 3 + ["step 3"]
+            self.assertEqual(told, expected + rest + expected + ["finished", ""])
+            with open(os.path.join(l.dir, "cyclic.out")) as f:
+                self.assertEqual(sorted(f.read().split("\n")[:-1]), ["0 on 0", "1 on 1", "2 on 0", "3 on 1"])
 
     def test_a_rank_that_fails_ends_the_job_with_its_exit_code(self):
         with Lab() as l:

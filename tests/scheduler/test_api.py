@@ -602,6 +602,8 @@ class Api(unittest.TestCase):
                 spec = {**JOB, name: doc.sample(of)}
                 if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
                     spec.update(nodes=2, nodes_min=1)
+                if name == "launch":  # how many tasks on all nodes
+                    spec.update(nodes=2, script_on="first", launch={k: v for k, v in spec["launch"].items() if k != "image"})
                 job = self.d.submit(**spec)
                 self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         # and those of the source are described

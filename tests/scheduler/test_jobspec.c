@@ -70,17 +70,18 @@ static void everything_of_the_manual_is_read(void **state)
     struct jobspec s = parsed(
         "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", \"0.1\", \"\"],"
         " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
-        " \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\","
+        " \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\", \"script_on\": \"first\","
         " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
         " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"},"
-        " \"launch\": {\"output\": \"%x-%j.out\", \"tasks\": 4, \"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
+        " \"launch\": {\"output\": \"%x-%j.out\", \"all_tasks\": 9, \"tasks\": 4, \"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
     assert_string_equal(s.row.name, "train");
     assert_string_equal(s.row.pool, "burst");
     assert_int_equal(s.row.need.cpus, 8);
     assert_int_equal(s.row.need.gpus, 2);
     assert_int_equal(s.row.nodes_min, 2);
     assert_int_equal(s.row.on_loss, LOSS_WAIT);
+    assert_int_equal(s.row.script_on, SCRIPT_ON_FIRST);
     assert_int_equal(s.row.need.memory_mib, 1024);
     assert_int_equal(s.row.time_limit_ms, 3600000);
     assert_int_equal(s.row.market, WISH_SPOT);
@@ -97,7 +98,7 @@ static void everything_of_the_manual_is_read(void **state)
     assert_string_equal(s.spec.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
     assert_string_equal(s.spec.labels_json, "{\"team\":\"nlp\"}");
     assert_string_equal(s.spec.launch_json,
-        "{\"output\":\"%x-%j.out\",\"tasks\":4,\"cpus_per_task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
+        "{\"output\":\"%x-%j.out\",\"all_tasks\":9,\"tasks\":4,\"cpus_per_task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
     jobspec_deinit(&s);
 }
 
@@ -129,6 +130,10 @@ static const struct refused {
     {WITH("\"nodes\": 4, \"on_loss\": \"shrink\""), "this one always has 4: give a range, as --nodes 2-8"},
     {WITH("\"nodes\": 4, \"nodes_min\": 4, \"on_loss\": \"wait\""), "spec.on_loss"},
     {WITH("\"nodes\": 4, \"nodes_min\": 2, \"on_loss\": \"grow\""), "spec.on_loss"},
+    {WITH("\"nodes\": 4, \"script_on\": \"last\""), "spec.script_on"},
+    {WITH("\"nodes\": 4, \"script_on\": \"first\", \"launch\": {\"image\": \"debian\"}"), "the tasks on the other nodes would not be in it"},
+    {WITH("\"nodes\": 4, \"launch\": {\"all_tasks\": 4}"), "is for jobs of several nodes whose script starts on the first"},
+    {WITH("\"nodes\": 4, \"script_on\": \"first\", \"launch\": {\"all_tasks\": 0}"), "all_tasks"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": -1}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": 1000000}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"aftercorr\", \"job\": 4, \"task\": 1}]"), "task"},
