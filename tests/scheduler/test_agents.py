@@ -2,11 +2,14 @@
 """The agents' side of the API, as an agent that is wrong, late, lying or not one would use it."""
 
 import contextlib
+import functools
 import hashlib
+import http.client
 import json
 import os
 import shutil
 import ssl
+import threading
 import time
 import unittest
 
@@ -348,6 +351,53 @@ class Workdirs(unittest.TestCase):
             self.assertEqual(self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, {kept, hashlib.sha256(b"kept").hexdigest()})
             self.assertGreater(d.submit(launch={"workdir": kept}), 0)
             self.assertEqual(sorted(self.put(d, text)["missing"]), sorted(pieces))
+
+    def check_whole(self, d):
+        """What is there of directories has all of its content, which is what it says."""
+        for at, _, names in os.walk(os.path.join(d.state, "workdirs")):
+            for name in names if at.endswith("/trees") else ():
+                self.assertRegex(name, "^[0-9a-f]{64}$")
+                with open(os.path.join(at, name), "rb") as f:
+                    text = f.read()
+                self.assertEqual(hashlib.sha256(text).hexdigest(), name)
+                for line in text.decode().splitlines()[1:]:
+                    piece = line.split(" ")[3]
+                    with open(os.path.join(at, "..", "pieces", piece[:2], piece), "rb") as f:
+                        self.assertEqual(hashlib.sha256(f.read()).hexdigest(), piece)
+
+    def test_a_kill_at_any_step_leaves_whole_ones_and_the_next_try_ends(self):
+        with Belayd() as d:
+            jobs = []
+            for n in range(6):
+                text, pieces = tree(**{"f%d" % i: b"%d of %d" % (i, n) for i in range(40)})
+                packs = [dict(list(pieces.items())[i:i + 10]) for i in range(0, 40, 10)]
+                workdir = hashlib.sha256(text).hexdigest()
+                steps = [functools.partial(self.add, d, p) for p in packs] + [functools.partial(self.put, d, text)]
+                steps.append(lambda: jobs.append(d.submit(hold=True, launch={"workdir": workdir})))
+                for step in steps[:n]:
+                    step()
+
+                def last(step=steps[n]):
+                    with contextlib.suppress(OSError, http.client.HTTPException):
+                        step()
+                under_way = threading.Thread(target=last)
+                under_way.start()
+                d.kill()
+                under_way.join()
+                d.start()
+                self.settle(d)
+                self.check_whole(d)
+                for step in steps:
+                    step()
+                self.check_whole(d)
+            self.age(d, 2)
+            d.kill()
+            d.start()
+            self.settle(d)
+            self.check_whole(d)
+            for job in jobs:
+                workdir = d.call("GET", "/api/v1/jobs/%d" % job)[1]["spec"]["launch"]["workdir"]
+                self.assertIn(workdir, self.stored(d))
 
     def test_they_go_a_day_after_the_last_job_that_has_them(self):
         with Belayd() as d:
