@@ -119,6 +119,7 @@ static void what_could_never_be_is_refused(void **state)
     lab_join_with(&l, "two", 8, ",ib,", "shmem:1");
     refused(&l, &r, "constraint=avx51", "feature \"avx51\"; did you mean \"avx512\"?");
     refused(&l, &r, "constraint=avx512&ib", "together");
+    refused(&l, &r, "constraint=apptainer|podman", "no node and no pool that it may use has podman or apptainer, one of which a container image needs");
     refused(&l, &r, "resources=legos:1", "resource \"legos\"; did you mean \"lego\"?");
     refused(&l, &r, "resources=lego:5", "no node has more than 4");
     refused(&l, &r, "resources=lego:1,shmem:1", "together");
