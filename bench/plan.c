@@ -7,10 +7,14 @@
  *   one end     one job ends, and what fits takes its place: the tick of every day
  *   1000 ends   in one tick: as after a cut of the network, or a short array
  *   memory      of the model for one job more in the queue
+ *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start, what would let it start now. Of
+ *               jobs evenly spread over the queue: the median, and the longest
  */
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "scheduler/core/ahead.h"
+#include "scheduler/core/forecast.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
@@ -24,6 +28,7 @@
 #define CPUS 32
 #define USERS 200
 #define ENDS 1000
+#define WHYS 31
 #define TICK_MS 10 /* of virtual time */
 #define BAR 40     /* characters */
 
@@ -39,7 +44,7 @@ struct bench {
 
 struct figures {
     int64_t nodes, queued;
-    double median_us, worst_us, burst_ms, bytes;
+    double median_us, worst_us, burst_ms, bytes, why_ms, why_worst_ms;
 };
 
 static int64_t apply(struct bench *b, struct event ev)
@@ -120,6 +125,34 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double why(struct bench *b, int64_t job)
+{
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    struct ahead ahead;
+    struct forecast f;
+    double began = now_us();
+    bool queued = core_ahead(b->m, b->now, job, &ahead);
+    core_explain_with(b->m, b->now, job, queued ? &ahead : NULL, reasons, EXPLAIN_REASONS_MAX);
+    core_forecast(b->m, b->now, job, &f);
+    core_remedies(b->m, b->now, job, reasons, REMEDIES_MAX);
+    return (now_us() - began) / 1000;
+}
+
+/* The jobs that wait, every so many-th by number. */
+static void ask_why(struct bench *b, struct figures *f)
+{
+    double took[WHYS];
+    int64_t job = 1, last = (int64_t)map_size(&b->m->jobs) + 1;
+    for (int i = 0; i < WHYS; i++) {
+        for (job = last * i / WHYS + 1; !model_job(b->m, job) || job_attempt(model_job(b->m, job)); job++)
+            ;
+        took[i] = why(b, job);
+    }
+    qsort(took, WHYS, sizeof *took, by_size);
+    f->why_ms = took[WHYS / 2];
+    f->why_worst_ms = took[WHYS - 1];
+}
+
 static void set_up(struct bench *b, int64_t nodes)
 {
     struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = &order_defaults};
@@ -166,6 +199,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     f.median_us = took[ENDS / 2];
     f.worst_us = took[ENDS - 1];
     f.burst_ms = tick(&b, ENDS) / 1000;
+    ask_why(&b, &f);
     planner_destroy(b.p);
     model_destroy(b.m);
     return f;
@@ -173,8 +207,8 @@ static struct figures run(int64_t nodes, int64_t queued)
 
 static void print(const struct figures *f)
 {
-    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms %8.0f bytes\n", f->nodes, f->queued, f->median_us,
-        f->worst_us / 1000, f->burst_ms, f->bytes);
+    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms %8.0f bytes %7.1f ms %7.1f ms\n", f->nodes, f->queued,
+        f->median_us, f->worst_us / 1000, f->burst_ms, f->bytes, f->why_ms, f->why_worst_ms);
     fflush(stdout);
 }
 
@@ -198,7 +232,7 @@ int main(void)
     static const int64_t nodes[] = {1000, 10000}, queued[] = {10000, 100000, 1000000};
     struct figures all[6];
     size_t n = 0;
-    puts(" nodes      queued       one end       worst     1000 ends   memory of a queued job");
+    puts(" nodes      queued       one end       worst     1000 ends   memory of a job        why      worst");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++) {
             all[n] = run(nodes[i], queued[k]);

@@ -7,9 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/advice.h"
 #include "scheduler/ca.h"
-#include "scheduler/core/explain.h"
 #include "scheduler/jobspec.h"
 #include "scheduler/json_extras.h"
 #include <stdlib.h>
@@ -360,86 +358,6 @@ void api_jobs_show(struct request *q)
         json_decref(o);
         http_reply_err(q->x, &e);
     }
-}
-
-static int keep_text(void *ctx, const struct attempt_row *r)
-{
-    STR_COPY(*(char(*)[CORE_TEXT_MAX])ctx, r->text);
-    return 0;
-}
-
-/* As the last attempt told it: they come by number. */
-static size_t explain_ended(
-    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
-{
-    char text[CORE_TEXT_MAX] = "", code[32] = "";
-    struct err e;
-    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
-        log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
-    if (row->end == END_FAILED && !str_starts(text, "exit code "))
-        snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
-    STR_COPY(reasons[0].code, "ended");
-    snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
-        end_kind_names[row->end], code, text[0] ? ", " : "", text);
-    if (row->attempts == 0)
-        return 1;
-    STR_COPY(reasons[1].code, "output");
-    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld", (long long)row->id);
-    return 2;
-}
-
-static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
-    struct reason reasons[EXPLAIN_REASONS_MAX])
-{
-    if (row->state == JOB_ENDED)
-        return explain_ended(a, row, reasons);
-    if (!model) {
-        STR_COPY(reasons[0].code, "disk-full");
-        STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
-        return 1;
-    }
-    return core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
-}
-
-static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)
-{
-    const char *pool = model && row->state != JOB_ENDED ? core_criu_untried(model, row) : NULL;
-    char text[512];
-    if (!pool)
-        return;
-    snprintf(text, sizeof(text),
-        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs "
-        "criu %s, "
-        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says "
-        "so)",
-        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint" : "3.17 or later");
-    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
-}
-
-static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
-{
-    struct reason reasons[EXPLAIN_REASONS_MAX];
-    struct job_row row;
-    struct err e;
-    if (db_read_job(a->o.reader, id, &row, &e) != 0) {
-        http_reply_err(x, &e);
-        return;
-    }
-    size_t n = explain(a, model, &row, reasons);
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s,s:o}", "code", reasons[i].code, "text", json_text(reasons[i].text)));
-    json_t *warnings = advice_on_job(a->o.pools, a->o.reader, &row);
-    warn_of_criu(warnings, model, &row);
-    api_reply_json(x, 200,
-        json_pack("{s:I,s:s,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
-            list, "warnings", warnings));
-}
-
-void api_jobs_why(struct request *q)
-{
-    api_look(q, tell_why, q->id);
 }
 
 /* ---- following ---- */

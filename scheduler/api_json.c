@@ -6,7 +6,7 @@
 
 #include "scheduler/json_extras.h"
 
-static json_t *json_time(struct wall w)
+json_t *api_json_time(struct wall w)
 {
     char text[TIME_ISO_MAX];
     if (!wall_is_set(w))
@@ -60,7 +60,7 @@ static json_t *last_checkpoint(const struct job_row *j)
     if (json_is_null(o))
         return o;
     set(o, "progress", api_json_opt(j->last_good_progress, PROGRESS_NONE));
-    set(o, "saved_at", json_time(j->last_good_at));
+    set(o, "saved_at", api_json_time(j->last_good_at));
     set_i(o, "bytes", j->ckpt_bytes);
     return o;
 }
@@ -121,14 +121,14 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "array_id", api_json_opt(j->array, CORE_ID_NONE));
     set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
-    set(o, "begin_at", json_time(j->begin_at));
+    set(o, "begin_at", api_json_time(j->begin_at));
     set(o, "depends_any", json_boolean(j->depends_any));
     set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
-    set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : json_time(j->cron_at));
-    set(o, "submitted_at", json_time(j->submitted_at));
-    set(o, "eligible_at", json_time(j->eligible_at));
-    set(o, "started_at", json_time(j->started_at));
-    set(o, "ended_at", json_time(j->ended_at));
+    set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : api_json_time(j->cron_at));
+    set(o, "submitted_at", api_json_time(j->submitted_at));
+    set(o, "eligible_at", api_json_time(j->eligible_at));
+    set(o, "started_at", api_json_time(j->started_at));
+    set(o, "ended_at", api_json_time(j->ended_at));
     return o;
 }
 
@@ -176,7 +176,7 @@ json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
     size_t n = core_cron_waiting(r, at);
     json_t *o = json_object(), *waiting = json_array();
     for (size_t k = 0; k < n; k++)
-        json_array_append_new(waiting, json_time(at[k]));
+        json_array_append_new(waiting, api_json_time(at[k]));
     set_i(o, "id", r->id);
     set(o, "name", json_text(r->name));
     set(o, "user", json_text(r->user));
@@ -188,8 +188,8 @@ json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
     set(o, "overlap", json_string(cron_overlap_names[r->overlap]));
     set(o, "catch_up", json_string(cron_catch_up_names[r->catch_up]));
     set_i(o, "catch_up_max", r->catch_up_max);
-    set(o, "created_at", json_time(r->created_at));
-    set(o, "next_at", json_time(r->next_at));
+    set(o, "created_at", api_json_time(r->created_at));
+    set(o, "next_at", api_json_time(r->next_at));
     set(o, "upcoming", upcoming(r, live));
     set(o, "waiting", waiting);
     set(o, "last_job", api_json_opt(r->last_job, CORE_ID_NONE));
@@ -204,12 +204,12 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
 {
     json_t *o = json_object();
     set_i(o, "number", r->number);
-    set(o, "at", json_time(r->at));
+    set(o, "at", api_json_time(r->at));
     set(o, "by_hand", json_boolean(r->by_hand));
     set(o, "outcome", json_string(cron_outcome_names[r->outcome]));
     set_i(o, "times", r->times);
     set(o, "job", api_json_opt(r->job, CORE_ID_NONE));
-    set(o, "decided_at", json_time(r->decided_at));
+    set(o, "decided_at", api_json_time(r->decided_at));
     set(o, "text", opt_text(r->text));
     return o;
 }
@@ -229,10 +229,10 @@ json_t *api_json_drill(const struct drill_row *d)
     set(o, "by", opt_text(d->by));
     set(o, "version", json_text(d->version));
     set_i(o, "method_version", d->method_version);
-    set(o, "asked_at", json_time(d->asked_at));
-    set(o, "killed_at", json_time(d->killed_at));
-    set(o, "resumed_at", json_time(d->resumed_at));
-    set(o, "ended_at", json_time(d->ended_at));
+    set(o, "asked_at", api_json_time(d->asked_at));
+    set(o, "killed_at", api_json_time(d->killed_at));
+    set(o, "resumed_at", api_json_time(d->resumed_at));
+    set(o, "ended_at", api_json_time(d->ended_at));
     set_i(o, "attempt", d->attempt);
     set_i(o, "node", d->node);
     set(o, "saved", json_ref(d->saved));
@@ -255,7 +255,7 @@ json_t *api_json_leftover(const struct leftover_row *l)
     json_t *o = json_object();
     set(o, "state", json_string(sm_name(&leftover_sm, l->state)));
     set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
-    set(o, "due_at", l->state == LEFTOVER_DONE ? json_null() : json_time(l->due_at));
+    set(o, "due_at", l->state == LEFTOVER_DONE ? json_null() : api_json_time(l->due_at));
     set_i(o, "tries", l->tries);
     return o;
 }
@@ -269,9 +269,9 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set(o, "state", json_string(sm_name(&attempt_sm, a->state)));
     set(o, "end", opt_end(a->end));
     set(o, "exit_code", a->end == END_NONE ? json_null() : json_integer(a->exit_code));
-    set(o, "assigned_at", json_time(a->assigned_at));
-    set(o, "started_at", json_time(a->started_at));
-    set(o, "ended_at", json_time(a->ended_at));
+    set(o, "assigned_at", api_json_time(a->assigned_at));
+    set(o, "started_at", api_json_time(a->started_at));
+    set(o, "ended_at", api_json_time(a->ended_at));
     set(o, "restored", json_ref(a->restored));
     set(o, "restored_progress", api_json_opt(a->restored_progress, PROGRESS_NONE));
     set(o, "restored_bytes", api_json_opt(a->restored_bytes, 0));
@@ -293,7 +293,7 @@ json_t *api_json_event(const struct history_row *h)
     set(o, "attempt", api_json_opt(h->attempt, 0));
     set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));
-    set(o, "at", json_time(h->at));
+    set(o, "at", api_json_time(h->at));
     set(o, "kind", json_text(h->kind));
     set(o, "text", json_text(h->text));
     set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
@@ -305,7 +305,7 @@ json_t *api_json_checkpoint(const struct checkpoint_row *c)
 {
     json_t *o = json_ref(c->ref);
     set_i(o, "node", c->node);
-    set(o, "saved_at", json_time(c->saved_at));
+    set(o, "saved_at", api_json_time(c->saved_at));
     set_i(o, "bytes", c->bytes);
     set_i(o, "stored_bytes", c->stored_bytes);
     set_i(o, "took_ms", c->took_ms);
@@ -322,8 +322,8 @@ json_t *api_json_ledger(const struct ledger_row *l)
     set(o, "node", api_json_opt(l->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(l->instance, CORE_ID_NONE));
     set(o, "kind", json_string(ledger_kind_names[l->kind]));
-    set(o, "from", json_time(l->from));
-    set(o, "to", json_time(l->to));
+    set(o, "from", api_json_time(l->from));
+    set(o, "to", api_json_time(l->to));
     set_i(o, "ms", l->ms);
     set_i(o, "uusd", l->uusd);
     set_i(o, "on_demand_uusd", l->on_demand_uusd);
@@ -350,9 +350,9 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "market", json_string(market_names[n->market]));
     set_i(o, "price_uusd_h", n->price_uusd_h);
     set(o, "notice", n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
-    set(o, "notice_deadline", json_time(n->notice_deadline));
-    set(o, "joined_at", json_time(n->joined_at));
-    set(o, "gone_at", json_time(n->gone_at));
+    set(o, "notice_deadline", api_json_time(n->notice_deadline));
+    set(o, "joined_at", api_json_time(n->joined_at));
+    set(o, "gone_at", api_json_time(n->gone_at));
     set(o, "address", opt_text(n->address));
     set(o, "version", opt_text(n->version));
     set(o, "criu", json_string(criu_ability_names[n->criu]));
@@ -383,10 +383,10 @@ json_t *api_json_instance(const struct instance_row *i)
     set(o, "node", api_json_opt(i->node, CORE_ID_NONE));
     set_i(o, "price_uusd_h", i->price_uusd_h);
     set_i(o, "on_demand_uusd_h", i->on_demand_uusd_h);
-    set(o, "intended_at", json_time(i->intended_at));
-    set(o, "launched_at", json_time(i->launched_at));
-    set(o, "joined_at", json_time(i->joined_at));
-    set(o, "ended_at", json_time(i->ended_at));
+    set(o, "intended_at", api_json_time(i->intended_at));
+    set(o, "launched_at", api_json_time(i->launched_at));
+    set(o, "joined_at", api_json_time(i->joined_at));
+    set(o, "ended_at", api_json_time(i->ended_at));
     set(o, "reclaimed", json_boolean(i->reclaimed));
     set(o, "text", opt_text(i->text));
     return o;
@@ -433,7 +433,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set_i(o, "refused_in_a_row", f->refused_in_a_row);
     set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
     set(o, "avoided_until",
-        is_avoided ? json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
+        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
     set_i(o, "reclaims", f->reclaims);
     set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());
     set_i(o, "up_ms", f->up_ms);
@@ -451,9 +451,9 @@ json_t *api_json_token(const struct token_row *t)
     set(o, "user", opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
     set(o, "pool", opt_text(t->pool));
-    set(o, "created_at", json_time(t->created_at));
-    set(o, "expires_at", json_time(t->expires_at));
-    set(o, "used_at", json_time(t->used_at));
+    set(o, "created_at", api_json_time(t->created_at));
+    set(o, "expires_at", api_json_time(t->expires_at));
+    set(o, "used_at", api_json_time(t->used_at));
     set(o, "revoked", json_boolean(t->revoked));
     return o;
 }

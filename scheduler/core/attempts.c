@@ -225,6 +225,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     int64_t lost_ms =
         rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);
     drill_attempt_ended(m, a, now, v.end, lost_ms, v.again);
+    runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);
     gang_ended(m, now, j, &v, lost_ms);
 }

@@ -4,6 +4,7 @@
  * which is fine for a question that a person asks.
  */
 #include "scheduler/core/explain.h"
+#include "scheduler/core/ahead.h"
 #include "scheduler/core/impl.h"
 
 #include "base/str.h"
@@ -14,6 +15,7 @@
 struct answer {
     struct reason *out;
     size_t n, max;
+    const struct ahead *ahead; /* or NULL: it is worked out when it is needed */
 };
 
 static void say(struct answer *a, const char *code, const char *fmt, ...)
@@ -341,25 +343,23 @@ static void explain_nodes(const struct survey *v, const struct shape *s, struct 
 }
 
 /* Jobs before it that could run where this one could. */
-static void explain_queue(const struct model *m, const struct job *j, struct answer *a)
+static void explain_queue(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
-    int64_t ahead = 0, first = CORE_ID_NONE;
-    const struct place own = {job_place_16(m, j), j->row.id};
-    for (const struct shape *s = queue_first(m); s && place_order(queue_place(s), own) < 0; s = queue_next(s)) {
-        if (s->pool[0] && j->shape->pool[0] && strcmp(s->pool, j->shape->pool) != 0)
-            continue;
-        for (const struct tree_link *l = tree_first(&s->pending); l; l = tree_next(l)) {
-            const struct job *other = TREE_ENTRY(l, struct job, in_shape);
-            if (place_order((struct place){job_place_16(m, other), other->row.id}, own) >= 0)
-                break;
-            ahead++;
-            if (first == CORE_ID_NONE)
-                first = s->head;
-        }
+    struct ahead h = {0};
+    char first[CORE_TEXT_MAX] = "";
+    if (a->ahead)
+        h = *a->ahead;
+    else
+        core_ahead(m, now, j->row.id, &h);
+    if (h.n == 0)
+        return;
+    for (size_t k = 0; k < h.n_first; k++) {
+        size_t n = strlen(first);
+        text_format(first + n, sizeof first - n, "%s job %" PRId64 ", '%.20s' of %.20s (%s)", k == 0 ? "" : ", then", h.first[k].job,
+            h.first[k].name, h.first[k].user, h.first[k].why);
     }
-    if (ahead)
-        say(a, "queue-ahead", "%" PRId64 " job%s wait%s before it; the first is job %" PRId64, ahead, plural(ahead),
-            ahead == 1 ? "s" : "", first);
+    say(a, "queue-ahead", "%s%" PRId64 " job%s wait%s before it; the first is%s", h.exact ? "" : "about ", h.n, plural(h.n),
+        h.n == 1 ? "s" : "", first);
 }
 
 /* "team vision", or the user's name. */
@@ -721,7 +721,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
         say_extras(&v, j->shape, a);
     if (a->n == a->max)
         return; /* who asks for less need not wait for the whole queue to be looked at */
-    explain_queue(m, j, a);
+    explain_queue(m, now, j, a);
     explain_priority(m, now, j, a);
 }
 
@@ -751,7 +751,13 @@ static void explain_running(const struct model *m, const struct job *j, struct a
 
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
 {
-    struct answer a = {.out = out, .max = max};
+    return core_explain_with(m, now, job, NULL, out, max);
+}
+
+size_t core_explain_with(
+    const struct model *m, struct stamp now, int64_t job, const struct ahead *ahead, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max, .ahead = ahead};
     const struct job *j = model_job(m, job);
     if (!j)
         return 0;

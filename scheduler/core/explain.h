@@ -19,6 +19,12 @@ struct reason {
 /* Fills up to max reasons, the most telling first; returns how many. The job must be in the model. */
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 
+struct ahead;
+
+/* The same by what core_ahead said of it before, in this moment; NULL: it is asked. */
+size_t core_explain_with(
+    const struct model *m, struct stamp now, int64_t job, const struct ahead *ahead, struct reason *out, size_t max);
+
 /* For many jobs in turn, while the model does not change: jobs that ask for the same share what is said of one. Zeroed at first. */
 struct explain_memo {
     const void *shape; /* that reason is of */

@@ -63,6 +63,7 @@ struct shape {
     int64_t n_jobs;            /* pending and running */
     int64_t n_wanted;          /* places that the pending ones could use */
     struct tree pending;       /* struct job by since and id: requeued ones in their old place */
+    int64_t since_most;        /* none of those pending has waited since later than that */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
     int64_t arrived;           /* the model's count of arrivals at that moment */
 };
@@ -114,6 +115,9 @@ struct model {
     size_t n_licences;
     int64_t n_constrained;    /* shapes that ask for features, or GPUs of a kind */
     int64_t n_exclusive;      /* shapes */
+    struct runtimes runtimes; /* of all */
+    struct smap runtimes_named; /* by user and name */
+    struct list runtimes_by_use;
     struct room used;      /* by all pools */
     struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
@@ -270,6 +274,7 @@ struct kind *queue_kind_at_least(const struct model *m, struct place at); /* the
 struct kind *queue_next_kind(const struct kind *k);
 struct shape *queue_first_of_kind(const struct kind *k);
 int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
+int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms); /* of a job of it */
 int64_t job_since_ms(const struct job *j); /* from when on its waiting counts: its place among those of its shape */
 /* Every shape gets the place that its account's share gives it now. */
 void queue_order(struct model *m);
@@ -536,6 +541,13 @@ void cron_job_ended(struct model *m, const struct job_row *j); /* it has left th
 struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event);
 int crons_check(const struct model *m, struct err *e);
 void crons_destroy_all(struct model *m);
+
+/* ---- how long jobs run (runtimes.c) ---- */
+void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms);
+/* Of jobs of its user and name, of its account, or of all, whichever is known well enough first; NULL: nothing is. */
+const struct runtimes *runtimes_of(const struct model *m, const struct job *j);
+const struct runtimes *runtimes_of_account(const struct model *m, const struct account *a); /* NULL is fine */
+void runtimes_destroy_all(struct model *m);
 
 /* ---- events ---- */
 typedef int (*apply_fn)(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

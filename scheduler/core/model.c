@@ -51,6 +51,7 @@ void model_destroy(struct model *m)
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
         array_free(j);
     certificates_destroy_all(m);
+    runtimes_destroy_all(m);
     crons_destroy_all(m);
     free_all(&m->jobs);
     free_all(&m->nodes);

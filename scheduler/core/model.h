@@ -23,6 +23,7 @@
 #include "scheduler/core/notify.h"
 #include "scheduler/core/order.h"
 #include "scheduler/core/retries.h"
+#include "scheduler/core/runtimes.h"
 #include "scheduler/core/tree.h"
 
 #define LICENCES_MAX 64
@@ -80,6 +81,7 @@ struct account {
     int64_t n_queued;    /* shapes of it in the queue */
     bool is_ordered;     /* had jobs when the queue was last put in order */
     int64_t fair_ms;     /* its fair-share term of then */
+    struct runtimes ends; /* of its jobs */
     struct link in_team;
     struct link dirty;
 };
@@ -346,6 +348,9 @@ struct model_counters {
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* >= 1 */
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
+/* Of a job that ended a while ago, oldest first: what it used of its limit. For forecasts only; ends that say nothing about that
+ * are left out. */
+void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms);
 
 /* What applying an event answered to whoever sent it. */
 struct outcome {

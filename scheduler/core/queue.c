@@ -323,6 +323,8 @@ void queue_order(struct model *m)
 void queue_add(struct model *m, struct job *j)
 {
     struct position at = {job_since_ms(j), j->row.id};
+    if (j->shape->pending.n == 0 || at.since_ms > j->shape->since_most)
+        j->shape->since_most = at.since_ms;
     tree_add(&j->shape->pending, &j->in_shape, &at, compare_job);
     shape_settle(m, j->shape);
     j->width = job_width(j);

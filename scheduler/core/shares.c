@@ -239,11 +239,15 @@ int64_t job_since_ms(const struct job *j)
     return j->row.eligible_at.ms + j->row.nice * 60000LL;
 }
 
+int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms)
+{
+    int64_t worth_ms = s->boost_ms + s->account->fair_ms;
+    return 16 * (m->ordered_at.ms - worth_ms) - order_age_16(model_order(m), m->ordered_at.ms - since_ms);
+}
+
 int64_t job_place_16(const struct model *m, const struct job *j)
 {
-    int64_t waited_ms = m->ordered_at.ms - job_since_ms(j);
-    int64_t worth_ms = j->shape->boost_ms + j->account->fair_ms;
-    return 16 * (m->ordered_at.ms - worth_ms) - order_age_16(model_order(m), waited_ms);
+    return shape_place_16(m, j->shape, job_since_ms(j));
 }
 
 void core_priority(const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority)

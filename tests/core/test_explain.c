@@ -2,6 +2,7 @@
  *
  * Why a job waits.
  */
+#include "scheduler/core/ahead.h"
 #include "tests/core/lab.h"
 
 #include <string.h>
@@ -71,7 +72,9 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     assert_string_equal(text_of("nodes-draining"), "1 node is being emptied");
     assert_string_equal(text_of("nodes-noticed"), "1 node is being reclaimed");
     assert_string_equal(text_of("nodes-lost"), "1 node is not heard of");
-    assert_string_equal(text_of("queue-ahead"), "2 jobs wait before it; the first is job 3");
+    assert_string_equal(text_of("queue-ahead"),
+        "2 jobs wait before it; the first is job 3, 'train' of ann (has waited for longer), then job 4, 'train' of ann (has waited for "
+        "longer)");
     explain(&l, 1);
     assert_string_equal(text_of("running"), "attempt 1 is assigned on n1");
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {1, "ann"}});
@@ -156,6 +159,156 @@ static void the_first_reason_of_many_is_told_once_a_shape(void **state)
     lab_deinit(&l);
 }
 
+static const char *remedy(const struct lab *l, int64_t job, const char *code)
+{
+    static struct reason found[REMEDIES_MAX];
+    size_t n = core_remedies(l->m, l->now, job, found, REMEDIES_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (strcmp(found[k].code, code) == 0)
+            return found[k].text;
+    return NULL;
+}
+
+static void who_is_ahead_is_told_with_why(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct ahead a;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    struct job_row r = lab_job(4), nice = lab_job(4);
+    nice.nice = 5;
+    int64_t first = lab_submit(&l, &r), late = lab_submit(&l, &nice);
+    lab_wait(&l, 10000);
+    int64_t job = lab_submit(&l, &r), after = lab_submit_cpus(&l, 3);
+    lab_plan(&l);
+    assert_true(core_ahead(l.m, l.now, late, &a));
+    assert_int_equal(a.n, 3);
+    assert_true(a.exact);
+    assert_int_equal(a.first[0].job, first);
+    assert_string_equal(a.first[0].user, "ann");
+    assert_string_equal(a.first[0].why, "its --nice is less");
+    assert_int_equal(a.first[1].job, job);
+    assert_int_equal(a.first[2].job, after);
+    assert_true(core_ahead(l.m, l.now, first, &a));
+    assert_int_equal(a.n, 0);
+    assert_false(core_ahead(l.m, l.now, 1, &a));
+    lab_deinit(&l);
+}
+
+/* Two nodes of four cpus: one is full until in an hour, the other has half of it left for a while. */
+static void changes_that_work_are_found(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(4), half = lab_job(2), gang = lab_job(2), large = lab_job(8);
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_join(&l, "n2", 4);
+    r.time_limit_ms = half.time_limit_ms = 3600000;
+    lab_submit(&l, &r);
+    lab_submit(&l, &half);
+    lab_plan(&l);
+    gang.nodes = gang.nodes_min = 2;
+    r.time_limit_ms = 4 * 3600000;
+    int64_t wide = lab_submit(&l, &r), two = lab_submit(&l, &gang), too_large = lab_submit(&l, &large);
+    lab_plan(&l);
+    assert_string_equal(remedy(&l, wide, "cpus"), "with 2 cpus instead of 4 it would start now on n2");
+    assert_null(remedy(&l, wide, "time"));
+    assert_string_equal(remedy(&l, two, "nodes"), "with 1 node instead of 2 it would start now on n2");
+    assert_string_equal(remedy(&l, too_large, "cpus"), "with 2 cpus instead of 8 it would start now on n2");
+    lab_deinit(&l);
+}
+
+/* What is left of the node is kept for who came first: whoever ends before that may have it. */
+static void a_shorter_time_limit_is_found(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row runs = lab_job(2), wide = lab_job(4), tiny = lab_job(1), small = lab_job(1);
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    runs.time_limit_ms = 2 * 3600000;
+    tiny.time_limit_ms = 60000;
+    small.time_limit_ms = 8 * 3600000;
+    lab_submit(&l, &runs);
+    lab_submit(&l, &wide);
+    lab_submit(&l, &tiny);
+    lab_plan(&l);
+    int64_t job = lab_submit(&l, &small);
+    small.time_limit_ms = 0;
+    int64_t endless = lab_submit(&l, &small);
+    lab_plan(&l);
+    assert_string_equal(remedy(&l, job, "time"), "with --time 2h00m instead of 8h00m it would start now on n1");
+    assert_string_equal(remedy(&l, endless, "time"), "with --time 2h00m it would start now on n1");
+    lab_deinit(&l);
+}
+
+static void what_it_could_do_without_is_found(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(1);
+    lab_init(&l);
+    lab_join_with(&l, "n1", 2, "avx512", "lego:1");
+    lab_join_with(&l, "n2", 8, "sse4", "");
+    lab_submit_asking(&l, &r, "constraint=avx512 resources=lego:1 licences=ansys:1");
+    lab_plan(&l);
+    struct job_row two = lab_job(2);
+    int64_t featured = lab_submit_asking(&l, &two, "constraint=avx512"), bricks = lab_submit_asking(&l, &r, "resources=lego:1"),
+            licensed = lab_submit_asking(&l, &r, "licences=ansys:1");
+    lab_plan(&l);
+    assert_string_equal(remedy(&l, featured, "constraint"), "without --constraint it would start now on n2");
+    assert_string_equal(remedy(&l, bricks, "resources"), "without the named resources of --gres it would start now on n1");
+    assert_string_equal(remedy(&l, licensed, "licences"), "without --licences it would start now on n1");
+    lab_deinit(&l);
+}
+
+static void held_and_limited_jobs_are_told_how_to_start(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct order_limits one = {.is_set[LIMIT_RUNNING] = true, .most = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
+    struct order_options order = order_defaults;
+    one.most[LIMIT_RUNNING] = 1;
+    order.each_user = one;
+    lab_init_order(&l, &order);
+    lab_join(&l, "n1", 8);
+    struct job_row held = lab_job(1);
+    held.hold = HOLD_USER;
+    int64_t waits = lab_submit(&l, &held);
+    lab_plan(&l);
+    assert_string_equal(remedy(&l, waits, "release"), "released it would start now on n1: belay release 1");
+    lab_submit_cpus(&l, 1);
+    int64_t second = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_null(remedy(&l, waits, "release"));
+    assert_string_equal(remedy(&l, second, "raise-limit"), "if max_running of ann were 2 instead of 1 it would start now on n1");
+    lab_deinit(&l);
+}
+
+static void a_pool_that_is_full_or_not_asked_for_is_named_with_its_price(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    int64_t first = lab_submit_pool(&l, 4, "burst", WISH_ANY);
+    lab_plan(&l);
+    lab_bring_up(&l, 1, 4);
+    lab_plan(&l);
+    lab_started(&l, first);
+    int64_t job = lab_submit_pool(&l, 4, "burst", WISH_ANY);
+    lab_plan(&l);
+    assert_string_equal(remedy(&l, job, "max-nodes"),
+        "if max_nodes of pool burst were 2 instead of 1 a machine would be launched for it: from $1.00/h");
+    lab_elastic(&l, "more", 1, "m5", 4);
+    assert_string_equal(remedy(&l, job, "launch"), "in pool more instead of burst a machine would be launched for it: from $1.00/h");
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +318,12 @@ int main(void)
         cmocka_unit_test(room_for_it_means_it_is_next),
         cmocka_unit_test(no_more_reasons_than_asked_for),
         cmocka_unit_test(the_first_reason_of_many_is_told_once_a_shape),
+        cmocka_unit_test(who_is_ahead_is_told_with_why),
+        cmocka_unit_test(changes_that_work_are_found),
+        cmocka_unit_test(a_shorter_time_limit_is_found),
+        cmocka_unit_test(what_it_could_do_without_is_found),
+        cmocka_unit_test(held_and_limited_jobs_are_told_how_to_start),
+        cmocka_unit_test(a_pool_that_is_full_or_not_asked_for_is_named_with_its_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -519,6 +519,13 @@ class Api(unittest.TestCase):
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
         self.assertEqual((why["id"], why["state"]), (job, "pending"))
         self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])
+        self.assertEqual((why["ahead"]["exact"], why["changes"]), (True, []))
+        self.assertEqual((why["estimate"]["now"], why["estimate"]["median"]), (False, None))
+        self.assertIn("suits it", why["estimate"]["unknown"])
+        behind = self.d.submit(cpus=2, gpus=1, pool="spare", market="spot")
+        ahead = self.d.call("GET", "/api/v1/jobs/%d/why" % behind)[1]["ahead"]
+        self.assertEqual(ahead["count"], why["ahead"]["count"] + 1)
+        self.assertTrue(all(j["why"] == "has waited for longer" and j["id"] < behind for j in ahead["first"]))
 
     def test_a_poll_waits_for_the_next_event(self):
         job = self.d.submit()

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's route that says why a job waits: reasons, who is ahead, when it may start, and what would let it start now.
+ */
+#include "scheduler/api_private.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include "scheduler/advice.h"
+#include "scheduler/core/ahead.h"
+#include "scheduler/core/explain.h"
+#include "scheduler/core/forecast.h"
+
+static int keep_text(void *ctx, const struct attempt_row *r)
+{
+    STR_COPY(*(char(*)[CORE_TEXT_MAX])ctx, r->text);
+    return 0;
+}
+
+/* As the last attempt told it: they come by number. */
+static size_t explain_ended(
+    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
+{
+    char text[CORE_TEXT_MAX] = "", code[32] = "";
+    struct err e;
+    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
+        log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
+    if (row->end == END_FAILED && !str_starts(text, "exit code "))
+        snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
+    STR_COPY(reasons[0].code, "ended");
+    snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
+        end_kind_names[row->end], code, text[0] ? ", " : "", text);
+    if (row->attempts == 0)
+        return 1;
+    STR_COPY(reasons[1].code, "output");
+    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld", (long long)row->id);
+    return 2;
+}
+
+static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
+    struct reason reasons[EXPLAIN_REASONS_MAX])
+{
+    if (row->state == JOB_ENDED)
+        return explain_ended(a, row, reasons);
+    if (!model) {
+        STR_COPY(reasons[0].code, "disk-full");
+        STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
+        return 1;
+    }
+    return core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
+}
+
+static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)
+{
+    const char *pool = model && row->state != JOB_ENDED ? core_criu_untried(model, row) : NULL;
+    char text[512];
+    if (!pool)
+        return;
+    snprintf(text, sizeof(text),
+        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs "
+        "criu %s, "
+        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says "
+        "so)",
+        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint" : "3.17 or later");
+    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
+}
+
+static json_t *reasons_json(const struct reason *r, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s,s:o}", "code", r[i].code, "text", json_text(r[i].text)));
+    return list;
+}
+
+static json_t *ahead_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct ahead h;
+    if (!model || !core_ahead(model, tick_now(a->o.tick), id, &h))
+        return json_null();
+    json_t *first = json_array();
+    for (size_t i = 0; i < h.n_first; i++) {
+        const struct ahead_job *j = &h.first[i];
+        json_array_append_new(first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job, "name", json_text(j->name), "user",
+                                         json_text(j->user), "why", json_text(j->why)));
+    }
+    return json_pack("{s:I,s:b,s:o}", "count", (json_int_t)h.n, "exact", h.exact, "first", first);
+}
+
+static json_t *changes_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct reason r[REMEDIES_MAX];
+    return reasons_json(r, model ? core_remedies(model, tick_now(a->o.tick), id, r, REMEDIES_MAX) : 0);
+}
+
+static json_t *forecast_json(const struct model *model, const struct forecast *f)
+{
+    const struct node *n = f->node != CORE_ID_NONE ? model_node(model, f->node) : NULL;
+    const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(model, f->offer) : NULL;
+    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "now", f->is_now, "median", api_json_time(f->median), "latest",
+        api_json_time(f->latest), "node", n ? json_text(n->row.name) : json_null(), "pool",
+        n ? json_text(n->row.pool) : o ? json_text(o->row.pool) : json_null(), "type", o ? json_text(o->row.type) : json_null(),
+        "unknown", f->why[0] ? json_text(f->why) : json_null());
+}
+
+static json_t *estimate_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct forecast f;
+    return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f) : json_null();
+}
+
+static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    struct job_row row;
+    struct err e;
+    if (db_read_job(a->o.reader, id, &row, &e) != 0) {
+        http_reply_err(x, &e);
+        return;
+    }
+    size_t n = explain(a, model, &row, reasons);
+    json_t *list = reasons_json(reasons, n), *warnings = advice_on_job(a->o.pools, a->o.reader, &row);
+    warn_of_criu(warnings, model, &row);
+    api_reply_json(x, 200,
+        json_pack("{s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
+            list, "warnings", warnings, "ahead", ahead_json(a, model, id), "estimate", estimate_json(a, model, id), "changes",
+            changes_json(a, model, id)));
+}
+
+void api_jobs_why(struct request *q)
+{
+    api_look(q, tell_why, q->id);
+}
