@@ -525,6 +525,8 @@ static const struct flag flags[] = {
     {{"open-mode", 0, "append|truncate",
          "of --output at each attempt (default: truncate at the first, then append)"},
         apply_open_mode},
+    {{"test-only", 0, NULL, "say when and where it would start and what it would cost; nothing is submitted (command line only)"},
+        apply_nothing},
     {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
 };
 #define N_FLAGS (sizeof(flags) / sizeof(flags[0]))

@@ -23,7 +23,6 @@ const struct foreign foreign_flags[] = {
     {"priority", 0, "N", FOREIGN_REFUSED},
     {"reboot", 0, NULL, FOREIGN_REFUSED},
     {"reservation", 0, "NAMES", FOREIGN_REFUSED},
-    {"test-only", 0, NULL, FOREIGN_REFUSED},
     {"tmp", 0, "SIZE", FOREIGN_REFUSED},
     {"uid", 0, "USER", FOREIGN_REFUSED},
     {"wait", 'W', NULL, FOREIGN_REFUSED},

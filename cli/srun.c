@@ -86,6 +86,7 @@ static const struct option options[] = {
     {"threads", required_argument, NULL, 'T'},
     {"threads-per-core", required_argument, NULL, VAL_IGNORED},
     {"time", required_argument, NULL, 't'},
+    {"test-only", no_argument, NULL, VAL_JOB},
     {"unbuffered", no_argument, NULL, 'u'},
     {"usage", no_argument, NULL, VAL_HELP},
     {"verbose", no_argument, NULL, 'v'},
@@ -207,6 +208,8 @@ static int step_option(struct srun *r, int c, const char *name)
     case 'H':
         return fail(name, "is not supported for a step of a job");
     case VAL_JOB:
+        if (str_eq(name, "test-only"))
+            return fail(name, "is not supported for a step of a job");
         if (str_eq(name, "export"))
             s->export = optarg;
         if (str_eq(name, "ntasks-per-node"))

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/directives.h"
+#include "cli/estimate.h"
 #include "cli/slurm.h"
 #include "cli/workdir.h"
 #include <limits.h>
@@ -58,6 +59,7 @@ void submission_deinit(struct submission *s)
 void submission_add_named(struct submission *s, const char *name, const char *arg)
 {
     s->parsable = s->parsable || str_eq(name, "parsable");
+    s->test_only = s->test_only || str_eq(name, "test-only");
     json_array_append_new(s->flags, json_pack("[s,o]", name, json_text(arg)));
 }
 
@@ -330,12 +332,35 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
     return 0;
 }
 
+/* The directory stays here: where it would start does not depend on it. */
+static int ask(struct submission *s)
+{
+    struct client *c = NULL;
+    json_t *reply = NULL;
+    struct err e = {0};
+    int code = CLI_OK, cpus = (int)cli_int(s->spec, "cpus", 1);
+    json_object_del(s->spec, "workdir");
+    if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs/estimate", s->spec, &reply, &e) != 0) {
+        submission_error(s, e.text);
+        code = e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
+    } else if (s->json) {
+        cli_print_json(reply);
+    } else {
+        code = estimate_print_submit(reply, s->slurm, cpus);
+    }
+    json_decref(reply);
+    client_destroy(c);
+    return code;
+}
+
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
     json_t *reply = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
+    if (s->test_only)
+        return ask(s);
     if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         client_destroy(c);

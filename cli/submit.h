@@ -12,6 +12,7 @@ struct submission {
     json_t *flags; /* array of [name, value or null] from the command line, applied after the script's own;
                       owned */
     bool wait, follow, json, parsable;
+    bool test_only;             /* nothing is submitted: what would become of it is told */
     const char *slurm;          /* comes through this one of Slurm's names ("sbatch"), which its words begin with; NULL: ours */
     const char *default_output; /* with slurm, unless script or flags name a file; NULL: none */
     bool cancel_on_interrupt;   /* with wait: SIGINT, SIGTERM and SIGHUP cancel the job */

@@ -2,55 +2,17 @@
  *
  * belay why JOB: every reason why it waits, when it will start, and what would let it start now.
  */
+#include "cli/estimate.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
-#include "base/time.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static int no_options(void *ctx, int val, const char *arg)
 {
     (void)ctx, (void)val, (void)arg;
     return CLI_USAGE;
-}
-
-/* "2026-11-22 05:10 (in 1h20m)", by the clock of the wall. False: it is not known. */
-static bool format_moment(const json_t *o, const char *key, char *out, size_t size)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    char at[32], in[32];
-    struct wall then;
-    struct tm tm;
-    if (!text || time_parse_iso(text, &then, NULL) != 0)
-        return false;
-    int64_t ms = then.ms - clock_wall(&clock_system).ms;
-    time_t t = (time_t)(then.ms / 1000);
-    if (!localtime_r(&t, &tm) || strftime(at, sizeof(at), "%Y-%m-%d %H:%M", &tm) == 0)
-        return false;
-    time_format_duration(ms > 0 ? ms : 0, in, sizeof(in));
-    snprintf(out, size, "%s (in %s)", at, in);
-    return true;
-}
-
-static void print_estimate(const json_t *o)
-{
-    char median[96], latest[96];
-    const char *node = json_string_value(json_object_get(o, "node")), *pool = json_string_value(json_object_get(o, "pool"));
-    if (!json_is_object(o) || json_is_true(json_object_get(o, "now")))
-        return;
-    if (!format_moment(o, "median", median, sizeof(median))) {
-        printf("when it starts is not known: %s\n", cli_text(o, "unknown"));
-        return;
-    }
-    printf("it starts about %s", median);
-    if (node || pool)
-        printf(" on %s%s", node ? node : "a new machine of pool ", node ? "" : pool);
-    if (format_moment(o, "latest", latest, sizeof(latest)))
-        printf(",\n  at the latest %s if nobody comes before it\n", latest);
-    else
-        printf(";\n  nobody can say when at the latest: %s\n", cli_text(o, "unknown"));
 }
 
 static void print_reasons(const json_t *v)
@@ -60,7 +22,7 @@ static void print_reasons(const json_t *v)
     printf("job %lld is %s\n", (long long)cli_int(v, "id", 0), cli_text(v, "state"));
     json_array_foreach(json_object_get(v, "reasons"), i, r) printf("  - %s\n", cli_text(r, "text"));
     json_array_foreach(json_object_get(v, "warnings"), i, r) printf("  ! %s\n", cli_text(r, "text"));
-    print_estimate(json_object_get(v, "estimate"));
+    estimate_print(json_object_get(v, "estimate"), false);
     json_array_foreach(json_object_get(v, "changes"), i, r) printf("  > %s\n", cli_text(r, "text"));
 }
 

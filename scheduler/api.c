@@ -29,6 +29,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
     {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
+    {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},
     {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},

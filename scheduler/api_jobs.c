@@ -74,7 +74,7 @@ static int read_array(const struct api *api, struct depend_ask *a, struct err *e
 
 /* How the jobs ended that it depends on and that the model no longer knows: they are on the disk, but for those that end in
  * this tick, and those the model does know. */
-static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
+int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
         struct depend_ask *a = &s->depends[i];
@@ -94,18 +94,22 @@ static int look_up_ended(const struct api *api, struct jobspec *s, struct err *e
     return 0;
 }
 
-static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+struct event api_submit_event(const struct jobspec *s)
 {
-    struct submission *sub = ctx;
-    struct jobspec *s = &sub->s;
-    struct event ev = {.type = EV_SUBMIT,
+    return (struct event){.type = EV_SUBMIT,
         .submit = {.job = &s->row,
             .spec = &s->spec,
             .depends = s->depends,
             .n_depends = s->n_depends,
             .tasks = s->tasks.n ? &s->tasks : NULL,
             .at_once = s->at_once}};
-    int rc = look_up_ended(sub->api, s, e);
+}
+
+static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct submission *sub = ctx;
+    struct event ev = api_submit_event(&sub->s);
+    int rc = api_look_up_ended(sub->api, &sub->s, e);
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
@@ -125,13 +129,13 @@ int api_check_window(const struct api *a, const struct job_row *r, struct err *e
     return err_set(e, ERR_INVALID, "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
 }
 
-void api_jobs_submit(struct request *q)
+bool api_read_submission(struct request *q, struct jobspec *ret_spec)
 {
     struct jobspec s = {0};
     struct err e;
     json_t *body = api_body(q, JOBSPEC_BYTES_MAX);
     if (!body)
-        return;
+        return false;
     int rc = notify_seal_spec(q->api->o.sealer, q->caller.user, body, &e);
     if (rc == 0)
         rc = jobspec_parse(body, &s, &e);
@@ -146,9 +150,18 @@ void api_jobs_submit(struct request *q)
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);
-        return;
+        return false;
     }
     api_script_key(&s);
+    *ret_spec = s;
+    return true;
+}
+
+void api_jobs_submit(struct request *q)
+{
+    struct jobspec s;
+    if (!api_read_submission(q, &s))
+        return;
     struct submission *sub = mem_alloc(sizeof(*sub));
     *sub =
         (struct submission){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};

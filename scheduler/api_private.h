@@ -146,6 +146,12 @@ void api_script_key(struct jobspec *s);
 /* The working directory that it names was sent by its user, and stays. ERR_INVALID */
 int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e);
 
+/* The job that the body describes, the caller's; the caller deinits it. False after an error reply. */
+bool api_read_submission(struct request *q, struct jobspec *ret_spec);
+/* How the jobs ended that it depends on and that the model no longer knows. */
+int api_look_up_ended(const struct api *a, struct jobspec *s, struct err *e);
+struct event api_submit_event(const struct jobspec *s); /* borrows it */
+
 /* The window that it names is configured. ERR_INVALID */
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
 
@@ -160,6 +166,7 @@ void api_crons_remove(struct request *q);
 void api_crons_run(struct request *q);
 void api_crons_runs(struct request *q);
 void api_jobs_submit(struct request *q);
+void api_jobs_estimate(struct request *q); /* api_why.c */
 void api_jobs_list(struct request *q);
 void api_jobs_show(struct request *q);
 void api_jobs_why(struct request *q);

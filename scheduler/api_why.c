@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route that says why a job waits: reasons, who is ahead, when it may start, and what would let it start now.
+ * The API's routes that say why a job waits: reasons, who is ahead, when it may start, and what would let it start now; and what a
+ * job that is not submitted would come to.
  */
 #include "scheduler/api_private.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/advice.h"
 #include "scheduler/core/ahead.h"
+#include "scheduler/core/estimate.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/forecast.h"
+#include <stdlib.h>
 
 static int keep_text(void *ctx, const struct attempt_row *r)
 {
@@ -130,4 +134,65 @@ static void tell_why(const struct api *a, struct http_exchange *x, const struct 
 void api_jobs_why(struct request *q)
 {
     api_look(q, tell_why, q->id);
+}
+
+/* ---- what a submit would come to ---- */
+
+struct question {
+    struct api *api;
+    struct jobspec s;
+    struct later *later;
+};
+
+static json_t *known(int64_t uusd)
+{
+    return api_json_opt(uusd, -1);
+}
+
+static json_t *submit_estimate_json(const struct model *model, const struct estimate *t)
+{
+    json_t *o = json_pack("{s:I,s:o,s:i,s:I}", "id", (json_int_t)t->job, "estimate", forecast_json(model, &t->start), "nodes",
+        (int)t->nodes, "tasks", (json_int_t)t->tasks);
+    json_object_set_new(o, "runs",
+        t->most_ms == 0 ? json_null()
+                        : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms", (json_int_t)t->least_ms,
+                              "most_ms", (json_int_t)t->most_ms));
+    json_object_set_new(o, "cost",
+        json_pack("{s:o,s:o,s:o,s:o}", "uusd_per_hour", known(t->uusd_h), "expected_uusd", known(t->expected_uusd), "least_uusd",
+            known(t->least_uusd), "most_uusd", known(t->most_uusd)));
+    json_object_set_new(o, "reasons", reasons_json(t->reasons, t->n_reasons));
+    json_object_set_new(o, "changes", reasons_json(t->changes, t->n_changes));
+    return o;
+}
+
+static void on_settled(void *ctx, const struct err *full, int64_t id)
+{
+    struct question *k = ctx;
+    struct api *a = k->api;
+    struct http_exchange *x = later_take(k->later);
+    struct estimate *t = mem_alloc(sizeof(*t));
+    struct event ev = api_submit_event(&k->s);
+    struct err e;
+    (void)id;
+    ev.now = tick_now(a->o.tick);
+    int rc = !x || full ? 0 : api_look_up_ended(a, &k->s, &e);
+    if (x && !full && rc == 0)
+        rc = core_estimate(tick_model(a->o.tick), &ev, t, &e);
+    if (x && (full || rc != 0))
+        http_reply_err(x, full ? full : &e);
+    else if (x)
+        api_reply_json(x, 200, submit_estimate_json(tick_model(a->o.tick), t));
+    jobspec_deinit(&k->s);
+    free(t);
+    free(k);
+}
+
+void api_jobs_estimate(struct request *q)
+{
+    struct jobspec s;
+    if (!api_read_submission(q, &s))
+        return;
+    struct question *k = mem_alloc(sizeof(*k));
+    *k = (struct question){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+    tick_when_durable(q->api->o.tick, on_settled, k);
 }

@@ -113,29 +113,36 @@ static int resolve_retries(const struct model *m, const struct job_row *asked, s
     return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
 }
 
+int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e)
+{
+    const struct job_row *r = ev->submit.job;
+    int rc = check_submit(r, e);
+    *ret_extras = (struct extras){0};
+    if (!rc && ev->submit.spec && ev->submit.spec->extras)
+        rc = extras_parse(ev->submit.spec->extras, ret_extras, e);
+    if (!rc)
+        rc = extras_check_submit(m, r, ret_extras, e);
+    if (!rc)
+        rc = check_tasks(ev, e);
+    *ret_own = (struct job_row){.nice = r->nice};
+    STR_COPY(ret_own->user, r->user);
+    STR_COPY(ret_own->team, r->team);
+    STR_COPY(ret_own->qos, r->qos);
+    if (!rc)
+        rc = order_resolve(model_order(m), ret_own, e);
+    if (!rc)
+        rc = resolve_retries(m, r, ret_own, e);
+    if (!rc)
+        rc = criu_check_submit(m, r, e);
+    return rc ? rc : waits_check(m, ev, e);
+}
+
 int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
-    struct job_row own = {.nice = r->nice};
-    struct extras extras = {0};
-    int rc = check_submit(r, e);
-    if (!rc && ev->submit.spec && ev->submit.spec->extras)
-        rc = extras_parse(ev->submit.spec->extras, &extras, e);
-    if (!rc)
-        rc = extras_check_submit(m, r, &extras, e);
-    if (!rc)
-        rc = check_tasks(ev, e);
-    STR_COPY(own.user, r->user);
-    STR_COPY(own.team, r->team);
-    STR_COPY(own.qos, r->qos);
-    if (!rc)
-        rc = order_resolve(model_order(m), &own, e);
-    if (!rc)
-        rc = resolve_retries(m, r, &own, e);
-    if (!rc)
-        rc = criu_check_submit(m, r, e);
-    if (!rc)
-        rc = waits_check(m, ev, e);
+    struct job_row own;
+    struct extras extras;
+    int rc = submit_check(m, ev, &own, &extras, e);
     struct account *account = rc ? NULL : account_of(m, own.team, own.user);
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);

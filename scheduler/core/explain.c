@@ -749,6 +749,13 @@ static void explain_running(const struct model *m, const struct job *j, struct a
         say_uncertified(&v, j, false, out);
 }
 
+size_t explain_imagined(const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max};
+    explain_pending(m, now, j, &a);
+    return a.n;
+}
+
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
 {
     return core_explain_with(m, now, job, NULL, out, max);

@@ -19,6 +19,9 @@ struct reason {
 /* Fills up to max reasons, the most telling first; returns how many. The job must be in the model. */
 size_t core_explain(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 
+/* The same of a job that waits, or is only imagined: not in the model, but with a shape and an account. */
+size_t explain_imagined(const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
+
 struct ahead;
 
 /* The same by what core_ahead said of it before, in this moment; NULL: it is asked. */

@@ -536,6 +536,20 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind, int64_t delay_ms, struct stamp now,
+    int64_t *ret_at, int64_t *ret_latest)
+{
+    if (kind == DEPEND_AFTER && wall_is_set(on->row.started_at)) {
+        *ret_at = *ret_latest = on->row.started_at.ms + delay_ms;
+        return true;
+    }
+    if (!job_attempt(on) || kind == DEPEND_AFTER || on->array)
+        return false;
+    *ret_at = mean_end(m, on, now);
+    *ret_latest = latest_end(on);
+    return true;
+}
+
 /* When what it depends on will have come true. False: nobody knows. */
 static bool wait_for_dependencies(const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
@@ -549,12 +563,8 @@ static bool wait_for_dependencies(const struct model *m, const struct job *j, st
             continue;
         const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
         int64_t at = NEVER_MS, latest = NEVER_MS;
-        if (on && d->row.kind == DEPEND_AFTER && wall_is_set(on->row.started_at))
-            at = latest = on->row.started_at.ms + d->row.delay_ms;
-        else if (on && job_attempt(on) && d->row.kind != DEPEND_AFTER && !on->array) {
-            at = mean_end(m, on, now);
-            latest = latest_end(on);
-        }
+        if (on)
+            forecast_dependency(m, on, d->row.kind, d->row.delay_ms, now, &at, &latest);
         unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->row.on : unknown;
         any = at < any ? at : any;
         any_latest = latest < any_latest ? latest : any_latest;

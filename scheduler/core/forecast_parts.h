@@ -6,6 +6,7 @@
 #define BELAY_CORE_FORECAST_PARTS_H
 
 #include "base/prng.h"
+#include "scheduler/core/explain.h"
 #include "scheduler/core/forecast.h"
 #include "scheduler/core/impl.h"
 
@@ -117,6 +118,13 @@ struct played {
 void forecast_for(const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast);
 /* The planner has a place for a job of the shape, where it stands in the queue, and no limit or licence is in its way. */
 bool shape_starts_now(const struct model *m, const struct shape *s, struct stamp now, int64_t *ret_node);
+
+/* When a dependency on that job will have come true, as expected and at the latest; false: nobody knows. */
+bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind, int64_t delay_ms, struct stamp now,
+    int64_t *ret_at, int64_t *ret_latest);
+
+/* As core_remedies, of a job that is only imagined as well. */
+size_t remedies_for(const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
 
 #define QUEUE_WALK_MAX 4000 /* jobs that are looked at one by one */
 

@@ -258,6 +258,8 @@ void history(struct model *m, struct stamp now, const char *kind, struct history
 void ledger_add(struct model *m, const struct ledger_row *row); /* rows of 0 ms are left out */
 
 /* ---- queue (queue.c) ---- */
+/* The shape that the job is of, which is in no list. */
+void queue_describe(const struct model *m, const struct job *j, const struct extras *extras, struct shape *ret_shape);
 void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape */
 void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */
 void queue_remove(struct model *m, struct job *j); /* harmless when it is not in */
@@ -282,12 +284,17 @@ struct shape *queue_next(const struct shape *s);
 
 /* ---- who uses what (shares.c) ---- */
 struct account *account_of(struct model *m, const char *team, const char *user); /* made if there is none */
+struct account *account_find(const struct model *m, const char *team, const char *user); /* or NULL */
+/* As it would be made, for a question. In no list, its team neither unless it is there. */
+void account_imagine(
+    const struct model *m, const char *team, const char *user, struct account *ret_account, struct team *ret_team);
 /* Its jobs take so much more, or less, from now on. */
 void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now);
 void accounts_destroy_all(struct model *m);
 /* When the queue is to be put in order; MONO_NONE: not unless something changes. */
 struct mono order_next(const struct model *m, struct stamp now);
 /* ---- what users and teams may have (limits.c) ---- */
+void allowance_imagine(const struct model *m, struct allowance *w, const char *team, const char *user); /* one that nobody counts */
 void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user); /* user NULL: of the team */
 /* n more jobs of the account: ERR_CONFLICT, with what is used and what to do. */
 int limits_check_submit(const struct account *a, int64_t n, struct err *e);
@@ -431,6 +438,8 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e); /* its job i
 
 /* ---- jobs (apply_job.c) ---- */
 struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
+/* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team, QOS, nice and retries, as they count. */
+int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e);
 void job_move(struct model *m, struct job *j, enum job_state to);
 void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
 

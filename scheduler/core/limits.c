@@ -30,14 +30,19 @@ static bool is_used_up(const struct allowance *w)
     return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] || w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
 }
 
-void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user)
+void allowance_imagine(const struct model *m, struct allowance *w, const char *team, const char *user)
 {
-    w->index = m->n_allowances++;
     for (int k = 0; k < LIMIT_KINDS; k++) {
         w->most[k] = order_limit(model_order(m), team, user, (enum limit_kind)k);
         w->is_limited |= k != LIMIT_SUBMITTED && is_limited(w, (enum limit_kind)k);
     }
     w->was_used_up = is_used_up(w);
+}
+
+void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user)
+{
+    w->index = m->n_allowances++;
+    allowance_imagine(m, w, team, user);
     m->n_limited += w->is_limited;
 }
 

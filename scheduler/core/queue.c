@@ -190,26 +190,32 @@ static bool is_constrained(const struct shape *s)
     return x && (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0);
 }
 
-void queue_adopt(struct model *m, struct job *j)
+void queue_describe(const struct model *m, const struct job *j, const struct extras *extras, struct shape *ret_shape)
 {
-    char key[SHAPE_KEY_MAX];
     struct shape want = {.need = j->row.need,
-        .extras = model_extras(m, j->row.extras),
+        .extras = extras,
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
         .wish = j->row.market, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
-        .limit_ms = round_up(j->row.time_limit_ms)};
+        .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);
+    want.mcpu = order_mcpu(want.order, &want.need);
+    want.boost_ms = order_qos_ms(want.order, &j->row) + order_size_ms(want.order, &j->row);
+    *ret_shape = want;
+}
+
+void queue_adopt(struct model *m, struct job *j)
+{
+    char key[SHAPE_KEY_MAX];
+    struct shape want;
+    queue_describe(m, j, model_extras(m, j->row.extras), &want);
     shape_key(&want, key);
     struct shape *s = smap_get(&m->shapes, key);
     if (!s) {
         s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
-        s->order = model_order(m);
-        s->mcpu = order_mcpu(s->order, &s->need);
-        s->boost_ms = order_qos_ms(model_order(m), &j->row) + order_size_ms(model_order(m), &j->row);
         s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
         m->n_constrained += is_constrained(s);

@@ -372,10 +372,14 @@ static void try_waits(struct remedies *r)
 
 size_t core_remedies(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
 {
-    struct remedies r = {.m = m, .now = now, .job = model_job(m, job), .out = out, .max = max};
+    const struct job *j = model_job(m, job);
+    return j && !job_attempt(j) && j->row.state == JOB_PENDING ? remedies_for(m, now, j, out, max) : 0;
+}
+
+size_t remedies_for(const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+{
+    struct remedies r = {.m = m, .now = now, .job = j, .out = out, .max = max};
     struct variant v;
-    if (!r.job || job_attempt(r.job) || r.job->row.state != JOB_PENDING)
-        return 0;
     if (r.job->is_waiting) {
         try_waits(&r);
         return r.n;

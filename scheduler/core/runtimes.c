@@ -94,6 +94,18 @@ int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapse
     return ms > elapsed_ms ? ms : elapsed_ms + 1;
 }
 
+void runtimes_range(const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms)
+{
+    int64_t least = INT64_MAX, most = limit_ms;
+    for (int32_t k = 0; r && k < r->n; k++) {
+        int64_t ms = scaled(r, k, limit_ms);
+        least = ms < least ? ms : least;
+        most = ms > most ? ms : most;
+    }
+    *ret_least_ms = least == INT64_MAX ? 0 : least;
+    *ret_most_ms = most;
+}
+
 /* ---- whose ---- */
 
 static void key_of(const struct job_row *r, char *out)

@@ -29,4 +29,7 @@ int64_t runtimes_draw(const struct runtimes *r, int64_t limit_ms, int64_t elapse
 /* The mean of that. */
 int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms);
 
+/* From the shortest of them to the limit, or to the longest without one; 0 and 0: nobody knows anything. */
+void runtimes_range(const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms);
+
 #endif

@@ -65,13 +65,20 @@ static struct team *team_of(struct model *m, const char *name)
     return t;
 }
 
-struct account *account_of(struct model *m, const char *team, const char *user)
+struct account *account_find(const struct model *m, const char *team, const char *user)
 {
     char key[KEY_MAX];
     text_format(key, sizeof key, "%s\n%s", team, user);
-    struct account *a = smap_get(&m->accounts, key);
+    return smap_get(&m->accounts, key);
+}
+
+struct account *account_of(struct model *m, const char *team, const char *user)
+{
+    char key[KEY_MAX];
+    struct account *a = account_find(m, team, user);
     if (a)
         return a;
+    text_format(key, sizeof key, "%s\n%s", team, user);
     a = mem_alloc(sizeof *a);
     a->id = (int64_t)smap_size(&m->accounts) + 1;
     a->row.at = WALL_NONE;
@@ -83,6 +90,24 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     smap_put(&m->accounts, key, a);
     list_push_back(&a->team->accounts, &a->in_team);
     return a;
+}
+
+void account_imagine(
+    const struct model *m, const char *team, const char *user, struct account *ret_account, struct team *ret_team)
+{
+    struct team *is = smap_get(&m->teams, team);
+    int64_t fair_ms = model_order(m)->fair_ms;
+    *ret_team = (struct team){.shares = configured(model_order(m), team, NULL), .quota_mcpu = order_quota_mcpu(model_order(m), team)};
+    *ret_account = (struct account){.team = is ? is : ret_team, .shares = configured(model_order(m), team, user),
+        .fair_ms = fair_ms + fair_ms / USER_PART};
+    STR_COPY(ret_team->name, team);
+    STR_COPY(ret_account->row.team, team);
+    STR_COPY(ret_account->row.user, user);
+    ret_account->row.at = WALL_NONE;
+    allowance_imagine(m, &ret_team->may, team, NULL);
+    allowance_imagine(m, &ret_account->may, team, user);
+    ret_team->may.index = m->n_allowances;
+    ret_account->may.index = m->n_allowances + 1;
 }
 
 void accounts_destroy_all(struct model *m)

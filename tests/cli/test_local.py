@@ -199,6 +199,21 @@ class Local(unittest.TestCase):
     def test_parsable_prints_the_number_alone(self):
         self.assertRegex(self.ok("submit", "--parsable", self.h.script("true\n")), r"\A\d+\n\Z")
 
+    def test_only_says_where_it_would_start_and_submits_nothing(self):
+        script, node = self.h.script("true\n"), self.json("nodes")["nodes"][0]
+        said = self.ok("submit", "--test-only", "-t", "10", script)
+        self.assertTrue(said.startswith("nothing was submitted\nit would start now on %s\n" % node["name"]), said)
+        self.assertRegex(said, r"it would run for about .* to 10m.*\nit would cost about \$")
+        number = self.json("submit", "--test-only", script)["id"]
+        done = self.h.belay("slurm", "sbatch", "--test-only", "-c", "1", script)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\Asbatch: Job %d to start at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d using 1 processors on nodes %s in "
+                         r"partition %s\n\Z" % (number, node["name"], node["pool"]))
+        done = self.h.belay("slurm", "srun", "--test-only", "true")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("srun: Job %d to start at " % number, done.stderr)
+        self.assertEqual(self.submit(script), number)
+
     def test_a_script_comes_on_standard_input(self):
         job = self.submit("--wait", text="#!/bin/sh\necho stdin\n")
         self.assertEqual(self.ok("logs", str(job)), "stdin\n")

@@ -6,7 +6,7 @@
 
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/estimate.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,10 +208,144 @@ static void starts_come_as_foretold(void **state)
     assert_true(s.error < 0.1 * s.wait && s.error > -0.1 * s.wait);
 }
 
+static struct forecast told(const struct lab *l, int64_t job)
+{
+    struct forecast f;
+    assert_true(core_forecast(l->m, l->now, job, &f));
+    return f;
+}
+
+static void what_nobody_can_know_is_said(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(4), held = lab_job(1);
+    struct forecast f;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit(&l, &r); /* without a limit */
+    lab_plan(&l);
+    int64_t job = lab_submit(&l, &r), large = lab_submit_cpus(&l, 9);
+    held.hold = HOLD_USER;
+    int64_t waits = lab_submit(&l, &held);
+    lab_plan(&l);
+    f = told(&l, job);
+    assert_true(wall_is_set(f.median) && !wall_is_set(f.latest));
+    assert_string_equal(f.why, "something in its way has no time limit");
+    f = told(&l, large);
+    assert_false(wall_is_set(f.median));
+    assert_string_equal(f.why, "no machine that there is, or that may be launched, suits it");
+    assert_string_equal(told(&l, waits).why, "it is held");
+    assert_false(core_forecast(l.m, l.now, 1, &f)); /* it runs */
+    assert_false(core_forecast(l.m, l.now, 4711, &f));
+    lab_deinit(&l);
+}
+
+static void a_machine_to_come_takes_as_long_as_machines_take(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    struct forecast f = told(&l, job);
+    assert_int_equal(f.node, CORE_ID_NONE);
+    assert_string_equal(model_offer(l.m, f.offer)->row.type, "m5");
+    assert_int_equal(f.median.ms, l.now.wall.ms + 90000); /* what is believed before one was seen */
+    assert_int_equal(f.latest.ms, l.now.wall.ms + 180000);
+    f = told(&l, second);
+    assert_true(f.median.ms > l.now.wall.ms + 90000); /* when the first has ended */
+    assert_false(wall_is_set(f.latest));
+    lab_deinit(&l);
+}
+
+static void who_may_not_begin_yet_starts_no_earlier(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(1), runs = lab_job(4);
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    r.begin_at.ms = l.now.wall.ms + HOUR_MS;
+    int64_t job = lab_submit(&l, &r);
+    assert_int_equal(told(&l, job).median.ms, r.begin_at.ms);
+    runs.time_limit_ms = 3 * HOUR_MS;
+    lab_submit(&l, &runs);
+    lab_plan(&l);
+    assert_int_equal(told(&l, job).latest.ms, l.now.wall.ms + 3 * HOUR_MS);
+    lab_deinit(&l);
+}
+
+static void a_limit_is_waited_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct order_options order = order_defaults;
+    struct job_row r = lab_job(1);
+    for (int k = 0; k < LIMIT_KINDS; k++)
+        order.each_user.most[k] = k == LIMIT_RUNNING ? 1 : LIMIT_NONE;
+    order.each_user.is_set[LIMIT_RUNNING] = true;
+    lab_init_order(&l, &order);
+    lab_join(&l, "n1", 4);
+    r.time_limit_ms = HOUR_MS;
+    lab_submit(&l, &r);
+    lab_submit(&l, &r);
+    int64_t third = lab_submit(&l, &r);
+    lab_plan(&l);
+    int64_t wait_ms = told(&l, third).latest.ms - l.now.wall.ms;
+    assert_in_range(wait_ms, 2 * HOUR_MS, 2 * HOUR_MS + HOUR_MS / 8); /* kinds round time limits up */
+    lab_deinit(&l);
+}
+
+static int ask(struct lab *l, const struct job_row *row, struct estimate *ret_estimate)
+{
+    struct event ev = {.type = EV_SUBMIT, .now = l->now, .submit.job = row};
+    return core_estimate(l->m, &ev, ret_estimate, &l->e);
+}
+
+static void a_submit_can_be_asked_about(void **state)
+{
+    (void)state;
+    static struct estimate t;
+    struct lab l;
+    struct job_row r = lab_job(2);
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    r.time_limit_ms = 2 * HOUR_MS;
+    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(t.job, 1);
+    assert_true(t.start.is_now);
+    assert_int_equal(t.start.node, node);
+    assert_int_equal(t.n_reasons, 0);
+    assert_int_equal(t.uusd_h, 250000); /* half a node at $0.50 */
+    assert_int_equal(t.most_uusd, 500000);
+    assert_int_equal(t.expected_uusd, 250000);
+    struct model_counts c;
+    model_counts(l.m, &c);
+    assert_int_equal(c.pending + c.shapes, 0);
+    struct job_row whole = lab_job(4);
+    whole.time_limit_ms = HOUR_MS;
+    lab_submit(&l, &whole);
+    lab_plan(&l);
+    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_false(t.start.is_now);
+    assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);
+    assert_true(t.n_reasons > 0);
+    r.need.cpus = 0;
+    assert_int_equal(ask(&l, &r, &t), ERR_INVALID);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_come_as_foretold),
+        cmocka_unit_test(what_nobody_can_know_is_said),
+        cmocka_unit_test(a_machine_to_come_takes_as_long_as_machines_take),
+        cmocka_unit_test(who_may_not_begin_yet_starts_no_earlier),
+        cmocka_unit_test(a_limit_is_waited_for),
+        cmocka_unit_test(a_submit_can_be_asked_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

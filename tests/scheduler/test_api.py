@@ -527,6 +527,27 @@ class Api(unittest.TestCase):
         self.assertEqual(ahead["count"], why["ahead"]["count"] + 1)
         self.assertTrue(all(j["why"] == "has waited for longer" and j["id"] < behind for j in ahead["first"]))
 
+    def test_an_estimate_stores_nothing_and_is_refused_as_a_submit_is(self):
+        before = self.d.submit()
+        status, said, _ = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, "cpus": 4, "time_limit_ms": 3600000, "array": "0-9"})
+        self.assertEqual(status, 200, said)
+        doc = self.document()
+        of = next(o for m, p, o in doc.operations() if p == "/api/v1/jobs/estimate")
+        doc.check(said, of["responses"]["200"]["content"]["application/json"]["schema"])
+        self.assertEqual((said["id"], said["nodes"], said["tasks"], said["runs"]["most_ms"]), (before + 1, 1, 10, 3600000))
+        self.assertEqual((said["estimate"]["now"], said["estimate"]["median"], said["cost"]["expected_uusd"]), (False, None, None))
+        self.assertTrue(said["reasons"])
+        held = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, "hold": True})[1]
+        self.assertEqual(held["estimate"]["unknown"], "it would be held")
+        for spec in ({"cpus": 0}, {"pool": "nowhere"}, {"window": "nowhere"}, {"constraint": "a&"}, {"licences": "none:1"},
+                     {"depends": [{"kind": "afterok", "job": 4711}]}, {"nonsense": 1}):
+            with self.subTest(spec):
+                refused = self.d.call("POST", "/api/v1/jobs", {**JOB, **spec})
+                asked = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, **spec})
+                self.assertGreaterEqual(refused[0], 400)
+                self.assertEqual(asked[:2], refused[:2])
+        self.assertEqual(self.d.submit(), before + 1)
+
     def test_a_poll_waits_for_the_next_event(self):
         job = self.d.submit()
         path = "/api/v1/jobs/%d/events" % job

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What belayd expects of a job, for people (docs/api.md, *Why it waits*).
+ */
+#ifndef BELAY_CLI_ESTIMATE_H
+#define BELAY_CLI_ESTIMATE_H
+
+#include "cli/cli.h"
+
+/* When it starts and where: an `estimate`; null prints nothing. would: the job is only asked about. */
+void estimate_print(const json_t *o, bool would);
+
+/* The answer of POST /api/v1/jobs/estimate: as `belay submit --test-only` prints it, or, slurm not NULL, as that one of Slurm's programs
+ * does, on stderr. Returns the exit code. */
+int estimate_print_submit(const json_t *v, const char *slurm, int cpus);
+
+#endif
