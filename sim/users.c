@@ -27,7 +27,7 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 struct submission {
     struct world *w;
     struct job_row row;
-    struct job_spec spec; /* of literals */
+    struct job_spec spec; /* texts of its own */
     bool asks, follows;   /* it is after another; and an array, each task of it */
     struct depend_ask after;
     struct ranges tasks; /* none: it is no array */
@@ -39,6 +39,7 @@ static void submission_free(struct submission *s)
     if (s->after.array)
         bits_deinit(&s->after.array->succeeded);
     free(s->after.array);
+    job_spec_deinit(&s->spec);
     free(s);
 }
 
@@ -211,7 +212,7 @@ static void submit(struct world *w)
     if (spec.extras && strstr(spec.extras, "z2"))
         row.market = WISH_ANY; /* likewise */
     struct submission *s = mem_alloc(sizeof(*s));
-    *s = (struct submission){.w = w, .row = row, .spec = spec, .asks = world_chance(w, 0.1)};
+    *s = (struct submission){.w = w, .row = row, .spec = job_spec_copy(&spec), .asks = world_chance(w, 0.1)};
     if (world_chance(w, 0.15)) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
         s->at_once = (int32_t)world_between(w, 0, 2);
