@@ -330,6 +330,48 @@ def bench_queue():
         say("its files", "%.0f MiB" % (files / 2**20), "", "%.0f bytes a job" % (files / n))
 
 
+RESTART_JOBS = 1000000
+
+
+def multiply(db, table, key, had, n):
+    """Copies the rows 1 .. had of a table until there are n of them, each time as many as there are."""
+    columns = [row[1] for row in db.execute("PRAGMA table_info(%s)" % table)]
+    values = ["%s + %%d" % key if c == key else c for c in columns]
+    while had < n:
+        more = min(had, n - had)
+        db.execute("INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s <= %d" % (
+            table, ", ".join(columns), ", ".join(values) % had, table, key, more))
+        had += more
+
+
+def bench_restart():
+    """So many queued jobs of ten users with a hundred different demands; written into the database, or filling it would be all of it."""
+    some = 1000
+    with Local("--no-agent") as l:
+        l.post_all([("/jobs", json.dumps({**SPEC, "cpus": 1 + n % 100}).encode()) for n in range(some)], 1)
+        pid = l.pid()
+        os.kill(pid, signal.SIGKILL)
+        lab.all_gone([pid], 60)
+        db = sqlite3.connect(os.path.join(l.home, "belay.db"))
+        for table, key in (("jobs", "id"), ("job_specs", "job")):
+            multiply(db, table, key, some, RESTART_JOBS)
+        db.execute("UPDATE jobs SET user = 'user' || (id % 10)")
+        db.commit()
+        began = time.monotonic()
+        rows = len(db.execute("SELECT * FROM jobs").fetchall())
+        bare = time.monotonic() - began
+        db.close()
+        began = time.monotonic()
+        l.up()
+        restart = time.monotonic() - began
+        say("%d jobs queued, kill -9 -> answering again" % RESTART_JOBS, "%.1f s" % restart,
+            "reading the %d rows from Python: %.1f s" % (rows, bare), "%.2f x" % (restart / bare))
+        say("belayd's memory with them", "%.0f MiB" % (resident(l.pid()) / 1024), "", "%.0f bytes a job" % (
+            resident(l.pid()) * 1024 / RESTART_JOBS))
+        if len(l.get("/jobs?state=active&limit=1")["jobs"]) != 1:
+            raise SystemExit("bench: it has not read its jobs")
+
+
 def resident(pid):
     with open("/proc/%d/status" % pid) as f:
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
@@ -374,7 +416,7 @@ def bench_slurm():
 # Besides BENCHES: what needs a peer that is not installed by scripts/setup.
 PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
-           "queue": bench_queue, "market": bench_market,
+           "queue": bench_queue, "restart": bench_restart, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
            "plan": bench_plan}
 

@@ -146,7 +146,16 @@ static int prepare_all(struct db *d, struct err *e)
     return rc;
 }
 
-static int open_sql(struct db *d, struct err *e)
+static int fill_from(struct db *d, const struct db *from, struct err *e)
+{
+    sqlite3_backup *b = sqlite3_backup_init(d->sql, "main", from->sql, "main");
+    int code = b ? sqlite3_backup_step(b, -1) : sqlite3_errcode(d->sql);
+    if (b)
+        sqlite3_backup_finish(b);
+    return code == SQLITE_DONE ? 0 : sql_err(e, d->sql, code, "copy a database");
+}
+
+static int open_sql(struct db *d, const struct db *from, struct err *e)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc, code;
@@ -155,12 +164,13 @@ static int open_sql(struct db *d, struct err *e)
         flags |= SQLITE_OPEN_CREATE;
     if ((code = sqlite3_open_v2(d->path, &d->sql, flags, NULL)) != SQLITE_OK)
         return sql_err(e, d->sql, code, "open");
-    if ((rc = set_pragmas(d, e)) != 0 || (rc = schema_migrate(d->sql, d->path, e)) != 0)
+    if ((rc = set_pragmas(d, e)) != 0 || (from && (rc = fill_from(d, from, e)) != 0) ||
+        (rc = schema_migrate(d->sql, d->path, e)) != 0)
         return rc;
     return prepare_all(d, e);
 }
 
-int db_open(const char *path, struct db **ret_db, struct err *e)
+static int open_it(const char *path, const struct db *from, struct db **ret_db, struct err *e)
 {
     struct db *d = mem_alloc(sizeof(*d));
     int rc = 0;
@@ -169,7 +179,7 @@ int db_open(const char *path, struct db **ret_db, struct err *e)
     d->lock_fd = -1;
     if (!is_memory(path) && ((rc = take_lock(d, e)) != 0 || (rc = check_file(path, e)) != 0))
         goto out;
-    if ((rc = open_sql(d, e)) != 0)
+    if ((rc = open_sql(d, from, e)) != 0)
         err_wrap(e, "the database %s", path);
 out:
     if (rc == 0)
@@ -177,6 +187,16 @@ out:
     else
         db_close(d);
     return rc;
+}
+
+int db_open(const char *path, struct db **ret_db, struct err *e)
+{
+    return open_it(path, NULL, ret_db, e);
+}
+
+int db_open_copy(const struct db *from, struct db **ret_db, struct err *e)
+{
+    return open_it(":memory:", from, ret_db, e);
 }
 
 void db_close(struct db *d)

@@ -335,14 +335,14 @@ static void on_trouble(struct timer *t, void *ctx)
 
 /* ---- one run ---- */
 
-static void begin(struct world *w, uint64_t seed)
+static void begin(struct world *w, const struct db *blank, uint64_t seed)
 {
     struct err e = {0};
     w->seed = seed;
     prng_init(&w->prng, seed);
     vtimers_init(&w->vt, START_WALL_MS);
     crons_init(w);
-    if (db_open(":memory:", &w->db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
+    if (db_open_copy(blank, &w->db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
         world_fail(w, "no database: %s", e.text);
         return;
     }
@@ -413,10 +413,10 @@ static void report(const struct world *w, struct sim_result *r)
     STR_COPY(r->failure, w->failure);
 }
 
-void sim_run(uint64_t seed, struct sim_result *ret_result)
+void sim_run(const struct db *blank, uint64_t seed, struct sim_result *ret_result)
 {
     struct world *w = mem_alloc(sizeof(*w));
-    begin(w, seed);
+    begin(w, blank, seed);
     while (!w->failure[0] && !is_over(w)) {
         if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
             world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted", cloud_alive(w),
