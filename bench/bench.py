@@ -355,7 +355,7 @@ def bench_restart():
         db = sqlite3.connect(os.path.join(l.home, "belay.db"))
         for table, key in (("jobs", "id"), ("job_specs", "job")):
             multiply(db, table, key, some, RESTART_JOBS)
-        db.execute("UPDATE jobs SET user = 'user' || (id % 10)")
+        db.execute("UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id")  # one after the other
         db.commit()
         began = time.monotonic()
         rows = len(db.execute("SELECT * FROM jobs").fetchall())

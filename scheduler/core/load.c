@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* Ids come in order and are counted. */
 static int check_id(int64_t id, int64_t *next, const char *thing, struct err *e)
@@ -191,6 +192,33 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    return tree_order(x->row.id, y->row.id);
+}
+
+/* In the order in which they came: each stands behind those before it, and is not looked for a place among them. */
+static int load_queue(struct model *m, struct err *e)
+{
+    struct job **all = mem_array(map_size(&m->jobs), sizeof *all), *j;
+    size_t n = 0;
+    int rc = 0;
+    for (size_t pos = 0; !rc && (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        follow_load(m, j);
+        if (j->row.state == JOB_PENDING)
+            all[n++] = j;
+        else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
+            rc = err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
+                sm_name(&job_sm, (int)j->row.state));
+    }
+    qsort(all, n, sizeof *all, by_id);
+    for (size_t i = 0; !rc && i < n; i++)
+        waits_load(m, all[i]);
+    free(all);
+    return rc;
+}
+
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e)
 {
     struct job *j;
@@ -212,14 +240,9 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         if (rc)
             return rc;
     }
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        follow_load(m, j);
-        if (j->row.state == JOB_PENDING)
-            waits_load(m, j);
-        else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
-            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
-                sm_name(&job_sm, (int)j->row.state));
-    }
+    int rc = load_queue(m, e);
+    if (rc)
+        return rc;
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants: in-order is the order of the keys; no element weighs more than the one above it.
+ * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last is the last in order.
  */
 #include "scheduler/core/tree.h"
 
@@ -47,21 +47,30 @@ static void rotate_up(struct tree *t, struct tree_link *n)
     p->up = n;
 }
 
+static struct tree_link *rightmost(struct tree_link *x)
+{
+    while (x->right)
+        x = x->right;
+    return x;
+}
+
 void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
 {
     assert(!tree_has(n));
-    struct tree_link *p = NULL;
-    bool left = false;
-    for (struct tree_link *x = t->root; x; x = left ? x->left : x->right) {
-        int c = cmp(key, x);
+    struct tree_link *p = t->last;
+    int c = p ? cmp(key, p) : 1;
+    for (struct tree_link *x = c < 0 ? t->root : NULL; x; x = c < 0 ? x->left : x->right) {
+        c = cmp(key, x);
         assert(c != 0);
         p = x;
-        left = c < 0;
     }
+    assert(c != 0);
     *n = (struct tree_link){.up = p, .weight = next_weight(t)};
+    if (p == t->last && c > 0)
+        t->last = n;
     if (!p)
         t->root = n;
-    else if (left)
+    else if (c < 0)
         p->left = n;
     else
         p->right = n;
@@ -74,6 +83,8 @@ void tree_remove(struct tree *t, struct tree_link *n)
 {
     if (!tree_has(n))
         return;
+    if (t->last == n)
+        t->last = n->left ? rightmost(n->left) : n->up;
     while (n->left && n->right)
         rotate_up(t, n->left->weight > n->right->weight ? n->left : n->right);
     hang(t, n->up, n, n->left ? n->left : n->right);

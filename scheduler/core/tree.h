@@ -2,7 +2,7 @@
  *
  * Intrusive ordered tree (a treap, balanced by weights from a seeded generator: Seidel and Aragon, 1996). The
  * link lives inside the element; a zeroed link is in no tree, a zeroed tree is valid and empty. Nothing is
- * allocated. Elements must differ in the order. Finding, adding and removing take O(log n).
+ * allocated. Elements must differ in the order. Finding, adding and removing take O(log n), adding behind all others O(1).
  */
 #ifndef BELAY_CORE_TREE_H
 #define BELAY_CORE_TREE_H
@@ -17,7 +17,7 @@ struct tree_link {
 };
 
 struct tree {
-    struct tree_link *root;
+    struct tree_link *root, *last;
     size_t n;
     uint64_t seed;
 };
