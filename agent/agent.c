@@ -43,6 +43,7 @@
 #define ORPHAN_LOOK_MS 5000
 #define SWEEP_MS 10000
 #define IDENTITY_WAIT_MS 60000
+#define GPUS_LISTING_MAX 32768
 #define EXIT_UNWANTED 3 /* the cluster does not know this node */
 
 struct agent {
@@ -148,11 +149,11 @@ static int check_alone(const struct agent *a, const struct task *t, struct err *
 {
     LIST_FOREACH (&a->tasks, l) {
         const struct task *other = task_of_link(l);
-        if (other == t || !task_is_here(other) || !(task_is_exclusive(t) || task_is_exclusive(other)))
+        if (other == t || !task_is_here(other) || !(task_spec(t)->exclusive || task_spec(other)->exclusive))
             continue;
         return err_set(e, ERR_UNAVAILABLE, "job %lld is to have this node for itself, and job %lld has not ended here yet",
-            (long long)task_job(task_is_exclusive(t) ? t : other),
-            (long long)task_job(task_is_exclusive(t) ? other : t));
+            (long long)task_job(task_spec(t)->exclusive ? t : other),
+            (long long)task_job(task_spec(t)->exclusive ? other : t));
     }
     return 0;
 }
@@ -162,9 +163,10 @@ static int on_admit(void *ctx, const struct task *t, struct task_state *s, struc
     const struct agent *a = ctx;
     const char *others[WIRE_ATTEMPTS_MAX]; /* no more have GPUs, unless one is said to have all of them */
     size_t n = 0;
-    int64_t n_gpus = task_n_gpus(t);
-    if (task_is_exclusive(t) && n_gpus < (int64_t)a->gpus.n)
-        n_gpus = (int64_t)a->gpus.n;
+    struct counts slices;
+    const struct gpus_ask ask = {.whole = task_spec(t)->gpus, .slices = &slices, .all = task_spec(t)->exclusive};
+    if (counts_parse(task_spec(t)->resources, &slices, NULL) != 0)
+        slices = (struct counts){0};
     LIST_FOREACH (&a->tasks, l) {
         const char *has = task_of_link(l) == t ? "" : task_gpus(task_of_link(l));
         if (*has && n < WIRE_ATTEMPTS_MAX)
@@ -173,7 +175,7 @@ static int on_admit(void *ctx, const struct task *t, struct task_state *s, struc
     if (a->gpus.n > 0)
         STR_COPY(s->gpu_maker, gpu_is_amd(a->enroll.resources.gpu.model) ? "amd" : "nvidia");
     int rc = check_alone(a, t, e);
-    return rc ? rc : gpus_allot(&a->gpus, n_gpus, others, n, s->gpus, e);
+    return rc ? rc : gpus_allot(&a->gpus, &ask, others, n, s->gpus, e);
 }
 
 static void on_ended(void *ctx)
@@ -595,6 +597,30 @@ static void add_runtimes(struct config *c)
     image_runtimes_deinit(&found);
 }
 
+/* What the driver's own program lists; without it what devices there are. */
+static void find_gpus(struct agent *a, struct node_resources *r)
+{
+    char program[256], *listing = mem_alloc(GPUS_LISTING_MAX);
+    const char *const argv[] = {program, "-L", NULL};
+    struct counts own, all;
+    struct err e;
+    bool lists = a->config->gpus != 0 && criu_find_program("nvidia-smi", program, sizeof(program));
+    if (lists && criu_call(argv, "nvidia-smi -L", NULL, CRIU_PROBE_MS, listing, GPUS_LISTING_MAX, &e) != 0)
+        log_warn("the GPUs could not be listed", log_err(&e));
+    else if (lists)
+        gpus_read(&a->gpus, listing);
+    free(listing);
+    if (a->gpus.n == 0)
+        gpus_number(&a->gpus, r->gpus);
+    if (a->config->gpus >= 0 && a->config->gpus != gpus_whole(&a->gpus))
+        gpus_number(&a->gpus, a->config->gpus);
+    r->gpus = gpus_whole(&a->gpus);
+    if (counts_parse(a->config->resources, &own, &e) == 0) {
+        gpus_count_slices(&a->gpus, &own, &all);
+        counts_format(&all, a->config->resources);
+    }
+}
+
 static void measure(struct agent *a)
 {
     struct node_resources r = resources_measure();
@@ -602,8 +628,7 @@ static void measure(struct agent *a)
         r.cpus = a->config->cpus;
     if (a->config->memory_mib > 0)
         r.memory_mib = a->config->memory_mib;
-    if (a->config->gpus >= 0)
-        r.gpus = a->config->gpus;
+    find_gpus(a, &r);
     if (a->config->gpu.model[0])
         STR_COPY(r.gpu.model, a->config->gpu.model);
     if (a->config->gpu.memory_mib > 0)
@@ -611,7 +636,6 @@ static void measure(struct agent *a)
     features_add(a->config->features, sizeof(a->config->features), r.arch);
     add_runtimes(a->config);
     a->enroll.resources = r;
-    gpus_number(&a->gpus, r.gpus);
     criu_probe(a->config->criu, &a->criu);
     log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
 }

@@ -48,7 +48,7 @@ struct config {
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
-    char resources[COUNTS_TEXT_MAX];  /* base/counts.h */
+    char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
 };
 
 /* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and

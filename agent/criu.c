@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT_MAX 8192
+#define OUTPUT_MAX 32768
 #define LOG_TAIL_MAX 65536
 #define PLACES "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define MAJOR_MIN 3 /* the oldest that takes all the options below */
@@ -277,8 +277,7 @@ int criu_call(const char *const *argv, const char *what, const char *log, int64_
 
 /* ---- what it can do here ---- */
 
-/* The first place that has it. */
-static bool find_program(const char *name, char *out, size_t size)
+bool criu_find_program(const char *name, char *out, size_t size)
 {
     const char *path = getenv("PATH");
     char *places = mem_printf("%s:%s", path && *path ? path : PLACES, PLACES), *rest = places;
@@ -304,7 +303,7 @@ static const char *lacks_for_gpus(int major)
     static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so",
         "/usr/local/lib/criu/cuda_plugin.so", "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
     char path[256];
-    if (!find_program("cuda-checkpoint", path, sizeof(path)))
+    if (!criu_find_program("cuda-checkpoint", path, sizeof(path)))
         return "cuda-checkpoint is not installed";
     if (major < CUDA_MAJOR)
         return "that takes version 4";
@@ -321,7 +320,7 @@ static int probe(const char *path, struct criu *c, struct err *e)
     if (str_eq(path, "no"))
         return err_set(e, ERR_UNSUPPORTED, "the agent's configuration says criu: no");
     if (*path ? !str_copy(c->path, sizeof(c->path), path) || access(path, X_OK) < 0
-              : !find_program("criu", c->path, sizeof(c->path)))
+              : !criu_find_program("criu", c->path, sizeof(c->path)))
         return err_set(e, ERR_UNSUPPORTED, "%s",
             *path ? "the criu of the agent's configuration cannot be executed" : "criu is not installed");
     if (geteuid() != 0)

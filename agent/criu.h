@@ -58,6 +58,8 @@ enum criu_step {
 /* parent: CRIU_PRE_DUMP came before. */
 const char **criu_argv(const struct criu *c, enum criu_step step, bool parent);
 
+/* The first place of PATH, and of those that systems usually have, where there is such a program. */
+bool criu_find_program(const char *name, char *out, size_t size);
 /* Runs a program to its end, with a short environment, no standard input, and its output read and bounded. Blocks; any
  * thread. log: the file that has its errors; NULL: its output has. ret_output (may be NULL, size > 0): the
  * beginning of its output. ERR_TIMEOUT: it and its process group were killed; ERR_IO: it failed, with criu_last_error. */

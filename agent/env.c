@@ -114,12 +114,16 @@ static void add_gpus(struct list_of_env *l, const struct task_env *t)
 {
     if (!*t->gpu_maker)
         return;
+    const char *slices = strstr(t->gpus, ",MIG-");
     put_text(l, "BELAY_GPUS", t->gpus);
     if (str_eq(t->gpu_maker, "amd")) {
         put_text(l, "ROCR_VISIBLE_DEVICES", t->gpus);
         return;
     }
-    put_text(l, "CUDA_VISIBLE_DEVICES", t->gpus);
+    if (slices && !str_starts(t->gpus, "MIG-")) /* CUDA does not see both kinds at once: the whole ones */
+        put(l, mem_printf("CUDA_VISIBLE_DEVICES=%.*s", (int)(slices - t->gpus), t->gpus));
+    else
+        put_text(l, "CUDA_VISIBLE_DEVICES", t->gpus);
     put_text(l, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 }
 
@@ -243,8 +247,11 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     free(nodes);
     if (s->memory_mib > 0)
         put_number(l, "SLURM_MEM_PER_NODE", s->memory_mib);
-    if (s->gpus > 0) {
-        put_number(l, "SLURM_GPUS_ON_NODE", s->gpus);
+    if (*t->gpus) {
+        int64_t n = 1;
+        for (const char *p = t->gpus; *p; p++)
+            n += *p == ',';
+        put_number(l, "SLURM_GPUS_ON_NODE", n);
         put_text(l, "SLURM_JOB_GPUS", t->gpus);
         put_text(l, "SLURM_STEP_GPUS", t->gpus);
     }

@@ -595,7 +595,7 @@ static int run(struct supervisor *s, struct err *e)
         s->exit.code = 126;
         STR_COPY(s->exit.text, e->text);
     }
-    kill_rest(s, s->task->gpus > 0 ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
+    kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
     scribe_finish(&s->scribe);
     if (s->group)
         note_memory(s);

@@ -411,14 +411,9 @@ bool task_is_here(const struct task *t)
     return has_begun && !t->exited && t->phase != WIRE_ENDED;
 }
 
-bool task_is_exclusive(const struct task *t)
+const struct wire_desired_attempt *task_spec(const struct task *t)
 {
-    return t->spec->exclusive;
-}
-
-int64_t task_n_gpus(const struct task *t)
-{
-    return t->spec->gpus;
+    return t->spec;
 }
 
 /* An agent that gave out none may have started it, or nobody knows what it has. */

@@ -68,8 +68,7 @@ int64_t task_job(const struct task *t);
 int64_t task_attempt(const struct task *t);
 bool task_has_ended(const struct task *t);
 bool task_is_here(const struct task *t);      /* it was admitted, and something of it may run */
-bool task_is_exclusive(const struct task *t); /* it is to have the node for itself */
-int64_t task_n_gpus(const struct task *t); /* that it needs */
+const struct wire_desired_attempt *task_spec(const struct task *t); /* what it is to be; borrowed */
 /* Those that it has, until nothing of it runs (gpus.h); "": none. */
 const char *task_gpus(const struct task *t);
 void task_look_again(struct task *t); /* another one has ended: if it waits to be admitted, it looks again */

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define SEPARATORS " \t-_"
 
@@ -60,6 +61,32 @@ int64_t gpu_model_mib(const char *name)
             return gib * 1024;
     }
     return 0;
+}
+
+/* Digits, and then these. */
+static bool skip_number(const char **p, const char *unit)
+{
+    size_t n = strspn(*p, "0123456789"), len = strlen(unit);
+    if (n == 0 || n > 4 || strncasecmp(*p + n, unit, len) != 0)
+        return false;
+    *p += n + len;
+    return true;
+}
+
+bool gpu_slice(const char *name, char out[GPU_MODEL_MAX])
+{
+    const char *p = name;
+    skip_number(&p, "c.");
+    if (strlen(name) >= GPU_MODEL_MAX || !skip_number(&p, "g.") || !skip_number(&p, "gb"))
+        return false;
+    if (*p && ((*p != '+' && *p != '.') || !p[1]))
+        return false;
+    for (; *p; p++)
+        if (!isalnum((unsigned char)*p) && *p != '+' && *p != '.')
+            return false;
+    for (size_t i = 0; i <= strlen(name); i++)
+        out[i] = name[i] == '+' ? '.' : (char)tolower((unsigned char)name[i]);
+    return true;
 }
 
 bool gpu_is_amd(const char *model)

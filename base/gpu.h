@@ -20,6 +20,9 @@ struct gpu_kind {
 void gpu_model(const char *name, char out[GPU_MODEL_MAX]);
 /* What a vendor's name says of the memory, "...-40GB"; 0: nothing. */
 int64_t gpu_model_mib(const char *name);
+/* The name of a slice of a GPU (NVIDIA's MIG: "1g.10gb", "1c.3g.40gb", "1g.10gb+me") in small letters, with '.' for '+', so that a node's
+ * resource can have it. False: it is not one. */
+bool gpu_slice(const char *name, char out[GPU_MODEL_MAX]);
 /* AMD made a model of this short name (mi300x); all others count as NVIDIA's. */
 bool gpu_is_amd(const char *model);
 /* A GPU of this kind will do: its model is the one that is asked for, or that with more behind a dash ("rtx" is asked for,

@@ -437,7 +437,7 @@ static const struct flag flags[] = {
     {{"partition", 'p', "POOL", "the pool to run in (default: any)"}, apply_pool},
     {{"pool", 0, "POOL", "the same"}, apply_pool},
     {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, directive_cpus},
-    {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2"}, directive_gpus_of_job},
+    {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2"}, directive_gpus_of_job},
     {{"gpu-memory", 0, "SIZE", "that each GPU has at least: 40G"}, directive_gpu_memory},
     {{"gres", 0, "gpu:N,NAME:N", "the same, as Slurm writes it, and what nodes have by other names"}, directive_gres},
     {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"}, directive_constraint},

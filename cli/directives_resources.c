@@ -18,6 +18,7 @@
 #define CPUS_PER_GPU "cpus_per_gpu"
 #define GPUS_PER_TASK "gpus_per_task"
 #define NTASKS "ntasks"
+#define GPU_SLICES "gpu_slices"
 #define TASKS_PER_NODE "tasks_per_node"
 #define NODES_BY_SLURM "nodes_by_slurm" /* true: Slurm's line or flag alone has said how many */
 #define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
@@ -69,15 +70,33 @@ int directive_cpus_per_gpu(const struct directive_context *c, const char *value,
     return directive_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
 }
 
+/* 1g.10gb:2: so many slices of GPUs, which are resources of their own; in place of GPUs. */
+static int set_slices(const struct directive_context *c, const char *key, const char *slice, const char *number, struct err *e)
+{
+    int64_t n;
+    if (!str_eq(key, "gpus"))
+        return err_set(e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
+    int rc = str_to_i64(number, 1, GPUS_MAX, "slices", &n, e);
+    if (rc == 0) {
+        json_object_del(c->spec, "gpus"); /* of a line above */
+        json_object_del(c->spec, "gpu_model");
+        json_object_set_new(c->spec, GPU_SLICES, json_pack("{s:I}", slice, (json_int_t)n));
+    }
+    return rc;
+}
+
 /* 2, a100:2, a100 */
 static int set_gpus(const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     const char *colon = strchr(value, ':');
     char *model = mem_strndup(value, strcspn(value, ":")), name[GPU_MODEL_MAX];
     int rc;
-    if (!colon && isdigit((unsigned char)value[0])) {
+    json_object_del(c->spec, GPU_SLICES); /* of a line above */
+    if (gpu_slice(model, name)) {
+        rc = set_slices(c, key, name, colon ? colon + 1 : "1", e);
+    } else if (!colon && isdigit((unsigned char)value[0])) {
         rc = directive_number(c, key, value, 0, GPUS_MAX, e);
-        json_object_del(c->spec, "gpu_model"); /* of a line above */
+        json_object_del(c->spec, "gpu_model"); /* likewise */
     } else {
         gpu_model(model, name);
         rc = name[0] && colon != value ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
@@ -333,12 +352,23 @@ static int multiply(
     return 0;
 }
 
+/* What was said of the job, for each of its nodes. */
+static void divide_gpus(json_t *spec, int64_t nodes)
+{
+    const char *slice;
+    json_t *n;
+    if (json_object_get(spec, "gpus"))
+        json_object_set_new(spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
+    json_object_foreach(json_object_get(spec, GPU_SLICES), slice, n)
+        json_integer_set(n, (json_integer_value(n) + nodes - 1) / nodes);
+}
+
 static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
 {
     int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
     int64_t nodes = number(spec, "nodes_min", number(spec, "nodes", 1));
     if (take_true(spec, GPUS_OF_JOB) && nodes > 1)
-        json_object_set_new(spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
+        divide_gpus(spec, nodes);
     int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
     int64_t gpus = number(spec, "gpus", 0);
     if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
@@ -354,11 +384,23 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     return rc;
 }
 
+/* Beside the other resources of its nodes. */
+static void finish_slices(json_t *spec)
+{
+    json_t *slices = json_incref(json_object_get(spec, GPU_SLICES));
+    if (!slices)
+        return;
+    json_object_del(spec, GPU_SLICES);
+    json_object_update(directive_object(spec, "resources"), slices);
+    json_decref(slices);
+}
+
 int directives_finish_resources(json_t *spec, struct err *e)
 {
     int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
     int rc = tasks_of_node(spec, &tasks, e);
     rc = rc ? rc : finish_counts(spec, tasks, e);
+    finish_slices(spec);
     if (rc == 0 && per_cpu > 0)
         rc = multiply(
             spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);

@@ -285,6 +285,15 @@ static void read_constraint(struct json_reader *r, struct constraint *ret_constr
     free(both);
 }
 
+/* A program sees GPUs or slices of them, not both. */
+static void check_slices(struct json_reader *r, const struct extras *x)
+{
+    char slice[GPU_MODEL_MAX];
+    for (size_t i = 0; r->rc == 0 && i < x->resources.n; i++)
+        if (gpu_slice(x->resources.v[i].name, slice) && json_integer_value(json_object_get(r->object, "gpus")) > 0)
+            json_reader_fail(r, "gpus", "cannot be had together with %s: a program sees whole GPUs or slices", slice);
+}
+
 /* What it asks for beside cpus, GPUs and memory, in words of the core. */
 static char *read_extras(struct json_reader *r)
 {
@@ -293,10 +302,13 @@ static char *read_extras(struct json_reader *r)
     const char *model = json_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, "");
     x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, EXTRAS_GPU_MIB_MAX, 0);
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
+    if (r->rc == 0 && gpu_slice(model, x.gpu.model))
+        json_reader_fail(r, "gpu_model", "a slice of a GPU is one of resources: {\"%s\": 1}", x.gpu.model);
     if (r->rc == 0 && *model && !x.gpu.model[0])
         json_reader_fail(r, "gpu_model", "expected a model such as a100");
     read_constraint(r, &x.constraint);
     read_counts(r, "resources", &x.resources);
+    check_slices(r, &x);
     read_counts(r, "licences", &x.licences);
     x.exclusive = json_opt_bool(r, "exclusive", false);
     extras_format(&x, text);

@@ -220,6 +220,8 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     d->gpus = a->held.gpus;
     d->memory_mib = a->held.memory_mib;
     d->exclusive = x && x->exclusive;
+    if (x)
+        counts_format(&x->resources, d->resources);
     d->time_limit_ms = j->time_limit_ms;
     STR_COPY(d->method, ckpt_method_names[j->method]);
     d->ckpt_signal = j->ckpt_signal;

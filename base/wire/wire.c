@@ -187,6 +187,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, gpus, 0, GPUS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, exclusive),
+    WIRE_TEXT_OPT(wire_desired_attempt, resources),
     WIRE_I64_OPT(wire_desired_attempt, time_limit_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, grace_signal, 0, 64),
     WIRE_I64_OPT(wire_desired_attempt, grace_ms, 0, TIME_MAX),

@@ -202,6 +202,7 @@ struct wire_desired_attempt {
     char workdir[65]; /* the hash of what it gets as its working directory (ckpt/workdir.h), in place of cwd; "": nothing */
     int64_t cpus, gpus, memory_mib;
     bool exclusive; /* nobody else is on the node; the three are all of it */
+    char resources[COUNTS_TEXT_MAX]; /* of the node by name */
     int64_t time_limit_ms; /* 0 none */
     int64_t grace_signal;  /* sent once, before the time limit; 0: none */
     int64_t grace_ms;      /* so long before it */

@@ -105,6 +105,43 @@ static void a_gpu_is_never_given_to_two(void **state)
     assert_string_equal(world_output(w, 4), "gpus [0] [0] first\n");
 }
 
+/* Stands for the driver's own program. */
+static void start_agent_with_listing(struct world *w)
+{
+    char *dir = mem_printf("%s/bin", w->dir), *program = mem_printf("%s/nvidia-smi", dir);
+    char *before = mem_strdup(getenv("PATH")), *path = mem_printf("%s:%s", dir, before);
+    assert_int_equal(mkdir(dir, 0755), 0);
+    world_write(program, "#!/bin/sh\ntest \"$*\" = -L || exit 1\n"
+                         "echo 'GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-aaaa)'\n"
+                         "echo '  MIG 1g.10gb     Device  0: (UUID: MIG-0001)'\n"
+                         "echo '  MIG 1g.10gb     Device  1: (UUID: MIG-0002)'\n"
+                         "echo 'GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-bbbb)'\n");
+    assert_int_equal(chmod(program, 0755), 0);
+    setenv("PATH", path, 1);
+    world_start_agent(w);
+    setenv("PATH", before, 1);
+    free(dir);
+    free(program);
+    free(before);
+    free(path);
+}
+
+static void slices_of_gpus_are_given_to_one_each(void **state)
+{
+    struct world *w = world_create(state, "token: t\nresources: {lego: 3}\n");
+    STR_COPY(world_want(w, 1, 1, tell_gpus)->resources, "1g.10gb:1,lego:2");
+    STR_COPY(world_want(w, 2, 1, tell_gpus)->resources, "1g.10gb:1");
+    world_want(w, 3, 1, tell_gpus)->gpus = 1;
+    start_agent_with_listing(w);
+    for (int64_t job = 1; job <= 3; job++)
+        world_until(w, has_first_line, job, "it runs");
+    assert_int_equal(w->join.gpus, 1);
+    assert_string_equal(w->join.resources, "1g.10gb:2,lego:3");
+    assert_string_equal(world_output(w, 1), "gpus [MIG-0001] [MIG-0001] first\n");
+    assert_string_equal(world_output(w, 2), "gpus [MIG-0002] [MIG-0002] first\n");
+    assert_string_equal(world_output(w, 3), "gpus [GPU-bbbb] [GPU-bbbb] first\n");
+}
+
 static bool waits_to_be_alone(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
@@ -374,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         world_test(a_killed_agent_does_not_harm_its_task),
         world_test(a_gpu_is_never_given_to_two),
+        world_test(slices_of_gpus_are_given_to_one_each),
         world_test(who_is_to_have_the_node_for_itself_waits_until_it_is_alone),
         world_test(who_waits_for_a_gpu_can_be_stopped),
         world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),

@@ -13,7 +13,7 @@ static const char *given(const struct gpus *g, int64_t n, const char *const *oth
     static char out[GPUS_TEXT_MAX];
     struct err e;
     STR_COPY(out, "untouched");
-    int rc = gpus_allot(g, n, others, n_others, out, &e);
+    int rc = gpus_allot(g, &(struct gpus_ask){.whole = n}, others, n_others, out, &e);
     if (rc == 0)
         return out;
     assert_int_equal(rc, ERR_UNAVAILABLE);
@@ -23,7 +23,7 @@ static const char *given(const struct gpus *g, int64_t n, const char *const *oth
 
 static void each_is_given_to_one(void **state)
 {
-    struct gpus g;
+    struct gpus g = {0};
     const char *const some[] = {"0,2", "11"}, *const all[] = {GPUS_ALL};
     (void)state;
     gpus_number(&g, 12);
@@ -37,23 +37,77 @@ static void each_is_given_to_one(void **state)
 
 static void who_gets_none_is_told_how_many_there_are(void **state)
 {
-    struct gpus g;
+    struct gpus g = {0};
     const char *const others[] = {"1"};
     char out[GPUS_TEXT_MAX];
     struct err e;
     (void)state;
     gpus_number(&g, 2);
-    gpus_allot(&g, 2, others, N(others), out, &e);
+    gpus_allot(&g, &(struct gpus_ask){.whole = 2}, others, N(others), out, &e);
     assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, and 1 of them are free of what has not ended there yet");
 }
 
 static void all_of_the_largest_node_have_room_in_a_text(void **state)
 {
-    struct gpus g;
+    struct gpus g = {0};
     (void)state;
     gpus_number(&g, 1000);
-    assert_int_equal(g.n, GPUS_MAX);
+    assert_int_equal(gpus_whole(&g), GPUS_MAX);
     assert_true(str_ends(given(&g, GPUS_MAX, NULL, 0), ",62,63"));
+}
+
+static const char listing[] = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-aaaa)\n"
+                              "  MIG 1g.10gb     Device  0: (UUID: MIG-0001)\n"
+                              "  MIG 1g.10gb+me  Device  1: (UUID: MIG-0002)\n"
+                              "  MIG 1g.10gb     Device  2: (UUID: MIG-GPU-aaaa/9/0)\n"
+                              "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-bbbb)\n";
+
+static const char *allotted(const struct gpus *g, const char *slices, bool all, const char *other)
+{
+    static char out[GPUS_TEXT_MAX];
+    struct counts c;
+    struct err e;
+    assert_int_equal(counts_parse(slices, &c, &e), 0);
+    return gpus_allot(g, &(struct gpus_ask){.slices = &c, .all = all}, &other, 1, out, &e) == 0 ? out : NULL;
+}
+
+static void slices_are_given_by_their_profiles(void **state)
+{
+    struct gpus g = {0};
+    struct counts c;
+    char text[COUNTS_TEXT_MAX];
+    const struct counts others = {.n = 2, .v = {{"1g.10gb", 9}, {"lego", 4}}};
+    (void)state;
+    gpus_read(&g, listing);
+    assert_int_equal(gpus_whole(&g), 1);
+    assert_string_equal(given(&g, 1, NULL, 0), "GPU-bbbb");
+    gpus_count_slices(&g, &others, &c);
+    counts_format(&c, text);
+    assert_string_equal(text, "1g.10gb:2,1g.10gb.me:1,lego:4");
+    assert_string_equal(allotted(&g, "1g.10gb:1", false, ""), "MIG-0001");
+    assert_string_equal(allotted(&g, "1g.10gb:1,lego:3", false, "MIG-0001"), "MIG-GPU-aaaa/9/0");
+    assert_string_equal(allotted(&g, "1g.10gb.me", false, "MIG-0001"), "MIG-0002");
+    assert_null(allotted(&g, "1g.10gb:2", false, "MIG-0001"));
+    assert_string_equal(allotted(&g, "", true, ""), "GPU-bbbb,MIG-0001,MIG-GPU-aaaa/9/0,MIG-0002");
+    assert_null(allotted(&g, "", true, "MIG-0002"));
+    gpus_number(&g, 2); /* the configuration says so */
+    assert_string_equal(allotted(&g, "", true, ""), "0,1,MIG-0001,MIG-GPU-aaaa/9/0,MIG-0002");
+}
+
+static void what_is_no_listing_says_nothing(void **state)
+{
+    static const char *const bad[] = {"", "\n\n", "GPU", "GPU 0", "GPU 0:", "GPU 0: x (UUID: ", "GPU 0: x (UUID: )", "GPU 0: x (UUID: a b)",
+        "GPU x: y (UUID: GPU-1)", "GPU : y (UUID: GPU-1)", "GPU 12345: y (UUID: GPU-1)", "  MIG 1g.10gb Device 0: (UUID: MIG-1)",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "    ", "  MIG"};
+    struct gpus g;
+    (void)state;
+    for (size_t i = 0; i < N(bad); i++) {
+        gpus_read(&g, bad[i]);
+        assert_int_equal(g.n, 0);
+    }
+    gpus_read(&g, "GPU 0: x (UUID: GPU-1)\nWarning: (UUID: 7)\nGPU 1: y (UUID: GPU-2)\n  MIG eighth Device 0: (UUID: MIG-1)");
+    assert_int_equal(g.n, 2);
+    assert_string_equal(g.v[1].id, "1");
 }
 
 int main(void)
@@ -62,6 +116,8 @@ int main(void)
         cmocka_unit_test(each_is_given_to_one),
         cmocka_unit_test(who_gets_none_is_told_how_many_there_are),
         cmocka_unit_test(all_of_the_largest_node_have_room_in_a_text),
+        cmocka_unit_test(slices_are_given_by_their_profiles),
+        cmocka_unit_test(what_is_no_listing_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

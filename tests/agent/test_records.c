@@ -251,6 +251,16 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
     assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
     env_free(e);
+    e = build_on(&a, false, "nvidia", "GPU-1,MIG-1,MIG-2");
+    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1"); /* it does not see both kinds */
+    assert_string_equal(value_of(e, "BELAY_GPUS"), "GPU-1,MIG-1,MIG-2");
+    env_free(e);
+    a.gpus = 0;
+    e = build_on(&a, false, "nvidia", "MIG-1,MIG-2");
+    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "MIG-1,MIG-2");
+    assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
+    env_free(e);
+    a.gpus = 2;
     a.n_env = 0;
     e = build_on(&a, false, "amd", "1,3");
     assert_string_equal(value_of(e, "ROCR_VISIBLE_DEVICES"), "1,3");

@@ -41,12 +41,29 @@ static void whose_make_a_model_is(void **state)
     assert_false(gpu_is_amd("") || gpu_is_amd("mi") || gpu_is_amd("a100") || gpu_is_amd("rtx-4090"));
 }
 
+static void slices_have_names_of_their_own(void **state)
+{
+    static const struct {
+        const char *name, *slice;
+    } all[] = {{"1g.10gb", "1g.10gb"}, {"7G.80GB", "7g.80gb"}, {"1g.10gb+me", "1g.10gb.me"}, {"1c.3g.40gb", "1c.3g.40gb"},
+        {"1g.10gb.me", "1g.10gb.me"}, {"1g.10gb+me.all", "1g.10gb.me.all"}, {"a100", NULL}, {"1g", NULL}, {"1g.10", NULL},
+        {"1g.10gbx", NULL}, {"1g.10gb+", NULL}, {"g.10gb", NULL}, {"1g.10gb+m e", NULL}, {"", NULL},
+        {"1g.10gb+aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL}, {"11111g.10gb", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char out[GPU_MODEL_MAX] = "";
+        assert_int_equal(gpu_slice(all[i].name, out), all[i].slice != NULL);
+        assert_string_equal(out, all[i].slice ? all[i].slice : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_become_short),
         cmocka_unit_test(one_serves_where_it_is_what_is_asked_for),
         cmocka_unit_test(whose_make_a_model_is),
+        cmocka_unit_test(slices_have_names_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

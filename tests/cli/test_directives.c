@@ -100,6 +100,9 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#SBATCH --gres=gpu:2,lego:4,shmem\n", "{\"gpus\":2,\"resources\":{\"lego\":4,\"shmem\":1}}");
     check_spec("#SBATCH --gres=lego:4\n#SBATCH --gres=none\n", "{}");
     check_spec("#SBATCH -C 'intel | amd'\n", "{\"constraint\":\"intel|amd\"}");
+    check_spec("#SBATCH --gres=gpu:1g.10gb:2,lego\n", "{\"resources\":{\"lego\":1,\"1g.10gb\":2}}");
+    check_spec("#SBATCH --gpus=a100:2\n#SBATCH -G 1g.10gb+me\n", "{\"resources\":{\"1g.10gb.me\":1}}");
+    check_spec("#SBATCH -G 1g.10gb:2\n#SBATCH --gpus=1\n", "{\"gpus\":1}");
     check_spec("#SBATCH --exclusive\n", "{\"exclusive\":true}");
     check_spec("#SBATCH --constraint=a100&ib -L matlab:2,ansys\n",
         "{\"constraint\":\"a100&ib\",\"licences\":{\"ansys\":1,\"matlab\":2}}");
@@ -176,6 +179,8 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n", "--gres: a job has GPUs of one kind: \"gpu:v100:1\" is the second");
     check_refused("#SBATCH --gres=\n", "--gres");
     check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
+    check_refused("#SBATCH --gpus=1g.10gb:0\n", "--gpus: slices: expected an integer in 1 .. 64");
+    check_refused("#SBATCH --gpus-per-task=1g.10gb:1\n", "say --gpus 1g.10gb:N");
     check_refused("#SBATCH --exclusive=user\n", "--exclusive takes no value");
     check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
     check_refused("#SBATCH -C '[a|b]'\n", "--constraint: at 1: ");
