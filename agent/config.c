@@ -3,6 +3,7 @@
  * Reads the configuration once, at the start. A token_file is read when a join needs it and deleted after.
  */
 #include "agent/config.h"
+#include "agent/gpus.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -67,7 +68,10 @@ static void read_gpus(struct yaml_reader *r, struct config *c)
     const char *model = yaml_opt_str(r, "gpu_model", 64, NULL), *memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
     char shown[STR_SHOW_MAX];
     struct err why;
-    c->gpus = yaml_opt_i64(r, "gpus", 0, 64, -1);
+    c->gpus = yaml_opt_i64(r, "gpus", 0, GPUS_MAX, -1);
+    const char *made_up = getenv("BELAY_NODE_GPUS");
+    if (made_up && *made_up && str_to_i64(made_up, 0, GPUS_MAX, "GPUs", &c->gpus, &why))
+        yaml_reader_fail(r, yaml_opt(r, "server"), "BELAY_NODE_GPUS: %s", why.text);
     if (model)
         gpu_model(model, c->gpu.model);
     if (model && !c->gpu.model[0])

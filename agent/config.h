@@ -51,8 +51,8 @@ struct config {
     char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
 };
 
-/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR and
- * BELAY_METADATA in the environment override dir and metadata. */
+/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR,
+ * BELAY_METADATA and BELAY_NODE_GPUS in the environment override dir, metadata and gpus. */
 int config_read(const char *path, struct config *ret_config, struct err *e);
 /* The same of the n bytes of a file; file is for error texts. ERR_INVALID with file and line. */
 int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);

@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     unsetenv("BELAY_NODE_DIR");
     unsetenv("BELAY_METADATA");
+    unsetenv("BELAY_NODE_GPUS");
     memset(&c, CHECK_PATTERN, sizeof(c));
     int rc = config_parse("agent.yaml", (const char *)data, size, &c, &e);
     if (rc == 0) {

@@ -108,6 +108,7 @@ static int start_provider(struct emulator *em, struct provider_config *c, struct
     p->front = c->front;
     p->machine_options = (struct machines_options){.dir = em->config->dir,
         .path = em->config->path,
+        .provider = c->front->name,
         .metadata_host = c->metadata_host,
         .metadata_port = c->metadata_port,
         .shutdown_ms = em->config->shutdown_ms,

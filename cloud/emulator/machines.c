@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/proc.h"
+#include "cloud/catalogue.h"
 #include "cloud/emulator/holder.h"
 #include "cloud/emulator/front_server.h"
 #include <assert.h>
@@ -198,6 +199,14 @@ static void command(struct machine *m, const char *fmt, ...)
         free(c);
 }
 
+/* Made up: nothing of the kind is there, nor does the emulator's own machine lend its GPUs. */
+static char *gpus_variable(const struct machine *m)
+{
+    struct catalogue_type t = {.gpus = 0};
+    catalogue_find(m->machines->o->provider, m->instance->pool->type, &t, NULL);
+    return mem_printf("BELAY_NODE_GPUS=%d", (int)t.gpus);
+}
+
 static int spawn(struct machine *m, struct err *e)
 {
     struct machines *ms = m->machines;
@@ -206,7 +215,8 @@ static int spawn(struct machine *m, struct err *e)
     char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s", ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
          *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
-    char *env[] = {path, home, node, url, NULL};
+    char *gpus = gpus_variable(m);
+    char *env[] = {path, home, node, url, gpus, NULL};
     char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir, m->console,
         m->script ? m->script : (char *)"", NULL};
     uv_stdio_container_t io[3] = {
@@ -230,7 +240,7 @@ static int spawn(struct machine *m, struct err *e)
     }
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&m->reports, on_alloc, on_read);
-    free(home), free(path), free(node), free(url);
+    free(home), free(path), free(node), free(url), free(gpus);
     return rc < 0 ? err_set(e, ERR_IO, "cannot start the holder of %s: %s", m->instance->id, uv_strerror(rc))
                   : 0;
 }

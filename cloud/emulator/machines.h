@@ -12,6 +12,7 @@
 struct machines_options {
     const char *dir;           /* instances' directories and their consoles' output */
     const char *path;          /* PATH of the user data */
+    const char *provider;      /* as in the catalogue, which says how many GPUs a type has */
     const char *metadata_host; /* "127.0.0.1" */
     int metadata_port;         /* 0: any free one, another for each instance */
     int64_t shutdown_ms;       /* between SIGTERM and SIGKILL of a termination */

@@ -134,5 +134,6 @@ int main(void)
     };
     unsetenv("BELAY_NODE_DIR");
     unsetenv("BELAY_METADATA");
+    unsetenv("BELAY_NODE_GPUS");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,33 +2,12 @@
 """A pool on Google Cloud: preemptions with the usual notice and the early one, launches that fail in all its ways, machines
 with GPUs attached."""
 
-import os
 import re
-import subprocess
 import unittest
 
-from lab import Lab, PYTHON, nothing_is_left, undisturbed
+from lab import Lab, nothing_is_left, undisturbed
 
 STEPS = 200  # of 20 ms
-
-# An agent counts its machine's GPUs in /dev. On an N1 machine it gets a /dev of its own here, with two.
-UNSHARE = "unshare -m" if os.geteuid() == 0 else "unshare -Urm"
-TWO_GPUS = r"""
-machine=$(%s -c 'import sys, urllib.request as u
-print(u.urlopen(u.Request(sys.argv[1], headers={"Metadata-Flavor": "Google"}), timeout=20).read().decode())' \
-    "$BELAY_METADATA/computeMetadata/v1/instance/machine-type")
-if [ -z "${BELAY_TEST_DEV:-}" ] && [ "${machine##*/}" = n1-standard-8 ]; then
-    export BELAY_TEST_DEV="$HOME/dev"
-    exec %s sh -ec '
-        mkdir -p "$BELAY_TEST_DEV" && mount -t tmpfs none "$BELAY_TEST_DEV"
-        for name in null zero full random urandom; do
-            : >"$BELAY_TEST_DEV/$name" && mount --bind "/dev/$name" "$BELAY_TEST_DEV/$name"
-        done
-        : >"$BELAY_TEST_DEV/nvidia0" && : >"$BELAY_TEST_DEV/nvidia1"
-        mount --move "$BELAY_TEST_DEV" /dev && exec "$0" "$@"' "$0" "$@"
-fi
-unset BELAY_TEST_DEV
-""" % (PYTHON, UNSHARE)
 
 
 class GoogleCloud(unittest.TestCase):
@@ -66,8 +45,6 @@ class GoogleCloud(unittest.TestCase):
             self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
             lab.wait_cloud(nothing_is_left, "machines are given back")
 
-    @unittest.skipIf(subprocess.run(UNSHARE.split() + ["true"], stderr=subprocess.DEVNULL).returncode != 0,
-                     "this machine makes no mount namespaces")
     def test_a_job_that_needs_gpus_gets_a_machine_with_them_attached(self):
         """One zone has sold them out, the other has them. Who needs none gets none."""
         def pool(zone, n):
@@ -76,13 +53,21 @@ class GoogleCloud(unittest.TestCase):
                 "gpu_quotas": {"NVIDIA_T4_GPUS": 2},
                 "pools": [pool("us-central1-a", 0), pool("us-central1-b", 1),
                           {"zone": "us-central1-a", "type": "n2-standard-8", "spot": {"capacity": 1}}]},
-                 pool={"types": ["n2-standard-8", "n1-standard-8+2xt4"], "markets": ["spot"]},
-                 agent_prelude=TWO_GPUS) as lab:
+                 pool={"types": ["n2-standard-8", "n1-standard-8+2xt4"], "markets": ["spot"]}) as lab:
             for gpus, machine, zone in ((0, "n2-standard-8", "us-central1-a"), (2, "n1-standard-8+2xt4", "us-central1-b")):
                 job = lab.submit("plain.sh", 5, gpus=gpus)
                 self.assertEqual(lab.wait_ended(job)["job"]["end"], "succeeded")
                 found = lab.emulated(lab.instance_of(job))
                 self.assertEqual((found["type"], found["zone"]), (machine, zone))
+            pair = [lab.submit("gpus.sh", gpus=1) for _ in range(2)]
+            seen = [lab.wait_log(job, r"^gpus \[(\d)\] \[\1\]$") for job in pair]
+            self.assertEqual(lab.instance_of(pair[0]), lab.instance_of(pair[1]))
+            self.assertEqual(sorted(match.group(1) for match in seen), ["0", "1"])
+            none = lab.submit("gpus.sh")
+            lab.wait_log(none, r"^gpus \[\] \[\]$")
+            for job in pair + [none]:
+                lab.post("/jobs/%d/cancel" % job)
+                lab.wait_ended(job)
             state = lab.wait_cloud(nothing_is_left, "machines are given back")
             self.assertGreaterEqual(state["counts"]["refusals"], 1)
 
