@@ -245,9 +245,55 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
     finish(root, &r);
 }
 
+/* Those that it names, which may stand behind it. */
+static void read_preempts(struct yaml_reader *root, const struct order_options *o, size_t of, const struct yaml_node *list)
+{
+    char shown[STR_SHOW_MAX];
+    bits_init(&o->qos[of].preempts, (int32_t)o->n_qos);
+    for (size_t k = 0; k < list->n_items; k++) {
+        const struct yaml_node *item = list->items[k];
+        const struct order_qos *q = item->type == YAML_SCALAR ? order_qos(o, item->text) : NULL;
+        if (!q)
+            yaml_reader_fail(root, item, "preempts: expected the name of a QOS of this file, found %s",
+                item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+        else
+            bits_set(&o->qos[of].preempts, (int32_t)(q - o->qos));
+    }
+}
+
+enum seen { NOT_YET, ON_THE_WAY, SEEN };
+
+/* True: a class preempts itself, by way of others; *text says how. */
+static bool goes_round(const struct order_options *o, int32_t at, enum seen *seen, struct buf *text)
+{
+    const struct bits *next = &o->qos[at].preempts;
+    seen[at] = ON_THE_WAY;
+    for (int32_t i = bits_next(next, 0); i < next->n; i = bits_next(next, i + 1)) {
+        size_t before = text->len;
+        buf_printf(text, "%s%s", text->len ? ", which preempts " : "", o->qos[i].name);
+        if (seen[i] == ON_THE_WAY || (seen[i] == NOT_YET && goes_round(o, i, seen, text)))
+            return true;
+        buf_truncate(text, before);
+    }
+    seen[at] = SEEN;
+    return false;
+}
+
+/* Two that preempt each other would evict each other for ever. */
+static void check_rounds(struct yaml_reader *root, const struct order_options *o, const struct yaml_node *map)
+{
+    enum seen seen[CONFIG_QOS_MAX] = {NOT_YET};
+    struct buf text = {0};
+    for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
+        if (seen[k] == NOT_YET && goes_round(o, (int32_t)k, seen, &text))
+            yaml_reader_fail(root, map->items[k], "preempts: %s preempts %s: no QOS may preempt itself, by whatever way round",
+                o->qos[k].name, buf_str(&text));
+    buf_deinit(&text);
+}
+
 static void read_qos(struct yaml_reader *root, struct order_options *o)
 {
-    const struct yaml_node *map = yaml_opt_map(root, "qos");
+    const struct yaml_node *map = yaml_opt_map(root, "qos"), *preempts[CONFIG_QOS_MAX];
     if (!map || root->rc != 0)
         return;
     if (map->n_items > CONFIG_QOS_MAX) {
@@ -263,8 +309,13 @@ static void read_qos(struct yaml_reader *root, struct order_options *o)
         if (check_name(&r, node, node->key, ORDER_QOS_MAX - 1, "the name of a QOS"))
             STR_COPY(q->name, node->key);
         q->boost_ms = opt_signed(&r, "boost", 0);
+        preempts[k] = yaml_opt_seq(&r, "preempts", CONFIG_QOS_MAX);
         finish(root, &r);
     }
+    for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
+        if (preempts[k])
+            read_preempts(root, o, k, preempts[k]);
+    check_rounds(root, o, map);
 }
 
 void config_read_order(struct yaml_reader *root, struct order_options *ret_order)
@@ -280,6 +331,8 @@ void config_order_deinit(struct order_options *o)
 {
     for (size_t k = 0; k < o->n_teams; k++)
         free(o->teams[k].users);
+    for (size_t k = 0; k < o->n_qos; k++)
+        bits_deinit(&o->qos[k].preempts);
     free(o->teams);
     free(o->qos);
     *o = (struct order_options){0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Teams of the simulated users, with quotas in some worlds and limits in others, and what has to hold of them. What is used is
+ * Teams of the simulated users, with quotas in some worlds and limits in others, or a QOS that preempts another, and what has to hold. What is used is
  * counted here anew, from what runs.
  */
 #include "sim/world.h"
@@ -32,9 +32,15 @@ static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most
 const struct order_options *quotas_order(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
-    if (w->seed % SIM_QUOTAS == 0)
-        return NULL;
     w->order = order_defaults;
+    if (w->seed % SIM_QUOTAS == 0) {
+        w->preempted = 2; /* the second */
+        w->classes[0] = (struct order_qos){.name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
+        w->classes[1] = (struct order_qos){.name = "low"};
+        w->order.qos = w->classes;
+        w->order.n_qos = 2;
+        return &w->order;
+    }
     w->order.gib_mcpu = 0;
     w->order.teams = w->teams;
     if (w->seed % SIM_QUOTAS == 1) {
@@ -159,14 +165,23 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
     return since.ms < at.ms ? (at.ms - since.ms) * a->held.cpus : 0;
 }
 
-/* Another of the same team, on the same node, which takes more and has less to lose, would have done. */
-static void check_choice(struct world *w, const struct attempt *a)
+/* Not within a while of the last time. */
+static void check_pause(struct world *w, const struct history_row *r)
+{
+    struct sim_job *j = world_job(w, r->job);
+    if (j->evicted_at.ms && r->at.ms - j->evicted_at.ms < PAUSE_MS)
+        world_fail(w, "job %lld was evicted twice within %lld ms", (long long)r->job, (long long)(r->at.ms - j->evicted_at.ms));
+    j->evicted_at = r->at;
+}
+
+/* Another of the same team, or class, on the same node, which takes more and has less to lose, would have done. */
+static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
 {
     const struct job_row *r = &a->job->row;
     LIST_FOREACH (&a->node->attempts, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *o = &other->job->row;
-        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 || !str_eq(o->team, r->team) ||
+        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 || !str_eq(by_qos ? o->qos : o->team, by_qos ? r->qos : r->team) || o->extras != r->extras ||
             wall_is_set(o->evicted_at) || other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
@@ -184,10 +199,15 @@ void quotas_committed(struct world *w, const struct changes *c)
     }
     for (size_t i = 0; i < c->n_history; i++) {
         const struct history_row *r = &c->history[i];
-        const struct job *j = str_eq(r->kind, "reclaim") ? model_job(w->model, r->job) : NULL;
+        bool by_qos = str_eq(r->kind, "preempt"), is_eviction = by_qos || str_eq(r->kind, "reclaim");
+        const struct job *j = is_eviction ? model_job(w->model, r->job) : NULL;
         const struct attempt *a = j ? job_attempt(j) : NULL;
-        w->evictions += str_eq(r->kind, "reclaim");
+        w->evictions += is_eviction;
+        if (is_eviction)
+            check_pause(w, r);
+        if (by_qos && j && !str_eq(j->row.qos, "low"))
+            world_fail(w, "job %lld of QOS '%s' was preempted", (long long)r->job, j->row.qos);
         if (a && j->row.nodes == 1 && a->row.attempt == r->attempt)
-            check_choice(w, a);
+            check_choice(w, a, by_qos);
     }
 }

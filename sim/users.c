@@ -179,6 +179,7 @@ static const char *alone(struct world *w, const char *extras, char out[EXTRAS_TE
 /* What a job does is known to the world by its number, whether or not its user ever got an answer. */
 static void submit(struct world *w)
 {
+    static const char *const qos[] = {"", "low", "low", "high"}; /* counts for nothing where there are no classes */
     int32_t nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1;
     struct job_row row = {
         .nodes = nodes,
@@ -198,6 +199,7 @@ static void submit(struct world *w)
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);
+    STR_COPY(row.qos, qos[world_between(w, 0, 3)]);
     row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
     snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.2))

@@ -38,7 +38,7 @@
 #define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
-#define SIM_QUOTAS 3 /* of so many worlds one has quotas, and one has limits (quotas.c) */
+#define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
 
 struct world;
 
@@ -216,6 +216,7 @@ struct sim_job {
     int64_t array;                                     /* of a task; CORE_ID_NONE */
     int32_t index;
     struct dependency_row after; /* on CORE_ID_NONE: on no job */
+    struct wall evicted_at;      /* last; 0: never */
 };
 
 /* A request on the wire: dies with belayd. */
@@ -290,6 +291,8 @@ struct world {
     struct order_options order;
     struct order_team teams[3];
     struct order_user members[3][2]; /* of each */
+    struct order_qos classes[2];
+    uint64_t preempted; /* of them, a bit each */
     int64_t owed_since_ms; /* until then nobody was kept from what it was owed */
     /* counters */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled, evictions;

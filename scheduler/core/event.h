@@ -64,7 +64,7 @@ enum event_type {
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
     EV_PUT_ASIDE,        /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory only */
     EV_TAKE_UP,          /* more of those that were put aside may run now; memory only */
-    EV_RECLAIM,          /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to */
+    EV_RECLAIM,          /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to, or whose QOS preempts them */
     EV_DELIVERED,        /* a fact: what became of a row of the outbox */
     EV_WARN              /* a decision: a part of a job's time limit is over, and somebody wants to know */
 };
@@ -262,6 +262,7 @@ struct event {
             size_t n_nodes;
             const int64_t *victims; /* jobs, all different; borrowed */
             size_t n_victims;     /* 0: enough are being stopped there already */
+            bool by_qos;          /* since they are of classes that its own preempts; else since its team is owed it */
         } reclaim;
         struct {
             int64_t event; /* and this: which row */

@@ -383,14 +383,42 @@ static void cpus_text(int64_t mcpu, char *out, size_t size)
         text_format(out, size, "%" PRId64 ".%03" PRId64, mcpu / 1000, mcpu % 1000);
 }
 
+/* Who gives up its place on the nodes that are kept for jobs of the shape. */
+static int64_t going_for(const struct shape *s)
+{
+    int64_t going = 0;
+    LIST_FOREACH (&s->reserved, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_reserved)->attempts, la) {
+            const struct attempt *other = LIST_ENTRY(la, struct attempt, on_node);
+            going += other->row.state == ATTEMPT_STOPPING && other->row.stop_reason == END_EVICTED;
+        }
+    }
+    return going;
+}
+
+/* Where its QOS goes before others, what is done about it. */
+static void explain_class(const struct job *j, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    int64_t going = going_for(s);
+    if (!class_preempts(s->class) || shape_is_exclusive(s))
+        return;
+    if (s->claims > 0)
+        say(a, "preempts", "jobs of QOS %s go before others: %" PRId64 " of these %s being saved and stopped to make places for %" PRId64
+            " of its kind", s->qos, going, going == 1 ? "is" : "are", s->claims);
+    else
+        say(a, "preempts", "jobs of QOS %s go before others, but none that runs could make room for it now: where it may run there are not "
+            "enough of them, or they are other teams' by their quotas, were evicted less than 15 minutes ago, or are stopping", s->qos);
+}
+
 /* Where its team has a quota, or others have: whether it is owed its place, and what is done about it. */
 static void explain_quota(const struct model *m, const struct job *j, struct answer *a)
 {
     const struct team *t = j->account->team;
     const struct shape *s = j->shape;
     char used[32], quota[32], need[32];
-    int64_t going = 0;
-    if (list_is_empty(&m->quotas))
+    int64_t going = going_for(s);
+    if (list_is_empty(&m->quotas) || (s->claims > 0 && class_preempts(s->class)))
         return;
     cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
@@ -398,12 +426,6 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     if (shape_is_exclusive(s)) {
         say(a, "quota", "it is to have its nodes for itself, so it is not owed a place; it runs on what others do not use");
         return;
-    }
-    LIST_FOREACH (&s->reserved, ln) {
-        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_reserved)->attempts, la) {
-            const struct attempt *other = LIST_ENTRY(la, struct attempt, on_node);
-            going += other->row.state == ATTEMPT_STOPPING && other->row.stop_reason == END_EVICTED;
-        }
     }
     if (s->claims > 0)
         say(a, "reclaim", "its team is owed its place: %" PRId64 " job%s being saved and stopped to make places for %" PRId64 " of its kind",
@@ -702,6 +724,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     if (j->shape->aside_of)
         return; /* the rest may look quite different once it may run */
     explain_quota(m, j, a);
+    explain_class(j, a);
     explain_regroup(j, now, a);
     explain_licences(m, j, a);
     if (j->row.nodes > 1)

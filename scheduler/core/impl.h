@@ -28,6 +28,14 @@ struct kind {
     int64_t n_shapes;          /* all */
 };
 
+/* A QOS. */
+struct qos_class {
+    const struct order_qos *qos;
+    int32_t index;     /* in the options */
+    int64_t running;   /* jobs of it */
+    struct tree queue; /* of one that preempts: its shapes that are in the queue, in that order */
+};
+
 /* The jobs of one account that ask for the same. */
 struct shape {
     /* What every step through the queue reads, together: one or two lines of the processor's cache. */
@@ -38,6 +46,7 @@ struct shape {
     struct kind *kind;
     struct allowance *aside_of; /* NULL: it is in the queue, if it has pending jobs */
     struct tree_link in_team;  /* in its team's queue */
+    struct tree_link in_class; /* in its class's */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */
@@ -54,6 +63,7 @@ struct shape {
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
     struct account *account;
     char qos[ORDER_QOS_MAX];
+    struct qos_class *class;   /* that; NULL: none */
     int64_t boost_ms;          /* of its QOS and size */
     int64_t limit_ms;          /* they run for so long at most; 0: nobody says */
     struct list reserved;      /* nodes kept for its first job */
@@ -96,6 +106,7 @@ struct model {
     struct list all_teams;
     struct list loose;        /* struct allowance */
     struct list quotas;       /* struct team: those that have one */
+    struct qos_class *classes; /* by their index in the options */
     int64_t n_allowances, n_limited;
     struct smap teams, accounts; /* by name; by team and user */
     struct list by_arrival;   /* shapes */
@@ -306,6 +317,7 @@ void limits_give(struct model *m, struct attempt *a); /* it has ended: it is in 
  * may go where something is kept for others. */
 void limits_less_owed(struct model *m, struct team *t);
 void limits_more_owed(struct model *m, struct team *t);
+void limits_owed_now(struct model *m, const struct shape *s); /* its jobs may go where something is kept for others */
 void limits_repriced(struct model *m, struct node *n); /* what its ranks cost may be something else now */
 void limits_look_again(struct model *m);               /* there may be machines that cost nothing now */
 /* What keeps a job of the shape from running on so many nodes now, or NULL: nothing does, as far as one can say without
@@ -327,6 +339,12 @@ bool quota_owes(const struct shape *s);
 int64_t quota_borrowed(const struct team *t); /* what its jobs take beyond its quota, in mcpu; 0: nothing */
 struct shape *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
 struct shape *queue_next_of(const struct shape *s);
+
+/* ---- what classes have evicted (reclaim.c) ---- */
+bool class_preempts(const struct qos_class *c); /* jobs of others; c may be NULL */
+bool shape_preempts(const struct shape *s, const struct shape *other); /* jobs of this one */
+struct shape *queue_first_of_class(const struct qos_class *c); /* in the queue, of one that preempts */
+struct shape *queue_next_of_class(const struct shape *s);
 
 /* ---- arrays (arrays.c) ---- */
 int64_t job_width(const struct job *j); /* places that it could use at once if it were in the queue: 1, or an array's */

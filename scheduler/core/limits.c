@@ -198,6 +198,12 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
 
 /* ---- what is used ---- */
 
+static void count_class(const struct job *j, int64_t more)
+{
+    if (j->shape->class)
+        j->shape->class->running += more;
+}
+
 static void count(struct account *a, enum limit_kind kind, int64_t more)
 {
     a->may.used[kind] += more;
@@ -293,12 +299,19 @@ void limits_more_owed(struct model *m, struct team *t)
     m->rewind++;
 }
 
+void limits_owed_now(struct model *m, const struct shape *s)
+{
+    s->account->may.fell = ++m->growth;
+    m->rewind++;
+}
+
 void limits_take(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     bool is_first = list_first(&j->ranks) == list_last(&j->ranks);
     a->uusd_h = resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
     count(j->account, LIMIT_RUNNING, is_first);
+    count_class(j, is_first);
     count(j->account, LIMIT_GPUS, a->held.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
     count(j->account, LIMIT_MCPU, attempt_mcpu(a));
@@ -310,6 +323,7 @@ void limits_give(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
+    count_class(j, list_is_empty(&j->ranks) ? -1 : 0);
     count(j->account, LIMIT_GPUS, -a->held.gpus);
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
     count(j->account, LIMIT_MCPU, -attempt_mcpu(a));

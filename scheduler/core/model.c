@@ -15,6 +15,9 @@ struct model *model_create(const struct model_options *o)
     m->next = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
     m->next_shape = m->next_kind = 1;
     licences_init(m, o->licences, o->n_licences);
+    m->classes = mem_array(model_order(m)->n_qos, sizeof *m->classes);
+    for (size_t k = 0; k < model_order(m)->n_qos; k++)
+        m->classes[k] = (struct qos_class){.qos = &model_order(m)->qos[k], .index = (int32_t)k};
     m->ordered_mono = MONO_NONE;
     m->reserve_epoch = 1;
     return m;
@@ -67,6 +70,7 @@ void model_destroy(struct model *m)
     smap_deinit(&m->provider_ids);
     smap_deinit(&m->keys);
     smap_deinit(&m->names);
+    free(m->classes);
     notify_deinit(m);
     changes_deinit(&m->out);
     free(m);

@@ -26,7 +26,7 @@ static const struct order_team *find_team(const struct order_options *o, const c
     return NULL;
 }
 
-static const struct order_qos *find_qos(const struct order_options *o, const char *name)
+const struct order_qos *order_qos(const struct order_options *o, const char *name)
 {
     for (size_t k = 0; k < o->n_qos; k++)
         if (str_eq(o->qos[k].name, name))
@@ -79,7 +79,7 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
         return rc;
     if (o->n_qos == 0)
         r->qos[0] = '\0';
-    if (r->qos[0] && !find_qos(o, r->qos))
+    if (r->qos[0] && !order_qos(o, r->qos))
         return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos, o->qos[0].name,
             o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
     return 0;
@@ -115,7 +115,7 @@ int64_t order_mcpu(const struct order_options *o, const struct resources *need)
 
 int64_t order_qos_ms(const struct order_options *o, const struct job_row *r)
 {
-    const struct order_qos *q = r->qos[0] ? find_qos(o, r->qos) : NULL;
+    const struct order_qos *q = r->qos[0] ? order_qos(o, r->qos) : NULL;
     return q ? q->boost_ms : 0;
 }
 

@@ -17,6 +17,7 @@
 #ifndef BELAY_CORE_ORDER_H
 #define BELAY_CORE_ORDER_H
 
+#include "base/bits.h"
 #include "scheduler/core/types.h"
 #include <stddef.h>
 
@@ -59,6 +60,8 @@ struct order_team {
 struct order_qos {
     char name[ORDER_QOS_MAX];
     int64_t boost_ms; /* as if submitted so much earlier */
+    struct bits preempts; /* by their index: classes whose jobs give their places up to jobs of this one. No class does so to
+                             itself, by whatever way round */
 };
 
 struct order_options {
@@ -78,6 +81,8 @@ struct order_options {
 
 /* 7 days; 60 days; 6 hours; nothing; 16 cpus a GPU and a quarter of one a GiB; 8; no teams, no classes. */
 extern const struct order_options order_defaults;
+
+const struct order_qos *order_qos(const struct order_options *o, const char *name); /* NULL: there is none */
 
 /* The team that jobs of the user belong to if they name none. Borrowed from o or user. */
 const char *order_team_of(const struct order_options *o, const char *user);

@@ -12,7 +12,7 @@
  *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
  *     market limits what is paid for by the hour: owned nodes serve every wish;
  *     What its team's quota owes a place goes before what borrows, and where it does not fit jobs that borrow are evicted for
- *     it (reclaim.c); kinds of jobs that would exceed a limit are put aside (limits.c);
+ *     it, as jobs of some classes are for those of a QOS that preempts them (reclaim.c); kinds of jobs that would exceed a limit are put aside (limits.c);
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
  *     just paid to boot is given a chance), noticed and empty for 5 s, or LOST for two leases; boot overdue;
  *  4. drills of jobs that were submitted so, when they have saved or got somewhere, and drills that have waited for too

@@ -37,7 +37,7 @@ struct candidate {
 /* A job that could be evicted. */
 struct victim {
     const struct job *job;
-    int64_t over;    /* what its team has beyond its quota, in mcpu */
+    int64_t over;    /* what its team has beyond its quota, in mcpu; 0 where that does not matter */
     bool saves;      /* it takes part in checkpoints, and is queued again after this end */
     int64_t unsaved; /* victims_unsaved */
 };
@@ -108,9 +108,9 @@ void reserve_deinit(struct planner *p);
 /* The next place to be made for a job whose team it is owed to, or false. */
 bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 void reclaim_deinit(struct planner *p);
-/* Where a job of the shape could start if some that borrow gave up their places: s->least nodes into p->claim, the jobs into
- * p->victims. False: nowhere, whoever went. */
-bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now);
+/* Where a job of the shape could start if some that borrow, or (by_qos) are of classes that its own preempts, gave up their
+ * places: s->least nodes into p->claim, the jobs into p->victims. False: nowhere, whoever went. */
+bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now);
 /* What a running job would have to do again if it ended now without saving: cpus times milliseconds. */
 int64_t victims_unsaved(const struct job *j, struct wall now);
 void victims_sort(struct victim *list, size_t n); /* who goes first stands first */

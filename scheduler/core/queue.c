@@ -16,13 +16,14 @@
 #define SHAPE_KEY_MAX 384
 #define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
-/* Whether it has room may depend on whose it is: jobs must not cost more than their account may, or are owed places by a quota. */
+/* Whether it has room may depend on whose it is: jobs must not cost more than their account may, or places are made for them alone. */
 static bool is_apart(const struct shape *s)
 {
     const struct account *a = s->account;
     if (shape_is_exclusive(s) && (a->may.is_limited || a->team->may.is_limited))
         return true; /* nor may they be larger than it may have */
-    return a->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->quota_mcpu > 0;
+    return a->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->quota_mcpu > 0 ||
+           class_preempts(s->class);
 }
 
 /* What placing looks at, and with `whole` who asks. */
@@ -83,13 +84,24 @@ static int compare_place_in_team(const void *key, const struct tree_link *l)
     return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_team)));
 }
 
+static int compare_place_in_class(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
+}
+
 /* It stands there in the queue now; head CORE_ID_NONE: it does not. */
-static void team_index(struct shape *s, struct place at)
+static void index_apart(struct shape *s, struct place at)
 {
     struct team *t = s->account->team;
+    bool is_in = at.head != CORE_ID_NONE && !s->aside_of;
     tree_remove(&t->queue, &s->in_team);
-    if (t->quota_mcpu > 0 && at.head != CORE_ID_NONE && !s->aside_of)
+    if (t->quota_mcpu > 0 && is_in)
         tree_add(&t->queue, &s->in_team, &at, compare_place_in_team);
+    if (!class_preempts(s->class))
+        return;
+    tree_remove(&s->class->queue, &s->in_class);
+    if (is_in)
+        tree_add(&s->class->queue, &s->in_class, &at, compare_place_in_class);
 }
 
 static struct kind *as_kind(struct tree_link *l)
@@ -201,6 +213,8 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);
+    const struct order_qos *qos = order_qos(want.order, j->row.qos);
+    want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
     want.mcpu = order_mcpu(want.order, &want.need);
     want.boost_ms = order_qos_ms(want.order, &j->row) + order_size_ms(want.order, &j->row);
     *ret_shape = want;
@@ -266,7 +280,7 @@ static bool shape_settle(struct model *m, struct shape *s)
         tree_add(&s->aside_of->aside, &s->in_queue, &at, compare_place);
     else if (first)
         stand(m, s);
-    team_index(s, at);
+    index_apart(s, at);
     if (first && !was_in && !s->aside_of)
         arrive(m, s);
     else if (!first && was_in)
@@ -282,7 +296,7 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
     step_out(m, s);
     s->aside_of = by;
     tree_add(&by->aside, &s->in_queue, &at, compare_place);
-    team_index(s, at);
+    index_apart(s, at);
     m->change++;
 }
 
@@ -291,7 +305,7 @@ void queue_take_up(struct model *m, struct shape *s)
     tree_remove(&s->aside_of->aside, &s->in_queue);
     s->aside_of = NULL;
     stand(m, s);
-    team_index(s, queue_place(s));
+    index_apart(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     m->change++;
@@ -307,6 +321,18 @@ struct shape *queue_next_of(const struct shape *s)
 {
     struct tree_link *l = tree_next(&s->in_team);
     return l ? TREE_ENTRY(l, struct shape, in_team) : NULL;
+}
+
+struct shape *queue_first_of_class(const struct qos_class *c)
+{
+    struct tree_link *l = tree_first(&c->queue);
+    return l ? TREE_ENTRY(l, struct shape, in_class) : NULL;
+}
+
+struct shape *queue_next_of_class(const struct shape *s)
+{
+    struct tree_link *l = tree_next(&s->in_class);
+    return l ? TREE_ENTRY(l, struct shape, in_class) : NULL;
 }
 
 struct shape *queue_first_aside(const struct allowance *w)

@@ -9,8 +9,11 @@
  * on (reserve.c), and those who have to go (victims.c), which are asked to save and stopped. They are queued again where they
  * stood, and resume.
  *
- * Who was evicted is not owed its place then, since its team had more than its quota: it cannot evict in turn. So nobody drives
- * another out and is driven out by it.
+ * In the same way places are made for jobs of a QOS that preempts others: wherever they could start if jobs of those went.
+ *
+ * Who was evicted is not owed its place then, since its team had more than its quota: it cannot evict in turn; and no QOS
+ * preempts itself by way of others. What a team is owed by its quota others do not preempt. So nobody drives another out and is
+ * driven out by it.
  */
 #include "scheduler/core/planner.h"
 
@@ -18,7 +21,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LOOK_MAX 16 /* kinds of jobs of a team that are looked at */
+#define LOOK_MAX 16 /* kinds of jobs of a team, or of a class, that are looked at */
 
 static bool fits_quota(const struct shape *s)
 {
@@ -29,6 +32,16 @@ static bool fits_quota(const struct shape *s)
 bool quota_owes(const struct shape *s)
 {
     return s->claims > 0 || fits_quota(s);
+}
+
+bool class_preempts(const struct qos_class *c)
+{
+    return c && bits_next(&c->qos->preempts, 0) < c->qos->preempts.n;
+}
+
+bool shape_preempts(const struct shape *s, const struct shape *other)
+{
+    return s->class && other->class && bits_has(&s->class->qos->preempts, other->class->index);
 }
 
 int64_t quota_borrowed(const struct team *t)
@@ -56,17 +69,24 @@ static bool launches_serve(const struct model *m, const struct shape *s, struct 
     return false;
 }
 
-static bool wants_place(const struct model *m, const struct shape *s, struct stamp now)
+/* Whoever is to have nodes for itself waits until they are empty. */
+static bool may_have_evicted(const struct shape *s)
+{
+    return class_preempts(s->class) && !shape_is_exclusive(s);
+}
+
+static bool wants_place(const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
 {
     enum limit_kind kind;
     int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
-    return fits_quota(s) && s->claims < most && !limits_exceeded(m, s, s->least, &kind) &&
+    return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most && !limits_exceeded(m, s, s->least, &kind) &&
            !licences_lack(m, s->extras) && !launches_serve(m, s, now);
 }
 
-static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+static bool reclaim_for(
+    struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now, struct event *ret_event)
 {
-    if (!wants_place(m, s, now) || !victims_choose(p, m, s, now))
+    if (!wants_place(m, s, by_qos, now) || !victims_choose(p, m, s, by_qos, now))
         return false;
     if (p->n_victims > p->evict_max) /* it stays where it is when the same is asked again */
         p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);
@@ -77,26 +97,58 @@ static bool reclaim_for(struct planner *p, const struct model *m, const struct s
             .nodes = p->claim,
             .n_nodes = (size_t)s->least,
             .victims = p->evict,
-            .n_victims = p->n_victims}};
+            .n_victims = p->n_victims,
+            .by_qos = by_qos}};
     return true;
+}
+
+static bool next_owed(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    if (list_is_empty(&m->quotas) || !anybody_borrows(m))
+        return false;
+    LIST_FOREACH (&m->quotas, l) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
+        int looked = 0;
+        for (const struct shape *s = queue_first_of(t); s && looked < LOOK_MAX; s = queue_next_of(s), looked++)
+            if (reclaim_for(p, m, s, false, now, ret_event))
+                return true;
+    }
+    return false;
+}
+
+/* Jobs of a class that it preempts run. */
+static bool may_preempt(const struct model *m, const struct qos_class *c)
+{
+    const struct bits *b = &c->qos->preempts;
+    for (int32_t i = bits_next(b, 0); i < b->n; i = bits_next(b, i + 1))
+        if (m->classes[i].running > 0)
+            return true;
+    return false;
+}
+
+static bool next_preempting(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    for (size_t k = 0; k < model_order(m)->n_qos; k++) {
+        const struct qos_class *c = &m->classes[k];
+        int looked = 0;
+        if (c->queue.n == 0 || !may_preempt(m, c))
+            continue;
+        for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX; s = queue_next_of_class(s), looked++)
+            if (reclaim_for(p, m, s, true, now, ret_event))
+                return true;
+    }
+    return false;
 }
 
 bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
-    if (list_is_empty(&m->quotas) || (p->reclaim_change == m->change && !expired))
+    if (p->reclaim_change == m->change && !expired)
         return false;
     p->reclaim_change = -1;
     p->reclaim_until = MONO_NONE;
-    if (anybody_borrows(m)) {
-        LIST_FOREACH (&m->quotas, l) {
-            const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
-            int looked = 0;
-            for (const struct shape *s = queue_first_of(t); s && looked < LOOK_MAX; s = queue_next_of(s), looked++)
-                if (reclaim_for(p, m, s, now, ret_event))
-                    return true;
-        }
-    }
+    if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
+        return true;
     p->reclaim_change = m->change;
     return false;
 }
@@ -112,7 +164,7 @@ void reclaim_deinit(struct planner *p)
 
 static bool may_reclaim(const struct model *m, const struct event *ev, const struct shape *s)
 {
-    bool may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, ev->now);
+    bool by_qos = ev->reclaim.by_qos, may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
     for (size_t k = 0; may && k < ev->reclaim.n_nodes; k++) {
         const struct node *n = model_node(m, ev->reclaim.nodes[k]);
         may = n && node_takes_work(n) && !reserve_is_taken(n, s);
@@ -121,19 +173,23 @@ static bool may_reclaim(const struct model *m, const struct event *ev, const str
     }
     for (size_t k = 0; may && k < ev->reclaim.n_victims; k++) {
         const struct job *j = model_job(m, ev->reclaim.victims[k]);
-        may = j && j->row.state == JOB_RUNNING && quota_borrowed(j->account->team) > 0;
+        may = j && j->row.state == JOB_RUNNING && (by_qos ? shape_preempts(s, j->shape) : quota_borrowed(j->account->team) > 0);
     }
     return may;
 }
 
-static void evict(struct model *m, struct job *j, const struct shape *by, struct stamp now)
+static void evict(struct model *m, struct job *j, const struct shape *by, bool by_qos, struct stamp now)
 {
     const struct attempt *a = job_attempt(j);
     job_stop(m, j, END_EVICTED, true);
     j->row.evicted_at = now.wall;
     touch_job(m, j);
-    history(m, now, "reclaim", (struct history_of){.attempt = a},
-        "team %s gets back what it is owed: its place is for job %" PRId64 ", and it goes on elsewhere or later",
+    if (by_qos)
+        history(m, now, "preempt", (struct history_of){.attempt = a},
+            "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64 ", and it goes on elsewhere or later", by->qos,
+            j->row.qos, by->head);
+    else
+        history(m, now, "reclaim", (struct history_of){.attempt = a}, "team %s gets back what it is owed: its place is for job %" PRId64 ", and it goes on elsewhere or later",
         by->account->team->name, by->head);
 }
 
@@ -143,10 +199,13 @@ int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_o
     struct shape *s = j && tree_has(&j->in_shape) && !j->shape->aside_of ? j->shape : NULL;
     if (!s || s->head != ev->reclaim.job || !may_reclaim(m, ev, s))
         return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)", ev->reclaim.job);
-    if (s->claims == 0)
+    if (s->claims == 0) {
         reserve_drop(m, s);
+        if (ev->reclaim.by_qos)
+            limits_owed_now(m, s);
+    }
     for (size_t k = 0; k < ev->reclaim.n_victims; k++)
-        evict(m, model_job(m, ev->reclaim.victims[k]), s, ev->now);
+        evict(m, model_job(m, ev->reclaim.victims[k]), s, ev->reclaim.by_qos, ev->now);
     for (size_t k = 0; k < ev->reclaim.n_nodes; k++)
         reserve_claim(m, s, model_node(m, ev->reclaim.nodes[k]));
     reserve_claimed(m, s);

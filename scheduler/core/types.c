@@ -152,6 +152,7 @@ const char *const history_kinds[] = {
     "held",
     "park",
     "reclaim",
+    "preempt",
     "released",
     "eligible",
     "placed",

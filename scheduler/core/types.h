@@ -423,7 +423,7 @@ struct history_row {
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
- *   and of jobs   move park reclaim
+ *   and of jobs   move park reclaim preempt
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */

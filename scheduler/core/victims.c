@@ -4,6 +4,9 @@
  * those the ones that can save, and of those the one that has the least to lose: what it takes, in cpus, times how long ago it
  * saved, or started if it has not. The youngest comes first among equals.
  *
+ * Where a QOS preempts others it is jobs of those, whoever's they are, but of other teams only what these have beyond their quotas:
+ * what a team is owed by its quota nobody else takes. Then it does not count which team has the most beyond.
+ *
  * A place is made on as few nodes as are needed, by as few jobs as are needed, or nobody is disturbed: what is chosen is enough for
  * the job to start, and without any one of them it would not be. A team gives only while it has more than its quota. Nobody
  * is evicted twice within PAUSE_MS, so that nobody is driven around.
@@ -51,6 +54,7 @@ struct search {
     struct planner *p;
     const struct model *m;
     const struct shape *s;
+    bool by_qos;
     struct stamp now;
     enum asking asking;
 };
@@ -112,10 +116,19 @@ static bool is_chosen(const struct search *x, const struct job *j)
     return false;
 }
 
+/* Its team has too much, or it is its own matter. */
+static bool may_give(const struct search *x, const struct job *j)
+{
+    bool is_own = j->account->team == x->s->account->team;
+    if (x->by_qos ? !shape_preempts(x->s, j->shape) : is_own)
+        return false;
+    return is_own || *over_of(x, j) > 0;
+}
+
 static bool may_evict(const struct search *x, const struct job *j)
 {
     int64_t left_ms = wall_is_set(j->row.evicted_at) ? j->row.evicted_at.ms + PAUSE_MS - x->now.wall.ms : 0;
-    if (j->row.state != JOB_RUNNING || j->account->team == x->s->account->team || is_stopping(j) || *over_of(x, j) <= 0)
+    if (j->row.state != JOB_RUNNING || is_stopping(j) || !may_give(x, j))
         return false;
     if (retries_left(&j->row, RETRY_EVICTED) == 0)
         return false; /* it would not be queued again: what is taken back is places, never work */
@@ -208,13 +221,13 @@ static bool clear(const struct search *x, const struct node *n)
         const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
         if (!is_chosen(x, j) && may_evict(x, j))
             *GROW(p->offered, p->n_offered) = (struct victim){.job = j,
-                .over = *over_of(x, j),
+                .over = x->by_qos ? 0 : *over_of(x, j),
                 .saves = j->row.method != CKPT_NONE,
                 .unsaved = victims_unsaved(j, x->now.wall)};
     }
     sort_offered(x);
     for (size_t k = 0; k < p->n_offered && !has_room(x, n); k++)
-        if (*over_of(x, p->offered[k].job) > 0)
+        if (may_give(x, p->offered[k].job))
             choose(x, &p->offered[k]);
     if (has_room(x, n)) {
         spare_needless(x, from, &n->row.id, 1);
@@ -323,9 +336,9 @@ static bool choose_pool(const struct search *x)
     return best && clear_pool(x, best);
 }
 
-bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now)
+bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
 {
-    struct search x = {.p = p, .m = m, .s = s, .now = now, .asking = LARGE_FIRST};
+    struct search x = {.p = p, .m = m, .s = s, .by_qos = by_qos, .now = now, .asking = LARGE_FIRST};
     p->n_victims = 0;
     look_at_teams(&x);
     if (!choose_pool(&x)) {

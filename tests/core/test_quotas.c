@@ -438,6 +438,166 @@ static void who_may_not_borrow_does_not(void **state)
     lab_deinit(&l);
 }
 
+/* ---- classes that preempt others ---- */
+
+static uint64_t both = 6, last = 4; /* bits */
+static struct order_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}}, {.name = "normal", .preempts = {&last, 3}}, {.name = "spare"}};
+
+static struct order_options class_options(bool quotas)
+{
+    struct order_options o = options();
+    o.qos = classes;
+    o.n_qos = sizeof classes / sizeof classes[0];
+    if (!quotas)
+        o.n_teams = 0;
+    return o;
+}
+
+static int64_t submit_class(struct lab *l, const char *team, const char *qos, int32_t cpus)
+{
+    struct job_row r = job_of(team, cpus);
+    STR_COPY(r.qos, qos);
+    return lab_submit(l, &r);
+}
+
+/* The one with the least to lose, whoever's it is; it resumes; who is in no class, or in the same, stays. */
+static void a_class_has_jobs_of_others_evicted(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = class_options(false);
+    begin(&l, &o, 4, 4);
+    int64_t spares[2], urgent = submit_class(&l, "red", "urgent", 4), none = submit(&l, "grey", 4);
+    for (int k = 0; k < 2; k++)
+        spares[k] = submit_class(&l, k ? "red" : "blue", "spare", 4);
+    lab_plan(&l);
+    for (int k = 0; k < 2; k++)
+        lab_started(&l, spares[k]);
+    lab_wait(&l, HOUR_MS);
+    lab_saved(&l, spares[1], 1, 10);
+    lab_take(&l);
+    int64_t wants = submit_class(&l, "red", "urgent", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, spares[1])); /* of its own user */
+    assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, none) || is_evicted(&l, urgent));
+    lab_take(&l);
+    assert_non_null(strstr(lab_history(&l, "preempt")->text, "jobs of QOS urgent go before those of QOS spare: its place is for job"));
+    assert_true(says(&l, wants, "preempts", "1 of these is being saved and stopped to make places for 1 of its kind"));
+    int64_t slips = submit(&l, "blue", 4);
+    gone(&l, spares[1]);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_true(runs(&l, wants) && !runs(&l, slips));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = slips});
+    lab_ended(&l, urgent, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, spares[1])); /* in its old place; it resumes */
+    int64_t again = submit_class(&l, "red", "urgent", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1])); /* the other had its turn */
+    gone(&l, spares[0]);
+    lab_plan(&l);
+    assert_true(runs(&l, again));
+    int64_t last_one = submit_class(&l, "red", "urgent", 4);
+    lab_plan(&l);
+    assert_false(is_evicted(&l, spares[1])); /* not within a quarter of an hour */
+    assert_true(says(&l, last_one, "preempts", "none that runs could make room for it now"));
+    lab_check_wake(&l);
+    lab_wait(&l, 15 * MINUTE_MS);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, spares[1]));
+    lab_deinit(&l);
+}
+
+static void nobody_of_a_class_goes_for_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = class_options(false);
+    begin(&l, &o, 2, 4);
+    int64_t spare = submit_class(&l, "red", "spare", 4), normal = submit_class(&l, "red", "normal", 4);
+    lab_plan(&l);
+    submit_class(&l, "blue", "spare", 4);
+    submit_class(&l, "blue", "urgent", 6); /* no node is so large */
+    submit(&l, "blue", 4);                 /* in no class */
+    lab_plan(&l);
+    assert_false(is_evicted(&l, spare) || is_evicted(&l, normal));
+    submit_class(&l, "blue", "normal", 1);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, spare) && !is_evicted(&l, normal));
+    gone(&l, spare);
+    lab_plan(&l);
+    assert_false(runs(&l, spare)); /* it is below all */
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    submit_class(&l, "grey", "urgent", 4);
+    assert_true(lab_plan(&l) > 0); /* a launch */
+    assert_false(is_evicted(&l, normal));
+    lab_deinit(&l);
+}
+
+static void a_gang_of_a_class_gets_all_its_nodes(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = class_options(false);
+    struct job_row gang = job_of("blue", 4);
+    begin(&l, &o, 3, 4);
+    int64_t spares[2];
+    for (int k = 0; k < 2; k++)
+        spares[k] = submit_class(&l, "red", "spare", 4);
+    int64_t none = submit(&l, "red", 4);
+    lab_plan(&l);
+    STR_COPY(gang.qos, "urgent");
+    gang.nodes = gang.nodes_min = 3;
+    lab_submit(&l, &gang);
+    lab_plan(&l);
+    assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, spares[1])); /* it could not start */
+    gang.nodes = gang.nodes_min = 2;
+    int64_t pair = lab_submit(&l, &gang);
+    lab_plan(&l);
+    gone(&l, spares[0]);
+    gone(&l, spares[1]);
+    lab_plan(&l);
+    assert_true(runs(&l, pair) && runs(&l, none));
+    assert_int_equal(model_job(l.m, pair)->row.ranks, 2);
+    lab_deinit(&l);
+}
+
+/* What red is owed nobody preempts but red itself; and what is owed goes before whatever class. */
+static void quotas_count_more_than_classes(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct order_options o = class_options(true);
+    begin(&l, &o, 3, 4);
+    int64_t reds[3];
+    for (int k = 0; k < 2; k++)
+        reds[k] = submit_class(&l, "red", "spare", 4); /* its quota */
+    lab_plan(&l);
+    int64_t grey = submit_class(&l, "grey", "spare", 4);
+    lab_plan(&l);
+    int64_t first = submit_class(&l, "grey", "urgent", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, grey) && !is_evicted(&l, reds[0]) && !is_evicted(&l, reds[1]));
+    gone(&l, grey);
+    lab_plan(&l);
+    assert_true(runs(&l, first));
+    int64_t second = submit_class(&l, "grey", "urgent", 4);
+    lab_plan(&l);
+    assert_false(is_evicted(&l, reds[0]) || is_evicted(&l, reds[1]));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = second});
+    reds[2] = submit_class(&l, "red", "urgent", 4); /* beyond the quota, but for its own */
+    lab_plan(&l);
+    assert_true(is_evicted(&l, reds[0]) != is_evicted(&l, reds[1]));
+    assert_false(is_evicted(&l, first));
+    int64_t blue = submit(&l, "blue", 4);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, first));
+    gone(&l, first);
+    lab_plan(&l);
+    assert_true(runs(&l, blue));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +613,10 @@ int main(void)
         cmocka_unit_test(a_team_gets_all_it_is_owed_at_once),
         cmocka_unit_test(nobody_goes_for_what_a_launch_will_serve),
         cmocka_unit_test(who_may_not_borrow_does_not),
+        cmocka_unit_test(a_class_has_jobs_of_others_evicted),
+        cmocka_unit_test(nobody_of_a_class_goes_for_nothing),
+        cmocka_unit_test(a_gang_of_a_class_gets_all_its_nodes),
+        cmocka_unit_test(quotas_count_more_than_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,8 @@ static void submit(struct storm *st)
 {
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
     STR_COPY(r.user, below(st, 2) ? "ann" : "bob");
+    static const char *const classes[] = {"", "high", "middle", "low"};
+    STR_COPY(r.qos, classes[below(st, 4)]);
     r.market = (enum market_wish)below(st, 3);
     r.need.gpus = below(st, 5) == 0;
     r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
@@ -331,9 +333,14 @@ static const struct order_options *order_of(uint64_t seed)
     static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
     static struct order_team teams[] = {{.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
         {.name = "blue", .shares = 2, .users = &bob, .n_users = 1, .quota_mcpu = 4000}};
+    static uint64_t both = 6, last = 4; /* bits: of the classes that are preempted */
+    static struct order_qos classes[] = {
+        {.name = "high", .boost_ms = 3600000, .preempts = {&both, 3}}, {.name = "middle", .preempts = {&last, 3}}, {.name = "low"}};
     static struct order_options o;
     o = order_defaults;
     o.gpu_mcpu = 1000;
+    o.qos = classes;
+    o.n_qos = seed % 3 ? sizeof classes / sizeof classes[0] : 0;
     o.teams = seed % 4 == 2 ? teams : &team;
     o.n_teams = seed % 4 == 2 ? 2 : 1;
     return seed % 4 ? &o : NULL;

@@ -58,7 +58,7 @@ static void the_order_is_read_or_the_default(void **state)
               "  open: {}\n"
               "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
               " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
-              "qos:\n  urgent: {boost: 1d}\n  spare: {boost: -7d}\n"
+              "qos:\n  urgent: {boost: 1d, preempts: [spare]}\n  spare: {boost: -7d}\n"
               "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: Australia/Sydney}\n");
     const struct order_options *o = &c.order;
     assert_int_equal(o->n_teams, 3);
@@ -86,6 +86,8 @@ static void the_order_is_read_or_the_default(void **state)
     assert_int_equal(o->n_qos, 2);
     assert_int_equal(o->qos[0].boost_ms, 86400000LL);
     assert_int_equal(o->qos[1].boost_ms, -7 * 86400000LL);
+    assert_true(bits_has(&o->qos[0].preempts, 1) && !bits_has(&o->qos[0].preempts, 0));
+    assert_int_equal(bits_next(&o->qos[1].preempts, 0), o->qos[1].preempts.n);
     config_deinit(&c);
 }
 
@@ -544,6 +546,12 @@ static const struct refused {
     {"pools:\n  b: {retries: {failed: -1}}\n", {"lab.yaml:2", "-1"}},
     {"qos:\n  a/b: {}\n", {"lab.yaml:2", "name of a QOS"}},
     {"qos:\n  a: {boost: much}\n", {"lab.yaml:2", "much"}},
+    {"qos:\n  a: {preempts: b}\n  b: {}\n", {"lab.yaml:2", "preempts"}},
+    {"qos:\n  a: {preempts: [b, c]}\n  b: {}\n", {"lab.yaml:2", "name of a QOS of this file", "c"}},
+    {"qos:\n  a: {preempts: [[b]]}\n  b: {}\n", {"lab.yaml:2", "found something else"}},
+    {"qos:\n  a: {preempts: [a]}\n", {"lab.yaml:2", "a preempts a: no QOS may preempt itself"}},
+    {"qos:\n  a: {preempts: [d, b]}\n  b: {preempts: [c]}\n  c: {preempts: [d, a]}\n  d: {}\n",
+        {"lab.yaml:2", "a preempts b, which preempts c, which preempts a: no QOS may preempt itself, by whatever way round"}},
     {"qos:\n  a: {bost: 1d}\n", {"lab.yaml:2", "boost"}},
     {"pools: [a]\n", {"pools:", "a mapping"}},
     {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},
