@@ -121,8 +121,8 @@ static void what_no_srun_tells_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"\n", "{}\n", "[]\n", "{\"port\": 0}\n",
-        "{\"address\":\"a\",\"port\":1,\"key\":\"short\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,\"ids\":[0],\"nodelist\":\"a\","
-        "\"per_node\":\"1\",\"n_args\":1,\"n_env\":0}\n",
+        ("{\"address\":\"a\",\"port\":1,\"key\":\"short\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,\"ids\":[0],\"nodelist\":\"a\","
+        "\"per_node\":\"1\",\"n_args\":1,\"n_env\":0}\n"),
         "{\"address\":\"a\",\"port\":1,\"key\":\"x\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,\"ids\":[1],\"n_args\":1,\"n_env\":0}\n"};
     struct part p;
     struct err e;
