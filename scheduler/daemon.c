@@ -195,6 +195,36 @@ static int make_windows(struct daemon *d, struct err *e)
     return 0;
 }
 
+#define RUNTIMES_LOADED 1000 /* jobs that ended last: forecasts begin with them */
+
+struct ended {
+    struct job_row *rows;
+    size_t n;
+};
+
+static int keep_ended(void *ctx, const struct job_row *row)
+{
+    struct ended *all = ctx;
+    all->rows[all->n++] = *row;
+    return 0;
+}
+
+/* Those that had a single attempt say how long that took. That there are none, or that they cannot be read, does no harm. */
+static void load_runtimes(struct daemon *d)
+{
+    const struct job_filter f = {.states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
+    struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
+    struct err e;
+    if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
+        log_warn("how long jobs ran lately cannot be read", log_err(&e));
+    while (all.n-- > 0) {
+        const struct job_row *r = &all.rows[all.n];
+        if (r->attempts == 1 && wall_is_set(r->started_at) && wall_is_set(r->ended_at))
+            model_load_runtime(d->model, r, r->ended_at.ms - r->started_at.ms);
+    }
+    free(all.rows);
+}
+
 static int load_model(struct daemon *d, struct err *e)
 {
     struct model_options o = {.lease_ms = d->config->lease_ms,
@@ -220,7 +250,10 @@ static int load_model(struct daemon *d, struct err *e)
     o.n_licences = d->config->n_licences;
     d->model = model_create(&o);
     d->planner = planner_create();
-    return db_load(d->db, d->model, now, e);
+    rc = db_load(d->db, d->model, now, e);
+    if (rc == 0)
+        load_runtimes(d);
+    return rc;
 }
 
 static void on_released(void *ctx, struct cloud_driver *driver)

@@ -409,7 +409,7 @@ static void start(struct play *s, int32_t lot, int32_t cell)
 static bool start_gang(struct play *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
-    int32_t cells[JOB_NODES_MAX], n = 0;
+    int32_t cells[JOB_NODES_MAX] = {0}, n = 0;
     if (!l->has_reserved || !waits(s, l) || exceeds(s, l, NULL) || lacks_licences(s, l))
         return false;
     for (int32_t k = l->kept; k != NOBODY && n < l->nodes; k = s->cells[k].next_kept) {

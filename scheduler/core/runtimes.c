@@ -141,10 +141,12 @@ static bool says_how_long(enum end_kind end)
 
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)
 {
+    struct account *a = account_find(m, r->team, r->user);
     if (!says_how_long(r->end) || used_ms < 0)
         return;
     runtimes_add(of_name(m, r), used_ms, r->time_limit_ms);
-    runtimes_add(&account_of(m, r->team, r->user)->ends, used_ms, r->time_limit_ms);
+    if (a)
+        runtimes_add(&a->ends, used_ms, r->time_limit_ms);
     runtimes_add(&m->runtimes, used_ms, r->time_limit_ms);
 }
 

@@ -304,6 +304,35 @@ static int ask(struct lab *l, const struct job_row *row, struct estimate *ret_es
     return core_estimate(l->m, &ev, ret_estimate, &l->e);
 }
 
+/* After a restart, or as jobs end. */
+static void what_ran_before_says_how_long_it_takes(void **state)
+{
+    (void)state;
+    static struct estimate t;
+    struct lab l;
+    struct job_row r = lab_job(1), ended;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    r.time_limit_ms = 4 * HOUR_MS;
+    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* nobody knows */
+    ended = r;
+    ended.time_limit_ms = HOUR_MS;
+    ended.end = END_SUCCEEDED;
+    for (int k = 0; k < 3; k++)
+        model_load_runtime(l.m, &ended, HOUR_MS / 4);
+    ended.end = END_NODE_LOST; /* says nothing */
+    model_load_runtime(l.m, &ended, 1);
+    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(t.expected_ms, HOUR_MS);
+    assert_int_equal(t.least_ms, HOUR_MS);
+    assert_int_equal(t.most_ms, 4 * HOUR_MS);
+    STR_COPY(r.name, "other");
+    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* three are too few for all others */
+    lab_deinit(&l);
+}
+
 static void a_submit_can_be_asked_about(void **state)
 {
     (void)state;
@@ -345,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_machine_to_come_takes_as_long_as_machines_take),
         cmocka_unit_test(who_may_not_begin_yet_starts_no_earlier),
         cmocka_unit_test(a_limit_is_waited_for),
+        cmocka_unit_test(what_ran_before_says_how_long_it_takes),
         cmocka_unit_test(a_submit_can_be_asked_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
