@@ -99,6 +99,7 @@ struct slurm_job {
     const json_t *detail; /* all of GET /jobs/ID, or NULL when only the list was read; borrowed */
     const char *nodes;    /* their names, with commas; "" unknown or none; borrowed */
     const char *reason;   /* why it waits, in Slurm's words; borrowed */
+    const char *expected; /* when it will start, as belayd expects it; NULL: not asked, or not known */
 };
 
 struct slurm_state {
@@ -140,12 +141,15 @@ void slurm_warn(const char *program, const char *fmt, ...) __attribute__((format
 /* GET, with the error told as the program's. NULL: told. */
 json_t *slurm_get(const char *program, struct client *c, const char *path);
 
+#define STARTS_MAX 32 /* jobs: each is a question that belayd has to work on */
+
 struct slurm_query {
     const char *program;
     const char *user, *name, *pool, *states; /* lists with commas; NULL: any */
     const char *jobs;                        /* numbers, with commas; NULL: any */
     bool ended;                              /* those that have, too */
     bool wants_nodes, wants_reasons, wants_detail;
+    bool wants_starts; /* of the first STARTS_MAX that wait */
     struct wall ended_after;                 /* or live; WALL_NONE */
     struct wall submitted_until;             /* WALL_NONE */
 };

@@ -263,6 +263,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
     const struct slurm_job *j = row;
     const json_t *job = j->job;
     int code, signal;
+    struct wall expected;
     size_t before;
     switch ((enum slurm_job_value)what) {
     case JOB_ID: /* "42", "42_7", "42_[8-99%10]" */
@@ -367,7 +368,10 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         slurm_time_at(time_of(job, "submitted_at"), "N/A", out);
         return;
     case JOB_STARTED:
-        slurm_time_at(time_of(job, "started_at"), "N/A", out);
+        if (j->expected && time_parse_iso(j->expected, &expected, NULL) == 0)
+            slurm_time_at(expected, "N/A", out);
+        else
+            slurm_time_at(time_of(job, "started_at"), "N/A", out);
         return;
     case JOB_ENDED:
         slurm_time_at(time_of(job, "ended_at"), "N/A", out);
@@ -548,6 +552,7 @@ struct walk {
     void *ctx;
     json_t *nodes; /* all, live and gone; read when first needed */
     int reasons;
+    int starts;
 };
 
 static const char *node_name(struct walk *w, int64_t id)
@@ -597,7 +602,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
 {
     struct slurm_job j = {.job = job, .detail = detail};
     struct buf nodes = {0};
-    json_t *own = NULL, *why = NULL;
+    json_t *own = NULL, *why = NULL, *start = NULL;
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
     bool pending = str_eq(cli_text(job, "state"), "pending"), ended = str_eq(cli_text(job, "state"), "ended");
     if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
@@ -617,15 +622,23 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
         j.reason = slurm_reason(listed);
     else if (pending && w->q->wants_reasons && w->reasons < REASONS_MAX) {
         struct err e;
-        char *ask = mem_printf("%s/why", path);
+        char *ask = mem_printf("%s/why?brief=1", path);
         w->reasons++;
         if (client_json(w->c, "GET", ask, NULL, &why, &e) == 0)
             j.reason = slurm_reason(cli_text(json_array_get(json_object_get(why, "reasons"), 0), "code"));
         free(ask);
     }
+    if (pending && w->q->wants_starts && w->starts++ < STARTS_MAX) {
+        struct err e;
+        char *ask = mem_printf("%s/why", path);
+        if (client_json(w->c, "GET", ask, NULL, &start, &e) == 0)
+            j.expected = json_string_value(json_object_get(json_object_get(start, "estimate"), "median"));
+        free(ask);
+    }
     j.nodes = buf_str(&nodes);
     w->on_job(w->ctx, &j);
 out:
+    json_decref(start);
     json_decref(own);
     json_decref(why);
     buf_deinit(&nodes);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define DEFAULT_FORMAT "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+#define START_FORMAT "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 #define LONG_FORMAT "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
 static const struct slurm_field fields[] = {
@@ -224,6 +225,9 @@ static void help(void)
 static void option(struct squeue *s, int c)
 {
     switch (c) {
+    case VAL_START:
+        s->q.wants_starts = true;
+        break;
     case 'o':
         s->letters = optarg;
         s->names = NULL;
@@ -288,9 +292,9 @@ static int read_options(struct squeue *s, int argc, char **argv)
             fputs("Try \"squeue --help\" for more information\n", stderr);
             return CLI_FAILED;
         }
-        if (c == 'i' || c == 'M' || c == VAL_START) {
-            slurm_error("squeue", "%s is not supported (%s)", c == 'i' ? "--iterate" : c == 'M' ? "--clusters" : "--start",
-                c == 'i' ? "watch squeue does it" : c == 'M' ? "there is one" : "belay why JOB says when it may start");
+        if (c == 'i' || c == 'M') {
+            slurm_error("squeue", "%s is not supported (%s)", c == 'i' ? "--iterate" : "--clusters",
+                c == 'i' ? "watch squeue does it" : "there is one");
             return CLI_FAILED;
         }
         if (c == 'j' && !optarg && optind < argc && argv[optind][0] != '-') /* "-j 42", which getopt leaves a word */
@@ -308,7 +312,7 @@ static int read_format(struct squeue *s)
 {
     struct err e;
     const char *from = getenv("SQUEUE_FORMAT");
-    const char *letters = s->letters ? s->letters : s->long_form ? LONG_FORMAT : from && *from ? from : DEFAULT_FORMAT;
+    const char *letters = s->letters ? s->letters : s->q.wants_starts ? START_FORMAT : s->long_form ? LONG_FORMAT : from && *from ? from : DEFAULT_FORMAT;
     int rc = s->names ? slurm_format_names(s->names, fields, &s->format, &e)
                       : slurm_format_letters(letters, fields, &s->format, &e);
     if (rc != 0)
@@ -316,6 +320,7 @@ static int read_format(struct squeue *s)
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
         int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : JOB_NOTHING;
         s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_REASON_LIST || what == JOB_BATCH_HOST;
+        s->q.wants_starts = s->q.wants_starts || what == JOB_STARTED;
         s->q.wants_reasons = s->q.wants_reasons || what == JOB_REASON || what == JOB_REASON_LIST;
         s->q.wants_detail = s->q.wants_detail || what == JOB_DEPENDENCY || what == JOB_DIR || what == JOB_OUTPUT ||
                             what == JOB_ERROR || what == JOB_TASKS;
@@ -380,7 +385,7 @@ int squeue_main(int argc, char **argv)
     int rc = read_options(&s, argc, argv);
     if (rc < 0) {
         s.q.ended = s.q.states;
-        s.q.states = s.q.states ? s.q.states : "PENDING,CONFIGURING,RUNNING,COMPLETING,SUSPENDED";
+        s.q.states = s.q.states ? s.q.states : s.q.wants_starts ? "PENDING" : "PENDING,CONFIGURING,RUNNING,COMPLETING,SUSPENDED";
         rc = show(&s);
     }
     for (size_t i = 0; i < s.n_lines; i++) {

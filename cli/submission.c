@@ -283,7 +283,7 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
 static void warn_of_trouble(struct submission *s, struct client *c, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
-    char *path = mem_printf("/api/v1/jobs/%lld/why", (long long)id);
+    char *path = mem_printf("/api/v1/jobs/%lld/why?brief=1", (long long)id);
     char text[600];
     json_t *v = NULL;
     struct err e;

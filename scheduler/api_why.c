@@ -113,7 +113,7 @@ static json_t *estimate_json(const struct api *a, const struct model *model, int
     return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f) : json_null();
 }
 
-static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+static void tell(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct job_row row;
@@ -127,13 +127,25 @@ static void tell_why(const struct api *a, struct http_exchange *x, const struct 
     warn_of_criu(warnings, model, &row);
     api_reply_json(x, 200,
         json_pack("{s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
-            list, "warnings", warnings, "ahead", ahead_json(a, model, id), "estimate", estimate_json(a, model, id), "changes",
-            changes_json(a, model, id)));
+            list, "warnings", warnings, "ahead", brief ? json_null() : ahead_json(a, model, id), "estimate",
+            brief ? json_null() : estimate_json(a, model, id), "changes", brief ? json_array() : changes_json(a, model, id)));
+}
+
+static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
+    tell(a, x, model, id, false);
+}
+
+static void tell_reasons(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
+    tell(a, x, model, id, true);
 }
 
 void api_jobs_why(struct request *q)
 {
-    api_look(q, tell_why, q->id);
+    int64_t brief;
+    if (api_query_i64(q, "brief", 0, 1, 0, &brief))
+        api_look(q, brief ? tell_reasons : tell_why, q->id);
 }
 
 /* ---- what a submit would come to ---- */

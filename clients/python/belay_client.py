@@ -181,8 +181,8 @@ class Client:
     def show_job(self, id):
         return self._call("GET", "/api/v1/jobs/{id}", {"id": id})
 
-    def why(self, id):
-        return self._call("GET", "/api/v1/jobs/{id}/why", {"id": id})
+    def why(self, id, *, brief=None):
+        return self._call("GET", "/api/v1/jobs/{id}/why", {"id": id}, {} if brief is None else {"brief": brief})
 
     def job_events(self, id, *, after=None, wait_ms=None):
         return self._call("GET", "/api/v1/jobs/{id}/events", {"id": id}, _clean({"after": after, "wait_ms": wait_ms}))

@@ -213,6 +213,9 @@ class Local(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("srun: Job %d to start at " % number, done.stderr)
         self.assertEqual(self.submit(script), number)
+        many = self.submit("-c", "999", "--hold", script)
+        done = self.h.belay("slurm", "squeue", "--start", "-h", "-o", "%i %S")
+        self.assertEqual((done.returncode, done.stdout), (0, "%d N/A\n" % many), done.stderr)
 
     def test_a_script_comes_on_standard_input(self):
         job = self.submit("--wait", text="#!/bin/sh\necho stdin\n")
