@@ -214,7 +214,7 @@ class Local(unittest.TestCase):
         self.assertIn("srun: Job %d to start at " % number, done.stderr)
         self.assertEqual(self.submit(script), number)
         many = self.submit("-c", "999", "--hold", script)
-        done = self.h.belay("slurm", "squeue", "--start", "-h", "-o", "%i %S")
+        done = self.h.belay("slurm", "squeue", "--start", "-h", "-j", str(many), "-o", "%i %S")
         self.assertEqual((done.returncode, done.stdout), (0, "%d N/A\n" % many), done.stderr)
 
     def test_a_script_comes_on_standard_input(self):
@@ -388,7 +388,7 @@ class Local(unittest.TestCase):
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
                                 (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
-                                (("why", str(job)), ["id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
+                                (("why", str(job)), ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
                                 (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
