@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "slurmrestd", "sbatch", "sinfo", "scontrol", "squeue")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "slurmrestd", "sbatch", "scancel", "sinfo", "scontrol", "squeue")
 START_S, JOBS_S = 60, 600
 SUBMITS, CONNECTIONS = 1600, 8
 JOBS, AT_ONCE = 1000, 64
@@ -264,7 +264,7 @@ def bench(Local, belay, say, cpu_seconds):
             ours = SUBMITS / l.submit_all(SUBMITS, CONNECTIONS)
         say("durable submits over HTTP, %d connections" % CONNECTIONS, "%.0f /s" % ours, "Slurm (slurmrestd, not durable): %.0f /s"
             % theirs, "%.1f x" % (ours / theirs))
-        slurm.say("scancel", "-u", "root") if shutil.which("scancel") else None
+        slurm.say("scancel", "-u", "root")
         slurm.until_empty()
         slurm.say("scontrol", "update", "PartitionName=all", "State=UP")
 
@@ -273,11 +273,10 @@ def bench(Local, belay, say, cpu_seconds):
         slurm.until_empty()
         theirs, theirs_cpu = JOBS / (time.monotonic() - began), (slurm.cpu_s() - used) / JOBS
         with Local("--cpus", str(AT_ONCE)) as l:
-            pids = l.programs()
-            used, began = cpu_seconds(pids), time.monotonic()
+            used, began = cpu_seconds(l.programs()), time.monotonic()
             l.submit_all(JOBS, CONNECTIONS)
             l.until_empty()
-            ours, ours_cpu = JOBS / (time.monotonic() - began), (cpu_seconds(pids) - used) / JOBS
+            ours, ours_cpu = JOBS / (time.monotonic() - began), (cpu_seconds(l.programs()) - used) / JOBS
             say("%d jobs of true, submit to end, one node" % JOBS, "%.0f /s" % ours, "Slurm: %.0f /s" % theirs,
                 "%.1f x" % (ours / theirs))
             say("  of processor time, with the jobs' own", "%.1f ms a job" % (1000 * ours_cpu), "Slurm: %.1f ms" % (1000 * theirs_cpu),

@@ -471,9 +471,7 @@ class Local(unittest.TestCase):
             while not re.search(expect, seen):
                 self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
                 seen += os.read(fd, 65536).decode()
-        with contextlib.suppress(OSError):
-            while os.read(fd, 65536):
-                pass
+        self.read_to_end(fd)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         os.close(fd)
         done = self.h.belay("attach", "-n", "1", job, text="6\n")  # once more; it ends with the job's code
@@ -490,18 +488,24 @@ class Local(unittest.TestCase):
             os.chdir(self.h.dir)
             os.execve(BUILD + "/cli/belay", ["belay", "exec", "-t", job, "--", "sh"], {**self.h.env, "TERM": "vt100", "PS1": "> "})
         seen = ""
-        for say, expect in (("tty; echo $TERM\n", r"/dev/pts/\d+\r\nvt100\r\n"), ("sleep 1000\n", r"sleep 1000\r\n"), ("\x03", r"\^C"),
+        for say, expect in (("tty; echo $TERM\n", r"/dev/pts/\d+\r\nvt100\r\n"), ("sh -c 'echo in f''ront; exec sleep 1000'\n", r"in front\r\n"), ("\x03", r"\^C"),
                             ("exit 5\n", None)):
             os.write(fd, say.encode())
             while expect and not re.search(expect, seen):
                 self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
                 seen += os.read(fd, 65536).decode()
-        with contextlib.suppress(OSError):
-            while os.read(fd, 65536):
-                pass
+        self.read_to_end(fd)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5)
         os.close(fd)
         self.ok("cancel", job)
+
+    def read_to_end(self, fd):
+        """Of a terminal: an error is its end."""
+        with contextlib.suppress(OSError):
+            while True:
+                self.assertTrue(select.select([fd], [], [], WAIT_S)[0], "the terminal is not let go of")
+                if not os.read(fd, 65536):
+                    break
 
     def client(self):
         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
