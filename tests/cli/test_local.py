@@ -253,7 +253,9 @@ class Local(unittest.TestCase):
 
         last = self.submit("-a", "2,4,6", "-d", "aftercorr:%d" % job, "--wrap", "echo $BELAY_ARRAY_INDEX")
         self.assertEqual(self.ok("logs", "-f", "%d_4" % last), "4\n")
-        self.assertIn("dependency: aftercorr:%d_6 can never come true" % job, self.ok("show", "%d_6" % last))
+        never = self.json("show", "%d_6" % last)["job"]
+        self.assertEqual(never["end"], "dependency")
+        self.assertIn("dependency: aftercorr:%d_6 can never come true" % job, [e["text"] for e in self.client().job_events(never["id"])["events"]])
         wide = self.h.belay("submit", "-a", "2-9", "-d", "aftercorr:%d" % job, "--wrap", "true")
         self.assertIn("has no task 3, so that task 3 of this array could never begin (4 tasks of it)", wide.stderr)
 
