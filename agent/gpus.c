@@ -28,7 +28,7 @@ int64_t gpus_whole(const struct gpus *g)
 void gpus_number(struct gpus *g, int64_t n)
 {
     struct gpus all = {0};
-    char id[16];
+    char id[24];
     for (int64_t i = 0; i < n && i < GPUS_MAX; i++) {
         snprintf(id, sizeof(id), "%lld", (long long)i);
         add(&all, id, "");
