@@ -43,9 +43,12 @@ void gpus_number(struct gpus *g, int64_t n)
 static bool read_uuid(const char *line, size_t n, char out[GPUS_ID_MAX])
 {
     static const char mark[] = "(UUID: ";
-    const char *p = memmem(line, n, mark, strlen(mark));
-    size_t len = 0, left = p ? n - (size_t)(p - line) - strlen(mark) : 0;
-    for (p += p ? strlen(mark) : 0; len < left && p[len] != ')'; len++)
+    const char *at = memmem(line, n, mark, strlen(mark));
+    if (!at)
+        return false;
+    const char *p = at + strlen(mark);
+    size_t len = 0, left = n - (size_t)(p - line);
+    for (; len < left && p[len] != ')'; len++)
         if (len + 1 == GPUS_ID_MAX ||
             !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/", p[len]) || !p[len])
             return false;

@@ -163,6 +163,9 @@ static void check_job(struct world *w, const struct job_row *r)
     STR_COPY(j->script, r->script_key);
     j->last_good = r->last_good;
     j->attempts = r->attempts;
+    j->has_begun |= r->attempts > 0;
+    if (r->array != CORE_ID_NONE)
+        world_job(w, r->array)->has_begun |= r->attempts > 0;
     j->ends += r->state == JOB_ENDED;
     if (r->array != CORE_ID_NONE && r->state == JOB_ENDED) {
         struct sim_job *array = world_job(w, r->array);

@@ -36,8 +36,8 @@ static void start_delivery(struct outbox_port *port, const struct outbox_row *ro
             world_fail(x->w, "more is delivered at once than may be");
             return;
         }
-    if (world_job(x->w, row->job)->id == 0 && world_job(x->w, row->job)->seen == JOB_PENDING && world_job(x->w, row->job)->attempts == 0 &&
-        world_job(x->w, row->job)->ends == 0)
+    const struct sim_job *j = world_job(x->w, row->job);
+    if (j->id == 0 && j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
         world_fail(x->w, "a change of job %lld was told before it was committed", (long long)row->job);
     d->w = x->w;
     d->job = row->job;

@@ -210,6 +210,7 @@ struct sim_job {
     enum job_state seen;
     struct ckpt_ref last_good;
     int64_t attempts, ends, ends_delivered;
+    bool has_begun; /* it, or a task of it */
     enum end_kind end;
     int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
     struct ranges left;                                /* likewise: those that have not begun */
