@@ -23,6 +23,8 @@
 #define HOLD_SPARE_MS 30000
 #define SPECS_BYTES_MAX (4u << 20) /* of scripts and the like in one message: half of what the wire takes */
 
+#define REV_BOOT_SHIFT 32 /* a revision tells in which run of belayd it was given */
+
 /* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */
 struct seen {
     struct link in_session;
@@ -75,7 +77,7 @@ static struct session *session_of(struct sessions *s, int64_t node)
     x = mem_alloc(sizeof(*x));
     x->node = node;
     x->owner = s;
-    x->rev = (s->o.boots << 32) + 1;
+    x->rev = (s->o.boots << REV_BOOT_SHIFT) + 1;
     timer_init(&x->timer, on_wait_over, x);
     map_put(&s->by_node, node, x);
     return x;
@@ -680,14 +682,15 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
         post_end(s, a, st);
 }
 
-/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a wiped disk).
- */
-static void post_vanished(struct sessions *s, struct session *x, const struct node *node)
+/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a wiped disk). One that was told to the
+ * belayd before us only counts once the agent has heard of us: what it wrote before may have been overtaken by what told of it. */
+static void post_vanished(struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
 {
+    bool knows_us = have_rev >> REV_BOOT_SHIFT == s->o.boots;
     LIST_FOREACH (&node->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct seen *k = seen_of(x, a->row.job, a->row.attempt);
-        bool had = k->told || a->row.started_at.ms != TIME_NONE_MS;
+        bool had = k->told || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
         if (!had || k->status_no == x->status_no)
             continue;
         struct event ev = {.type = EV_ATTEMPT_ENDED,
@@ -777,7 +780,7 @@ void sessions_status(
         post_facts(s, node, st);
         for (size_t i = 0; i < st->n_attempts; i++)
             post_attempt(s, x, &st->attempts[i]);
-        post_vanished(s, x, node);
+        post_vanished(s, x, node, st->have_rev);
     }
     struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = node_id}};
     tick_post(s->o.tick, &ev, on_told, in);
