@@ -304,6 +304,27 @@ def wait_for(l, job, kind, n):
         l.get("/jobs/%d/events?after=%d&wait_ms=1000" % (job, l.get("/jobs/%d/events" % job)["last"]))
 
 
+def stopped(l):
+    """Kills belayd: its database, to be closed."""
+    pid = l.pid()
+    os.kill(pid, signal.SIGKILL)
+    lab.all_gone([pid], 60)
+    return contextlib.closing(sqlite3.connect(os.path.join(l.home, "belay.db")))
+
+
+def read_jobs(db):
+    """How many, and the seconds that Python takes for them."""
+    began = time.monotonic()
+    rows = len(db.execute("SELECT * FROM jobs").fetchall())
+    return rows, time.monotonic() - began
+
+
+def seconds_up(l):
+    began = time.monotonic()
+    l.up()
+    return time.monotonic() - began
+
+
 def bench_queue():
     n = 100000
     with Local("--no-agent") as l:
@@ -314,17 +335,9 @@ def bench_queue():
         say("belayd's memory with them", "%.0f MiB" % (full / 1024), "empty: %.0f MiB" % (empty / 1024),
             "%.0f bytes a job" % ((full - empty) * 1024 / n))
         files = sum(os.path.getsize(os.path.join(l.home, f)) for f in os.listdir(l.home) if f.startswith("belay.db"))
-        pid = l.pid()
-        os.kill(pid, signal.SIGKILL)
-        lab.all_gone([pid], 60)
-        db = sqlite3.connect(os.path.join(l.home, "belay.db"))
-        began = time.monotonic()
-        rows = len(db.execute("SELECT * FROM jobs").fetchall())
-        bare = time.monotonic() - began
-        db.close()
-        began = time.monotonic()
-        l.up()
-        restart = time.monotonic() - began
+        with stopped(l) as db:
+            rows, bare = read_jobs(db)
+        restart = seconds_up(l)
         say("kill -9 -> answering again", "%.0f ms" % (1000 * restart),
             "reading the %d rows from Python: %.0f ms" % (rows, 1000 * bare), "%.1f x" % (restart / bare))
         say("its files", "%.0f MiB" % (files / 2**20), "", "%.0f bytes a job" % (files / n))
@@ -349,21 +362,14 @@ def bench_restart():
     some = 1000
     with Local("--no-agent") as l:
         l.post_all([("/jobs", json.dumps({**SPEC, "cpus": 1 + n % 100}).encode()) for n in range(some)], 1)
-        pid = l.pid()
-        os.kill(pid, signal.SIGKILL)
-        lab.all_gone([pid], 60)
-        db = sqlite3.connect(os.path.join(l.home, "belay.db"))
-        for table, key in (("jobs", "id"), ("job_specs", "job")):
-            multiply(db, table, key, some, RESTART_JOBS)
-        db.execute("UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id")  # one after the other
-        db.commit()
-        began = time.monotonic()
-        rows = len(db.execute("SELECT * FROM jobs").fetchall())
-        bare = time.monotonic() - began
-        db.close()
-        began = time.monotonic()
-        l.up()
-        restart = time.monotonic() - began
+        with stopped(l) as db:
+            for table, key in (("jobs", "id"), ("job_specs", "job")):
+                multiply(db, table, key, some, RESTART_JOBS)
+            # One after the other, as they would have come.
+            db.execute("UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id")
+            db.commit()
+            rows, bare = read_jobs(db)
+        restart = seconds_up(l)
         say("%d jobs queued, kill -9 -> answering again" % RESTART_JOBS, "%.1f s" % restart,
             "reading the %d rows from Python: %.1f s" % (rows, bare), "%.2f x" % (restart / bare))
         say("belayd's memory with them", "%.0f MiB" % (resident(l.pid()) / 1024), "", "%.0f bytes a job" % (
