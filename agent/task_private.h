@@ -213,7 +213,6 @@ void task_ask_over(struct task *t);
 void task_done_taken(struct task *t); /* .done is answered */
 /* Says so to all who should know. s is what the program waits for, or was told that it is accepted. */
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e);
-const char *task_cause(enum save_cause cause); /* as belayd is told */
 
 /* task_accept.c */
 void task_accept_init(struct task *t);

@@ -112,12 +112,6 @@ const struct slurm_state *slurm_job_state(const struct slurm_job *j);
 /* The state that a user's word or letters name ("running", "R", "CG"); NULL: there is none. */
 const struct slurm_state *slurm_state_find(const char *word);
 
-/* Slurm's exit code and signal. */
-void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_signal);
-
-/* Slurm's word for a code of `belay why`. */
-const char *slurm_reason(const char *code);
-
 /* ---- programs ---- */
 
 struct slurm_program {

@@ -73,7 +73,8 @@ const struct slurm_state *slurm_job_state(const struct slurm_job *j)
     return slurm_state_find(name);
 }
 
-void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_signal)
+/* Slurm's exit code and signal. */
+static void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_signal)
 {
     bool ended = str_eq(cli_text(j->job, "state"), "ended");
     int code = ended ? (int)cli_int(j->job, "exit_code", 0) : 0;
@@ -87,7 +88,8 @@ void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_signal)
     }
 }
 
-const char *slurm_reason(const char *code)
+/* Slurm's word for a code of `belay why`. */
+static const char *slurm_reason(const char *code)
 {
     static const struct {
         const char *code, *reason;

@@ -22,7 +22,7 @@ struct named {
     struct link by_use;
 };
 
-void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
+static void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
 {
     r->of[r->next].used_ms = used_ms > 0 ? used_ms : 0;
     r->of[r->next].asked_ms = asked_ms;

@@ -19,8 +19,6 @@ struct runtimes {
     int32_t n, next;
 };
 
-void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms);
-
 /* How long in all a job runs that has run for elapsed_ms and may for limit_ms (0: for ever), if things are as random (any number)
  * says: as long in its limit as one of those that are known did in theirs, among those that ran for longer than it has by now.
  * Where none is known: anything between now and its limit is as likely; without one as long again as until now, at the median.
