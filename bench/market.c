@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "sim/replay.h"
+#include "simulate/replay.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -122,7 +122,8 @@ static struct replay_result replay(const struct folder *f, const struct replay_j
                                               .price_uusd_h = SPOT_UUSD_H * prng_range(&p, 90, 110) / 100,
                                               .on_demand_uusd_h = ON_DEMAND_UUSD_H},
             .trace = &f->zones[z].trace,
-            .trace_times = ZONE_TIMES};
+            .trace_times = ZONE_TIMES,
+            .notice_ms = 120000};
         STR_COPY(offers[n++].row.zone, f->zones[z].name);
     }
     offers[n++] = (struct replay_offer){.row = {.pool = "burst",
@@ -143,7 +144,6 @@ static struct replay_result replay(const struct folder *f, const struct replay_j
         .n_jobs = JOBS,
         .boot_ms = 120000,
         .restore_ms = 20000,
-        .notice_ms = 120000,
         .until_ms = 2 * f->length_ms,
         .seed = 3};
     struct replay_result r;

@@ -94,6 +94,7 @@ static void play_world(uint64_t seed, struct take *t)
     for (int k = 0; k < PLACES; k++) {
         make_trace(&p, mean_ticks, counts + (size_t)k * TICKS, &traces[k]);
         offers[k] = make_offer(k, &traces[k]);
+        offers[k].notice_ms = t->notice_ms;
         offers[k].trace_from_ms = prng_range(&p, 0, traces[k].gap_ms * TICKS - 1);
     }
     struct replay_options o = {.pools = &pool,
@@ -104,7 +105,6 @@ static void play_world(uint64_t seed, struct take *t)
         .n_jobs = JOBS,
         .boot_ms = MINUTE,
         .restore_ms = 5000,
-        .notice_ms = t->notice_ms,
         .until_ms = 24 * HOUR,
         .seed = seed,
         .lost = on_lost,

@@ -9,7 +9,7 @@
 #ifndef BELAY_SIM_LOST_H
 #define BELAY_SIM_LOST_H
 
-#include "sim/replay.h"
+#include "simulate/replay.h"
 
 struct lost_reclaim {
     int64_t notice_ms; /* 0: none */

@@ -5,11 +5,15 @@
  *   RESTORE --> RUN <--> SAVE      notice, move: from RUN or SAVE to a last SAVE, then its end
  *                |
  *                +--> succeeded
+ *
+ * One of several nodes is BROKEN when a machine of it has gone: nothing more happens in it, and the core stops its other
+ * ranks.
  */
-#include "sim/replay_parts.h"
+#include "simulate/replay_parts.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
+#include <string.h>
 
 static void enter(struct run *r, enum phase phase, int64_t ms)
 {
@@ -18,18 +22,40 @@ static void enter(struct run *r, enum phase phase, int64_t ms)
     timer_start(&r->w->vt.timers, &r->next, ms);
 }
 
+void replay_free_run(struct run *r)
+{
+    free(r->nodes);
+    free(r);
+}
+
 static void drop(struct run *r)
 {
     timer_stop(&r->w->vt.timers, &r->next);
+    r->w->jobs[r->id].run = NULL;
+    r->w->n_runs--;
     link_remove(&r->in_all);
-    free(r);
+    replay_free_run(r);
+}
+
+/* A rank of it is over; with the last, all of it. */
+static void drop_rank(struct run *r, size_t i)
+{
+    struct replay_pool *p = replay_pool_of_node(r->w, r->nodes[i]);
+    double ms = (double)(clock_mono(&r->w->vt.clock).ms - r->placed_ms);
+    if (p) {
+        p->used_ms[0] += ms * r->job->need.cpus;
+        p->used_ms[1] += ms * r->job->need.gpus;
+    }
+    memmove(&r->nodes[i], &r->nodes[i + 1], (r->n_nodes - i - 1) * sizeof *r->nodes);
+    if (--r->n_nodes == 0)
+        drop(r);
 }
 
 /* Its machine is taken. */
 static void note_loss(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
-    if (r->phase == RESTORE)
+    if (r->phase == RESTORE || r->phase == BROKEN)
         return;
     int64_t since = r->phase == RUN ? clock_mono(&r->w->vt.clock).ms - r->since.ms : 0;
     p->loss = (struct replay_loss){.job = r->id,
@@ -39,14 +65,24 @@ static void note_loss(struct run *r)
         .work_ms = r->done_ms + since - p->saved_ms};
 }
 
-static void end(struct run *r, enum end_kind kind)
+/* What the core wants a rank to stop for, it ends as. */
+static void end_rank(struct run *r, size_t i, enum end_kind kind)
 {
     struct replay *w = r->w;
+    const struct attempt *a = job_attempt_on(model_job(w->m, r->id), r->attempt, r->nodes[i]);
+    if (kind != END_SUCCEEDED && a && a->row.state == ATTEMPT_STOPPING)
+        kind = a->row.stop_reason;
+    struct event ev = {.type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->nodes[i], kind, 0, ""}};
+    drop_rank(r, i);
+    replay_apply(w, ev);
+}
+
+static void end(struct run *r, enum end_kind kind)
+{
     if (kind == END_RECLAIMED)
         note_loss(r);
-    struct event ev = {.type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->node, kind, 0, ""}};
-    drop(r);
-    replay_apply(w, ev);
+    for (size_t n = r->n_nodes; n > 0; n--)
+        end_rank(r, 0, kind);
 }
 
 static void go_on(struct run *r)
@@ -64,15 +100,20 @@ static void started(struct run *r)
     struct replay *w = r->w;
     struct progress *p = &w->jobs[r->id];
     struct event ev = {.type = EV_ATTEMPT_STARTED,
-        .started = {
-            .job = r->id, .attempt = r->attempt, .node = r->node, .restored_progress = PROGRESS_NONE}};
+        .started = {.job = r->id, .attempt = r->attempt, .restored_progress = PROGRESS_NONE}};
     if (p->saved_ms > 0) {
         ev.started.restored = model_job(w->m, r->id)->row.last_good;
         ev.started.restore_ms = w->o->restore_ms;
     }
-    replay_apply(w, ev);
-    if (!p->started)
+    for (size_t i = 0; i < r->n_nodes; i++) {
+        ev.started.node = r->nodes[i];
+        replay_apply(w, ev);
+    }
+    if (!p->started) {
         w->r.wait_ms += clock_mono(&w->vt.clock).ms - p->submit_ms;
+        if (w->o->outcomes)
+            w->o->outcomes[r->id - 1].started_ms = clock_mono(&w->vt.clock).ms;
+    }
     p->started = true;
     go_on(r);
 }
@@ -81,7 +122,6 @@ static void saved(struct run *r)
 {
     struct event ev = {.type = EV_CHECKPOINT,
         .checkpoint = {.job = r->id,
-            .node = r->node,
             .ref = {r->attempt, ++r->sequence},
             .bytes = r->job->ckpt_bytes,
             .stored_bytes = r->job->ckpt_bytes,
@@ -91,7 +131,10 @@ static void saved(struct run *r)
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
-    replay_apply(r->w, ev);
+    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank tells of it */
+        ev.checkpoint.node = r->nodes[i];
+        replay_apply(r->w, ev);
+    }
 }
 
 static void finished(struct run *r)
@@ -127,23 +170,17 @@ static void on_run(struct timer *t, void *ctx)
         saved(r);
         end(r, r->stop_as);
         break;
+    case BROKEN:
+        break;
     }
     replay_settle(w);
 }
 
-static struct run *run_of(const struct replay *w, int64_t job)
-{
-    LIST_FOREACH (&w->runs, l)
-        if (LIST_ENTRY(l, struct run, in_all)->id == job)
-            return LIST_ENTRY(l, struct run, in_all);
-    return NULL;
-}
-
-/* A last save, and its end. Who cannot save runs on until its machine is gone; who is saving has done so already. */
+/* A last save, and its end; who is saving has done so already. */
 static void stop(struct run *r, enum end_kind as)
 {
     int64_t ran = clock_mono(&r->w->vt.clock).ms - r->since.ms;
-    if (r->phase == SAVE_AND_STOP || r->job->save_ms == 0)
+    if (r->phase == SAVE_AND_STOP || r->phase == BROKEN)
         return;
     r->stop_as = as;
     if (r->phase == RESTORE) {
@@ -156,31 +193,54 @@ static void stop(struct run *r, enum end_kind as)
     }
 }
 
-void replay_place(struct replay *w, int64_t job, int64_t node)
+static size_t rank_on(const struct run *r, int64_t node)
 {
+    size_t i = 0;
+    while (i < r->n_nodes && r->nodes[i] != node)
+        i++;
+    return i;
+}
+
+void replay_place(struct replay *w, int64_t job)
+{
+    const struct job *j = model_job(w->m, job);
     struct run *r = mem_alloc(sizeof *r);
     *r = (struct run){.w = w,
         .job = &w->o->jobs[job - 1],
         .id = job,
-        .attempt = model_job(w->m, job)->row.attempts,
-        .node = node,
+        .attempt = j->row.attempts,
+        .nodes = mem_array((size_t)j->row.ranks, sizeof *r->nodes),
+        .placed_ms = clock_mono(&w->vt.clock).ms,
         .done_ms = w->jobs[job].saved_ms};
+    LIST_FOREACH (&j->ranks, l)
+        r->nodes[r->n_nodes++] = LIST_ENTRY(l, struct attempt, in_job)->row.node;
     timer_init(&r->next, on_run, r);
     list_push_back(&w->runs, &r->in_all);
+    w->n_runs++;
+    w->jobs[job].run = r;
     w->r.attempts++;
     enter(r, RESTORE, r->done_ms > 0 ? w->o->restore_ms : 0);
 }
 
-void replay_move(struct replay *w, int64_t job)
+/* Who cannot save stops at once. */
+void replay_stop(struct replay *w, const struct attempt_row *a)
 {
-    stop(run_of(w, job), END_EVICTED);
+    struct run *r = w->jobs[a->job].run;
+    size_t i = r && r->attempt == a->attempt ? rank_on(r, a->node) : 0;
+    if (!r || r->attempt != a->attempt || i == r->n_nodes)
+        return;
+    if (a->save_first && r->job->save_ms > 0 && r->phase != BROKEN)
+        stop(r, a->stop_reason);
+    else
+        end_rank(r, i, a->stop_reason);
 }
 
+/* Who cannot save runs on until its machine is gone. */
 void replay_warn_runs(struct replay *w, int64_t node)
 {
     LIST_FOREACH (&w->runs, l) {
         struct run *r = LIST_ENTRY(l, struct run, in_all);
-        if (r->node == node)
+        if (r->job->save_ms > 0 && rank_on(r, node) < r->n_nodes)
             stop(r, END_RECLAIMED);
     }
 }
@@ -189,9 +249,12 @@ void replay_drop_runs(struct replay *w, int64_t node)
 {
     LIST_FOREACH (&w->runs, l) {
         struct run *r = LIST_ENTRY(l, struct run, in_all);
-        if (r->node != node)
+        size_t i = rank_on(r, node);
+        if (i == r->n_nodes)
             continue;
         note_loss(r);
-        drop(r);
+        timer_stop(&w->vt.timers, &r->next);
+        r->phase = BROKEN;
+        drop_rank(r, i);
     }
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A replay: the real core takes its decisions over a market that follows recorded traces and a list of jobs, in virtual
- * time. Nothing goes wrong in belayd here (that is world.h's): it answers what a pool file costs, how long jobs wait and
+ * time. Nothing goes wrong in belayd here (that is sim/world.h's): it answers what a pool file costs, how long jobs wait and
  * what reclaims take. The same input gives the same result, event for event.
  */
-#ifndef BELAY_SIM_REPLAY_H
-#define BELAY_SIM_REPLAY_H
+#ifndef BELAY_SIMULATE_REPLAY_H
+#define BELAY_SIMULATE_REPLAY_H
 
 #include "cloud/trace.h"
 #include "scheduler/core/model.h"
+#include "simulate/series.h"
 
 /* Machines that belong to us: there from the start to the end, and paid for all the time. */
 struct replay_owned {
@@ -22,16 +23,38 @@ struct replay_offer {
     const struct trace
         *trace; /* how many can be had, and perhaps the price; begins anew at its end. NULL: no bound */
     int64_t trace_from_ms; /* where in it the replay begins */
-    int32_t trace_times;   /* its counts are multiplied by this, >= 1 */
+    int32_t trace_times;   /* its counts are multiplied by this; 0: where it is not 0 any number can be had */
+    bool prices_too;       /* its prices hold, if it has any */
+    int64_t notice_ms;     /* before a machine is taken back; 0: without notice */
 };
 
 struct replay_job {
+    const char *name, *user, *team, *pool; /* NULL: nothing is said. Borrowed */
     int64_t submit_ms; /* after the start, in order */
     struct resources need;
+    int32_t nodes; /* 0 is the same as 1 */
     enum market_wish wish;
     int64_t work_ms; /* of undisturbed running, > 0 */
-    int64_t save_ms; /* one save takes so long; 0: it cannot be checkpointed */
+    int64_t save_ms; /* one save takes so long, in which its program waits; 0: it cannot be checkpointed */
     int64_t ckpt_bytes;
+    int64_t time_limit_ms; /* what the queue is planned by; it is not ended by it. 0: none */
+};
+
+#define REPLAY_NEVER (-1)
+
+/* What became of a job. */
+struct replay_outcome {
+    int64_t started_ms, ended_ms; /* after the start; REPLAY_NEVER. Started: its program first ran */
+    int64_t uusd, lost_ms;
+    int64_t attempts, reclaims;
+};
+
+/* What became of a pool. */
+struct replay_pool {
+    int64_t launches, refusals, reclaims;
+    int64_t uusd;
+    int64_t ms[6], spent[6];     /* node time and money by enum ledger_kind, owned machines' idle time left out */
+    double have_ms[2], used_ms[2]; /* of cpus and of GPUs: that its machines had, and that jobs held */
 };
 
 /* What a reclaim cost a job whose program ran. */
@@ -52,14 +75,19 @@ struct replay_options {
     size_t n_offers;
     const struct replay_job *jobs;
     size_t n_jobs;
-    struct model_options limits; /* max_nodes, max_gpus, max_uusd_h */
+    struct model_options limits; /* what the model is made with; the cluster's id and the lease are the replay's */
+    struct wall start;           /* ms 0: 2026-01-01 */
     int64_t boot_ms;             /* from the provider's answer to the join */
     int64_t restore_ms;          /* of a checkpoint */
-    int64_t notice_ms;           /* before a machine goes; 0: without notice */
     int64_t until_ms;            /* the end, whatever is left; required */
     uint64_t seed;               /* which machine goes when some have to */
     void (*lost)(void *ctx, const struct replay_loss *l); /* of each such reclaim; NULL: nobody looks */
+    void (*progress)(void *ctx, int64_t ended);           /* at each end of a job; NULL: nobody looks */
     void *ctx;
+    /* Where more is written down; NULL: not wanted. */
+    struct replay_outcome *outcomes; /* n_jobs */
+    struct replay_pool *by_pool;     /* n_pools, zeroed */
+    struct series *series;
 };
 
 struct replay_result {
@@ -74,7 +102,7 @@ struct replay_result {
     int64_t spent_time_ms;    /* from submit to the end, summed over finished jobs */
 };
 
-/* ERR_CONFIG: what the core refuses of the pools or offers. */
+/* ERR_CONFIG: what the core refuses of the pools, offers or jobs. */
 int replay_run(const struct replay_options *o, struct replay_result *ret_result, struct err *e);
 
 #endif

@@ -2,26 +2,27 @@
  *
  * What the replay_*.c share; nobody else includes this.
  */
-#ifndef BELAY_SIM_REPLAY_PARTS_H
-#define BELAY_SIM_REPLAY_PARTS_H
+#ifndef BELAY_SIMULATE_REPLAY_PARTS_H
+#define BELAY_SIMULATE_REPLAY_PARTS_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "base/vtimers.h"
 #include "scheduler/core/plan.h"
-#include "sim/replay.h"
+#include "simulate/replay.h"
 
 struct replay;
 
 struct place {
     struct replay *w;
     const struct replay_offer *o;
+    size_t pool;          /* of options.pools */
     int64_t id;           /* of the core's offer */
     struct list machines; /* alive */
     int64_t n;
-    struct timer tick;
-    size_t at;
+    struct timer tick;    /* the next change of its trace, ... */
+    size_t at, ahead;     /* ... which is at that tick, so many ahead */
 };
 
 struct machine {
@@ -29,17 +30,22 @@ struct machine {
     struct replay *w;
     struct place *place;
     int64_t instance, node; /* node 0: has not joined */
+    int64_t joined_ms;
+    bool is_paid; /* it was answered */
     struct timer next;      /* answer, join, or its end */
     enum { ASKED, REFUSED, BOOTING, UP, NOTICED, ENDING } state;
 };
 
-enum phase { RESTORE, RUN, SAVE, SAVE_AND_STOP };
+enum phase { RESTORE, RUN, SAVE, SAVE_AND_STOP, BROKEN };
 
 struct run {
     struct link in_all;
     struct replay *w;
     const struct replay_job *job;
-    int64_t id, attempt, node;
+    int64_t id, attempt;
+    int64_t *nodes; /* of its ranks that have not ended, the lowest rank first */
+    size_t n_nodes;
+    int64_t placed_ms;
     enum phase phase;
     struct timer next;
     struct mono since; /* of the phase */
@@ -50,6 +56,7 @@ struct run {
 };
 
 struct progress {
+    struct run *run;  /* its attempt, or NULL */
     int64_t saved_ms; /* work in its newest checkpoint */
     int64_t submit_ms;
     bool started;
@@ -65,9 +72,14 @@ struct replay {
     struct planner *p;
     struct place *places;
     struct map machines; /* instance -> struct machine */
+    struct map pool_of_node, pool_of_instance; /* index in options.pools, plus 1, as a pointer; of all there ever were */
+    int64_t alive[3];    /* machines that are paid for, by market */
+    struct wall start;
     struct list runs;
+    int64_t n_runs;
     struct progress *jobs; /* by id, from 1 */
     size_t submitted;
+    int64_t ended; /* jobs */
     struct timer submit, wake;
     int64_t *launched_at; /* of all launches */
     size_t n_launched;
@@ -81,18 +93,24 @@ struct stamp replay_now(const struct replay *w);
 int64_t replay_apply(struct replay *w, struct event ev);
 /* The core decides until it has nothing more to decide, and what it decided is played. After everything that happened. */
 void replay_settle(struct replay *w);
+size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools: there is none */
+struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node); /* NULL: not wanted */
+/* A machine of this size was there for so long. */
+void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms);
 
 /* ---- Attempts (replay_attempts.c) ---- */
 
-void replay_place(struct replay *w, int64_t job, int64_t node);
-void replay_move(struct replay *w, int64_t job);       /* one more save, and its end */
+void replay_place(struct replay *w, int64_t job);
+void replay_stop(struct replay *w, const struct attempt_row *a); /* the core wants it, or this rank of it, to stop */
 void replay_warn_runs(struct replay *w, int64_t node); /* so does what runs there; it will be reclaimed */
 void replay_drop_runs(struct replay *w, int64_t node); /* there is no machine any more */
+void replay_free_run(struct run *r);
 
 /* ---- Machines and where they are sold (replay_machines.c) ---- */
 
 void replay_open_place(struct replay *w, size_t i); /* of options.offers; told to the core */
 void replay_launch(struct replay *w, int64_t instance, int64_t offer);
 void replay_end_machine(struct replay *w, int64_t instance);
+void replay_take_machines(struct replay *w); /* at the end: what is still there goes */
 
 #endif

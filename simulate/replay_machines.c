@@ -3,7 +3,7 @@
  * The machines of a replay, and the places where they are sold: each follows its trace, which says how many can be had
  * and what they cost. When there are fewer than there were, some go.
  */
-#include "sim/replay_parts.h"
+#include "simulate/replay_parts.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,7 +21,7 @@ static void machine_free(struct machine *x)
     free(x);
 }
 
-/* No longer alive: its place in the market is free. */
+/* Its place in the market is free. */
 static void leave(struct machine *x)
 {
     if (link_is_in(&x->in_place))
@@ -29,12 +29,22 @@ static void leave(struct machine *x)
     link_remove(&x->in_place);
 }
 
+static struct replay_pool *pool_of(const struct machine *x)
+{
+    return x->w->o->by_pool ? &x->w->o->by_pool[x->place->pool] : NULL;
+}
+
 static void gone(struct machine *x, bool reclaimed)
 {
     struct replay *w = x->w;
+    struct replay_pool *p = pool_of(x);
     int64_t instance = x->instance;
     if (x->node)
         replay_drop_runs(w, x->node);
+    if (x->node && p)
+        replay_add_room(p, &x->place->o->row.total, clock_mono(&w->vt.clock).ms - x->joined_ms);
+    if (x->is_paid)
+        w->alive[x->place->o->row.market]--;
     leave(x);
     machine_free(x);
     struct event ev = {.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
@@ -51,14 +61,21 @@ static void join(struct machine *x)
     STR_COPY(row.key_hash, name);
     x->state = UP;
     x->node = replay_apply(x->w, (struct event){.type = EV_JOIN, .join = {&row, x->instance}});
+    x->joined_ms = clock_mono(&x->w->vt.clock).ms;
+    map_put(&x->w->pool_of_node, x->node, (void *)(x->place->pool + 1));
 }
 
 static void answer(struct machine *x)
 {
     struct event ev = {.type = EV_LAUNCHED, .launched.instance = x->instance};
+    const struct offer_row *o = &x->place->o->row;
     snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%lld", (long long)x->instance);
+    STR_COPY(ev.launched.zone, o->zone);
+    STR_COPY(ev.launched.type, o->type);
     replay_apply(x->w, ev);
     x->state = BOOTING;
+    x->is_paid = true;
+    x->w->alive[o->market]++;
     timer_start(&x->w->vt.timers, &x->next, x->w->o->boot_ms);
 }
 
@@ -66,6 +83,8 @@ static void refuse(struct machine *x)
 {
     struct replay *w = x->w;
     struct event ev = {.type = EV_LAUNCH_REFUSED, .refused = {x->instance, true, "no capacity"}};
+    if (pool_of(x))
+        pool_of(x)->refusals++;
     machine_free(x);
     w->r.refusals++;
     replay_apply(w, ev);
@@ -100,7 +119,10 @@ static void on_machine(struct timer *t, void *ctx)
 
 static int64_t capacity(const struct place *k)
 {
-    return k->o->trace ? (int64_t)k->o->trace->counts[k->at] * k->o->trace_times : INT64_MAX;
+    const struct trace *t = k->o->trace;
+    if (!t || (k->o->trace_times == 0 && t->counts[k->at] > 0))
+        return INT64_MAX;
+    return (int64_t)t->counts[k->at] * k->o->trace_times;
 }
 
 static struct place *place_of(struct replay *w, int64_t offer)
@@ -111,19 +133,38 @@ static struct place *place_of(struct replay *w, int64_t offer)
     return NULL;
 }
 
+/* Where the provider has room: there, or at one of the other offers that may answer. */
+static struct place *choose_place(struct replay *w, int64_t instance, int64_t offer)
+{
+    const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
+    struct place *first = place_of(w, offer);
+    if (first->n < capacity(first))
+        return first;
+    size_t n = core_alternatives(w->m, model_instance(w->m, instance), others);
+    for (size_t i = 0; i < n; i++) {
+        struct place *k = place_of(w, others[i]->row.id);
+        if (k && k->n < capacity(k))
+            return k;
+    }
+    return first;
+}
+
 void replay_launch(struct replay *w, int64_t instance, int64_t offer)
 {
     struct machine *x = mem_alloc(sizeof *x);
-    struct place *k = place_of(w, offer);
+    struct place *k = choose_place(w, instance, offer);
     *x = (struct machine){
         .w = w, .place = k, .instance = instance, .state = k->n < capacity(k) ? ASKED : REFUSED};
     timer_init(&x->next, on_machine, x);
     map_put(&w->machines, instance, x);
+    map_put(&w->pool_of_instance, instance, (void *)(k->pool + 1));
     if (x->state == ASKED) {
         list_push_back(&k->machines, &x->in_place);
         k->n++;
     }
     w->r.launches++;
+    if (pool_of(x))
+        pool_of(x)->launches++;
     w->launched_at = mem_resize(w->launched_at, w->n_launched + 1, sizeof *w->launched_at);
     w->launched_at[w->n_launched++] = clock_mono(&w->vt.clock).ms;
     timer_start(&w->vt.timers, &x->next, ANSWER_MS);
@@ -141,8 +182,10 @@ void replay_end_machine(struct replay *w, int64_t instance)
 static void reclaim(struct machine *x)
 {
     struct replay *w = x->w;
-    int64_t in_ms = x->node ? w->o->notice_ms : 0;
+    int64_t in_ms = x->node ? x->place->o->notice_ms : 0;
     w->r.reclaims++;
+    if (pool_of(x))
+        pool_of(x)->reclaims++;
     leave(x);
     x->state = NOTICED;
     timer_start(&w->vt.timers, &x->next, in_ms);
@@ -164,12 +207,27 @@ static void reprice(struct place *k)
     replay_apply(k->w, ev);
 }
 
+/* Waits for the next tick that is not like this one. */
+static void look_ahead(struct place *k, int64_t into_ms)
+{
+    const struct trace *t = k->o->trace;
+    for (k->ahead = 1; k->ahead < t->n; k->ahead++) {
+        size_t at = (k->at + k->ahead) % t->n;
+        if (t->counts[at] != t->counts[k->at] ||
+            (t->prices_uusd_h && t->prices_uusd_h[at] != t->prices_uusd_h[k->at]))
+            break;
+    }
+    if (k->ahead < t->n)
+        timer_start(&k->w->vt.timers, &k->tick, (int64_t)k->ahead * t->gap_ms - into_ms);
+}
+
 static void on_tick(struct timer *t, void *ctx)
 {
     struct place *k = ctx;
-    k->at = (k->at + 1) % k->o->trace->n;
-    timer_start(&k->w->vt.timers, t, k->o->trace->gap_ms);
-    if (k->o->trace->prices_uusd_h)
+    (void)t;
+    k->at = (k->at + k->ahead) % k->o->trace->n;
+    look_ahead(k, 0);
+    if (k->o->trace->prices_uusd_h && k->o->prices_too)
         reprice(k);
     while (k->n > capacity(k)) {
         struct link *l = list_first(&k->machines);
@@ -185,13 +243,22 @@ void replay_open_place(struct replay *w, size_t i)
     const struct replay_offer *o = &w->o->offers[i];
     struct place *k = &w->places[i];
     const struct trace *t = o->trace;
-    *k = (struct place){.w = w, .o = o};
+    *k = (struct place){.w = w, .o = o, .pool = replay_pool_index(w, o->row.pool)};
     k->id = replay_apply(w, (struct event){.type = EV_OFFER, .offer = &o->row});
     timer_init(&k->tick, on_tick, k);
     if (!t)
         return;
     k->at = (size_t)(o->trace_from_ms / t->gap_ms) % t->n;
-    timer_start(&w->vt.timers, &k->tick, t->gap_ms - o->trace_from_ms % t->gap_ms);
-    if (t->prices_uusd_h)
+    look_ahead(k, o->trace_from_ms % t->gap_ms);
+    if (t->prices_uusd_h && o->prices_too)
         reprice(k);
+}
+
+void replay_take_machines(struct replay *w)
+{
+    LIST_FOREACH (model_instances(w->m), l) {
+        struct machine *x = map_get(&w->machines, LIST_ENTRY(l, struct instance, in_all)->row.id);
+        if (x)
+            gone(x, false);
+    }
 }

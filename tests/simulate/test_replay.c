@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sim/lost.h"
-#include "sim/replay.h"
+#include "simulate/replay.h"
 #include <stdlib.h>
 
 #define MINUTE ((int64_t)60000)
@@ -43,7 +43,8 @@ static struct replay_offer offer(enum market m, const char *zone, const struct t
                                  .price_uusd_h = m == MARKET_SPOT ? SPOT_UUSD_H : ON_DEMAND_UUSD_H,
                                  .on_demand_uusd_h = ON_DEMAND_UUSD_H},
         .trace = t,
-        .trace_times = 1};
+        .trace_times = 1,
+        .notice_ms = 2 * MINUTE};
     STR_COPY(o.row.zone, zone);
     return o;
 }
@@ -68,7 +69,6 @@ static struct replay_result replay(const struct replay_offer *offers, size_t n_o
         .n_jobs = n_jobs,
         .boot_ms = MINUTE,
         .restore_ms = 5000,
-        .notice_ms = 2 * MINUTE,
         .until_ms = until_ms,
         .seed = 1};
     struct replay_result r;
@@ -114,6 +114,7 @@ static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_inte
     assert_int_equal(r.finished, 1);
     assert_true(r.reclaims >= 1);
     assert_int_equal(r.ms[LEDGER_LOST], 0);
+    o.notice_ms = 0;
     struct replay_options no_notice = {.pools = &burst,
         .n_pools = 1,
         .offers = &o,
@@ -230,6 +231,59 @@ static void the_same_input_gives_the_same_result(void **state)
     assert_memory_equal(&a, &b, sizeof a);
 }
 
+/* Two nodes at once; the zone of one of them goes down for a while, with a notice and without. */
+static void a_gang_that_loses_a_node_goes_on_from_its_last_save(void **state)
+{
+    (void)state;
+    int32_t up[] = {2, 1, 2};
+    struct trace t = {.gap_ms = HOUR, .n = 3, .counts = up};
+    for (int64_t notice_ms = 0; notice_ms <= 2 * MINUTE; notice_ms += 2 * MINUTE) {
+        struct replay_offer o = offer(MARKET_SPOT, "z1", &t);
+        struct replay_job j = job(0, 4, 2 * HOUR);
+        struct replay_outcome out;
+        struct replay_pool pool = {0};
+        struct series series = {0};
+        struct replay_result r;
+        struct err e;
+        o.notice_ms = notice_ms;
+        j.nodes = 2;
+        struct replay_options options = {.pools = &burst,
+            .n_pools = 1,
+            .offers = &o,
+            .n_offers = 1,
+            .jobs = &j,
+            .n_jobs = 1,
+            .boot_ms = MINUTE,
+            .restore_ms = 5000,
+            .until_ms = 48 * HOUR,
+            .outcomes = &out,
+            .by_pool = &pool,
+            .series = &series};
+        if (replay_run(&options, &r, &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(r.finished, 1);
+        assert_int_equal(out.started_ms, MINUTE + 2000);
+        assert_int_equal(out.ended_ms, r.end_ms);
+        assert_true(out.reclaims >= 1 && out.attempts == out.reclaims + 1);
+        if (notice_ms > 0)
+            assert_int_equal(out.lost_ms, 0);
+        else
+            assert_true(out.lost_ms > 0);
+        /* What each kind of time cost adds up, and so does what was spent over time. */
+        int64_t spent = 0;
+        double over_time = 0;
+        for (int k = 0; k < 6; k++)
+            spent += pool.spent[k];
+        for (size_t i = 0; i < series.n; i++)
+            over_time += series.uusd[i];
+        assert_int_equal(spent, r.uusd[MARKET_SPOT]);
+        assert_int_equal(spent, pool.uusd);
+        assert_true(over_time > (double)spent - 1 && over_time < (double)spent + 1);
+        assert_int_equal(pool.launches, r.launches);
+        assert_true(pool.used_ms[0] >= 2.0 * 4 * 2 * (double)HOUR && pool.used_ms[0] < pool.have_ms[0]);
+    }
+}
+
 static void what_the_core_refuses_is_said(void **state)
 {
     (void)state;
@@ -250,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_drought_is_bridged_on_demand_and_spot_is_returned_to),
         cmocka_unit_test(without_a_fallback_a_drought_is_waited_out),
         cmocka_unit_test(the_same_input_gives_the_same_result),
+        cmocka_unit_test(a_gang_that_loses_a_node_goes_on_from_its_last_save),
         cmocka_unit_test(what_the_core_refuses_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

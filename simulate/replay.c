@@ -4,7 +4,7 @@
  * what it decided is played: machines boot and are reclaimed (replay_machines.c), attempts restore, run, save and end
  * (replay_attempts.c).
  */
-#include "sim/replay_parts.h"
+#include "simulate/replay_parts.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,6 +17,26 @@
 struct stamp replay_now(const struct replay *w)
 {
     return (struct stamp){clock_wall(&w->vt.clock), clock_mono(&w->vt.clock)};
+}
+
+size_t replay_pool_index(const struct replay *w, const char *name)
+{
+    size_t i = 0;
+    while (i < w->o->n_pools && !str_eq(w->o->pools[i].name, name))
+        i++;
+    return i;
+}
+
+struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node)
+{
+    void *of = map_get(&w->pool_of_node, node);
+    return w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
+}
+
+void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms)
+{
+    p->have_ms[0] += (double)total->cpus * (double)ms;
+    p->have_ms[1] += (double)total->gpus * (double)ms;
 }
 
 int64_t replay_apply(struct replay *w, struct event ev)
@@ -37,7 +57,7 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
 {
     switch (ev->type) {
     case EV_PLACE:
-        replay_place(w, ev->place.job, ev->place.node);
+        replay_place(w, ev->place.job);
         break;
     case EV_LAUNCH:
         replay_launch(w, id, ev->launch.offer);
@@ -48,9 +68,8 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     case EV_CLEAN: /* costs nothing here */
         replay_apply(w, (struct event){.type = EV_CLEANED, .cleaned.job = ev->clean.job});
         break;
-    case EV_MOVE:
+    case EV_MOVE: /* the attempt is STOPPING now */
         w->r.moves++;
-        replay_move(w, ev->move.job);
         break;
     default:
         break;
@@ -67,31 +86,85 @@ static void tell_loss(struct replay *w, const struct history_row *h)
     w->o->lost(w->o->ctx, l);
 }
 
-static void count(struct replay *w)
+static void count_ledger(struct replay *w, const struct ledger_row *r)
+{
+    void *of = r->instance ? map_get(&w->pool_of_instance, r->instance) : map_get(&w->pool_of_node, r->node);
+    struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
+    w->r.ms[r->kind] += r->ms;
+    w->r.spent[r->kind] += r->uusd;
+    w->r.on_demand_uusd += r->on_demand_uusd;
+    if (p) {
+        p->ms[r->kind] += r->ms;
+        p->spent[r->kind] += r->uusd;
+        p->uusd += r->instance ? r->uusd : 0; /* owned ones are paid for as a whole */
+    }
+    if (w->o->series && r->instance)
+        series_spend(w->o->series, r->from.ms - w->start.ms, r->to.ms - w->start.ms, r->uusd);
+}
+
+static void count_job(struct replay *w, const struct job_row *r)
+{
+    if (r->state != JOB_ENDED)
+        return;
+    w->ended++;
+    if (w->o->outcomes) {
+        struct replay_outcome *o = &w->o->outcomes[r->id - 1];
+        o->ended_ms = clock_mono(&w->vt.clock).ms;
+        o->uusd = r->cost_uusd;
+        o->lost_ms = r->lost_ms;
+        o->attempts = r->attempts;
+        o->reclaims = r->reclaims;
+    }
+    if (w->o->progress)
+        w->o->progress(w->o->ctx, w->ended);
+}
+
+/* Takes what has changed; true: attempts are to stop, and that is under way now. */
+static bool count(struct replay *w)
 {
     struct changes c = {0};
+    bool stops = false;
     model_take_changes(w->m, &c);
-    for (size_t i = 0; i < c.n_ledger; i++) {
-        const struct ledger_row *r = &c.ledger[i];
-        w->r.ms[r->kind] += r->ms;
-        w->r.spent[r->kind] += r->uusd;
-        w->r.on_demand_uusd += r->on_demand_uusd;
-    }
+    for (size_t i = 0; i < c.n_ledger; i++)
+        count_ledger(w, &c.ledger[i]);
     for (size_t i = 0; i < c.n_history; i++)
         if (c.history[i].attempt > 0)
             tell_loss(w, &c.history[i]);
     for (size_t i = 0; i < c.n_instances; i++)
         if (c.instances[i].state == INSTANCE_GONE)
             w->r.uusd[c.instances[i].market] += core_instance_uusd(&c.instances[i], c.instances[i].ended_at);
+    for (size_t i = 0; i < c.n_jobs; i++)
+        count_job(w, &c.jobs[i]);
+    for (size_t i = 0; i < c.n_attempts; i++) {
+        if (c.attempts[i].state != ATTEMPT_STOPPING)
+            continue;
+        replay_stop(w, &c.attempts[i]);
+        stops = true;
+    }
     changes_deinit(&c);
+    return stops;
+}
+
+static void note_levels(struct replay *w)
+{
+    int64_t running = w->n_runs;
+    const int64_t levels[SERIES_LEVELS] = {[SERIES_OWNED] = w->alive[MARKET_OWNED],
+        [SERIES_SPOT] = w->alive[MARKET_SPOT],
+        [SERIES_ON_DEMAND] = w->alive[MARKET_ON_DEMAND],
+        [SERIES_RUNNING] = running,
+        [SERIES_WAITING] = (int64_t)w->submitted - w->ended - running};
+    if (w->o->series)
+        series_set(w->o->series, clock_mono(&w->vt.clock).ms, levels);
 }
 
 void replay_settle(struct replay *w)
 {
     struct event ev;
-    while (w->refused.kind == ERR_NONE && plan_next(w->p, w->m, replay_now(w), &ev))
-        play(w, &ev, replay_apply(w, ev));
-    count(w);
+    do
+        while (w->refused.kind == ERR_NONE && plan_next(w->p, w->m, replay_now(w), &ev))
+            play(w, &ev, replay_apply(w, ev));
+    while (count(w));
+    note_levels(w);
     struct mono at = plan_wake(w->p, w->m, replay_now(w));
     if (mono_is_set(at))
         timer_start(&w->vt.timers, &w->wake, at.ms - replay_now(w).mono.ms);
@@ -109,14 +182,17 @@ static void on_wake(struct timer *t, void *ctx)
 
 static void submit(struct replay *w, const struct replay_job *j)
 {
-    struct job_row row = {.name = "job",
-        .user = "user",
-        .nodes = 1,
+    struct job_row row = {.nodes = j->nodes > 0 ? j->nodes : 1,
         .need = j->need,
         .market = j->wish,
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
-        .ckpt_keep = 1};
+        .ckpt_keep = 1,
+        .time_limit_ms = j->time_limit_ms};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    STR_COPY(row.name, j->name ? j->name : "job");
+    STR_COPY(row.user, j->user ? j->user : "user");
+    STR_COPY(row.team, j->team ? j->team : "");
+    STR_COPY(row.pool, j->pool ? j->pool : "");
     int64_t id = replay_apply(w, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}});
     w->jobs[id].submit_ms = clock_mono(&w->vt.clock).ms;
 }
@@ -142,7 +218,9 @@ static void join_owned(struct replay *w, const struct replay_owned *own, int32_t
     STR_COPY(row.pool, own->pool);
     STR_COPY(row.name, name);
     STR_COPY(row.key_hash, name);
-    replay_apply(w, (struct event){.type = EV_JOIN, .join = {&row, CORE_ID_NONE}});
+    int64_t node = replay_apply(w, (struct event){.type = EV_JOIN, .join = {&row, CORE_ID_NONE}});
+    map_put(&w->pool_of_node, node, (void *)(replay_pool_index(w, own->pool) + 1));
+    w->alive[MARKET_OWNED]++;
 }
 
 static void set_up(struct replay *w)
@@ -177,19 +255,28 @@ static int64_t busiest_hour(struct replay *w)
     return (int64_t)most;
 }
 
+static void pay_owned(struct replay *w, const struct replay_owned *own)
+{
+    size_t k = replay_pool_index(w, own->pool);
+    if (k == w->o->n_pools)
+        return;
+    int64_t uusd = own->n * core_cost_uusd(w->r.end_ms, w->o->pools[k].usd_per_hour_uusd);
+    w->r.uusd[MARKET_OWNED] += uusd;
+    if (w->o->by_pool) {
+        w->o->by_pool[k].uusd += uusd;
+        replay_add_room(&w->o->by_pool[k], &own->total, own->n * w->r.end_ms);
+    }
+    if (w->o->series)
+        series_spend(w->o->series, 0, w->r.end_ms, uusd);
+}
+
 /* What is still there at the end is paid for up to it. */
 static void close_books(struct replay *w)
 {
-    size_t pos = 0;
-    for (struct machine *x; (x = map_next(&w->machines, &pos, NULL));) {
-        const struct instance *i = model_instance(w->m, x->instance);
-        w->r.uusd[i->row.market] += core_instance_uusd(&i->row, replay_now(w).wall);
-    }
+    replay_take_machines(w);
+    count(w);
     for (size_t i = 0; i < w->o->n_owned; i++)
-        for (size_t k = 0; k < w->o->n_pools; k++)
-            if (str_eq(w->o->pools[k].name, w->o->owned[i].pool))
-                w->r.uusd[MARKET_OWNED] +=
-                    w->o->owned[i].n * core_cost_uusd(w->r.end_ms, w->o->pools[k].usd_per_hour_uusd);
+        pay_owned(w, &w->o->owned[i]);
     w->r.launches_in_hour = busiest_hour(w);
 }
 
@@ -200,13 +287,30 @@ static void tear_down(struct replay *w)
     for (struct machine *x; (x = map_next(&w->machines, &pos, NULL));)
         free(x);
     map_deinit(&w->machines);
+    map_deinit(&w->pool_of_node);
+    map_deinit(&w->pool_of_instance);
     LIST_FOREACH (&w->runs, l)
-        free(LIST_ENTRY(l, struct run, in_all));
+        replay_free_run(LIST_ENTRY(l, struct run, in_all));
     planner_destroy(w->p);
     model_destroy(w->m);
     free(w->launched_at);
     free(w->places);
     free(w->jobs);
+}
+
+static void play_all(struct replay *w)
+{
+    const struct replay_options *o = w->o;
+    timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
+    for (int64_t due; w->refused.kind == ERR_NONE && w->ended < (int64_t)o->n_jobs &&
+                      vtimers_next(&w->vt, &due) && due <= o->until_ms;)
+        vtimers_run_next(&w->vt);
+    if (w->ended < (int64_t)o->n_jobs) {
+        int64_t left_ms = o->until_ms - clock_mono(&w->vt.clock).ms;
+        if (left_ms > 0)
+            vtimers_stall(&w->vt, left_ms);
+        w->r.end_ms = o->until_ms;
+    }
 }
 
 int replay_run(const struct replay_options *o, struct replay_result *ret_result, struct err *e)
@@ -218,17 +322,15 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     w.m = model_create(&limits);
     w.places = mem_array(o->n_offers, sizeof *w.places);
     w.jobs = mem_array(o->n_jobs + 1, sizeof *w.jobs);
-    vtimers_init(&w.vt, START_WALL_MS);
+    w.start.ms = o->start.ms ? o->start.ms : START_WALL_MS;
+    vtimers_init(&w.vt, w.start.ms);
     prng_init(&w.prng, o->seed);
     timer_init(&w.submit, on_submit, &w);
     timer_init(&w.wake, on_wake, &w);
+    for (size_t i = 0; o->outcomes && i < o->n_jobs; i++)
+        o->outcomes[i] = (struct replay_outcome){.started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER};
     set_up(&w);
-    timer_start(&w.vt.timers, &w.submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
-    for (int64_t due; w.refused.kind == ERR_NONE && w.r.finished < (int64_t)o->n_jobs &&
-                      vtimers_next(&w.vt, &due) && due <= o->until_ms;)
-        vtimers_run_next(&w.vt);
-    if (w.r.finished < (int64_t)o->n_jobs)
-        w.r.end_ms = o->until_ms;
+    play_all(&w);
     close_books(&w);
     int rc = 0;
     if (w.refused.kind != ERR_NONE)
