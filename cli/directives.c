@@ -497,6 +497,9 @@ static const struct flag flags[] = {
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
         directive_nodes},
+    {{"nodelist", 'w', "NODES", "only on these nodes: n[1-3,7]"}, directive_nodelist},
+    {{"nodefile", 'F', "FILE", "only on the nodes that are named in this file"}, directive_nodefile},
+    {{"exclude", 'x', "NODES", "on none of these nodes"}, directive_exclude},
     {{"on-loss", 0, "shrink|wait",
          "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default shrink)"},
         apply_on_loss},
@@ -624,6 +627,7 @@ int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, s
     int rc = grace_check(spec, e);
     if (rc == 0)
         tell_grace(&told);
+    rc = rc ? rc : directives_finish_nodes(spec, e);
     return rc ? rc : directives_finish_resources(spec, e);
 }
 

@@ -8,8 +8,11 @@
 
 #include "base/str.h"
 #include "cli/directives.h"
+#include <string.h>
 
 #define DIRECTIVES_NODES_MAX 256 /* docs/api.md */
+#define NODES_BY_SLURM "nodes_by_slurm"       /* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
+#define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or which */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0}) /* outside text for an error or a warning */
 
 struct directive_context {
@@ -45,6 +48,13 @@ int directive_constraint(const struct directive_context *c, const char *value, s
 int directive_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+
+/* ---- on which nodes, in directives_nodes.c ---- */
+int directive_nodelist(const struct directive_context *c, const char *value, struct err *e);
+int directive_exclude(const struct directive_context *c, const char *value, struct err *e);
+int directive_nodefile(const struct directive_context *c, const char *value, struct err *e);
+int directives_finish_nodes(json_t *spec, struct err *e); /* when all have been applied, before the next */
+
 /* What hangs on several of them: tasks, memory and CPUs for each of something. When all have been applied, once. */
 int directives_finish_resources(json_t *spec, struct err *e);
 

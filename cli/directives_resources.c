@@ -20,7 +20,6 @@
 #define NTASKS "ntasks"
 #define GPU_SLICES "gpu_slices"
 #define TASKS_PER_NODE "tasks_per_node"
-#define NODES_BY_SLURM "nodes_by_slurm" /* true: Slurm's line or flag alone has said how many */
 #define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
 #define CPUS_MAX 4096 /* belayd's limits for a job */
 #define GPUS_MAX 64

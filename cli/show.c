@@ -269,6 +269,10 @@ static void print_extras(const json_t *job)
         printf("features      %s\n", cli_text(job, "constraint"));
     if (json_is_true(json_object_get(job, "exclusive")))
         printf("nodes         for itself (--exclusive)\n");
+    if (json_is_string(json_object_get(job, "nodelist")))
+        printf("only on       %s\n", cli_text(job, "nodelist"));
+    if (json_is_string(json_object_get(job, "exclude")))
+        printf("never on      %s\n", cli_text(job, "exclude"));
     cli_words(json_object_get(job, "resources"), &words);
     if (words.len)
         printf("resources     %s of each node\n", buf_str(&words));

@@ -70,9 +70,7 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 bool slurm_next_item(const char **list, struct buf *out);
 bool slurm_list_has(const char *list, const char *word); /* whatever the case of letters; NULL has everything */
 
-/* Adds "n1", "n2", "n10" of "n[1-2,10]", each with an end of line. ERR_INVALID; at most SLURM_HOSTS_MAX, and SLURM_HOSTS_BYTES_MAX. */
-#define SLURM_HOSTS_MAX 65536
-#define SLURM_HOSTS_BYTES_MAX (4u << 20)
+/* Adds "n1", "n2", "n10" of "n[1-2,10]" (base/hosts.h), each with an end of line. ERR_INVALID. */
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 
 /* ---- times ---- */
@@ -168,7 +166,8 @@ enum slurm_job_value {
     JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
     JOB_LIMIT_MINUTES, JOB_LEFT, JOB_SUBMITTED, JOB_STARTED, JOB_ENDED, JOB_STARTED_LONG, JOB_ENDED_LONG, JOB_EXIT, JOB_ACCOUNT, JOB_QOS, JOB_PRIORITY,
     JOB_DIR, JOB_COMMAND, JOB_OUTPUT, JOB_ERROR, JOB_COMMENT, JOB_RESTARTS, JOB_BATCH_HOST, JOB_CPU_TIME, JOB_CPU_TIME_S, JOB_NULL, JOB_NOTHING, JOB_CLUSTER,
-    JOB_SHARED, JOB_ZERO, JOB_FEATURES, JOB_LICENCES, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE,
+    JOB_SHARED, JOB_ZERO, JOB_FEATURES, JOB_LICENCES, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE, JOB_NODES_WANTED,
+    JOB_NODES_EXCLUDED,
 };
 void slurm_job_value(const void *job, int what, struct buf *out);
 

@@ -339,6 +339,12 @@ void slurm_job_value(const void *row, int what, struct buf *out)
     case JOB_FEATURES:
         buf_adds(out, json_is_string(json_object_get(job, "constraint")) ? cli_text(job, "constraint") : "(null)");
         return;
+    case JOB_NODES_WANTED:
+        buf_adds(out, json_is_string(json_object_get(job, "nodelist")) ? cli_text(job, "nodelist") : "(null)");
+        return;
+    case JOB_NODES_EXCLUDED:
+        buf_adds(out, json_is_string(json_object_get(job, "exclude")) ? cli_text(job, "exclude") : "(null)");
+        return;
     case JOB_LICENCES:
         before = out->len;
         cli_words(json_object_get(job, "licences"), out);

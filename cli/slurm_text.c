@@ -5,6 +5,7 @@
 #include "cli/slurm.h"
 
 #include "base/gpu.h"
+#include "base/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <ctype.h>
@@ -52,76 +53,13 @@ bool slurm_list_has(const char *list, const char *word)
     return found;
 }
 
-/* ---- lists of hosts ---- */
-
-/* "01-12" at *p, to its end or the comma behind it. */
-static int add_range(const char *prefix, size_t n_prefix, const char **p, const char *suffix, size_t n_suffix,
-    size_t *n_hosts, struct buf *out, struct err *e)
-{
-    char first[16] = "", last[16] = "";
-    int width = (int)strspn(*p, "0123456789");
-    const char *dash = *p + width, *end = dash;
-    if (*dash == '-')
-        end = dash + 1 + strspn(dash + 1, "0123456789");
-    bool is_range = *dash == '-' && end > dash + 1;
-    if (width == 0 || width > 9 || (*dash == '-' && !is_range) || end - dash > 10 ||
-        (*end != ',' && *end != ']'))
-        return err_set(e, ERR_INVALID, "expected numbers like 1-4,7 in brackets, found %s", SHOWN(*p));
-    memcpy(first, *p, (size_t)width);
-    if (is_range)
-        memcpy(last, dash + 1, (size_t)(end - dash - 1));
-    long from = strtol(first, NULL, 10), to = is_range ? strtol(last, NULL, 10) : from;
-    if (to < from)
-        return err_set(
-            e, ERR_INVALID, "expected a first number that is not above the last, found %s", SHOWN(*p));
-    for (long i = from; i <= to; i++) {
-        if (++*n_hosts > SLURM_HOSTS_MAX || out->len > SLURM_HOSTS_BYTES_MAX)
-            return err_set(e, ERR_INVALID, "more than %d hosts, or too long names", SLURM_HOSTS_MAX);
-        buf_add(out, prefix, n_prefix);
-        buf_printf(out, "%0*ld", width, i);
-        buf_add(out, suffix, n_suffix);
-        buf_addc(out, '\n');
-    }
-    *p = *end == ',' ? end + 1 : end;
-    return 0;
-}
-
-static int add_brackets(const char *item, size_t n, size_t *n_hosts, struct buf *out, struct err *e)
-{
-    const char *open = memchr(item, '[', n),
-               *close = open ? memchr(open, ']', n - (size_t)(open - item)) : NULL;
-    if (!close || memchr(close, '[', n - (size_t)(close - item)))
-        return err_set(
-            e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s", SHOWN(item));
-    const char *suffix = close + 1;
-    size_t n_suffix = n - (size_t)(suffix - item);
-    for (const char *p = open + 1; p < close;) {
-        int rc = add_range(item, (size_t)(open - item), &p, suffix, n_suffix, n_hosts, out, e);
-        if (rc != 0)
-            return rc;
-    }
-    return close == open + 1 ? err_set(e, ERR_INVALID, "expected numbers in the brackets of %s", SHOWN(item))
-                             : 0;
-}
-
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
 {
-    size_t n_hosts = 0;
-    int rc = 0;
-    while (rc == 0 && *list) {
-        size_t n = 0;
-        for (bool inside = false; list[n] && (inside || list[n] != ','); n++)
-            inside = list[n] == '[' || (inside && list[n] != ']');
-        if (memchr(list, '[', n) || memchr(list, ']', n)) {
-            rc = add_brackets(list, n, &n_hosts, out, e);
-        } else if (n > 0) {
-            if (++n_hosts > SLURM_HOSTS_MAX)
-                rc = err_set(e, ERR_INVALID, "more than %d hosts", SLURM_HOSTS_MAX);
-            buf_add(out, list, n);
-            buf_addc(out, '\n');
-        }
-        list += n + (list[n] == ',');
-    }
+    struct hosts_at at = {0};
+    char name[HOSTS_NAME_MAX];
+    int rc = hosts_check(list, NULL, e);
+    while (rc == 0 && hosts_next(list, &at, name))
+        buf_printf(out, "%s\n", name);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/step.h"
 
 #include "base/buf.h"
+#include "base/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/parts.h"
@@ -148,17 +149,6 @@ static int take_slots(struct run *r)
 
 /* ---- on the nodes of the job ---- */
 
-static bool is_line_of(const struct buf *lines, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = buf_str(lines), *end; *p; p = end + (*end == '\n')) {
-        end = p + strcspn(p, "\n");
-        if ((size_t)(end - p) == n && strncmp(p, name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int refuse(const struct run *r, const char *text)
 {
     slurm_error(r->s->program, "Unable to create step for job %lld: %s", (long long)r->job, text);
@@ -168,18 +158,12 @@ static int refuse(const struct run *r, const char *text)
 static int choose_nodes(struct run *r)
 {
     const struct step *s = r->s;
-    struct buf wanted = {0}, unwanted = {0};
     struct err e;
-    int rc = s->nodelist ? slurm_hosts_expand(s->nodelist, &wanted, &e) : 0;
-    if (rc == 0 && s->exclude)
-        rc = slurm_hosts_expand(s->exclude, &unwanted, &e);
-    for (int64_t rank = s->relative; rc == 0 && rank < r->nodes.n; rank++)
-        if ((!s->nodelist || is_line_of(&wanted, r->nodes.names[rank])) && !is_line_of(&unwanted, r->nodes.names[rank]))
-            r->may[r->n_may++] = rank;
-    buf_deinit(&wanted);
-    buf_deinit(&unwanted);
-    if (rc != 0)
+    if (hosts_check(s->nodelist ? s->nodelist : "", NULL, &e) != 0 || hosts_check(s->exclude ? s->exclude : "", NULL, &e) != 0)
         return refuse(r, e.text);
+    for (int64_t rank = s->relative; rank < r->nodes.n; rank++)
+        if ((!s->nodelist || hosts_has(s->nodelist, r->nodes.names[rank])) && !(s->exclude && hosts_has(s->exclude, r->nodes.names[rank])))
+            r->may[r->n_may++] = rank;
     return r->n_may > 0 ? 0 : refuse(r, "Requested nodes are not in the job");
 }
 

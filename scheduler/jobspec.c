@@ -294,6 +294,14 @@ static void check_slices(struct json_reader *r, const struct extras *x)
             json_reader_fail(r, "gpus", "cannot be had together with %s: a program sees whole GPUs or slices", slice);
 }
 
+static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOSTS_TEXT_MAX])
+{
+    const char *list = json_opt_str(r, key, HOSTS_TEXT_MAX - 1, "");
+    struct err why;
+    if (r->rc == 0 && hosts_fold(list, ret_list, &why) != 0)
+        json_reader_fail(r, key, "%s", why.text);
+}
+
 /* What it asks for beside cpus, GPUs and memory, in words of the core. */
 static char *read_extras(struct json_reader *r)
 {
@@ -311,6 +319,8 @@ static char *read_extras(struct json_reader *r)
     check_slices(r, &x);
     read_counts(r, "licences", &x.licences);
     x.exclusive = json_opt_bool(r, "exclusive", false);
+    read_hosts(r, "nodelist", x.nodes);
+    read_hosts(r, "exclude", x.exclude);
     extras_format(&x, text);
     return mem_strdup(text);
 }

@@ -47,4 +47,6 @@ void json_set_extras(json_t *o, const char *text)
     json_object_set_new(o, "resources", json_counts(&x.resources));
     json_object_set_new(o, "licences", json_counts(&x.licences));
     json_object_set_new(o, "exclusive", json_boolean(x.exclusive));
+    json_object_set_new(o, "nodelist", x.nodes[0] ? json_text(x.nodes) : json_null());
+    json_object_set_new(o, "exclude", x.exclude[0] ? json_text(x.exclude) : json_null());
 }

@@ -363,13 +363,21 @@ bool wants_alone(const struct world *w, const struct job *j)
     return x && x->exclusive;
 }
 
-/* Who is to have a node for itself has it. */
-static void check_alone(struct world *w)
+static bool keeps_off(const struct world *w, const struct attempt *a)
+{
+    const struct extras *x = model_extras(w->model, a->job->row.extras);
+    return x && hosts_has(x->exclude, a->node->row.name);
+}
+
+/* Who is to have a node for itself has it, and nobody is where it must not be. */
+static void check_nodes(struct world *w)
 {
     LIST_FOREACH (model_nodes(w->model), ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, in_all);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (keeps_off(w, a))
+                world_fail(w, "job %lld is on node %lld, which it excludes", (long long)a->row.job, (long long)n->row.id);
             if (!wants_alone(w, a->job))
                 continue;
             if (list_first(&n->attempts) != list_last(&n->attempts) || a->held.cpus != n->row.total.cpus ||
@@ -386,8 +394,8 @@ void check_model(struct world *w)
         world_fail(w, "the model contradicts itself: %s", e.text);
     if (w->up)
         quotas_check(w);
-    if (w->up && w->seed % SIM_ALONE == 0)
-        check_alone(w);
+    if (w->up && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
+        check_nodes(w);
 }
 
 /* ---- the end ---- */

@@ -167,12 +167,16 @@ static const char *extras_of(struct world *w)
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
-/* With nodes for itself, in some worlds and now and then; out is where that is written. */
-static const char *alone(struct world *w, const char *extras, char out[EXTRAS_TEXT_MAX])
+/* With nodes for itself, or not on a node that is there, in some worlds and now and then; out is where that is written. */
+static const char *and_more(struct world *w, const char *extras, char out[EXTRAS_TEXT_MAX])
 {
-    if (w->seed % SIM_ALONE != 0 || !world_chance(w, 0.25))
+    bool alone = w->seed % SIM_ALONE == 0 && world_chance(w, 0.25);
+    struct link *first = list_first(model_nodes(w->model));
+    bool excludes = w->seed % SIM_EXCLUDE == 0 && first && world_chance(w, 0.25);
+    if (!alone && !excludes)
         return extras;
-    snprintf(out, EXTRAS_TEXT_MAX, "%s%sexclusive=yes", extras ? extras : "", extras ? " " : "");
+    snprintf(out, EXTRAS_TEXT_MAX, "%s%s%s%s%s%s", extras ? extras : "", extras ? " " : "", alone ? "exclusive=yes" : "",
+        alone && excludes ? " " : "", excludes ? "exclude=" : "", excludes ? LIST_ENTRY(first, struct node, in_all)->row.name : "");
     return out;
 }
 
@@ -195,7 +199,7 @@ static void submit(struct world *w)
         .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[EXTRAS_TEXT_MAX];
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = alone(w, extras_of(w), text)};
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = and_more(w, extras_of(w), text)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);

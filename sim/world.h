@@ -37,6 +37,7 @@
 #define SIM_REQUIRE 4 /* one world in so many has a pool that asks for drills, ... */
 #define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
+#define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
 

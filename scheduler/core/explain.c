@@ -57,17 +57,23 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Has it what they ask for beside its size? name: of the machine. */
-static bool has_extras(struct survey *v, const struct shape *s, const char *name, const struct gpu_kind *gpu, const char *features,
-    const struct counts *resources)
+/* Has it what they ask for beside its size? node: its name; NULL: it is yet to be launched, and of this type. */
+static bool has_extras(struct survey *v, const struct shape *s, const char *node, const char *type, const struct gpu_kind *gpu,
+    const char *features, const struct counts *resources)
 {
     const struct extras *x = s->extras;
-    if (!x || extras_suit(x, gpu, features, resources))
+    const char *name = node ? node : type;
+    if (!x || extras_suit(x, node, gpu, features, resources))
         return true;
     if (v->no_extras++ > 0)
         return false;
     const struct count *want = counts_short(resources, &x->resources);
-    if (!gpu_serves(gpu, &x->gpu))
+    if (!extras_allow(x, node))
+        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s %s", name,
+            !node                           ? "would be launched, under a name that nobody knows yet"
+            : hosts_has(x->exclude, node)   ? "is one of those that it must not run on"
+                                            : "is none of those that it is to run on");
+    else if (!gpu_serves(gpu, &x->gpu))
         text_format(v->no_extras_what, sizeof v->no_extras_what, "the GPUs of %.50s are %s, %" PRId64 " MiB", name,
             gpu->model[0] ? gpu->model : "of a model not known", gpu->memory_mib);
     else if (!constraint_holds(&x->constraint, features))
@@ -115,7 +121,7 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!shape_allows_pool(s, n->pool) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
-            !has_extras(v, s, n->row.name, &n->gpu, n->features, &n->resources) ||
+            !has_extras(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
@@ -148,7 +154,7 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             if (o->row.rank == OFFER_WITHDRAWN || !suits(v, s, p, &total, o->row.market) ||
-                !has_extras(v, s, o->row.type, &o->row.gpu, o->features, &o->resources) ||
+                !has_extras(v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
                 !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
             v->offers++;

@@ -21,8 +21,22 @@
 
 /* ---- the text ---- */
 
-enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, N_PARTS };
-static const char *const part_keys[N_PARTS] = {"gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive="};
+enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, PART_NODES, PART_EXCLUDE, N_PARTS };
+static const char *const part_keys[N_PARTS] = {
+    "gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive=", "nodes=", "exclude="};
+
+static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e)
+{
+    int64_t n = 0;
+    int rc = hosts_check(value, &n, e);
+    if (!rc && strlen(value) >= HOSTS_TEXT_MAX)
+        rc = err_set(e, ERR_INVALID, "a list of nodes is at most %d bytes long: fold names together, as n[1-3,7]", HOSTS_TEXT_MAX - 1);
+    if (!rc && n == 0)
+        rc = err_set(e, ERR_INVALID, "expected names of nodes, found none");
+    if (!rc)
+        str_copy(out, HOSTS_TEXT_MAX, value);
+    return rc;
+}
 
 static int read_part(enum part which, const char *value, struct extras *x, struct err *e)
 {
@@ -43,6 +57,10 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
     case PART_EXCLUSIVE:
         x->exclusive = str_eq(value, "yes");
         return x->exclusive ? 0 : err_set(e, ERR_INVALID, "expected yes, found %s", str_show(value, shown));
+    case PART_NODES:
+        return read_hosts(value, x->nodes, e);
+    case PART_EXCLUDE:
+        return read_hosts(value, x->exclude, e);
     case PART_LICENCES:
     case N_PARTS:
         break;
@@ -65,7 +83,7 @@ int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
         while (which < N_PARTS && !str_starts(part, part_keys[which]))
             which++;
         if (which == N_PARTS)
-            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences= or exclusive=, in this order, found %s",
+            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences=, exclusive=, nodes= or exclude=, in this order, found %s",
                 str_show(part, shown));
         size_t key = strlen(part_keys[which]);
         if (read_part((enum part)which, part + key, &x, e) != 0)
@@ -99,6 +117,13 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
     counts_format(&x->licences, counts);
     add_part(out, "licences", counts);
     add_part(out, "exclusive", x->exclusive ? "yes" : "");
+    add_part(out, "nodes", x->nodes);
+    add_part(out, "exclude", x->exclude);
+}
+
+bool extras_name_nodes(const struct extras *x)
+{
+    return x && (x->nodes[0] || x->exclude[0]);
 }
 
 /* ---- in the model ---- */
@@ -285,19 +310,25 @@ void stock_add(struct stock *s, const struct counts *need, int64_t times)
                 s->free[k] += (int32_t)(times * need->v[i].n);
 }
 
-bool extras_suit(const struct extras *x, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+bool extras_allow(const struct extras *x, const char *node)
 {
-    return gpu_serves(gpu, &x->gpu) && constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
+    return (!x->nodes[0] || (node && hosts_has(x->nodes, node))) && !(x->exclude[0] && node && hosts_has(x->exclude, node));
+}
+
+bool extras_suit(
+    const struct extras *x, const char *node, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+{
+    return extras_allow(x, node) && gpu_serves(gpu, &x->gpu) && constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
 }
 
 bool offer_suits(const struct offer *o, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, &o->row.gpu, o->features, &o->resources);
+    return !s->extras || extras_suit(s->extras, NULL, &o->row.gpu, o->features, &o->resources);
 }
 
 bool node_has_extras(const struct node *n, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, &n->gpu, n->features, &n->resources);
+    return !s->extras || extras_suit(s->extras, n->row.name, &n->gpu, n->features, &n->resources);
 }
 
 bool node_has_room(const struct node *n, const struct shape *s)
@@ -377,9 +408,11 @@ struct known {
     int64_t with_gpu, most_mib;              /* with such GPUs; the most memory that one of the model has */
 };
 
-static void know(struct known *k, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+static void know(struct known *k, const char *node, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
 {
     struct gpu_kind asked = k->x->gpu;
+    if (!extras_allow(k->x, node))
+        return;
     asked.memory_mib = 0;
     k->machines++;
     k->with_gpu += gpu_serves(gpu, &k->x->gpu);
@@ -387,7 +420,7 @@ static void know(struct known *k, const struct gpu_kind *gpu, const char *featur
         k->most_mib = gpu->memory_mib;
     features_add(k->models, sizeof k->models, gpu->model);
     k->constrained += constraint_holds(&k->x->constraint, features);
-    k->suitable += extras_suit(k->x, gpu, features, resources);
+    k->suitable += extras_suit(k->x, node, gpu, features, resources);
     features_add_all(k->all, sizeof k->all, features);
 }
 
@@ -396,7 +429,7 @@ static void know_all(const struct model *m, struct known *k)
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if ((!k->job->pool[0] || str_eq(k->job->pool, n->row.pool)) && wish_allows(k->job->market, n->row.market))
-            know(k, &n->gpu, n->features, &n->resources);
+            know(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
@@ -405,11 +438,11 @@ static void know_all(const struct model *m, struct known *k)
             continue;
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
-            know(k, &(struct gpu_kind){0}, p->row.features, &own); /* nodes may join it yet */
+            know(k, NULL, &(struct gpu_kind){0}, p->row.features, &own); /* nodes may join it yet */
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
             if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->market, o->row.market))
-                know(k, &o->row.gpu, o->features, &o->resources);
+                know(k, NULL, &o->row.gpu, o->features, &o->resources);
         }
     }
 }
@@ -506,10 +539,66 @@ static int check_licences(const struct model *m, const struct extras *x, struct 
     return 0;
 }
 
+#define NAMES_LOOKED_AT 1024
+
+static int refuse_node(const struct model *m, const char *name, struct err *e)
+{
+    const char *names[NAMES_LOOKED_AT + 1];
+    size_t n = 0;
+    LIST_FOREACH (&m->all_nodes, l)
+        if (n < NAMES_LOOKED_AT)
+            names[n++] = LIST_ENTRY(l, struct node, in_all)->row.name;
+    names[n] = NULL;
+    const char *near = str_nearest(name, names);
+    return err_set(e, ERR_INVALID, "there is no node \"%s\"%s%s%s (belay nodes tells their names)", name, near ? "; did you mean \"" : "",
+        near ? near : "", near ? "\"?" : "");
+}
+
+/* Each of them is there. Those of elastic pools come and go: it may be one that has gone which a job must not run on. */
+static int check_names(const struct model *m, const char *list, bool may_be_gone, struct err *e)
+{
+    struct hosts_at at = {0};
+    char name[HOSTS_NAME_MAX];
+    LIST_FOREACH (&m->all_pools, l)
+        if (may_be_gone && LIST_ENTRY(l, struct pool, in_all)->row.elastic)
+            return 0;
+    while (hosts_next(list, &at, name))
+        if (!smap_get(&m->names, name))
+            return refuse_node(m, name, e);
+    return 0;
+}
+
+static int check_nodes(const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
+{
+    int64_t least = j->nodes_min ? j->nodes_min : j->nodes, n_allowed = 0, n_here = 0;
+    int rc = check_names(m, x->nodes, false, e);
+    if (!rc)
+        rc = check_names(m, x->exclude, true, e);
+    if (rc || !x->nodes[0])
+        return rc;
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        bool allowed = extras_allow(x, n->row.name);
+        n_allowed += allowed;
+        n_here += allowed && (!j->pool[0] || str_eq(j->pool, n->row.pool)) && wish_allows(j->market, n->row.market);
+    }
+    if (n_allowed == 0)
+        return err_set(e, ERR_INVALID, "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);
+    if (n_here == 0)
+        return err_set(e, ERR_INVALID, "none of the nodes %s is %s%s, where it may run", x->nodes,
+            j->pool[0] ? "in pool " : "of the market ", j->pool[0] ? j->pool : market_wish_names[j->market]);
+    if (n_here < least)
+        return err_set(e, ERR_INVALID, "it needs %" PRId64 " nodes at once, and of those that it names, %s, it may have %" PRId64, least,
+            x->nodes, n_here);
+    return 0;
+}
+
 int extras_check_submit(const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
 {
     struct known k = {.job = j, .x = x};
     int rc = check_licences(m, x, e);
+    if (!rc && extras_name_nodes(x))
+        rc = check_nodes(m, j, x, e);
     if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] && x->gpu.memory_mib == 0))
         return rc;
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->need.gpus == 0)

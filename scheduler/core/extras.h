@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What jobs may ask for beside cpus, GPUs and memory: features of their nodes, resources that nodes have by name, licences of
- * the cluster, and nodes for themselves. Most ask for none of it; those that do mostly ask for the same as many others. So a job has the number of a text,
+ * the cluster, nodes for themselves, and nodes by their names. Most ask for none of it; those that do mostly ask for the same as many others. So a job has the number of a text,
  * which is stored once and kept in the model once, and two jobs of which all else is equal are of one shape exactly if these
  * numbers are.
  *
- *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes
+ *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes nodes=n[1-3] exclude=n2
  *
  * in this order, each at most once, those that are not asked for left out.
  */
@@ -14,6 +14,7 @@
 
 #include "base/counts.h"
 #include "base/feature.h"
+#include "base/hosts.h"
 #include "scheduler/core/types.h"
 
 #define EXTRAS_GPU_MIB_MAX (1LL << 24)
@@ -26,10 +27,13 @@ struct extras {
     struct counts resources; /* of each of its nodes */
     struct counts licences;  /* of all of the job, from its placement to its end */
     bool exclusive;          /* nobody else is on its nodes, of which it has all cpus, GPUs and memory; its need is the least that they have */
+    char nodes[HOSTS_TEXT_MAX];   /* only on these (base/hosts.h); "": on any. Never on a machine that is yet to be launched */
+    char exclude[HOSTS_TEXT_MAX]; /* on none of these */
 };
 
 /* ERR_INVALID names the part. "" asks for nothing. */
 int extras_parse(const char *text, struct extras *ret_extras, struct err *e);
+bool extras_name_nodes(const struct extras *x); /* x may be NULL */
 void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX]); /* "" when nothing is asked for */
 
 #endif

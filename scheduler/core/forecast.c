@@ -16,6 +16,15 @@
 
 /* ---- kinds of machines ---- */
 
+/* Some jobs are told which by their names. */
+static bool are_named_alike(const struct picture *p, const struct node *a, const struct node *b)
+{
+    for (int32_t k = 0; k < p->n_naming; k++)
+        if (extras_allow(p->naming[k], a->row.name) != extras_allow(p->naming[k], b->row.name))
+            return false;
+    return true;
+}
+
 static bool is_like(const struct node *a, const struct node *b)
 {
     return a->pool == b->pool && a->row.market == b->row.market && memcmp(&a->row.total, &b->row.total, sizeof a->row.total) == 0 &&
@@ -27,7 +36,7 @@ static bool is_like(const struct node *a, const struct node *b)
 static int32_t species_of_node(struct picture *p, const struct node *n)
 {
     for (size_t k = 0; k < p->n_species; k++)
-        if (p->species[k].node && is_like(p->species[k].node, n))
+        if (p->species[k].node && is_like(p->species[k].node, n) && are_named_alike(p, p->species[k].node, n))
             return (int32_t)k;
     *GROW(p->species, p->n_species) = (struct species){.node = n, .total = n->row.total};
     return (int32_t)p->n_species - 1;
@@ -223,6 +232,19 @@ static void gather_lots(struct picture *p, const struct asker *a)
     map_deinit(&lots);
 }
 
+/* Who asks before all others. */
+static void gather_naming(struct picture *p)
+{
+    const struct extras *mine = p->lots[p->mine].shape->extras;
+    if (extras_name_nodes(mine))
+        p->naming[p->n_naming++] = mine;
+    for (int32_t k = 0; k < p->n_lots && p->n_naming < NAMING_MAX; k++) {
+        const struct extras *x = p->lots[k].shape->extras;
+        if (k != p->mine && extras_name_nodes(x))
+            p->naming[p->n_naming++] = x;
+    }
+}
+
 /* ---- what there is ---- */
 
 static void add_run(struct picture *p, const struct attempt *a, int32_t cell)
@@ -414,6 +436,7 @@ static void take_picture(struct picture *p, const struct asker *a)
     gather_lots(p, a);
     for (size_t k = 0; k < p->m->n_licences; k++)
         p->licences[k] = p->m->licences[k].what.n - p->m->licences[k].used;
+    gather_naming(p);
     gather_machines(p);
     gather_nodes(p);
     gather_coming(p);

@@ -78,6 +78,8 @@ struct group {
     int64_t used[LIMIT_KINDS];
 };
 
+#define NAMING_MAX 8 /* lists of nodes by which these are told apart: for more of them it is as if they might run on any like theirs */
+
 struct picture {
     const struct model *m;
     struct stamp now;
@@ -95,6 +97,7 @@ struct picture {
     int32_t n_look;
     int32_t n_reserved;       /* lots */
     int32_t n_named;
+    const struct extras *naming[NAMING_MAX]; int32_t n_naming; /* that lots ask for, and that name nodes */
     int64_t each;             /* one node of so many is looked at ... */
     double faster;            /* ... and of who is close to the front, what comes about happens so many times as fast */
 };

@@ -124,7 +124,7 @@ struct model {
     struct smap extras_by_text;
     struct licence licences[LICENCES_MAX];
     size_t n_licences;
-    int64_t n_constrained;    /* shapes that ask for features, or GPUs of a kind */
+    int64_t n_constrained;    /* shapes that ask for features, GPUs of a kind, or nodes by name */
     int64_t n_exclusive;      /* shapes */
     struct runtimes runtimes; /* of all */
     struct smap runtimes_named; /* by user and name */
@@ -181,8 +181,10 @@ void offer_describe(struct offer *o); /* what its machines have, by its row and 
 /* The same of a node. What its attempts hold stays theirs. */
 void node_describe(struct node *n);
 void pool_describe(struct model *m, struct pool *p); /* of all of them */
-/* A machine that has this could hold a job, empty. */
-bool extras_suit(const struct extras *x, const struct gpu_kind *gpu, const char *features, const struct counts *resources);
+/* A machine that has this could hold a job, empty. node: its name; NULL: it is yet to be launched, and nobody knows. */
+bool extras_suit(
+    const struct extras *x, const char *node, const struct gpu_kind *gpu, const char *features, const struct counts *resources);
+bool extras_allow(const struct extras *x, const char *node); /* by that name alone */
 bool offer_suits(const struct offer *o, const struct shape *s); /* whatever its size */
 bool node_has_extras(const struct node *n, const struct shape *s); /* likewise */
 bool node_has_room(const struct node *n, const struct shape *s); /* now, whoever it is open to */

@@ -199,7 +199,7 @@ static int64_t round_up(int64_t limit_ms)
 static bool is_constrained(const struct shape *s)
 {
     const struct extras *x = s->extras;
-    return x && (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0);
+    return x && (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0 || x->nodes[0]);
 }
 
 void queue_describe(const struct model *m, const struct job *j, const struct extras *extras, struct shape *ret_shape)

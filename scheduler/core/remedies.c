@@ -120,6 +120,10 @@ static void try_extras(struct remedies *r)
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && starts(r, &v.shape))
         say(r, "gpu-kind", "with GPUs of any kind %s", where(r, &v.shape).s);
     vary(r, &v);
+    v.extras.nodes[0] = v.extras.exclude[0] = '\0';
+    if (extras_name_nodes(x) && starts(r, &v.shape))
+        say(r, "nodelist", "without --nodelist and --exclude %s", where(r, &v.shape).s);
+    vary(r, &v);
     v.extras.resources.n = 0;
     if (x->resources.n > 0 && starts(r, &v.shape))
         say(r, "resources", "without the named resources of --gres %s", where(r, &v.shape).s);
@@ -278,9 +282,10 @@ static void try_launches(struct remedies *r)
     vary(r, &v);
     v.extras.constraint = (struct constraint){0};
     v.extras.gpu = (struct gpu_kind){0};
-    if (s->extras && (s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] || s->extras->gpu.memory_mib > 0) &&
+    v.extras.nodes[0] = '\0';
+    if (s->extras && (s->extras->nodes[0] || s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] || s->extras->gpu.memory_mib > 0) &&
         (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "with GPUs of any kind and without --constraint a machine of pool %s would be launched for it: from %s", o->row.pool,
+        say(r, "launch", "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s would be launched for it: from %s", o->row.pool,
             price_of(o, s).s);
 }
 

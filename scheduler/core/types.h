@@ -131,7 +131,7 @@ struct resources {
 };
 
 #define EXTRAS_NONE 0
-#define EXTRAS_TEXT_MAX 1024
+#define EXTRAS_TEXT_MAX 2560
 
 /* What jobs ask for beside that, in words (extras.h). Many jobs share one; it never changes. */
 struct extras_row {

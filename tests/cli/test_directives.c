@@ -104,6 +104,14 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#SBATCH --gpus=a100:2\n#SBATCH -G 1g.10gb+me\n", "{\"resources\":{\"1g.10gb.me\":1}}");
     check_spec("#SBATCH -G 1g.10gb:2\n#SBATCH --gpus=1\n", "{\"gpus\":1}");
     check_spec("#SBATCH --exclusive\n", "{\"exclusive\":true}");
+    check_spec("#BELAY --nodelist n3,n1,n2 -x n2\n", "{\"nodelist\":\"n[1-3]\",\"exclude\":\"n2\"}");
+    check_spec("#SBATCH -w n1\n", "{\"nodelist\":\"n1\"}");
+    check_spec("#SBATCH -N1 -w n[1-3]\n", "{\"nodes\":1,\"nodelist\":\"n[1-3]\"}");
+    check_spec("#SBATCH -w n[1-3]\n", "{\"nodelist\":\"n[1-3]\",\"nodes\":3,\"script_on\":\"first\"}"); /* all of them */
+    check_refused("#SBATCH -N3 -w n[1-2]\n", "--nodelist names 2 nodes, and --nodes asks for 3");
+    check_refused("#SBATCH -w n[1-\n", "train.sh:1: --nodelist: expected one pair of brackets");
+    check_refused("#SBATCH -x ,\n", "train.sh:1: --exclude: expected names of nodes");
+    check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
     check_spec("#SBATCH --constraint=a100&ib -L matlab:2,ansys\n",
         "{\"constraint\":\"a100&ib\",\"licences\":{\"ansys\":1,\"matlab\":2}}");
     check_spec("#BELAY --mem 4G\n", "{\"memory_mib\":4096}");
@@ -524,8 +532,8 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
 static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
 {
     (void)state;
-    check_refused("#SBATCH --exclude=a\n", "train.sh:1: \"--exclude\" is not supported");
-    check_refused("#SBATCH --nodelist=a\n", "is not supported: take it out");
+    check_refused("#SBATCH --reservation=a\n", "train.sh:1: \"--reservation\" is not supported");
+    check_refused("#SBATCH --uid=a\n", "is not supported: take it out");
     check_refused("#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
     check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");
     check_refused("#BELAY --Time 2h\n", "did you mean --time?");

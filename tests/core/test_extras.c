@@ -5,6 +5,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
+#include "scheduler/core/forecast.h"
 #include "scheduler/core/impl.h"
 #include <string.h>
 
@@ -26,9 +27,11 @@ static void texts_are_read_and_written(void **state)
 {
     static const char *const good[][2] = {{"", ""}, {"licences=b:1,a", "licences=a:1,b:1"},
         {"constraint=(a)&b resources=lego:2 licences=x", "constraint=a&b resources=lego:2 licences=x:1"},
-        {"licences=x exclusive=yes", "licences=x:1 exclusive=yes"}};
+        {"licences=x exclusive=yes", "licences=x:1 exclusive=yes"},
+        {"exclusive=yes nodes=n[1-3],m exclude=n2", "exclusive=yes nodes=n[1-3],m exclude=n2"}};
     static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b", "resources=a:0", "constraint=a|",
-        " ", "licences=a ", "constraint=a&b|c", "resources=x=1", "exclusive=no", "exclusive=yes licences=x"};
+        " ", "licences=a ", "constraint=a&b|c", "resources=x=1", "exclusive=no", "exclusive=yes licences=x", "nodes=", "nodes=,", "nodes=n[", "exclude=n1 nodes=n2",
+        "exclude=n/1"};
     struct extras x;
     struct err e;
     char out[EXTRAS_TEXT_MAX];
@@ -133,6 +136,79 @@ static void what_could_never_be_is_refused(void **state)
     lab_deinit(&l);
 }
 
+static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1), pair = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    int64_t n1 = lab_join(&l, "n1", 2), n2 = lab_join(&l, "n2", 2), n3 = lab_join(&l, "n3", 2);
+    int64_t a = lab_submit_asking(&l, &r, "nodes=n[1-2] exclude=n1"), b = lab_submit_asking(&l, &r, "nodes=n2"),
+            c = lab_submit_asking(&l, &r, "nodes=n2"), d = lab_submit_asking(&l, &r, "exclude=n[1-2]");
+    assert_int_equal(map_size(&l.m->extras), 3);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
+    assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE); /* the others are free, and not its own */
+    assert_true(says(&l, c, "extras", "nodes=n2; n1 is none of those that it is to run on"));
+    assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
+    struct forecast f;
+    core_forecast(l.m, l.now, c, &f);
+    assert_true(wall_is_set(f.median) && f.node == n2);
+    pair.nodes = 2;
+    int64_t g = lab_submit_asking(&l, &pair, "nodes=n[1-2]");
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, g), CORE_ID_NONE);
+    lab_ended(&l, a, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, c), n2);
+    lab_ended(&l, b, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, g) == n1 || lab_node_of(&l, g) == n2);
+    lab_deinit(&l);
+}
+
+static void no_machine_is_launched_for_who_names_nodes(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);
+    int64_t n1 = lab_join(&l, "n1", 1);
+    int64_t first = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, first), n1);
+    int64_t here = lab_submit_asking(&l, &r, "nodes=n1");
+    lab_plan(&l);
+    assert_true(list_is_empty(&l.m->all_instances));
+    assert_true(says(&l, here, "extras", "under a name that nobody knows yet"));
+    lab_submit_asking(&l, &r, "exclude=n1,gone"); /* who knows what it was */
+    lab_plan(&l);
+    assert_false(list_is_empty(&l.m->all_instances));
+    lab_deinit(&l);
+}
+
+static void names_that_no_node_has_are_refused(void **state)
+{
+    struct lab l;
+    struct job_row r = lab_job(1);
+    (void)state;
+    lab_init(&l);
+    lab_join(&l, "node1", 2);
+    lab_join(&l, "node2", 2);
+    refused(&l, &r, "nodes=node[1-3]", "there is no node \"node3\"; did you mean \"node1\"?");
+    refused(&l, &r, "exclude=mode2", "there is no node \"mode2\"; did you mean \"node2\"?");
+    refused(&l, &r, "nodes=node1 exclude=node[1-2]", "it excludes as well");
+    r.nodes = 2;
+    refused(&l, &r, "nodes=node1", "needs 2 nodes at once, and of those that it names, node1, it may have 1");
+    refused(&l, &r, "nodes=node[1-2] exclude=node2", "it may have 1");
+    assert_int_equal(lab_try_asking(&l, &r, "nodes=node[1-2]"), 0);
+    lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);
+    STR_COPY(r.pool, "burst");
+    refused(&l, &r, "nodes=node[1-2]", "none of the nodes node[1-2] is in pool burst, where it may run");
+    lab_deinit(&l);
+}
+
 static void named_resources_are_counted(void **state)
 {
     struct lab l;
@@ -229,7 +305,8 @@ int main(void)
         cmocka_unit_test(a_job_goes_where_its_features_are),
         cmocka_unit_test(a_job_goes_where_its_gpus_are),
         cmocka_unit_test(what_could_never_be_is_refused),
-        cmocka_unit_test(named_resources_are_counted),
+        cmocka_unit_test(a_job_runs_only_on_the_nodes_that_it_names), cmocka_unit_test(no_machine_is_launched_for_who_names_nodes),
+        cmocka_unit_test(names_that_no_node_has_are_refused), cmocka_unit_test(named_resources_are_counted),
         cmocka_unit_test(nobody_takes_licences_from_who_waits_for_more),
         cmocka_unit_test(machines_are_launched_where_they_serve),
     };
