@@ -278,14 +278,26 @@ struct guard {
     pthread_t thread;
 };
 
+/* The next that is not to be passed on. What a terminal sends, the sender gets as well; what somebody else does, from us. */
+static int next_signal(const struct guard *g)
+{
+    for (;;) {
+        siginfo_t info;
+        int signum = sigwaitinfo(&g->signals, &info);
+        if (signum != SIGINT && signum != SIGQUIT && signum > 0)
+            return signum;
+        if (signum > 0 && info.si_code != SI_KERNEL && g->sender > 0)
+            kill(g->sender, signum);
+    }
+}
+
 /* They are blocked in all threads, and come here. SIGUSR2: it is over. */
 static void *stand_guard(void *ctx)
 {
     const struct guard *g = ctx;
     struct client *c = NULL;
     struct err e;
-    int signum = SIGUSR2;
-    sigwait(&g->signals, &signum);
+    int signum = next_signal(g);
     if (signum == SIGUSR2)
         return NULL;
     session_restore_terminal(g->s);
@@ -307,6 +319,8 @@ static bool guard_start(struct guard *g)
     sigemptyset(&g->signals);
     sigaddset(&g->signals, SIGTERM);
     sigaddset(&g->signals, SIGHUP);
+    sigaddset(&g->signals, SIGINT);
+    sigaddset(&g->signals, SIGQUIT);
     sigaddset(&g->signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &g->signals, &g->before);
     return pthread_create(&g->thread, NULL, stand_guard, g) == 0;
@@ -325,7 +339,7 @@ static void guard_stop(struct guard *g, bool started)
 
 static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e)
 {
-    signal(SIGINT, SIG_IGN); /* the child passes them on */
+    signal(SIGINT, SIG_IGN); /* until somebody waits for them; the child passes them on */
     signal(SIGQUIT, SIG_IGN);
     struct guard g = {.s = s, .sender = start_sender(s, no_input)};
     bool guarded = guard_start(&g);

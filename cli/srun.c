@@ -2,8 +2,9 @@
  *
  * srun [OPTION...] COMMAND [ARG...]
  *
- * In a job it starts the tasks of a step on the job's nodes (cli/step.c). Elsewhere it submits a job that does, shows its
- * output as it comes, and ends with its exit code; an interrupt cancels the job.
+ * In a job it starts the tasks of a step on the job's nodes (cli/step.c). With --jobid it has an srun do that inside that job, which it
+ * starts there in a session (cli/session.h). Elsewhere it submits a job that does, shows its output as it comes, and ends with its exit
+ * code; an interrupt cancels the job.
  */
 #include "cli/slurm_programs.h"
 
@@ -11,13 +12,14 @@
 #include "base/str.h"
 #include "cli/slurm.h"
 #include "cli/parts.h"
+#include "cli/session.h"
 #include "cli/step.h"
 #include "cli/submit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP };
+enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID };
 
 /* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. */
 static const struct option options[] = {
@@ -52,7 +54,7 @@ static const struct option options[] = {
     {"immediate", optional_argument, NULL, 'I'},
     {"input", required_argument, NULL, 'i'},
     {"job-name", required_argument, NULL, 'J'},
-    {"jobid", required_argument, NULL, VAL_IGNORED},
+    {"jobid", required_argument, NULL, VAL_JOBID},
     {"kill-on-bad-exit", optional_argument, NULL, 'K'},
     {"label", no_argument, NULL, 'l'},
     {"licenses", required_argument, NULL, 'L'},
@@ -98,9 +100,13 @@ static const struct option options[] = {
 
 #define LETTERS "+A:C:c:D:d:e:EG:HhI::i:J:K::L:lm:N:n:Oo:p:q:Qr:sT:t:uVvW:w:x:"
 
+enum place { IN_JOB, IN_ANOTHER, NOWHERE };
+
 struct srun {
     struct submission s;
     struct step step;
+    enum place place;
+    int64_t job; /* 0: none is named */
 };
 
 static const char *name_of(int c, int index)
@@ -247,14 +253,15 @@ static int job_option(struct srun *r, int c, const char *name)
 static void help(void)
 {
     puts("Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
-         "In a job: starts the command -n times on its nodes, within the CPUs of the job. Elsewhere: submits a job that\n"
-         "does, shows its output, and ends with its exit code. Of the options of sbatch those of the job are taken.\n");
+         "In a job, or with --jobid in that one: starts the command -n times on its nodes, within the CPUs of the job.\n"
+         "Elsewhere: submits a job that does, shows its output, and ends with its exit code. Of the options of sbatch\n"
+         "those of the job are taken.\n");
     for (const struct option *o = options; o->name; o++)
         if (o->val != VAL_IGNORED && o->val != VAL_REFUSED)
             printf("  --%s\n", o->name);
 }
 
-static int read_options(struct srun *r, int argc, char **argv, bool in_job)
+static int read_options(struct srun *r, int argc, char **argv)
 {
     int c, index = -1, rc = -1;
     optind = 0;
@@ -269,13 +276,78 @@ static int read_options(struct srun *r, int argc, char **argv, bool in_job)
         }
         if (c == VAL_REFUSED)
             return fail(name, "is not supported");
-        rc = in_job ? step_option(r, c, name) : job_option(r, c, name);
+        rc = r->place == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
     }
     if (rc < 0 && optind == argc) {
         slurm_error("srun", "No command given to execute.");
         return CLI_FAILED;
     }
     return rc;
+}
+
+/* ---- which job ---- */
+
+/* As the options say it; those are looked at in earnest when that is known. NULL: they do not. */
+static const char *job_told(int argc, char **argv)
+{
+    const char *text = NULL;
+    int c;
+    optind = opterr = 0;
+    while ((c = getopt_long(argc, argv, LETTERS, options, NULL)) != -1)
+        text = c == VAL_JOBID ? optarg : text;
+    opterr = 1;
+    return text;
+}
+
+static int64_t own_job(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text && getenv("BELAY_CONTROL_DIR") ? slurm_job_number(text) : 0;
+}
+
+/* -1, or the exit code. A job that was not submitted in Slurm's way has none of its variables, and can be entered all the same. */
+static int find_place(struct srun *r, int argc, char **argv)
+{
+    const char *told = job_told(argc, argv);
+    int64_t own = own_job("SLURM_JOB_ID");
+    r->job = told ? slurm_job_number(told) : own;
+    if (told && r->job == 0) {
+        slurm_error("srun", "--jobid: expected the number of a job, found %.100s", told);
+        return CLI_FAILED;
+    }
+    if (told && own == 0 && own_job("BELAY_JOB_ID") == r->job) {
+        setenv("SLURM_JOB_ID", getenv("BELAY_JOB_ID"), 1);
+        own = r->job;
+    }
+    r->place = r->job == 0 ? NOWHERE : r->job == own ? IN_JOB : IN_ANOTHER;
+    return -1;
+}
+
+/* ---- in another job ---- */
+
+/* An srun there has the job's nodes and knows its other steps; it reads the same options once more. */
+static int enter(const struct srun *r, int argc, char **argv)
+{
+    char *flag = mem_printf("--jobid=%lld", (long long)r->job);
+    const char **words = mem_array((size_t)argc + 4, sizeof(*words));
+    const struct session_ask ask = {.job = r->job, .words = words, .n_words = argc + 3};
+    struct client *c = NULL;
+    struct err e = {0};
+    int code = CLI_FAILED;
+    words[0] = "belay";
+    words[1] = "slurm";
+    words[2] = "srun";
+    words[3] = flag;
+    for (int i = 1; i < argc; i++)
+        words[i + 3] = argv[i];
+    if (client_create(&c, &e) != 0 || session_run(c, &ask, &code, &e) != 0) {
+        slurm_error("srun", "%s", e.text);
+        code = CLI_FAILED;
+    }
+    client_destroy(c);
+    free(words);
+    free(flag);
+    return code;
 }
 
 /* ---- outside of a job ---- */
@@ -307,15 +379,18 @@ static int submit(struct srun *r, char **words, int n)
 int srun_main(int argc, char **argv)
 {
     struct srun r = {.step = {.program = "srun"}};
-    bool in_job = getenv("SLURM_JOB_ID") && getenv("BELAY_CONTROL_DIR");
     if (argc == 2 && str_eq(argv[1], PART_FLAG))
         return part_main();
     submission_init(&r.s);
     r.s.slurm = "srun";
     r.s.wait = r.s.follow = r.s.cancel_on_interrupt = true;
-    int code = read_options(&r, argc, argv, in_job);
+    int code = find_place(&r, argc, argv);
     if (code < 0)
-        code = in_job ? step_run(&r.step, argv + optind) : submit(&r, argv + optind, argc - optind);
+        code = read_options(&r, argc, argv);
+    if (code < 0)
+        code = r.place == IN_JOB       ? step_run(&r.step, argv + optind)
+               : r.place == IN_ANOTHER ? enter(&r, argc, argv)
+                                       : submit(&r, argv + optind, argc - optind);
     submission_deinit(&r.s);
     return code;
 }

@@ -2,6 +2,7 @@
 """belay on one machine: up, submit, follow, cancel, requeue, down, up again; and what every verb prints where."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -13,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -500,6 +502,54 @@ class Local(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5)
         os.close(fd)
         self.ok("cancel", job)
+
+    def start_on_terminal(self, *arguments, env=None):
+        """Started on a terminal of its own: the process, the terminal's other side, the terminal."""
+        other, terminal = pty.openpty()
+        p = subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.h.dir, env={**self.h.env, "TERM": "vt100", **(env or {})}, stdin=terminal,
+                             stdout=terminal, stderr=terminal, start_new_session=True,
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.addCleanup(os.close, other)
+        self.addCleanup(os.close, terminal)
+        return p, other, terminal
+
+    def talk(self, fd, say, expect):
+        os.write(fd, say.encode())
+        seen = ""
+        while not re.search(expect, seen):
+            self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
+            seen += os.read(fd, 65536).decode()
+        return seen
+
+    def test_a_terminal_is_as_it_was_after_a_signal(self):
+        job = str(self.submit("--stdin", self.h.script("echo go; exec sleep 1000\n")))
+        self.wait_log(job, "^go$")
+        self.wait_started(job)
+        command = ("sh", "-c", "echo pid $$; exec sleep 1000")
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            p, other, terminal = self.start_on_terminal("exec", "-t", job, "--", *command)
+            pid = int(re.search(r"pid (\d+)", self.talk(other, "", r"pid \d+\r\n")).group(1))
+            self.assertFalse(termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON | termios.ISIG))
+            p.send_signal(signum)
+            self.assertEqual(p.wait(WAIT_S), -signum)
+            self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
+            self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
+            while os.path.exists("/proc/%d" % pid):  # what it ran has ended, too
+                time.sleep(0.01)
+            p, other, terminal = self.start_on_terminal("attach", job)
+            self.talk(other, "", "go\r\n")
+            self.assertFalse(termios.tcgetattr(terminal)[3] & termios.ICANON)
+            p.send_signal(signum)
+            self.assertEqual(p.wait(WAIT_S), 128 + signum)
+            self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
+        self.ok("cancel", job)
+
+    def usual_terminal(self):
+        other, terminal = pty.openpty()
+        usual = termios.tcgetattr(terminal)
+        os.close(other)
+        os.close(terminal)
+        return usual
 
     def read_to_end(self, fd):
         """Of a terminal: an error is its end."""

@@ -136,6 +136,8 @@ class Gang(unittest.TestCase):
             l.up()
             l.wait_log(job, "^step 3$")
             self.assertEqual({a["state"] for a in l.show(job)["attempts"]}, {"running"})
+            told = l.belay("slurm", "srun", "--jobid=%d" % job, "--overlap", "-n", "3", "-N", "3", "-l", "sh", "-c", "echo $SLURMD_NODENAME $SEEN")
+            self.assertEqual(len({line.split()[1] for line in told.splitlines()}), 3, told)  # from outside, on all of its nodes
             doomed = self.node_of(l, job, 2)
             l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 4}})
             shown = l.wait_ended(job)

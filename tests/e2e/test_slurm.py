@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -238,6 +239,43 @@ class Slurm(unittest.TestCase):
         done = self.run_program("srun", "sh", "-c", "echo out; exit 5")
         self.assertEqual((done.returncode, done.stdout), (5, "out\n"))
         self.assertEqual(sorted(self.ok("srun", "-n", "2", "-l", "sh", "-c", "echo of $SLURM_NTASKS").splitlines()), ["0: of 2", "1: of 2"])
+
+    def test_srun_runs_a_step_in_a_job_from_outside_of_it(self):
+        job = self.ok("sbatch", "--parsable", "-n", "2", "--export=SEEN=inside", "-o", "held.out", "--wrap", "echo go; exec sleep 1000").strip()
+        self.wait_running(job)
+        done = self.run_program("srun", "--jobid=" + job, "-n", "2", "-l", "-D", "sub", "sh", "-c",
+                                "echo $SLURM_JOB_ID $SLURM_NTASKS $SLURM_STEP_ID $SEEN $(basename $PWD); exit $((SLURM_PROCID * 4))")
+        self.assertEqual((done.returncode, sorted(done.stdout.splitlines())), (4, ["%d: %s 2 0 inside sub" % (i, job) for i in range(2)]))
+        self.assertIn("task 1: Exited with exit code 4", done.stderr)
+        done = self.run_program("srun", "--jobid", job, "-n1", "-o", "step_%s.out", "sh", "-c", "cat; echo $SLURM_STEP_ID", text="in\n")
+        self.assertEqual((done.returncode, done.stdout, self.read("step_1.out")), (0, "", "in\n1\n"))
+        # It has CPUs of the job to itself, unless it is to share them.
+        first = self.start("srun", "--jobid=" + job, "sh", "-c", "echo here; exec sleep 1000")
+        self.assertEqual(first.stdout.readline() + first.stdout.readline(), "here\nhere\n")
+        self.assertEqual(self.ok("srun", "--jobid=" + job, "-n1", "--overlap", "echo", "beside"), "beside\n")
+        second = self.start("srun", "--jobid=" + job, "-n1", "echo", "after")
+        self.assertIn("step creation temporarily disabled", second.stderr.readline())
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(first.wait(WAIT_S), 130)
+        self.assertEqual((second.communicate(timeout=WAIT_S)[0], second.returncode), ("after\n", 0))
+        first.communicate()
+        self.ok("scancel", job)
+        for words, text in (((job, "true"), "has ended"), (("999999", "true"), "no job 999999"), (("x", "true"), "expected the number of a job"),
+                            ((job,), "No command given"), ((job, "--hold", "true"), "--hold is not supported for a step of a job")):
+            done = self.run_program("srun", "--jobid", *words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertRegex(done.stderr, "^srun: error: .*" + text)
+
+    def test_srun_enters_a_job_that_is_not_of_slurms_kind(self):
+        job = re.search(r"\d+", self.ok("belay", "submit", "--wrap", "exec sleep 1000")).group()
+        self.wait_running(job)
+        self.assertEqual(self.ok("srun", "--jobid=" + job, "-n", "2", "sh", "-c", "echo $SLURM_JOB_ID of $SLURM_NTASKS"), (job + " of 2\n") * 2)
+        self.ok("scancel", job)
+
+    def wait_running(self, job):
+        self.addCleanup(self.run_program, "scancel", job)
+        while [a["state"] for a in json.loads(self.ok("belay", "show", "--json", job))["attempts"]] != ["running"]:
+            pass
 
     def test_an_interrupt_of_srun_cancels_its_job(self):
         p = self.start("srun", "-J", "interrupted", "sh", "-c", "echo ready; exec sleep 1000")
