@@ -207,7 +207,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.read("alone.out"), self.ok("sinfo", "-h", "-o", "%c"))
 
     def test_what_is_not_there_is_refused_by_name(self):
-        for flag in ("--nodefile=x", "--reservation=x", "-M=other", "--nodelist=n1"):
+        for flag in ("--reservation=x", "-M=other"):
             done = self.run_program("sbatch", flag, "minimal.sh")
             self.assertEqual((done.returncode, done.stdout), (1, ""), flag)
             self.assertIn("is not supported: take it out if the job is right without it", done.stderr)
