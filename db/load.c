@@ -3,6 +3,7 @@
  * Recovery: every row that is still alive, each kind before the ones that refer to it. What has ended stays
  * in the file; the *_live indexes make it cost nothing here.
  */
+#include "db/ahead.h"
 #include "db/conn.h"
 #include "db/query.h"
 
@@ -60,13 +61,13 @@ static int load_nodes(const struct loading *l, struct err *e)
 
 static int load_jobs(const struct loading *l, struct err *e)
 {
-    struct job_row row = {.queued_mono = MONO_NONE};
-    struct query q;
+    const struct job_row blank = {.queued_mono = MONO_NONE}, *row;
+    struct ahead *a = ahead_start(l->sql, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
+    int rc = 0;
 
-    query_init(&q, l->sql, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", e);
-    while (query_next(&q, &row) && query_goes_on(&q, model_load_job(l->model, &row, l->now, e)))
-        ;
-    return query_finish(&q);
+    while (rc == 0 && (row = ahead_next(a)) != NULL)
+        rc = model_load_job(l->model, row, l->now, e);
+    return ahead_finish(a, rc, e);
 }
 
 static int load_attempts(const struct loading *l, struct err *e)

@@ -114,7 +114,7 @@ struct before queue_before(const struct model *m, const struct shape *s, struct 
     struct before b = {.last_16 = s->place_16, .exact = true};
     if (s->pending.n == 0 || place_order(queue_place(s), at) >= 0)
         return b;
-    int64_t end_16 = s->pending.n == 1 ? s->place_16 : shape_place_16(m, s, s->since_most);
+    int64_t end_16 = s->pending.n == 1 ? s->place_16 : shape_place_16(m, s, s->last.since_ms);
     if (end_16 < at.at_16 || s->pending.n == 1) {
         b.last_16 = end_16;
         b.n = s->n_wanted;

@@ -37,6 +37,11 @@ struct qos_class {
 };
 
 /* The jobs of one account that ask for the same. */
+/* Where a job stands among those of its shape. */
+struct position {
+    int64_t since_ms, id;
+};
+
 struct shape {
     /* What every step through the queue reads, together: one or two lines of the processor's cache. */
     struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of `aside_of` */
@@ -73,7 +78,7 @@ struct shape {
     int64_t n_jobs;            /* pending and running */
     int64_t n_wanted;          /* places that the pending ones could use */
     struct tree pending;       /* struct job by since and id: requeued ones in their old place */
-    int64_t since_most;        /* none of those pending has waited since later than that */
+    struct position last;      /* none of those pending stands behind that */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
     int64_t arrived;           /* the model's count of arrivals at that moment */
 };
@@ -134,6 +139,8 @@ struct model {
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
     int64_t next_shape, next_kind;
+    struct job **loaded; /* until model_load_end: all jobs, by id */
+    size_t n_loaded;
     int64_t n_pending; /* in the queue */
     int64_t n_waiting; /* PENDING, but not in the queue */
     int64_t n_nodes_up, n_nodes_lost;

@@ -144,6 +144,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     map_put(&m->jobs, r->id, j);
+    *GROW(m->loaded, m->n_loaded) = j;
     j->least = r->nodes;
     queue_adopt(m, j);
     limits_submitted(j->account, job_submitted(j));
@@ -192,37 +193,26 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-    return tree_order(x->row.id, y->row.id);
-}
-
 /* In the order in which they came: each stands behind those before it, and is not looked for a place among them. */
 static int load_queue(struct model *m, struct err *e)
 {
-    struct job **all = mem_array(map_size(&m->jobs), sizeof *all), *j;
-    size_t n = 0;
-    int rc = 0;
-    for (size_t pos = 0; !rc && (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        follow_load(m, j);
+    for (size_t i = 0; i < m->n_loaded; i++)
+        follow_load(m, m->loaded[i]);
+    for (size_t i = 0; i < m->n_loaded; i++) {
+        struct job *j = m->loaded[i];
         if (j->row.state == JOB_PENDING)
-            all[n++] = j;
+            waits_load(m, j);
         else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
-            rc = err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
                 sm_name(&job_sm, (int)j->row.state));
     }
-    qsort(all, n, sizeof *all, by_id);
-    for (size_t i = 0; !rc && i < n; i++)
-        waits_load(m, all[i]);
-    free(all);
-    return rc;
+    return 0;
 }
 
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e)
 {
-    struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t i = 0; i < m->n_loaded; i++) {
+        struct job *j = m->loaded[i];
         struct job *parent = j->row.array != CORE_ID_NONE ? model_job(m, j->row.array) : NULL;
         if (j->row.array != CORE_ID_NONE && (!parent || !parent->array))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
@@ -243,6 +233,9 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
     int rc = load_queue(m, e);
     if (rc)
         return rc;
+    free(m->loaded);
+    m->loaded = NULL;
+    m->n_loaded = 0;
     LIST_FOREACH (&m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)

@@ -71,6 +71,7 @@ void model_destroy(struct model *m)
     smap_deinit(&m->keys);
     smap_deinit(&m->names);
     free(m->classes);
+    free(m->loaded);
     notify_deinit(m);
     changes_deinit(&m->out);
     free(m);

@@ -46,16 +46,20 @@ static void kind_key(const struct shape *s, char *out)
     demand_key(s, is_apart(s), out);
 }
 
-struct position {
-    int64_t since_ms, id;
-};
+static struct position position_of(const struct job *j)
+{
+    return (struct position){job_since_ms(j), j->row.id};
+}
+
+static int position_order(struct position a, struct position b)
+{
+    int c = tree_order(a.since_ms, b.since_ms);
+    return c ? c : tree_order(a.id, b.id);
+}
 
 static int compare_job(const void *key, const struct tree_link *l)
 {
-    const struct position *p = key;
-    const struct job *j = TREE_ENTRY(l, struct job, in_shape);
-    int c = tree_order(p->since_ms, job_since_ms(j));
-    return c ? c : tree_order(p->id, j->row.id);
+    return position_order(*(const struct position *)key, position_of(TREE_ENTRY(l, struct job, in_shape)));
 }
 
 int place_order(struct place a, struct place b)
@@ -354,13 +358,17 @@ void queue_order(struct model *m)
 
 void queue_add(struct model *m, struct job *j)
 {
-    struct position at = {job_since_ms(j), j->row.id};
-    if (j->shape->pending.n == 0 || at.since_ms > j->shape->since_most)
-        j->shape->since_most = at.since_ms;
-    tree_add(&j->shape->pending, &j->in_shape, &at, compare_job);
-    shape_settle(m, j->shape);
+    struct shape *s = j->shape;
+    struct position at = position_of(j);
+    if (s->pending.n == 0 || position_order(at, s->last) > 0) {
+        s->last = at; /* the one before it, which is in no cache by now, need not be looked at */
+        tree_append(&s->pending, &j->in_shape);
+    } else {
+        tree_add(&s->pending, &j->in_shape, &at, compare_job);
+    }
+    shape_settle(m, s);
     j->width = job_width(j);
-    j->shape->n_wanted += j->width;
+    s->n_wanted += j->width;
     j->account->n_pending++;
     m->n_pending++;
     m->change++;

@@ -54,17 +54,9 @@ static struct tree_link *rightmost(struct tree_link *x)
     return x;
 }
 
-void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
+/* Puts n below p (NULL: it is the first), before it if c < 0. */
+static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n)
 {
-    assert(!tree_has(n));
-    struct tree_link *p = t->last;
-    int c = p ? cmp(key, p) : 1;
-    for (struct tree_link *x = c < 0 ? t->root : NULL; x; x = c < 0 ? x->left : x->right) {
-        c = cmp(key, x);
-        assert(c != 0);
-        p = x;
-    }
-    assert(c != 0);
     *n = (struct tree_link){.up = p, .weight = next_weight(t)};
     if (p == t->last && c > 0)
         t->last = n;
@@ -77,6 +69,26 @@ void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn 
     while (n->up && n->up->weight < n->weight)
         rotate_up(t, n);
     t->n++;
+}
+
+void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
+{
+    assert(!tree_has(n));
+    struct tree_link *p = t->last;
+    int c = p ? cmp(key, p) : 1;
+    for (struct tree_link *x = c < 0 ? t->root : NULL; x; x = c < 0 ? x->left : x->right) {
+        c = cmp(key, x);
+        assert(c != 0);
+        p = x;
+    }
+    assert(c != 0);
+    put(t, p, c, n);
+}
+
+void tree_append(struct tree *t, struct tree_link *n)
+{
+    assert(!tree_has(n));
+    put(t, t->last, 1, n);
 }
 
 void tree_remove(struct tree *t, struct tree_link *n)

@@ -35,6 +35,8 @@ static inline int tree_order(int64_t a, int64_t b)
 
 /* key is that of n under cmp; n must be in no tree. */
 void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp);
+/* Likewise, for one whose key comes after all others. */
+void tree_append(struct tree *t, struct tree_link *n);
 /* n must be in t, or in no tree (then harmless). Works whatever became of n's key since it was added. */
 void tree_remove(struct tree *t, struct tree_link *n);
 bool tree_has(const struct tree_link *n); /* n is in a tree */

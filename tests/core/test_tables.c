@@ -114,6 +114,8 @@ static void a_tree_keeps_its_order(void **state)
         int k = (int)prng_below(&r, N);
         if (in[k])
             tree_remove(&t, &items[k].link);
+        else if (!tree_at_least(&t, &items[k].key, compare_item))
+            tree_append(&t, &items[k].link);
         else
             tree_add(&t, &items[k].link, &items[k].key, compare_item);
         in[k] = !in[k];

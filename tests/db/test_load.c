@@ -130,6 +130,64 @@ static void rows_that_contradict_each_other_are_refused(void **state)
     db_close(d);
 }
 
+static void submit_all(struct db *d, int64_t from, int64_t to)
+{
+    struct db_batch b = {0};
+    for (int64_t id = from; id <= to; id++)
+        batch_add_submit(&b, id);
+    util_commit(d, &b);
+}
+
+/* Rows are read ahead, 128 at a time: none may be missing where one batch ends. */
+static void every_job_is_loaded_however_many_there_are(void **state)
+{
+    static const int64_t queues[] = {0, 1, 127, 128, 129, 255, 256, 257, 384, 500};
+    struct db *d = util_open(*state);
+    int64_t had = 0;
+
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        struct model *m = new_model();
+        struct model_counts counts;
+        struct err e = {0};
+        submit_all(d, had + 1, queues[i]);
+        had = queues[i];
+        assert_int_equal(db_load(d, m, now, &e), 0);
+        model_counts(m, &counts);
+        assert_int_equal(counts.pending, had);
+        for (int64_t id = 1; id <= had; id++)
+            assert_non_null(model_job(m, id));
+        assert_int_equal(model_check(m, &e), 0);
+        model_destroy(m);
+    }
+    db_close(d);
+}
+
+/* What cannot be read, and what the model refuses, in the first batch and in those that are read ahead. */
+static void a_bad_row_in_a_long_queue_is_refused(void **state)
+{
+    static const int64_t at[] = {1, 128, 129, 256, 300, 500};
+    static const char *const bad[] = {"cpus = 1 << 40", "nodes = 0"}, *const good[] = {"cpus = 1", "nodes = 1"};
+    struct db *d = util_open(*state);
+
+    submit_all(d, 1, 500);
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        for (size_t k = 0; k < 2; k++) {
+            struct model *m = new_model();
+            struct err e = {0};
+            char sql[100], name[32];
+            snprintf(sql, sizeof(sql), "UPDATE jobs SET %s WHERE id = %d", bad[k], (int)at[i]);
+            util_exec(*state, sql);
+            assert_int_equal(db_load(d, m, now, &e), ERR_CORRUPT);
+            snprintf(name, sizeof(name), k == 0 ? "with id %d:" : "stored job %d ", (int)at[i]);
+            assert_non_null(strstr(e.text, name));
+            snprintf(sql, sizeof(sql), "UPDATE jobs SET %s", good[k]);
+            util_exec(*state, sql);
+            model_destroy(m);
+        }
+    }
+    db_close(d);
+}
+
 static void a_hundred_thousand_waiting_jobs_load_quickly(void **state)
 {
     struct db *d = util_open(*state);
@@ -166,6 +224,10 @@ int main(void)
             what_lives_is_loaded_and_what_ended_is_not, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             rows_that_contradict_each_other_are_refused, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            every_job_is_loaded_however_many_there_are, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_bad_row_in_a_long_queue_is_refused, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_hundred_thousand_waiting_jobs_load_quickly, util_setup, util_teardown),
     };

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two shelves: the thread fills one while the caller empties the other. A shelf that is not full is the last.
+ */
+#include "db/ahead.h"
+
+#include "base/mem.h"
+#include "db/query.h"
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHELF_ROWS 128 /* of a job's size they stay in the processor's cache */
+
+struct shelf {
+    char *rows;
+    size_t n;
+    bool is_full; /* the caller's; else the thread's */
+};
+
+struct ahead {
+    const void *blank;
+    size_t size;
+    struct shelf shelves[2];
+    size_t next, shelf; /* the caller's place */
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t mutex; /* guards is_full and stop */
+    pthread_cond_t changed;
+    bool stop;
+    struct query query; /* the thread's while there is one */
+    struct err err;
+};
+
+static void fill(struct ahead *a, struct shelf *s)
+{
+    for (s->n = 0; s->n < SHELF_ROWS; s->n++) {
+        char *row = s->rows + s->n * a->size;
+        memcpy(row, a->blank, a->size);
+        if (!query_next(&a->query, row))
+            return;
+    }
+}
+
+/* False: the caller wants no more. */
+static bool wait_until_empty(struct ahead *a, const struct shelf *s)
+{
+    pthread_mutex_lock(&a->mutex);
+    while (s->is_full && !a->stop)
+        pthread_cond_wait(&a->changed, &a->mutex);
+    bool stop = a->stop;
+    pthread_mutex_unlock(&a->mutex);
+    return !stop;
+}
+
+static void hand_over(struct ahead *a, struct shelf *s, bool is_full)
+{
+    pthread_mutex_lock(&a->mutex);
+    s->is_full = is_full;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+static void *run(void *arg)
+{
+    struct ahead *a = arg;
+    size_t n = SHELF_ROWS;
+    for (size_t k = 1; n == SHELF_ROWS && wait_until_empty(a, &a->shelves[k]); k ^= 1) {
+        fill(a, &a->shelves[k]);
+        n = a->shelves[k].n; /* once it is handed over it is the caller's */
+        hand_over(a, &a->shelves[k], true);
+    }
+    return NULL;
+}
+
+struct ahead *ahead_start(sqlite3 *sql, enum table_id table, const char *tail, const void *blank, size_t size)
+{
+    struct ahead *a = mem_alloc(sizeof(*a));
+    *a = (struct ahead){.blank = blank, .size = size};
+    pthread_mutex_init(&a->mutex, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    for (size_t k = 0; k < 2; k++)
+        a->shelves[k].rows = mem_array(SHELF_ROWS, size);
+    query_init(&a->query, sql, table, tail, &a->err);
+    fill(a, &a->shelves[0]);
+    a->shelves[0].is_full = true;
+    if (a->shelves[0].n < SHELF_ROWS)
+        return a; /* those are all: no thread for them */
+    sigset_t all, old;
+    sigfillset(&all); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int failed = pthread_create(&a->thread, NULL, run, a);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    assert(!failed); /* the system has no room for one thread: as out of memory */
+    a->has_thread = true;
+    return a;
+}
+
+static void wait_until_full(struct ahead *a, const struct shelf *s)
+{
+    pthread_mutex_lock(&a->mutex);
+    while (!s->is_full)
+        pthread_cond_wait(&a->changed, &a->mutex);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+const void *ahead_next(struct ahead *a)
+{
+    struct shelf *s = &a->shelves[a->shelf];
+    if (a->next == SHELF_ROWS) {
+        hand_over(a, s, false);
+        a->next = 0;
+        a->shelf ^= 1;
+        s = &a->shelves[a->shelf];
+        wait_until_full(a, s);
+    }
+    return a->next < s->n ? s->rows + a->next++ * a->size : NULL;
+}
+
+int ahead_finish(struct ahead *a, int rc, struct err *e)
+{
+    if (a->has_thread) {
+        pthread_mutex_lock(&a->mutex);
+        a->stop = true;
+        pthread_cond_signal(&a->changed);
+        pthread_mutex_unlock(&a->mutex);
+        pthread_join(a->thread, NULL);
+    }
+    int read = query_finish(&a->query);
+    if (rc == 0 && read != 0) {
+        rc = read;
+        if (e)
+            *e = a->err;
+    }
+    pthread_mutex_destroy(&a->mutex);
+    pthread_cond_destroy(&a->changed);
+    for (size_t k = 0; k < 2; k++)
+        free(a->shelves[k].rows);
+    free(a);
+    return rc;
+}
