@@ -7,7 +7,7 @@ path, name = sys.argv[1:]
 print("/* Made of %s by base/embed.py. */" % path.rsplit("/", 1)[-1])
 print("extern const char %s[];" % name)
 print("const char %s[] =" % name)
-with open(path, encoding="ascii") as f:
+with open(path, encoding="utf-8") as f:
     for line in f:
         if not line.startswith("#"):
             print('    "%s\\n"' % line.rstrip("\n").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?"))

@@ -102,6 +102,14 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
         series_spend(w->o->series, r->from.ms - w->start.ms, r->to.ms - w->start.ms, r->uusd);
 }
 
+static void fill_outcome(struct replay_outcome *o, const struct job_row *r)
+{
+    o->uusd = r->cost_uusd;
+    o->lost_ms = r->lost_ms;
+    o->attempts = r->attempts;
+    o->reclaims = r->reclaims;
+}
+
 static void count_job(struct replay *w, const struct job_row *r)
 {
     if (r->state != JOB_ENDED)
@@ -110,10 +118,8 @@ static void count_job(struct replay *w, const struct job_row *r)
     if (w->o->outcomes) {
         struct replay_outcome *o = &w->o->outcomes[r->id - 1];
         o->ended_ms = clock_mono(&w->vt.clock).ms;
-        o->uusd = r->cost_uusd;
-        o->lost_ms = r->lost_ms;
-        o->attempts = r->attempts;
-        o->reclaims = r->reclaims;
+        o->end = r->end;
+        fill_outcome(o, r);
     }
     if (w->o->progress)
         w->o->progress(w->o->ctx, w->ended);
@@ -275,6 +281,11 @@ static void close_books(struct replay *w)
 {
     replay_take_machines(w);
     count(w);
+    for (size_t i = 0; w->o->outcomes && i < w->submitted; i++) {
+        const struct job *j = model_job(w->m, (int64_t)i + 1); /* it has not ended */
+        if (j)
+            fill_outcome(&w->o->outcomes[i], &j->row);
+    }
     for (size_t i = 0; i < w->o->n_owned; i++)
         pay_owned(w, &w->o->owned[i]);
     w->r.launches_in_hour = busiest_hour(w);
@@ -298,12 +309,16 @@ static void tear_down(struct replay *w)
     free(w->jobs);
 }
 
+static bool goes_on(const struct replay *w)
+{
+    return w->ended < (int64_t)w->o->n_jobs || (w->o->runs_out && map_size(&w->machines) > 0);
+}
+
 static void play_all(struct replay *w)
 {
     const struct replay_options *o = w->o;
     timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
-    for (int64_t due; w->refused.kind == ERR_NONE && w->ended < (int64_t)o->n_jobs &&
-                      vtimers_next(&w->vt, &due) && due <= o->until_ms;)
+    for (int64_t due; w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) && due <= o->until_ms;)
         vtimers_run_next(&w->vt);
     if (w->ended < (int64_t)o->n_jobs) {
         int64_t left_ms = o->until_ms - clock_mono(&w->vt.clock).ms;

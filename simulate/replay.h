@@ -45,6 +45,7 @@ struct replay_job {
 /* What became of a job. */
 struct replay_outcome {
     int64_t started_ms, ended_ms; /* after the start; REPLAY_NEVER. Started: its program first ran */
+    enum end_kind end;            /* SUCCEEDED, or what used its last retry up */
     int64_t uusd, lost_ms;
     int64_t attempts, reclaims;
 };
@@ -80,6 +81,7 @@ struct replay_options {
     int64_t boot_ms;             /* from the provider's answer to the join */
     int64_t restore_ms;          /* of a checkpoint */
     int64_t until_ms;            /* the end, whatever is left; required */
+    bool runs_out;               /* after the last job it goes on until no machine is left that is not owned */
     uint64_t seed;               /* which machine goes when some have to */
     void (*lost)(void *ctx, const struct replay_loss *l); /* of each such reclaim; NULL: nobody looks */
     void (*progress)(void *ctx, int64_t ended);           /* at each end of a job; NULL: nobody looks */
@@ -91,7 +93,7 @@ struct replay_options {
 };
 
 struct replay_result {
-    int64_t finished;        /* jobs */
+    int64_t finished;        /* jobs that did all of their work */
     int64_t end_ms;          /* when the last one finished, or until_ms */
     int64_t uusd[3];         /* by enum market; owned: until end_ms */
     int64_t ms[6], spent[6]; /* node time and money by enum ledger_kind, owned machines' idle time left out */

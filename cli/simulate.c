@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay simulate: what pool files would have made of a log of jobs. Needs no belayd: the same decisions run here, in virtual
+ * time.
+ */
+#include "cli/verbs.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "simulate/page.h"
+#include "simulate/study.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILES_MAX 16
+#define OWNED_MAX 64
+#define BAR_WIDTH 40
+#define DAY_MS SECONDS_MS(86400)
+
+enum {
+    VAL_POOLS = 1, VAL_JOBS, VAL_TRACE, VAL_OWNED, VAL_FROM, VAL_TO, VAL_DAYS, VAL_BOOT, VAL_RESTORE, VAL_SAVE, VAL_NO_CHECKPOINTS,
+    VAL_NOTICE, VAL_TRACE_FROM, VAL_TRACE_TIMES, VAL_AFTER, VAL_SEED, VAL_HTML
+};
+
+struct request {
+    char *pools[FILES_MAX];
+    struct config *configs[FILES_MAX];
+    size_t n_pools;
+    char *jobs, *html;
+    struct joblog log;
+    struct traces traces;
+    struct study_owned owned[OWNED_MAX];
+    size_t n_owned;
+    struct wall from, to;
+    int64_t days;
+    struct study_options o;
+    int shown; /* of the bar; -1: there is none */
+};
+
+/* ---- the command line ---- */
+
+static int usage(const char *option, const struct err *e)
+{
+    cli_error("--%s: %s", option, e->text);
+    return CLI_USAGE;
+}
+
+static int too_many(const char *option, int most)
+{
+    cli_error("--%s: may be given %d times", option, most);
+    return CLI_USAGE;
+}
+
+static int add_pools(struct request *q, const char *arg)
+{
+    if (q->n_pools == FILES_MAX)
+        return too_many("pools", FILES_MAX);
+    q->pools[q->n_pools++] = mem_strdup(arg);
+    return CLI_OK;
+}
+
+static int add_owned(struct request *q, const char *arg)
+{
+    struct err e;
+    if (q->n_owned == OWNED_MAX)
+        return too_many("owned", OWNED_MAX);
+    if (study_parse_owned(arg, &q->owned[q->n_owned], &e) != 0)
+        return usage("owned", &e);
+    q->n_owned++;
+    return CLI_OK;
+}
+
+static int read_duration(const char *option, const char *arg, int64_t *ret_ms)
+{
+    struct err e;
+    return time_parse_duration(arg, false, ret_ms, &e) == 0 ? CLI_OK : usage(option, &e);
+}
+
+static int read_number(const char *option, const char *arg, int64_t min, int64_t max, int64_t *ret_n)
+{
+    struct err e;
+    return str_to_i64(arg, min, max, "number", ret_n, &e) == 0 ? CLI_OK : usage(option, &e);
+}
+
+static int read_moment(const char *option, const char *arg, struct wall *ret_at)
+{
+    struct err e;
+    char midnight[40];
+    snprintf(midnight, sizeof midnight, "%.20sT00:00:00", arg);
+    if (strlen(arg) == 10 && joblog_time(midnight, ret_at, &e) == 0)
+        return CLI_OK;
+    return joblog_time(arg, ret_at, &e) == 0 ? CLI_OK : usage(option, &e);
+}
+
+static int set_text(char **text, const char *arg)
+{
+    free(*text);
+    *text = mem_strdup(arg);
+    return CLI_OK;
+}
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct request *q = ctx;
+    struct err e;
+    int64_t n = 0;
+    int rc;
+    switch (val) {
+    case VAL_POOLS:
+        return add_pools(q, arg);
+    case VAL_JOBS:
+        return set_text(&q->jobs, arg);
+    case VAL_HTML:
+        return set_text(&q->html, arg);
+    case VAL_TRACE:
+        return market_read(&q->traces, arg, &e) == 0 ? CLI_OK : usage("trace", &e);
+    case VAL_OWNED:
+        return add_owned(q, arg);
+    case VAL_FROM:
+        return read_moment("from", arg, &q->from);
+    case VAL_TO:
+        return read_moment("to", arg, &q->to);
+    case VAL_DAYS:
+        return read_number("days", arg, 1, 36600, &q->days);
+    case VAL_BOOT:
+        return read_duration("boot", arg, &q->o.boot_ms);
+    case VAL_RESTORE:
+        return read_duration("restore", arg, &q->o.restore_ms);
+    case VAL_SAVE:
+        return read_duration("save", arg, &q->o.save_ms);
+    case VAL_NO_CHECKPOINTS:
+        q->o.save_ms = 0;
+        return CLI_OK;
+    case VAL_NOTICE:
+        return read_duration("notice", arg, &q->o.notice_ms);
+    case VAL_TRACE_FROM:
+        return read_duration("trace-from", arg, &q->o.trace_from_ms);
+    case VAL_AFTER:
+        return read_duration("after", arg, &q->o.after_ms);
+    case VAL_TRACE_TIMES:
+        rc = read_number("machines", arg, 1, 1000000, &n);
+        q->o.trace_times = (int32_t)n;
+        return rc;
+    default:
+        rc = read_number("seed", arg, 0, INT64_MAX, &n);
+        q->o.seed = (uint64_t)n;
+        return rc;
+    }
+}
+
+/* ---- what it reads ---- */
+
+static int load_log(struct request *q)
+{
+    struct buf text = {0};
+    struct err e;
+    int rc = fs_read(q->jobs, JOBLOG_BYTES_MAX, &text, &e);
+    if (rc == 0)
+        rc = joblog_parse(q->jobs, buf_str(&text), text.len, &q->log, &e);
+    buf_deinit(&text);
+    if (rc != 0) {
+        cli_error("%s", e.text);
+        return CLI_USAGE;
+    }
+    if (q->log.ignored[0])
+        cli_warn("%s: nothing is known of the columns %s", q->jobs, q->log.ignored);
+    if (q->days && !wall_is_set(q->from) && q->log.n > 0)
+        q->from = q->log.jobs[0].submit;
+    if (q->days)
+        q->to.ms = q->from.ms + q->days * DAY_MS;
+    joblog_select(&q->log, q->from, q->to);
+    return CLI_OK;
+}
+
+static int load(struct request *q)
+{
+    struct err e;
+    if (q->n_pools == 0 || !q->jobs) {
+        cli_error("what is simulated? --pools FILE says what there is to run on, --jobs LOG what ran");
+        return CLI_USAGE;
+    }
+    if (q->days && wall_is_set(q->to)) {
+        cli_error("--days and --to are two ways to say the same: give one of them");
+        return CLI_USAGE;
+    }
+    for (size_t i = 0; i < q->n_pools; i++) {
+        if (study_load_pools(q->pools[i], &q->configs[i], &e) != 0) {
+            cli_error("%s", e.text);
+            return CLI_USAGE;
+        }
+    }
+    return load_log(q);
+}
+
+/* ---- what it prints ---- */
+
+static void on_progress(void *ctx, int64_t ended, int64_t of)
+{
+    struct request *q = ctx;
+    int percent = (int)(ended * 100 / of);
+    if (q->shown < 0 || percent == q->shown)
+        return;
+    q->shown = percent;
+    fprintf(stderr, "\r%s: [", q->o.file);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        putc(i * 100 < percent * BAR_WIDTH ? '#' : ' ', stderr);
+    fprintf(stderr, "] %3d %%", percent);
+}
+
+static void clear_bar(struct request *q)
+{
+    if (q->shown > 0)
+        fprintf(stderr, "\r\033[K");
+    q->shown = q->shown < 0 ? -1 : 0;
+}
+
+static void cell_usd(struct table *t, int64_t uusd)
+{
+    char text[32];
+    table_cell(t, "%s", cli_usd(uusd, text, sizeof text));
+}
+
+static void cell_time(struct table *t, int64_t ms)
+{
+    char text[32];
+    table_cell(t, "%s", cli_duration(ms, text, sizeof text));
+}
+
+static void cell_part(struct table *t, double part, double whole)
+{
+    if (whole > 0)
+        table_cell(t, "%.1f %%", 100 * part / whole);
+    else
+        table_cell(t, "-");
+}
+
+enum line { LINE_COST, LINE_OWNED, LINE_SPOT, LINE_ON_DEMAND, LINE_UNDISTURBED, LINE_JOBS, LINE_ENDED, LINE_GIVEN_UP, LINE_WAIT_MEAN,
+    LINE_WAIT_MEDIAN, LINE_WAIT_P95, LINE_WAIT_MAX, LINE_DEADLINE, LINE_LATE, LINE_LATENESS, LINE_CPUS, LINE_GPUS, LINE_USEFUL, LINE_RECLAIMS,
+    LINE_LOST, LINE_LAUNCHES, LINE_REFUSED, LINE_LENGTH };
+
+static const char *const line_names[] = {"cost", "  owned", "  spot", "  on-demand", "useful time, on-demand", "jobs", "  ended", "  given up",
+    "wait, mean", "  median", "  95 of 100", "  longest", "with a deadline", "  late", "  late by, mean", "cpus in use", "GPUs in use",
+    "useful time", "reclaims", "work lost", "launches", "  refused", "time until the last end", NULL};
+
+static void cell(struct table *t, enum line line, const struct study *s)
+{
+    double have[2] = {0}, used[2] = {0}, all_ms = 0;
+    for (size_t i = 0; i < s->n_pools; i++) {
+        for (int k = 0; k < 2; k++) {
+            have[k] += s->pools[i].have_ms[k];
+            used[k] += s->pools[i].used_ms[k];
+        }
+    }
+    for (int k = 0; k < 6; k++)
+        all_ms += (double)s->r.ms[k];
+    switch (line) {
+    case LINE_COST: cell_usd(t, s->uusd); break;
+    case LINE_OWNED: cell_usd(t, s->r.uusd[MARKET_OWNED]); break;
+    case LINE_SPOT: cell_usd(t, s->r.uusd[MARKET_SPOT]); break;
+    case LINE_ON_DEMAND: cell_usd(t, s->r.uusd[MARKET_ON_DEMAND]); break;
+    case LINE_UNDISTURBED: cell_usd(t, s->r.on_demand_uusd); break;
+    case LINE_JOBS: table_cell(t, "%lld", (long long)s->all.jobs); break;
+    case LINE_ENDED: table_cell(t, "%lld", (long long)s->all.ended); break;
+    case LINE_GIVEN_UP: table_cell(t, "%lld", (long long)s->all.given_up); break;
+    case LINE_WAIT_MEAN: cell_time(t, s->all.wait_mean_ms); break;
+    case LINE_WAIT_MEDIAN: cell_time(t, s->all.wait_median_ms); break;
+    case LINE_WAIT_P95: cell_time(t, s->all.wait_p95_ms); break;
+    case LINE_WAIT_MAX: cell_time(t, s->all.wait_max_ms); break;
+    case LINE_DEADLINE: table_cell(t, "%lld", (long long)s->all.with_deadline); break;
+    case LINE_LATE: table_cell(t, "%lld", (long long)s->all.late); break;
+    case LINE_LATENESS: cell_time(t, s->all.late > 0 ? s->all.late_ms / s->all.late : 0); break;
+    case LINE_CPUS: cell_part(t, used[0], have[0]); break;
+    case LINE_GPUS: cell_part(t, used[1], have[1]); break;
+    case LINE_USEFUL: cell_part(t, (double)s->r.ms[LEDGER_USEFUL], all_ms); break;
+    case LINE_RECLAIMS: table_cell(t, "%lld", (long long)s->r.reclaims); break;
+    case LINE_LOST: cell_time(t, s->r.ms[LEDGER_LOST]); break;
+    case LINE_LAUNCHES: table_cell(t, "%lld", (long long)s->r.launches); break;
+    case LINE_REFUSED: table_cell(t, "%lld", (long long)s->r.refusals); break;
+    case LINE_LENGTH: cell_time(t, s->r.end_ms); break;
+    }
+}
+
+static bool is_wanted(enum line line, const struct study *s, size_t n)
+{
+    bool deadlines = false, gpus = false, given_up = false;
+    for (size_t i = 0; i < n; i++) {
+        given_up = given_up || s[i].all.given_up > 0;
+        deadlines = deadlines || s[i].all.with_deadline > 0;
+        for (size_t k = 0; k < s[i].n_pools; k++)
+            gpus = gpus || s[i].pools[k].have_ms[1] > 0;
+    }
+    if (line == LINE_GIVEN_UP)
+        return given_up;
+    return line == LINE_GPUS ? gpus : (line < LINE_DEADLINE || line > LINE_LATENESS) || deadlines;
+}
+
+static void print_sums(const struct study *s, size_t n)
+{
+    struct table *t = table_create();
+    table_column(t, "", false);
+    for (size_t i = 0; i < n; i++)
+        table_column(t, s[i].file, true);
+    for (int line = 0; line_names[line]; line++) {
+        if (!is_wanted((enum line)line, s, n))
+            continue;
+        table_row(t);
+        table_cell(t, "%s", line_names[line]);
+        for (size_t i = 0; i < n; i++)
+            cell(t, (enum line)line, &s[i]);
+    }
+    table_print(t);
+}
+
+static void print_pools(const struct study *s)
+{
+    static const char *const names[] = {"COST", "USEFUL", "LOST", "BOOT", "RESTORE", "SAVE", "IDLE", "CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS"};
+    struct table *t = table_create();
+    table_column(t, "POOL", false);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(t, names[i], true);
+    for (size_t i = 0; i < s->n_pools; i++) {
+        const struct replay_pool *p = &s->pools[i];
+        table_row(t);
+        table_cell(t, "%s", s->pool_names[i]);
+        cell_usd(t, p->uusd);
+        for (int k = 0; k < 6; k++)
+            cell_time(t, p->ms[k]);
+        cell_part(t, p->used_ms[0], p->have_ms[0]);
+        cell_part(t, p->used_ms[1], p->have_ms[1]);
+        table_cell(t, "%lld", (long long)p->launches);
+        table_cell(t, "%lld", (long long)p->refusals);
+        table_cell(t, "%lld", (long long)p->reclaims);
+    }
+    table_print(t);
+}
+
+static void print_teams(const struct study *s)
+{
+    static const char *const names[] = {"JOBS", "COST", "WAIT", "MEDIAN", "P95", "LATE", "RECLAIMS", "LOST"};
+    struct table *t = table_create();
+    table_column(t, "TEAM", false);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(t, names[i], true);
+    for (size_t i = 0; i < s->n_teams; i++) {
+        const struct study_jobs *g = &s->teams[i];
+        table_row(t);
+        table_cell(t, "%s", g->name);
+        table_cell(t, "%lld", (long long)g->jobs);
+        cell_usd(t, g->uusd);
+        cell_time(t, g->wait_mean_ms);
+        cell_time(t, g->wait_median_ms);
+        cell_time(t, g->wait_p95_ms);
+        table_cell(t, "%lld", (long long)g->late);
+        table_cell(t, "%lld", (long long)g->reclaims);
+        cell_time(t, g->lost_ms);
+    }
+    table_print(t);
+}
+
+static void print_all(const struct request *q, const struct study *s, size_t n)
+{
+    print_sums(s, n);
+    for (size_t i = 0; i < n; i++) {
+        printf(n > 1 ? "\n%s\n" : "\n", s[i].file);
+        print_pools(&s[i]);
+        printf("\n");
+        print_teams(&s[i]);
+        for (size_t k = 0; k < s[i].n_notes; k++)
+            printf("%s%s.\n", k == 0 ? "\n" : "", s[i].notes[k]);
+    }
+    if (q->log.n_never_ran > 0)
+        printf("\n%zu jobs of the log never ran, and are left out.\n", q->log.n_never_ran);
+}
+
+static int write_page(const struct request *q, const json_t *result)
+{
+    struct buf page = {0};
+    struct err e;
+    page_write(result, &page);
+    int rc = fs_write_atomic(q->html, buf_str(&page), page.len, 0644, &e);
+    buf_deinit(&page);
+    if (rc != 0)
+        cli_error("%s", e.text);
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int report(const struct request *q, const struct study *s, size_t n, bool as_json)
+{
+    json_t *result = study_json(s, n);
+    int rc = q->html ? write_page(q, result) : CLI_OK;
+    json_object_set_new(result, "never_ran", json_integer((json_int_t)q->log.n_never_ran));
+    if (as_json)
+        cli_print_json(result);
+    else
+        print_all(q, s, n);
+    json_decref(result);
+    return rc;
+}
+
+static int simulate(struct request *q, bool as_json)
+{
+    struct study studies[FILES_MAX];
+    size_t n = 0;
+    struct err e;
+    int rc = CLI_OK;
+    q->shown = !as_json && isatty(STDERR_FILENO) ? 0 : -1;
+    q->o.log = &q->log;
+    q->o.traces = &q->traces;
+    q->o.owned = q->owned;
+    q->o.n_owned = q->n_owned;
+    q->o.progress = on_progress;
+    q->o.ctx = q;
+    for (size_t i = 0; rc == CLI_OK && i < q->n_pools; i++) {
+        q->o.file = q->pools[i];
+        q->o.config = q->configs[i];
+        if (study_run(&q->o, &studies[n], &e) == 0)
+            n++;
+        else
+            rc = CLI_USAGE;
+        clear_bar(q);
+    }
+    if (rc == CLI_OK)
+        rc = report(q, studies, n, as_json);
+    else
+        cli_error("%s", e.text);
+    for (size_t i = 0; i < n; i++)
+        study_deinit(&studies[i]);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct request *q = mem_alloc(sizeof *q);
+    struct cli_args a;
+    q->from = q->to = WALL_NONE;
+    q->o = (struct study_options){.boot_ms = SECONDS_MS(120),
+        .restore_ms = SECONDS_MS(30),
+        .save_ms = SECONDS_MS(15),
+        .notice_ms = STUDY_BY_PROVIDER,
+        .after_ms = 30 * DAY_MS,
+        .seed = 1};
+    int rc = cli_parse(&verb_simulate, argc, argv, false, on_option, q, &a);
+    if (rc == 0)
+        rc = load(q);
+    if (rc == 0)
+        rc = simulate(q, a.json);
+    cli_args_deinit(&a);
+    for (size_t i = 0; i < q->n_pools; i++) {
+        free(q->pools[i]);
+        study_free_pools(q->configs[i]);
+    }
+    free(q->jobs);
+    free(q->html);
+    joblog_deinit(&q->log);
+    market_deinit(&q->traces);
+    free(q);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS, "what there is to run on: a file of pools, or a configuration of belayd's; several are compared", "FILE"},
+    {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS, "what ran: CSV, what sacct -P prints, .swf, or the JSON of belay list", "FILE"},
+    {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE, "availability and prices of spot offers: a directory, a file, or OFFER=FILE; several", "FILE"},
+    {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED, "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "only jobs submitted from this moment on (2026-08-01)", "TIME"},
+    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
+    {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS, "only so many days of the log, from --from or its beginning", "N"},
+    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from a launch to the join of its machine (default 2m)", "DURATION"},
+    {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "of a checkpoint (default 30s)", "DURATION"},
+    {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE, "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
+    {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS, "such jobs cannot be saved, and begin again", NULL},
+    {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE, "before a spot machine is taken back (default: the provider's)", "DURATION"},
+    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "begin so far into the traces (default 0)", "DURATION"},
+    {"machines", 0, POPT_ARG_STRING, NULL, VAL_TRACE_TIMES, "what a trace counts as one is so many machines (default: any number, while it is not 0)", "N"},
+    {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER, "end so long after the last submit at the latest (default 30d)", "DURATION"},
+    {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED, "of which machines go when some have to (default 1)", "N"},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file", "FILE"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_simulate = {
+    "simulate", CLI_NO_WORDS, "what other pools would have made of the jobs that ran", run, options, false};

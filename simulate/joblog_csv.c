@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Logs of jobs as tables of text: a first line that names the columns, then a job a line. Fields are separated by ',', ';',
+ * '|' or tabs, whichever the first line has; one that has such a character in it stands in double quotes, in which a double
+ * quote is written twice (RFC 4180), and lines do not break.
+ *
+ * The names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its cpus are those of all nodes
+ * together.
+ */
+#include "simulate/joblog.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LINE_MAX_BYTES 65536
+#define FIELDS_MAX 128
+#define CPUS_MAX 1000000
+#define GPUS_MAX 65536
+
+enum column {
+    COL_ID, COL_NAME, COL_USER, COL_TEAM, COL_POOL, COL_SUBMIT, COL_START, COL_END, COL_RUN, COL_CPUS, COL_ALL_CPUS, COL_GPUS,
+    COL_TRES, COL_MEMORY, COL_NODES, COL_LIMIT, COL_MARKET, COL_CHECKPOINT, COL_SAVE, COL_BYTES, COL_FINISH_BY, COL_STATE,
+    COLUMNS
+};
+
+static const struct {
+    const char *name;
+    enum column column;
+} known[] = {
+    {"id", COL_ID}, {"name", COL_NAME}, {"user", COL_USER}, {"team", COL_TEAM}, {"pool", COL_POOL}, {"submit", COL_SUBMIT},
+    {"start", COL_START}, {"end", COL_END}, {"run", COL_RUN}, {"cpus", COL_CPUS}, {"gpus", COL_GPUS},
+    {"memory", COL_MEMORY}, {"nodes", COL_NODES}, {"time_limit", COL_LIMIT}, {"market", COL_MARKET},
+    {"checkpoint", COL_CHECKPOINT}, {"save", COL_SAVE}, {"checkpoint_mib", COL_BYTES}, {"finish_by", COL_FINISH_BY},
+    /* sacct's */
+    {"JobID", COL_ID}, {"JobName", COL_NAME}, {"Account", COL_TEAM}, {"Elapsed", COL_RUN}, {"AllocCPUS", COL_ALL_CPUS},
+    {"ReqCPUS", COL_ALL_CPUS}, {"NCPUS", COL_ALL_CPUS}, {"ReqMem", COL_MEMORY}, {"NNodes", COL_NODES},
+    {"AllocNodes", COL_NODES}, {"ReqNodes", COL_NODES}, {"Timelimit", COL_LIMIT}, {"AllocTRES", COL_TRES},
+    {"ReqTRES", COL_TRES}, {"Deadline", COL_FINISH_BY}, {"State", COL_STATE},
+};
+
+struct table_reader {
+    const char *file;
+    int line;
+    char separator;
+    int at[COLUMNS]; /* of a column in a line; -1: there is none */
+    size_t n_columns;
+    char *fields[FIELDS_MAX]; /* of this line, in its copy */
+    size_t n_fields;
+    struct joblog *log;
+    struct err *e;
+};
+
+static int fail(const struct table_reader *r, const char *column, const struct err *why)
+{
+    return err_set(r->e, ERR_INVALID, "%s:%d: %s: %s", r->file, r->line, column, why->text);
+}
+
+/* Takes the line apart, in place. */
+static int split(struct table_reader *r, char *line)
+{
+    r->n_fields = 0;
+    for (char *in = line;;) {
+        if (r->n_fields == FIELDS_MAX)
+            return err_set(r->e, ERR_INVALID, "%s:%d: more than %d columns", r->file, r->line, FIELDS_MAX);
+        char *out = in;
+        r->fields[r->n_fields++] = in;
+        if (*in == '"') {
+            for (in++; *in && (*in != '"' || in[1] == '"'); in++) {
+                in += *in == '"';
+                *out++ = *in;
+            }
+            if (*in != '"')
+                return err_set(r->e, ERR_INVALID, "%s:%d: column %zu begins with a double quote, and none ends it", r->file,
+                    r->line, r->n_fields);
+            if (*++in && *in != r->separator)
+                return err_set(r->e, ERR_INVALID, "%s:%d: there is something behind the double quote that ends column %zu",
+                    r->file, r->line, r->n_fields);
+        } else {
+            in += strcspn(in, (char[]){r->separator, '\0'});
+            out = in;
+        }
+        bool is_last = *in == '\0';
+        *out = '\0';
+        if (is_last)
+            return 0;
+        in++;
+    }
+}
+
+/* "": there is no such column, or nothing in it. */
+static const char *field(const struct table_reader *r, enum column c)
+{
+    return r->at[c] >= 0 ? r->fields[r->at[c]] : "";
+}
+
+static const char *name_of(enum column c)
+{
+    size_t i = 0;
+    while (known[i].column != c)
+        i++;
+    return known[i].name;
+}
+
+/* What sacct prints where there is nothing. */
+static bool is_nothing(const char *text)
+{
+    static const char *const words[] = {"", "Unknown", "None", "N/A", "UNLIMITED", "Partition_Limit", "INVALID"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_time(const struct table_reader *r, enum column c, struct wall *ret_at)
+{
+    struct err why;
+    const char *text = field(r, c);
+    *ret_at = WALL_NONE;
+    if (is_nothing(text) || joblog_time(text, ret_at, &why) == 0)
+        return 0;
+    return fail(r, name_of(c), &why);
+}
+
+/* "3600", "90m", "01:30:00", "1-02:00:00". */
+static int read_duration(const struct table_reader *r, enum column c, int64_t *ret_ms)
+{
+    struct err why;
+    const char *text = field(r, c);
+    if (is_nothing(text))
+        return 0;
+    if (time_parse_duration(text, strpbrk(text, ":-") != NULL, ret_ms, &why) == 0)
+        return 0;
+    return fail(r, name_of(c), &why);
+}
+
+static int read_count(const struct table_reader *r, enum column c, int64_t min, int64_t max, int64_t *ret_n)
+{
+    struct err why;
+    const char *text = field(r, c);
+    if (is_nothing(text) || str_to_i64(text, min, max, "count", ret_n, &why) == 0)
+        return 0;
+    return fail(r, name_of(c), &why);
+}
+
+/* "16G"; sacct's "16Gn" is of each node, its "4Gc" of each cpu. */
+static int read_memory(const struct table_reader *r, struct log_job *j)
+{
+    struct err why;
+    char text[64] = "";
+    size_t n = strlen(field(r, COL_MEMORY));
+    int64_t times = 1;
+    if (is_nothing(field(r, COL_MEMORY)) || str_eq(field(r, COL_MEMORY), "0"))
+        return 0;
+    STR_COPY(text, field(r, COL_MEMORY));
+    if (n > 1 && n < sizeof text && (text[n - 1] == 'n' || text[n - 1] == 'c')) {
+        times = text[n - 1] == 'c' ? j->need.cpus : 1;
+        text[n - 1] = '\0';
+    }
+    if (str_to_mib(text, &j->need.memory_mib, &why) != 0)
+        return fail(r, name_of(COL_MEMORY), &why);
+    j->need.memory_mib *= times;
+    return 0;
+}
+
+static int read_word(const struct table_reader *r, enum column c, const char *const *words, int fallback, int *ret_i)
+{
+    struct buf list = {0};
+    char shown[STR_SHOW_MAX];
+    const char *text = field(r, c);
+    *ret_i = fallback;
+    if (!text[0])
+        return 0;
+    for (int i = 0; words[i]; i++) {
+        if (strcasecmp(words[i], text) == 0) {
+            *ret_i = i;
+            return 0;
+        }
+    }
+    str_list_names(&list, text, words);
+    int rc = err_set(r->e, ERR_INVALID, "%s:%d: %s: expected %s, found %s", r->file, r->line, name_of(c), buf_str(&list),
+        str_show(text, shown));
+    buf_deinit(&list);
+    return rc;
+}
+
+/* Of "billing=8,cpu=8,gres/gpu=2,mem=64G,node=1". */
+static int64_t gpus_of_tres(const char *text)
+{
+    const char *at = strstr(text, "gres/gpu=");
+    int64_t n = at ? strtoll(at + strlen("gres/gpu="), NULL, 10) : 0;
+    return n > 0 && n <= GPUS_MAX ? n : 0;
+}
+
+static int read_size(const struct table_reader *r, struct log_job *j)
+{
+    int64_t nodes = 1, cpus = 1, gpus = 0, of_all = 0;
+    int rc = read_count(r, COL_NODES, 0, JOB_NODES_MAX, &nodes);
+    nodes = nodes > 0 ? nodes : 1;
+    if (rc == 0)
+        rc = read_count(r, COL_CPUS, 1, CPUS_MAX, &cpus);
+    if (rc == 0)
+        rc = read_count(r, COL_ALL_CPUS, 0, CPUS_MAX, &of_all);
+    if (rc == 0)
+        rc = read_count(r, COL_GPUS, 0, GPUS_MAX, &gpus);
+    if (of_all > 0)
+        cpus = (of_all + nodes - 1) / nodes;
+    if (gpus == 0)
+        gpus = (gpus_of_tres(field(r, COL_TRES)) + nodes - 1) / nodes;
+    j->nodes = (int32_t)nodes;
+    j->need.cpus = (int32_t)cpus;
+    j->need.gpus = (int32_t)gpus;
+    return rc == 0 ? read_memory(r, j) : rc;
+}
+
+static int read_checkpoints(const struct table_reader *r, struct log_job *j)
+{
+    static const char *const answers[] = {"no", "yes", "none", "signal", "coop", "criu", NULL};
+    int64_t mib = 0;
+    int can, rc = read_word(r, COL_CHECKPOINT, answers, -1, &can);
+    if (rc == 0)
+        rc = read_duration(r, COL_SAVE, &j->save_ms);
+    if (rc == 0)
+        rc = read_count(r, COL_BYTES, 0, 1 << 30, &mib);
+    if (mib > 0)
+        j->ckpt_bytes = mib << 20;
+    if (can == 0 || can == 2)
+        j->save_ms = 0;
+    else if (can > 0 && j->save_ms == 0)
+        j->save_ms = JOBLOG_UNSAID;
+    return rc;
+}
+
+static const char *text_of(const struct table_reader *r, enum column c)
+{
+    const char *text = field(r, c);
+    return joblog_text(r->log, text, strlen(text));
+}
+
+/* How long it ran: as it says, or from its start to its end. False: it never did. */
+static int read_times(const struct table_reader *r, struct log_job *j, bool *ret_ran)
+{
+    struct wall start, end;
+    char shown[STR_SHOW_MAX];
+    int rc = read_time(r, COL_SUBMIT, &j->submit);
+    if (rc == 0)
+        rc = read_time(r, COL_START, &start);
+    if (rc == 0)
+        rc = read_time(r, COL_END, &end);
+    if (rc == 0)
+        rc = read_time(r, COL_FINISH_BY, &j->finish_by);
+    if (rc == 0)
+        rc = read_duration(r, COL_RUN, &j->work_ms);
+    if (rc == 0)
+        rc = read_duration(r, COL_LIMIT, &j->time_limit_ms);
+    if (rc != 0)
+        return rc;
+    if (!wall_is_set(j->submit))
+        return err_set(r->e, ERR_INVALID, "%s:%d: submit: expected a time, found %s", r->file, r->line,
+            str_show(field(r, COL_SUBMIT), shown));
+    if (r->at[COL_RUN] < 0 && wall_is_set(start) && wall_is_set(end))
+        j->work_ms = end.ms - start.ms;
+    if (j->work_ms > JOBLOG_RUN_MAX_MS)
+        return err_set(r->e, ERR_INVALID, "%s:%d: run: a job may run for a year", r->file, r->line);
+    *ret_ran = j->work_ms > 0;
+    return 0;
+}
+
+static int read_job(struct table_reader *r)
+{
+    bool ran = false;
+    int wish;
+    const char *id = field(r, COL_ID);
+    if (r->at[COL_STATE] >= 0 && strchr(id, '.'))
+        return 0; /* a step of sacct's, not a job */
+    struct log_job *j = joblog_add(r->log);
+    if (!j)
+        return err_set(r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
+    int rc = read_times(r, j, &ran);
+    if (rc == 0)
+        rc = read_size(r, j);
+    if (rc == 0)
+        rc = read_word(r, COL_MARKET, market_wish_names, WISH_ANY, &wish);
+    if (rc == 0)
+        rc = read_checkpoints(r, j);
+    if (rc != 0)
+        return rc;
+    j->wish = (enum market_wish)wish;
+    j->name = text_of(r, COL_NAME);
+    j->user = text_of(r, COL_USER);
+    j->team = text_of(r, COL_TEAM);
+    j->pool = text_of(r, COL_POOL);
+    if (!ran) {
+        r->log->n--;
+        r->log->n_never_ran++;
+    }
+    return 0;
+}
+
+/* The separator is the first of these that the line has outside of quotes. */
+static char find_separator(const char *line)
+{
+    for (bool quoted = false; *line; line++) {
+        if (*line == '"')
+            quoted = !quoted;
+        else if (!quoted && strchr("|,;\t", *line))
+            return *line;
+    }
+    return ',';
+}
+
+static void note_ignored(struct table_reader *r, const char *name)
+{
+    char *all = r->log->ignored;
+    size_t n = strlen(all);
+    char shown[STR_SHOW_MAX];
+    if (n + STR_SHOW_MAX + 4 < sizeof r->log->ignored) {
+        str_show(name, shown);
+        memcpy(all + n, n ? ", " : "", n ? 3 : 1);
+        str_copy(all + strlen(all), sizeof r->log->ignored - strlen(all), shown);
+    }
+}
+
+static int read_header(struct table_reader *r, char *line)
+{
+    r->separator = find_separator(line);
+    int rc = split(r, line);
+    if (rc != 0)
+        return rc;
+    r->n_columns = r->n_fields;
+    for (size_t c = 0; c < COLUMNS; c++)
+        r->at[c] = -1;
+    for (size_t i = 0; i < r->n_fields; i++) {
+        size_t k = 0;
+        while (k < sizeof known / sizeof known[0] && strcasecmp(known[k].name, r->fields[i]) != 0)
+            k++;
+        if (k == sizeof known / sizeof known[0])
+            note_ignored(r, r->fields[i]);
+        else if (r->at[known[k].column] >= 0)
+            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"", r->file, r->line,
+                r->fields[r->at[known[k].column]], r->fields[i]);
+        else
+            r->at[known[k].column] = (int)i;
+    }
+    if (r->at[COL_SUBMIT] < 0)
+        return err_set(r->e, ERR_INVALID,
+            "%s:%d: a log of jobs begins with a line that names its columns, one of which is \"submit\"", r->file, r->line);
+    if (r->at[COL_RUN] < 0 && (r->at[COL_START] < 0 || r->at[COL_END] < 0))
+        return err_set(r->e, ERR_INVALID,
+            "%s:%d: there is no column \"run\" (how long a job ran), nor \"start\" and \"end\"", r->file, r->line);
+    return 0;
+}
+
+static int read_line(struct table_reader *r, char *line)
+{
+    if (r->n_columns == 0)
+        return read_header(r, line);
+    int rc = split(r, line);
+    if (rc == 0 && r->n_fields != r->n_columns)
+        rc = err_set(r->e, ERR_INVALID, "%s:%d: expected %zu columns, as the first line has, found %zu", r->file, r->line,
+            r->n_columns, r->n_fields);
+    return rc == 0 ? read_job(r) : rc;
+}
+
+int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog *l, struct err *e)
+{
+    struct table_reader r = {.file = file, .log = l, .e = e};
+    char *line = mem_alloc(LINE_MAX_BYTES);
+    int rc = 0;
+    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark */
+        text += 3;
+        n -= 3;
+    }
+    for (const char *end = text + n; rc == 0 && text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t len = (size_t)((newline ? newline : end) - text);
+        const char *from = text;
+        r.line++;
+        text += len + 1;
+        while (len > 0 && from[len - 1] == '\r')
+            len--;
+        if (len == 0 || (from[0] == '#' && r.n_columns == 0))
+            continue;
+        if (len >= LINE_MAX_BYTES || memchr(from, '\0', len)) {
+            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line, LINE_MAX_BYTES - 1);
+            break;
+        }
+        memcpy(line, from, len);
+        line[len] = '\0';
+        rc = read_line(&r, line);
+    }
+    if (rc == 0 && r.n_columns == 0)
+        rc = err_set(e, ERR_INVALID, "%s: it is empty; a log of jobs begins with a line that names its columns", file);
+    free(line);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A page with tables and plots, whole in one file: it fetches nothing.
+ */
+#ifndef BELAY_SIMULATE_PAGE_H
+#define BELAY_SIMULATE_PAGE_H
+
+#include "base/buf.h"
+#include "base/json.h"
+
+/* Adds the page for what study_json gives. */
+void page_write(const json_t *result, struct buf *out);
+
+#endif

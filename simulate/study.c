@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes a replay of a pool file, a log and traces, and sums up what came of it.
+ */
+#include "simulate/study.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/config.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIG_BYTES_MAX (4u << 20)
+#define OWNED_MAX 100000
+#define CKPT_BYTES_USUAL (INT64_C(1) << 30)
+#define OLD_MS 978307200000 /* 2001: a log that begins earlier counts from its own beginning */
+
+int study_load_pools(const char *path, struct config **ret_config, struct err *e)
+{
+    struct buf text = {0};
+    struct config *c = mem_alloc(sizeof *c);
+    int rc = fs_read(path, CONFIG_BYTES_MAX, &text, e);
+    if (rc == 0)
+        rc = config_parse(path, buf_str(&text), text.len, NULL, c, e);
+    buf_deinit(&text);
+    if (rc == 0)
+        *ret_config = c;
+    else
+        free(c);
+    return rc;
+}
+
+void study_free_pools(struct config *c)
+{
+    if (c)
+        config_deinit(c);
+    free(c);
+}
+
+int study_parse_owned(const char *text, struct study_owned *ret_owned, struct err *e)
+{
+    struct study_owned o = {0};
+    int64_t n = 0, cpus = 0, gpus = 0;
+    int rc = 0;
+    char *copy = mem_strdup(text), *rest = copy, *part;
+    for (bool is_first = true; rc == 0 && (part = strsep(&rest, ",")); is_first = false) {
+        char *value = strchr(part, '=');
+        if (value)
+            *value++ = '\0';
+        if (!value)
+            rc = err_set(e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+        else if (is_first && str_is_name(part, sizeof o.pool - 1))
+            rc = STR_COPY(o.pool, part) ? str_to_i64(value, 1, OWNED_MAX, "how many machines", &n, e) : 0;
+        else if (str_eq(part, "cpus"))
+            rc = str_to_i64(value, 1, 65536, "cpus", &cpus, e);
+        else if (str_eq(part, "gpus"))
+            rc = str_to_i64(value, 0, 64, "gpus", &gpus, e);
+        else if (str_eq(part, "memory"))
+            rc = str_to_mib(value, &o.total.memory_mib, e);
+        else
+            rc = err_set(e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+    }
+    free(copy);
+    if (rc == 0 && (n == 0 || cpus == 0 || o.total.memory_mib == 0))
+        rc = err_set(e, ERR_INVALID, "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
+    if (rc != 0)
+        return rc;
+    o.n = (int32_t)n;
+    o.total.cpus = (int32_t)cpus;
+    o.total.gpus = (int32_t)gpus;
+    *ret_owned = o;
+    return 0;
+}
+
+/* ---- what goes into the replay ---- */
+
+struct setup {
+    const struct study_options *o;
+    struct study *s;
+    struct replay_job *jobs;
+    const struct log_job **of; /* the log's, of each */
+    size_t n_jobs;
+    struct replay_offer *offers;
+    size_t n_offers;
+    struct replay_owned *owned;
+    size_t n_owned;
+    struct pool_row *pools;
+    size_t n_without_trace, n_fits_nowhere, n_other_pool, n_other_team;
+    const struct log_job *big; /* the first that fits nowhere */
+    int64_t start_ms;
+};
+
+static void note(struct study *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(struct study *s, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    s->notes = mem_resize(s->notes, s->n_notes + 1, sizeof *s->notes);
+    s->notes[s->n_notes++] = mem_strdup(text);
+}
+
+static int64_t notice_of(const struct study_options *o, const char *provider)
+{
+    if (o->notice_ms != STUDY_BY_PROVIDER)
+        return o->notice_ms;
+    return str_eq(provider, "aws") ? 120000 : 30000; /* Azure's and Google's are of half a minute */
+}
+
+static void add_offer(struct setup *u, const struct config_pool *p, const struct offer_row *row)
+{
+    struct replay_offer *r = &u->offers[u->n_offers++];
+    *r = (struct replay_offer){.row = *row,
+        .trace_from_ms = u->o->trace_from_ms,
+        .trace_times = u->o->trace_times,
+        .notice_ms = notice_of(u->o, p->row.provider)};
+    if (row->market != MARKET_SPOT)
+        return;
+    const struct market_trace *t = market_find(u->o->traces, row, &r->prices_too);
+    u->n_without_trace += t == NULL;
+    r->trace = t ? &t->trace : NULL;
+}
+
+static int add_pools(struct setup *u, struct err *e)
+{
+    const struct config *c = u->o->config;
+    size_t n = 0, n_spot = 0;
+    for (size_t i = 0; i < c->n_pools; i++)
+        n += c->pools[i].n_offers;
+    u->pools = mem_array(c->n_pools, sizeof *u->pools);
+    u->offers = mem_array(n + 1, sizeof *u->offers);
+    for (size_t i = 0; i < c->n_pools; i++) {
+        const struct config_pool *p = &c->pools[i];
+        u->pools[i] = p->row;
+        if (p->row.elastic && p->row.boot_timeout_ms <= u->o->boot_ms)
+            return err_set(e, ERR_CONFIG, "%s: pool %s gives up machines that take longer than its boot_timeout, and with --boot all do",
+                u->o->file, p->row.name);
+        for (size_t k = 0; k < p->n_offers; k++) {
+            add_offer(u, p, &p->offers[k]);
+            n_spot += p->offers[k].market == MARKET_SPOT;
+        }
+    }
+    if (u->n_without_trace > 0)
+        note(u->s, "%zu of %zu spot offers have no trace: they can always be had, and are never taken back", u->n_without_trace, n_spot);
+    return 0;
+}
+
+static int add_owned(struct setup *u, struct err *e)
+{
+    const struct config *c = u->o->config;
+    u->owned = mem_array(u->o->n_owned + 1, sizeof *u->owned);
+    for (size_t i = 0; i < c->n_pools; i++) {
+        const struct pool_row *p = &c->pools[i].row;
+        size_t before = u->n_owned;
+        for (size_t k = 0; k < u->o->n_owned; k++)
+            if (str_eq(u->o->owned[k].pool, p->name) && !p->elastic)
+                u->owned[u->n_owned++] =
+                    (struct replay_owned){.pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n};
+        if (!p->elastic && u->n_owned == before)
+            return err_set(e, ERR_CONFIG,
+                "%s: machines join the pool %s by themselves: say how many and which, as in --owned %s=4,cpus=8,memory=60G",
+                u->o->file, p->name, p->name);
+    }
+    return 0;
+}
+
+static bool fits(const struct resources *need, const struct resources *total)
+{
+    return need->cpus <= total->cpus && need->gpus <= total->gpus && need->memory_mib <= total->memory_mib;
+}
+
+/* A machine that may serve this job alone; ret_cpus: the most cpus that one has. */
+static bool has_room(const struct setup *u, const struct replay_job *j, int32_t *ret_cpus)
+{
+    bool found = false;
+    *ret_cpus = 0;
+    for (size_t i = 0; i < u->n_owned + u->n_offers; i++) {
+        bool is_owned = i < u->n_owned;
+        const struct offer_row *o = is_owned ? NULL : &u->offers[i - u->n_owned].row;
+        const struct resources *total = is_owned ? &u->owned[i].total : &o->total;
+        const char *pool = is_owned ? u->owned[i].pool : o->pool;
+        if (j->pool[0] && !str_eq(j->pool, pool))
+            continue;
+        if (o && ((j->wish == WISH_SPOT && o->market == MARKET_ON_DEMAND) ||
+                     (j->wish == WISH_ON_DEMAND && o->market == MARKET_SPOT)))
+            continue;
+        found = found || fits(&j->need, total);
+        *ret_cpus = total->cpus > *ret_cpus ? total->cpus : *ret_cpus;
+    }
+    return found;
+}
+
+/* Processors of nobody knows how many nodes: as few as it takes. */
+static void spread(struct replay_job *j, int32_t most)
+{
+    int64_t nodes = most > 0 ? ((int64_t)j->need.cpus + most - 1) / most : 1;
+    if (nodes <= 1 || nodes > JOB_NODES_MAX)
+        return;
+    j->nodes = (int32_t)nodes;
+    j->need.cpus = (int32_t)((j->need.cpus + nodes - 1) / nodes);
+    j->need.memory_mib = (j->need.memory_mib + nodes - 1) / nodes;
+}
+
+static const char *team_of(const struct setup *u, const struct log_job *l, bool *ret_is_other)
+{
+    struct job_row row = {0};
+    STR_COPY(row.user, l->user[0] ? l->user : "user");
+    STR_COPY(row.team, l->team);
+    *ret_is_other = order_resolve(&u->o->config->order, &row, NULL) != 0;
+    return *ret_is_other ? "" : l->team;
+}
+
+static bool has_pool(const struct setup *u, const char *name)
+{
+    for (size_t i = 0; i < u->o->config->n_pools; i++)
+        if (str_eq(u->pools[i].name, name))
+            return true;
+    return false;
+}
+
+static void add_job(struct setup *u, const struct log_job *l)
+{
+    bool is_other;
+    int32_t most;
+    struct replay_job j = {.name = l->name[0] ? l->name : NULL,
+        .user = l->user[0] ? l->user : NULL,
+        .team = team_of(u, l, &is_other),
+        .pool = l->pool,
+        .submit_ms = l->submit.ms - u->start_ms,
+        .need = l->need,
+        .nodes = l->nodes,
+        .wish = l->wish,
+        .work_ms = l->work_ms,
+        .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
+        .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
+        .time_limit_ms = l->time_limit_ms};
+    if (j.pool[0] && !has_pool(u, j.pool)) {
+        j.pool = "";
+        u->n_other_pool++;
+    }
+    u->n_other_team += is_other;
+    bool found = has_room(u, &j, &most);
+    if (!found && l->is_spread) {
+        spread(&j, most);
+        found = has_room(u, &j, &most);
+    }
+    if (!found) {
+        u->big = u->n_fits_nowhere++ == 0 ? l : u->big;
+        return;
+    }
+    u->of[u->n_jobs] = l;
+    u->jobs[u->n_jobs++] = j;
+}
+
+static int add_jobs(struct setup *u, struct err *e)
+{
+    const struct joblog *log = u->o->log;
+    u->jobs = mem_array(log->n + 1, sizeof *u->jobs);
+    u->of = mem_array(log->n + 1, sizeof *u->of);
+    u->start_ms = log->n > 0 ? log->jobs[0].submit.ms : 0;
+    for (size_t i = 0; i < log->n; i++)
+        add_job(u, &log->jobs[i]);
+    if (u->n_fits_nowhere > 0)
+        note(u->s, "%zu jobs are left out, for no machine of theirs is large enough; the first asks for %d cpus, %d GPUs and %" PRId64 " MiB",
+            u->n_fits_nowhere, (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
+    if (u->n_other_pool > 0)
+        note(u->s, "%zu jobs name a pool that is not there, and may run in any", u->n_other_pool);
+    if (u->n_other_team > 0)
+        note(u->s, "%zu jobs are of teams that are not configured, and count as their users' own", u->n_other_team);
+    if (u->n_jobs == 0)
+        return err_set(e, ERR_INVALID, "there is no job in the log that ran%s", log->n ? " and fits a machine of these pools" : "");
+    return 0;
+}
+
+/* ---- what comes out of it ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorted; the value that so many of a hundred do not exceed. */
+static int64_t percentile(const int64_t *sorted, size_t n, size_t percent)
+{
+    size_t rank = (n * percent + 99) / 100;
+    return n == 0 ? 0 : sorted[rank > 0 ? rank - 1 : 0];
+}
+
+static void sum_waits(struct study_jobs *g, int64_t *waits, size_t n)
+{
+    int64_t sum = 0;
+    if (n > 0)
+        qsort(waits, n, sizeof *waits, by_value);
+    for (size_t i = 0; i < n; i++)
+        sum += waits[i];
+    g->started = (int64_t)n;
+    g->wait_mean_ms = n ? sum / (int64_t)n : 0;
+    g->wait_median_ms = percentile(waits, n, 50);
+    g->wait_p95_ms = percentile(waits, n, 95);
+    g->wait_max_ms = percentile(waits, n, 100);
+}
+
+static void add_outcome(const struct setup *u, size_t i, const struct replay_outcome *out, int64_t end_ms, struct study_jobs *g)
+{
+    const struct log_job *l = u->of[i];
+    bool has_ended = out->ended_ms != REPLAY_NEVER, is_done = has_ended && out->end == END_SUCCEEDED;
+    int64_t at_ms = is_done ? out->ended_ms : end_ms; /* else it is late by what has passed at least */
+    g->jobs++;
+    g->ended += has_ended;
+    g->given_up += has_ended && out->end != END_SUCCEEDED;
+    g->uusd += out->uusd;
+    g->lost_ms += out->lost_ms;
+    g->reclaims += out->reclaims;
+    g->attempts += out->attempts;
+    if (!wall_is_set(l->finish_by))
+        return;
+    int64_t late_ms = at_ms + u->start_ms - l->finish_by.ms;
+    g->with_deadline++;
+    if (late_ms > 0) {
+        g->late++;
+        g->late_ms += late_ms;
+    }
+}
+
+struct team_job {
+    const char *team;
+    size_t at;
+};
+
+static int by_team(const void *a, const void *b)
+{
+    const struct team_job *x = a, *y = b;
+    int order = strcmp(x->team, y->team);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Jobs of no team count as their user's. */
+static void sum_teams(const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
+{
+    struct team_job *jobs = mem_array(u->n_jobs, sizeof *jobs);
+    int64_t *waits = mem_array(u->n_jobs, sizeof *waits);
+    for (size_t i = 0; i < u->n_jobs; i++)
+        jobs[i] = (struct team_job){u->of[i]->team[0] ? u->of[i]->team : u->of[i]->user[0] ? u->of[i]->user : "user", i};
+    qsort(jobs, u->n_jobs, sizeof *jobs, by_team);
+    for (size_t from = 0, to; from < u->n_jobs; from = to) {
+        size_t n = 0;
+        s->teams = mem_resize(s->teams, s->n_teams + 1, sizeof *s->teams);
+        struct study_jobs *g = &s->teams[s->n_teams++];
+        *g = (struct study_jobs){0};
+        STR_COPY(g->name, jobs[from].team);
+        for (to = from; to < u->n_jobs && str_eq(jobs[to].team, jobs[from].team); to++) {
+            size_t i = jobs[to].at;
+            add_outcome(u, i, &out[i], end_ms, g);
+            if (out[i].started_ms != REPLAY_NEVER)
+                waits[n++] = out[i].started_ms - u->jobs[i].submit_ms;
+        }
+        sum_waits(g, waits, n);
+    }
+    free(waits);
+    free(jobs);
+}
+
+static void sum_all(const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
+{
+    size_t n = 0;
+    s->waits_ms = mem_array(u->n_jobs, sizeof *s->waits_ms);
+    for (size_t i = 0; i < u->n_jobs; i++) {
+        add_outcome(u, i, &out[i], end_ms, &s->all);
+        if (out[i].started_ms != REPLAY_NEVER)
+            s->waits_ms[n++] = out[i].started_ms - u->jobs[i].submit_ms;
+    }
+    sum_waits(&s->all, s->waits_ms, n);
+    if (s->all.ended < s->all.jobs)
+        note(s, "%" PRId64 " of %" PRId64 " jobs had not ended when the simulation was over", s->all.jobs - s->all.ended, s->all.jobs);
+    sum_teams(u, out, end_ms, s);
+}
+
+struct watcher {
+    const struct study_options *o;
+    int64_t n;
+};
+
+static void on_progress(void *ctx, int64_t ended)
+{
+    const struct watcher *w = ctx;
+    w->o->progress(w->o->ctx, ended, w->n);
+}
+
+static int play(struct setup *u, struct err *e)
+{
+    const struct study_options *o = u->o;
+    const struct config *c = o->config;
+    struct study *s = u->s;
+    struct replay_outcome *outcomes = mem_array(u->n_jobs, sizeof *outcomes);
+    struct watcher watcher = {o, (int64_t)u->n_jobs};
+    s->n_pools = c->n_pools;
+    s->pools = mem_array(c->n_pools, sizeof *s->pools);
+    s->pool_names = mem_array(c->n_pools, sizeof *s->pool_names);
+    s->start.ms = u->start_ms;
+    for (size_t i = 0; i < c->n_pools; i++)
+        STR_COPY(s->pool_names[i], u->pools[i].name);
+    struct replay_options r = {.pools = u->pools,
+        .n_pools = c->n_pools,
+        .owned = u->owned,
+        .n_owned = u->n_owned,
+        .offers = u->offers,
+        .n_offers = u->n_offers,
+        .jobs = u->jobs,
+        .n_jobs = u->n_jobs,
+        .limits = {.max_nodes = c->max_nodes, .max_gpus = c->max_gpus, .max_uusd_h = c->max_uusd_h, .order = &c->order, .retries = &c->retries},
+        .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
+        .boot_ms = o->boot_ms,
+        .restore_ms = o->restore_ms,
+        .until_ms = u->jobs[u->n_jobs - 1].submit_ms + o->after_ms,
+        .runs_out = true,
+        .seed = o->seed,
+        .progress = o->progress ? on_progress : NULL,
+        .ctx = &watcher,
+        .outcomes = outcomes,
+        .by_pool = s->pools,
+        .series = &s->series};
+    int rc = replay_run(&r, &s->r, e);
+    for (int m = 0; m < 3; m++)
+        s->uusd += s->r.uusd[m];
+    if (rc == 0)
+        sum_all(u, outcomes, s->r.end_ms, s);
+    else
+        err_wrap(e, "%s", o->file);
+    free(outcomes);
+    return rc;
+}
+
+int study_run(const struct study_options *o, struct study *ret_study, struct err *e)
+{
+    struct study s = {.file = mem_strdup(o->file)};
+    struct setup u = {.o = o, .s = &s};
+    int rc = add_pools(&u, e);
+    if (rc == 0)
+        rc = add_owned(&u, e);
+    if (rc == 0)
+        rc = add_jobs(&u, e);
+    if (rc == 0)
+        rc = play(&u, e);
+    free(u.jobs);
+    free(u.of);
+    free(u.offers);
+    free(u.owned);
+    free(u.pools);
+    if (rc == 0)
+        *ret_study = s;
+    else
+        study_deinit(&s);
+    return rc;
+}
+
+void study_deinit(struct study *s)
+{
+    for (size_t i = 0; i < s->n_notes; i++)
+        free(s->notes[i]);
+    free(s->notes);
+    free(s->file);
+    free(s->teams);
+    free(s->pool_names);
+    free(s->pools);
+    free(s->waits_ms);
+    *s = (struct study){0};
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "simulate/joblog.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MIDNIGHT 1785542400000 /* 2026-08-01 */
+
+static struct joblog read_log(const char *file, const char *text)
+{
+    struct joblog l;
+    struct err e;
+    if (joblog_parse(file, text, strlen(text), &l, &e) != 0)
+        fail_msg("%s", e.text);
+    return l;
+}
+
+/* Refused, with a text that has `part` in it. */
+static void refuse(const char *file, const char *text, size_t n, const char *part)
+{
+    struct joblog l;
+    struct err e;
+    if (joblog_parse(file, text, n, &l, &e) != ERR_INVALID)
+        fail_msg("taken: %s", text);
+    if (!strstr(e.text, part))
+        fail_msg("\"%s\" says nothing of \"%s\"", e.text, part);
+}
+
+static void a_table_says_what_jobs_asked_for(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("jobs.csv",
+        "id,name,user,team,pool,submit,run,cpus,gpus,memory,nodes,time_limit,market,checkpoint,save,finish_by,colour\r\n"
+        "2,\"say \"\"hi\"\", then\",bob,vision,,2026-08-01T00:00:10Z,90m,8,1,32G,2,2h,spot,no,,2026-08-01 03:00:00,red\r\n"
+        "\r\n"
+        "1,train,ann,nlp,base,2026-08-01T00:00:00.500Z,3600,,,,,,,,7s,,\r\n"
+        "3,never,ann,nlp,base,2026-08-01T00:00:00Z,0,,,,,,,,,,\r\n");
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.n_never_ran, 1);
+    assert_string_equal(l.ignored, "\"colour\"");
+    assert_string_equal(l.jobs[0].name, "train");
+    assert_int_equal(l.jobs[0].submit.ms, MIDNIGHT + 500);
+    assert_int_equal(l.jobs[0].work_ms, 3600000);
+    assert_int_equal(l.jobs[0].need.cpus, 1);
+    assert_int_equal(l.jobs[0].save_ms, 7000);
+    assert_false(wall_is_set(l.jobs[0].finish_by));
+    assert_string_equal(l.jobs[1].name, "say \"hi\", then");
+    assert_string_equal(l.jobs[1].team, "vision");
+    assert_string_equal(l.jobs[1].pool, "");
+    assert_int_equal(l.jobs[1].work_ms, 5400000);
+    assert_int_equal(l.jobs[1].need.cpus, 8);
+    assert_int_equal(l.jobs[1].need.gpus, 1);
+    assert_int_equal(l.jobs[1].need.memory_mib, 32 << 10);
+    assert_int_equal(l.jobs[1].nodes, 2);
+    assert_int_equal(l.jobs[1].time_limit_ms, 7200000);
+    assert_int_equal(l.jobs[1].wish, WISH_SPOT);
+    assert_int_equal(l.jobs[1].save_ms, 0);
+    assert_int_equal(l.jobs[1].finish_by.ms, MIDNIGHT + 3 * 3600000);
+    joblog_select(&l, (struct wall){MIDNIGHT + 1000}, WALL_NONE);
+    assert_int_equal(l.n, 1);
+    joblog_select(&l, WALL_NONE, (struct wall){MIDNIGHT + 10000});
+    assert_int_equal(l.n, 0);
+    joblog_deinit(&l);
+}
+
+/* sacct -P --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,NNodes,Timelimit,AllocTRES */
+static void what_sacct_prints_is_one(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("sacct.txt",
+        "JobID|JobName|User|Account|Submit|Start|End|Elapsed|State|AllocCPUS|ReqMem|NNodes|Timelimit|AllocTRES\n"
+        "101|train|ann|nlp|2026-08-01T00:00:00|2026-08-01T00:05:00|2026-08-02T02:05:00|1-02:00:00|COMPLETED|16|4Gc|2|2-00:00:00|"
+        "billing=16,cpu=16,gres/gpu=2,mem=64G,node=2\n"
+        "101.batch|batch||nlp|2026-08-01T00:05:00|2026-08-01T00:05:00|2026-08-02T02:05:00|1-02:00:00|COMPLETED|8||1||\n"
+        "102|gone|bob|nlp|2026-08-01T00:00:00|None|2026-08-01T00:01:00|00:00:00|CANCELLED by 7|0|64Gn|1|UNLIMITED|\n");
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.n_never_ran, 1);
+    assert_int_equal(l.jobs[0].work_ms, 26 * 3600000);
+    assert_int_equal(l.jobs[0].nodes, 2);
+    assert_int_equal(l.jobs[0].need.cpus, 8);
+    assert_int_equal(l.jobs[0].need.gpus, 1);
+    assert_int_equal(l.jobs[0].need.memory_mib, 32 << 10);
+    assert_int_equal(l.jobs[0].time_limit_ms, 48 * 3600000);
+    assert_string_equal(l.jobs[0].team, "nlp");
+    joblog_deinit(&l);
+}
+
+static void a_start_and_an_end_say_how_long_it_ran(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("x", "submit;start;end\n10;20;50.5\n");
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.jobs[0].submit.ms, 10000);
+    assert_int_equal(l.jobs[0].work_ms, 30500);
+    joblog_deinit(&l);
+}
+
+static void tables_that_are_wrong_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } wrong[] = {
+        {"", "empty"},
+        {"\n\n", "empty"},
+        {"# nothing\n", "empty"},
+        {"a,b\n1,2\n", "f.csv:1: a log of jobs begins with"},
+        {"submit\n0\n", "f.csv:1: there is no column \"run\""},
+        {"submit,start\n0,1\n", "f.csv:1: there is no column \"run\""},
+        {"submit,run,Elapsed\n0,1,1\n", "f.csv:1: two columns say the same"},
+        {"submit,run\n0,1\n0\n", "f.csv:3: expected 2 columns, as the first line has, found 1"},
+        {"submit,run\n0,1,2\n", "f.csv:2: expected 2 columns"},
+        {"submit,run\n,1\n", "f.csv:2: submit: expected a time"},
+        {"submit,run\n-5,1\n", "f.csv:2: submit: expected a time"},
+        {"submit,run\nnoon,1\n", "f.csv:2: submit: expected a time"},
+        {"submit,run\n1e400,1\n", "f.csv:2: submit: expected a time"},
+        {"submit,run\n0,long\n", "f.csv:2: run:"},
+        {"submit,run\n0,-1\n", "f.csv:2: run:"},
+        {"submit,run\n0,400d\n", "f.csv:2: run: a job may run for a year"},
+        {"submit,run,cpus\n0,1,0\n", "f.csv:2: cpus:"},
+        {"submit,run,cpus\n0,1,many\n", "f.csv:2: cpus:"},
+        {"submit,run,nodes\n0,1,257\n", "f.csv:2: nodes:"},
+        {"submit,run,memory\n0,1,lots\n", "f.csv:2: memory:"},
+        {"submit,run,market\n0,1,spott\n", "f.csv:2: market: expected one of any, spot, on-demand (nearest: spot), found \"spott\""},
+        {"submit,run,checkpoint\n0,1,maybe\n", "f.csv:2: checkpoint:"},
+        {"submit,run\n\"0,1\n", "f.csv:2: column 1 begins with a double quote, and none ends it"},
+        {"submit,run\n\"0\"0,1\n", "f.csv:2: there is something behind the double quote"},
+        {"{\"jobs\": 7}", "f.csv: expected {\"jobs\": [...]}"},
+        {"[{}]", "jobs[0].submitted_at"},
+        {"[{\"submitted_at\": \"2026-08-01T00:00:00Z\", \"cpus\": 0}]", "jobs[0].cpus"},
+        {"[7]", "jobs[0]"},
+        {"{", "f.csv"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        refuse("f.csv", wrong[i].text, strlen(wrong[i].text), wrong[i].part);
+    refuse("f.csv", "submit,run\n0\0,1\n", 16, "f.csv:2: expected a line of text");
+    char *line = malloc(70000);
+    memset(line, 'x', 70000);
+    memcpy(line, "submit,run\n", 11);
+    refuse("f.csv", line, 70000, "f.csv:2: expected a line of text of at most");
+    memset(line, ',', 70000);
+    refuse("f.csv", line, 200, "f.csv:1: more than 128 columns");
+    free(line);
+}
+
+static void the_standard_workload_format_is_read(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("a.swf",
+        "; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
+        "  1   100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n"
+        "2 50 -1 -1 -1 -1 -1 8 60 -1 5 12 3 -1 1 -1 -1 -1\n"
+        "3 60 0 30.5 4 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.n_never_ran, 1);
+    assert_int_equal(l.jobs[0].submit.ms, MIDNIGHT + 60000);
+    assert_int_equal(l.jobs[0].work_ms, 30500);
+    assert_int_equal(l.jobs[0].need.cpus, 4);
+    assert_string_equal(l.jobs[0].user, "");
+    assert_int_equal(l.jobs[1].submit.ms, MIDNIGHT + 100000);
+    assert_int_equal(l.jobs[1].need.cpus, 64);
+    assert_int_equal(l.jobs[1].need.memory_mib, 128);
+    assert_int_equal(l.jobs[1].time_limit_ms, 7200000);
+    assert_true(l.jobs[1].is_spread);
+    assert_string_equal(l.jobs[1].user, "user12");
+    assert_string_equal(l.jobs[1].team, "group3");
+    joblog_deinit(&l);
+    static const struct {
+        const char *text, *part;
+    } wrong[] = {
+        {"1 2 3\n", "a.swf:1: expected 18 numbers, found fewer, or other text"},
+        {"; x\n1 100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1 7\n", "a.swf:2: expected 18 numbers, found more"},
+        {"1 100 5 36x0 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 4: expected a number"},
+        {"1 nan 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 2: expected a number"},
+        {"1 -9 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 2: expected seconds"},
+        {"1 9 5 3600 32 -1 2048 1e9 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 8: expected at most"},
+        {"1 9 5 1e12 32 -1 2048 1 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 4: expected at most a year"},
+        {"; UnixStartTime: -1\n", "a.swf:1: UnixStartTime:"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        refuse("a.swf", wrong[i].text, strlen(wrong[i].text), wrong[i].part);
+}
+
+static void what_belay_list_prints_is_read(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("jobs.json",
+        "{\"jobs\": [{\"id\": 7, \"name\": \"train\", \"user\": \"ann\", \"team\": null, \"pool\": \"base\", \"state\": \"ended\","
+        " \"cpus\": 8, \"memory_mib\": 1024, \"gpus\": 1, \"nodes\": 2, \"market\": \"any\", \"time_limit_ms\": null,"
+        " \"checkpoint\": {\"method\": \"coop\"}, \"pause_ms\": 1500, \"lost_ms\": 60000,"
+        " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:01:00Z\","
+        " \"ended_at\": \"2026-08-01T01:01:00Z\"},"
+        " {\"id\": 8, \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": null, \"ended_at\": null}]}");
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.n_never_ran, 1);
+    assert_int_equal(l.jobs[0].work_ms, 3540000);
+    assert_int_equal(l.jobs[0].need.gpus, 1);
+    assert_int_equal(l.jobs[0].nodes, 2);
+    assert_int_equal(l.jobs[0].save_ms, 1500);
+    joblog_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_says_what_jobs_asked_for),
+        cmocka_unit_test(what_sacct_prints_is_one),
+        cmocka_unit_test(a_start_and_an_end_say_how_long_it_ran),
+        cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_line),
+        cmocka_unit_test(the_standard_workload_format_is_read),
+        cmocka_unit_test(what_belay_list_prints_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belay simulate as people use it: the example of the manual, its JSON, its page, its errors."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/simulate"
+OWNED = "base=2,cpus=4,memory=16G,gpus=1"
+
+
+def belay(*words, expect=0):
+    done = subprocess.run([os.environ["BELAY"], "simulate", *map(str, words)], capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL, cwd=EXAMPLE)
+    assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+    return done.stdout if expect == 0 else done.stderr
+
+
+def example(*words):
+    return belay("--pools", "pools.yaml", "--pools", "on-demand.yaml", "--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, *words)
+
+
+class Simulate(unittest.TestCase):
+    def setUp(self):
+        self.dir = Path(tempfile.mkdtemp(prefix="belay-simulate-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def write(self, name, text):
+        (self.dir / name).write_text(text)
+        return self.dir / name
+
+    def test_the_manual_shows_what_its_example_prints(self):
+        printed = re.sub(r"\s+\n", "\n", example()).strip()
+        shown = re.search(r"prints, side by side.*?```text\n(.*?)\.\.\.\n", (ROOT / "docs/simulate.md").read_text(), re.S)[1]
+        self.assertIn(shown.strip(), printed)
+
+    def test_the_example_is_what_its_maker_makes(self):
+        subprocess.run([sys.executable, EXAMPLE / "make.py", self.dir], check=True, timeout=60)
+        made = sorted(p.relative_to(self.dir) for p in self.dir.rglob("*") if p.is_file())
+        self.assertEqual(len(made), 4)
+        for path in made:
+            self.assertEqual((self.dir / path).read_bytes(), (EXAMPLE / path).read_bytes(), path)
+
+    def test_everything_adds_up(self):
+        result = json.loads(example("--json"))
+        self.assertEqual(result["never_ran"], 0)
+        self.assertEqual(result, json.loads(example("--json")))
+        for s in result["simulations"]:
+            self.assertEqual(s["cost_uusd"], sum(s["cost_uusd_by_market"].values()))
+            self.assertEqual(s["cost_uusd"], sum(p["cost_uusd"] for p in s["pools"]))
+            for key in ("jobs", "ended", "cost_uusd", "lost_ms", "reclaims", "late", "with_deadline"):
+                self.assertEqual(s["all"][key], sum(t[key] for t in s["teams"]), key)
+            self.assertEqual([t["team"] for t in s["teams"]], ["nlp", "vision"])
+            self.assertEqual(s["reclaims"], sum(p["reclaims"] for p in s["pools"]))
+            burst = s["pools"][1]
+            self.assertEqual(burst["cost_uusd"], sum(burst["spent_uusd"].values()))
+            self.assertAlmostEqual(sum(s["over_time"]["spent_usd"]), s["cost_uusd"] / 1e6, places=3)
+            self.assertEqual(len(s["waits_ms"]), 200)
+            self.assertEqual(s["waits_ms"], sorted(s["waits_ms"]))
+            self.assertEqual(s["waits_ms"][-1], s["all"]["wait_ms"]["max"])
+        spot, on_demand = result["simulations"]
+        self.assertLess(spot["cost_uusd"], on_demand["cost_uusd"])
+        self.assertGreater(spot["reclaims"], 0)
+        self.assertEqual(on_demand["cost_uusd_by_market"]["spot"], 0)
+
+    def test_a_part_of_the_log(self):
+        jobs = (EXAMPLE / "jobs.csv").read_text().splitlines()[1:]
+        april = sum("2026-04-01" <= line.split(",")[4] < "2026-04-08" for line in jobs)
+        for words in (("--from", "2026-04-01", "--days", "7"), ("--from", "2026-04-01T00:00:00Z", "--to", "2026-04-08")):
+            result = json.loads(example("--json", *words))
+            self.assertEqual(result["simulations"][0]["all"]["jobs"], april)
+
+    def test_scarcer_machines_shorter_notices_and_no_checkpoints_cost(self):
+        def one(*words):
+            return json.loads(belay("--pools", "pools.yaml", "--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--days", "30", "--json", *words))["simulations"][0]
+        usual = one()
+        self.assertGreater(one("--machines", "1")["cost_uusd_by_market"]["on_demand"], usual["cost_uusd_by_market"]["on_demand"])
+        self.assertGreater(one("--notice", "0")["all"]["lost_ms"], usual["all"]["lost_ms"])
+        self.assertGreater(one("--no-checkpoints")["all"]["lost_ms"], one("--notice", "0")["all"]["lost_ms"])
+        self.assertGreater(one("--boot", "9m")["all"]["wait_ms"]["mean"], usual["all"]["wait_ms"]["mean"])
+        self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
+
+    def test_the_page_is_whole_and_shows_the_same(self):
+        page = self.dir / "report.html"
+        name = EXAMPLE / "pools.yaml"
+        result = json.loads(belay("--pools", name, "--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--json", "--html", page))
+        text = page.read_text()
+        self.assertNotRegex(text, r"<(?:script|link|img)[^>]*\b(?:src|href)=")
+        self.assertEqual(text.count("</script>"), 3)
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+        self.assertEqual(data["simulations"], result["simulations"])
+        if not shutil.which("node"):
+            print("SKIP: there is no node to run the page's script")
+            return
+        script = text.rsplit("<script>", 1)[1].split("</script>")[0]
+        done = subprocess.run(["node", "-e", PAGE % (json.dumps(json.dumps(data)), script)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        seen = json.loads(done.stdout)
+        self.assertEqual(len(seen["plots"]), 5)
+        for plot in seen["plots"]:
+            self.assertGreater(plot["rows"], 1)
+            self.assertEqual(plot["columns"], plot["labels"])
+        self.assertIn("$%.2f" % (result["simulations"][0]["cost_uusd"] / 1e6), seen["text"].replace(",", ""))
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        master, slave = pty.openpty()
+        done = subprocess.Popen([os.environ["BELAY"], "simulate", "--pools", "pools.yaml", "--jobs", "jobs.csv", "--trace", "traces",
+                                 "--owned", OWNED], cwd=EXAMPLE, stdout=subprocess.DEVNULL, stderr=slave, stdin=subprocess.DEVNULL)
+        os.close(slave)
+        seen = b""
+        while True:
+            try:
+                part = os.read(master, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            seen += part
+        os.close(master)
+        self.assertEqual(done.wait(timeout=60), 0)
+        self.assertIn(b" 50 %", seen)
+        self.assertTrue(seen.endswith(b"\r\033[K"), seen[-80:])
+
+    def test_mistakes_are_told_with_their_place(self):
+        for words, part in (
+                ((), "--pools FILE says what there is to run on"),
+                (("--pools", "pools.yaml"), "--jobs LOG what ran"),
+                (("--pools", "nowhere.yaml", "--jobs", "jobs.csv"), "nowhere.yaml"),
+                (("--pools", "jobs.csv", "--jobs", "jobs.csv"), "jobs.csv:"),
+                (("--pools", "pools.yaml", "--jobs", "pools.yaml"), "pools.yaml:2: a log of jobs begins"),
+                (("--pools", "pools.yaml", "--jobs", "jobs.csv"), "--owned base=4,cpus=8,memory=60G"),
+                (("--owned", "base"), "--owned: expected POOL=COUNT"),
+                (("--trace", "/nowhere"), "/nowhere"),
+                (("--trace", "a=/nowhere"), "/nowhere"),
+                (("--trace", "make.py"), "--trace: make.py"),
+                (("--days", "0"), "--days:"),
+                (("--boot", "soon"), "--boot:"),
+                (("--from", "yesterday"), "--from: expected a time"),
+                (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--boot", "10m"), "boot_timeout"),
+                (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--from", "2030-01-01"), "no job in the log"),
+                (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--days", "3", "--to", "2026-04-08"), "--days and --to")):
+            with self.subTest(words):
+                self.assertIn(part, belay(*words, expect=2))
+
+
+# Enough of a browser for the script of the page.
+PAGE = """
+const data = %s;
+const seen = { plots: [], text: "" };
+function element() { return { appendChild: e => e, set textContent(t) { seen.text += t + "\\n"; } }; }
+globalThis.document = { querySelector: element, createElement: element, getElementById: () => ({ textContent: data }) };
+globalThis.Dygraph = class {
+  constructor(e, rows, options) {
+    seen.plots.push({ rows: rows.length, columns: rows[0].length, labels: options.labels.length });
+    if (rows.some(r => r.length !== rows[0].length)) throw new Error("a row of another length");
+  }
+};
+%s
+console.log(JSON.stringify(seen));
+"""
+
+if __name__ == "__main__":
+    unittest.main()

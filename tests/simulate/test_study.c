@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Studies whose results are worked out by hand: an hour costs $3.60, so a second a tenth of a cent.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/config.h"
+#include "simulate/study.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_UUSD 1000
+
+#define POOL \
+    "pools:\n" \
+    "  burst:\n" \
+    "    provider: aws\n" \
+    "    region: us-east-1\n" \
+    "    zones: [us-east-1a]\n" \
+    "    types: [{type: m5.xlarge, cpus: 4, memory: 16G, usd_per_hour: 3.60, spot_usd_per_hour: 1.80}]\n" \
+    "    image: ami-1\n" \
+    "    paid_minimum: 0s\n" \
+    "    egress_usd_per_gib: 0\n"
+
+static const struct traces no_traces;
+
+struct given {
+    struct config config;
+    struct joblog log;
+    struct study_options o;
+};
+
+static struct given *given(const char *pools, const char *jobs)
+{
+    struct given *g = mem_alloc(sizeof *g);
+    struct err e;
+    if (config_parse("pools.yaml", pools, strlen(pools), NULL, &g->config, &e) != 0 ||
+        joblog_parse("jobs.csv", jobs, strlen(jobs), &g->log, &e) != 0)
+        fail_msg("%s", e.text);
+    g->o = (struct study_options){.file = "pools.yaml",
+        .config = &g->config,
+        .log = &g->log,
+        .traces = &no_traces,
+        .boot_ms = 120000,
+        .restore_ms = 30000,
+        .notice_ms = STUDY_BY_PROVIDER,
+        .after_ms = 10LL * 86400000,
+        .seed = 1};
+    return g;
+}
+
+static void done(struct given *g, struct study *s)
+{
+    study_deinit(s);
+    config_deinit(&g->config);
+    joblog_deinit(&g->log);
+    free(g);
+}
+
+static struct study run(struct given *g)
+{
+    struct study s;
+    struct err e;
+    if (study_run(&g->o, &s, &e) != 0)
+        fail_msg("%s", e.text);
+    return s;
+}
+
+/* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine is paid for; it boots for
+ * 120 s, runs its job, is idle for 120 s, and gone 30 s after that: 1 h + 270 s of one, 1/2 h + 270 s of the other. */
+static void two_jobs_on_demand_cost_what_they_cost_by_hand(void **state)
+{
+    (void)state;
+    struct given *g = given(POOL "    markets: [on-demand]\n",
+        "submit,run,cpus,team,finish_by\n"
+        "2026-08-01T00:00:00Z,1h,4,nlp,2026-08-01T01:02:02Z\n"
+        "2026-08-01T00:00:00Z,30m,4,vision,2026-08-01T00:30:00Z\n");
+    struct study s = run(g);
+    assert_int_equal(s.uusd, (3600 + 270 + 1800 + 270) * SECOND_UUSD);
+    assert_int_equal(s.r.uusd[MARKET_ON_DEMAND], s.uusd);
+    assert_int_equal(s.r.on_demand_uusd, (3600 + 1800) * SECOND_UUSD);
+    assert_int_equal(s.all.jobs, 2);
+    assert_int_equal(s.all.ended, 2);
+    assert_int_equal(s.all.wait_mean_ms, 122000);
+    assert_int_equal(s.all.wait_median_ms, 122000);
+    assert_int_equal(s.all.wait_p95_ms, 122000);
+    assert_int_equal(s.r.end_ms, 3722000);
+    assert_int_equal(s.r.launches, 2);
+    /* the first is done to the second, the other 122 s late */
+    assert_int_equal(s.all.with_deadline, 2);
+    assert_int_equal(s.all.late, 1);
+    assert_int_equal(s.all.late_ms, 122000);
+    /* by team: what its jobs held, and nothing of boot and idle */
+    assert_int_equal(s.n_teams, 2);
+    assert_string_equal(s.teams[0].name, "nlp");
+    assert_int_equal(s.teams[0].uusd, 3600 * SECOND_UUSD);
+    assert_int_equal(s.teams[1].uusd, 1800 * SECOND_UUSD);
+    assert_int_equal(s.teams[1].late, 1);
+    /* by kind of time */
+    assert_int_equal(s.n_pools, 1);
+    assert_int_equal(s.pools[0].uusd, s.uusd);
+    assert_int_equal(s.pools[0].spent[LEDGER_USEFUL], (3600 + 1800) * SECOND_UUSD);
+    assert_int_equal(s.pools[0].spent[LEDGER_BOOT], 2 * 120 * SECOND_UUSD);
+    assert_int_equal(s.pools[0].spent[LEDGER_IDLE], 2 * 150 * SECOND_UUSD);
+    assert_true(s.pools[0].used_ms[0] == 4.0 * 5400000);
+    assert_true(s.pools[0].have_ms[0] == 4.0 * (5400000 + 2 * 150000));
+    done(g, &s);
+}
+
+/* One zone that is there for an hour and away for one, by turns; nothing beside it. The job can be saved in 10 s, and is while
+ * its notice of 120 s runs: of 90 minutes nothing is lost. It goes on in the third hour. */
+static void a_reclaim_costs_a_save_and_a_restore(void **state)
+{
+    (void)state;
+    int32_t counts[] = {1, 0};
+    struct given *g = given(POOL "    markets: [spot]\n", "submit,run,cpus\n2026-08-01T00:00:00Z,90m,4\n");
+    struct traces traces = {0};
+    struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
+    assert_int_equal(market_add(&traces, "us-east-1a", "up-and-down.json", &t, NULL), 0);
+    g->o.traces = &traces;
+    g->o.save_ms = 10000;
+    struct study s = run(g);
+    assert_int_equal(s.all.ended, 1);
+    assert_int_equal(s.r.reclaims, 1);
+    assert_int_equal(s.all.lost_ms, 0);
+    assert_int_equal(s.pools[0].ms[LEDGER_USEFUL], 5400000);
+    assert_int_equal(s.pools[0].ms[LEDGER_RESTORE], 30000);
+    assert_true(s.r.end_ms > 7200000 + 122000 && s.r.end_ms < 3 * 3600000);
+    int64_t spent = 0;
+    for (int k = 0; k < 6; k++)
+        spent += s.pools[0].spent[k];
+    assert_int_equal(spent, s.uusd);
+    study_deinit(&s);
+    /* Without notice, and what cannot be saved: all that was done in the first hour is. It is known at once. */
+    g->o.save_ms = 0;
+    g->o.notice_ms = 0;
+    g->o.after_ms = 2LL * 86400000;
+    s = run(g);
+    assert_int_equal(s.all.ended, 0); /* an hour at a time is never enough for 90 minutes */
+    assert_true(s.all.reclaims > 10 && s.all.lost_ms / s.all.reclaims <= 3600000 - 122000);
+    assert_int_equal(s.n_notes, 1);
+    study_deinit(&s);
+    /* belayd tries again a hundred times */
+    g->o.after_ms = 30LL * 86400000;
+    s = run(g);
+    assert_int_equal(s.all.ended, 1);
+    assert_int_equal(s.all.given_up, 1);
+    assert_int_equal(s.r.finished, 0);
+    done(g, &s);
+    market_deinit(&traces);
+}
+
+/* Owned machines are paid for from the first submit to the last end, whether they are used or not. */
+static void owned_machines_cost_their_time(void **state)
+{
+    (void)state;
+    static const char pools[] = "pools:\n  base: {kind: reserved, usd_per_hour: 3.60}\n";
+    struct given *g = given(pools, "submit,run,cpus\n0,3600,2\n0,3600,2\n1800,1800,1\n");
+    struct study s;
+    struct err e;
+    assert_int_equal(study_run(&g->o, &s, &e), ERR_CONFIG);
+    assert_non_null(strstr(e.text, "--owned base="));
+    struct study_owned owned;
+    assert_int_equal(study_parse_owned("base=1,cpus=4,memory=16G", &owned, &e), 0);
+    g->o.owned = &owned;
+    g->o.n_owned = 1;
+    s = run(g);
+    assert_int_equal(s.uusd, 5400 * SECOND_UUSD);
+    assert_int_equal(s.r.uusd[MARKET_OWNED], s.uusd);
+    assert_int_equal(s.r.end_ms, 5400000);
+    assert_int_equal(s.all.wait_max_ms, 1800000); /* the third waits for the first two */
+    assert_int_equal(s.all.wait_median_ms, 0);
+    assert_true(s.pools[0].used_ms[0] == 3600000.0 * 4 + 1800000);
+    assert_true(s.pools[0].have_ms[0] == 5400000.0 * 4);
+    done(g, &s);
+}
+
+static void what_fits_no_machine_is_left_out_and_said(void **state)
+{
+    (void)state;
+    struct given *g = given(POOL, "submit,run,cpus,gpus\n0,60,4,0\n0,60,5,0\n0,60,1,1\n");
+    struct study s = run(g);
+    assert_int_equal(s.all.jobs, 1);
+    assert_int_equal(s.n_notes, 2);
+    assert_non_null(strstr(s.notes[0], "1 of 1 spot offers have no trace"));
+    assert_non_null(strstr(s.notes[1], "2 jobs are left out"));
+    done(g, &s);
+    g = given(POOL, "submit,run,cpus\n0,60,5\n");
+    struct err e;
+    assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
+    s = (struct study){0};
+    done(g, &s);
+}
+
+static void processors_of_a_log_that_names_no_nodes_are_spread(void **state)
+{
+    (void)state;
+    struct given *g = given(POOL "    markets: [on-demand]\n", "submit,run\n0,60\n");
+    static const char swf[] = "; UnixStartTime: 1767225600\n1 0 0 600 10 -1 -1 10 600 -1 1 3 1 -1 -1 -1 -1 -1\n";
+    struct err e;
+    joblog_deinit(&g->log);
+    assert_int_equal(joblog_parse("x.swf", swf, strlen(swf), &g->log, &e), 0);
+    struct study s = run(g);
+    assert_int_equal(s.all.ended, 1);
+    assert_int_equal(s.r.launches, 3); /* 10 processors on machines of 4 */
+    assert_string_equal(s.teams[0].name, "group1");
+    done(g, &s);
+}
+
+static void offers_find_their_traces(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"d/us-east-1a_v100_1.json", "d/us-east-1a_v100_8.json", "d/us-east-1a_k80_1.json",
+        "d/us-east-1b_p3.2xlarge.json", "d/us-central1-a_c3-88.json"};
+    struct traces t = {0};
+    for (size_t i = 0; i < 5; i++) {
+        struct trace one = {.gap_ms = 1000, .n = 1, .counts = mem_alloc(sizeof(int32_t))};
+        assert_int_equal(market_add(&t, NULL, files[i], &one, NULL), 0);
+    }
+    struct offer_row o = {.pool = "burst", .zone = "us-east-1a", .type = "p3.16xlarge", .total.gpus = 8, .gpu.model = "V100"};
+    bool prices;
+    assert_string_equal(market_find(&t, &o, &prices)->file, files[1]);
+    assert_true(prices);
+    o.total.gpus = 4; /* of no trace's count */
+    assert_string_equal(market_find(&t, &o, &prices)->file, files[0]);
+    assert_false(prices);
+    STR_COPY(o.gpu.model, "T4"); /* and there are several of its zone */
+    assert_null(market_find(&t, &o, &prices));
+    STR_COPY(o.zone, "us-east-1b");
+    STR_COPY(o.type, "p3.2xlarge");
+    assert_string_equal(market_find(&t, &o, &prices)->file, files[3]);
+    assert_true(prices);
+    STR_COPY(o.zone, "us-central1-a");
+    assert_string_equal(market_find(&t, &o, &prices)->file, files[4]);
+    assert_false(prices);
+    STR_COPY(o.zone, "us-west-2a");
+    assert_null(market_find(&t, &o, &prices));
+    struct trace one = {.gap_ms = 1000, .n = 1, .counts = mem_alloc(sizeof(int32_t))};
+    assert_int_equal(market_add(&t, "burst/us-east-1b/p3.2xlarge", "own.json", &one, NULL), 0);
+    STR_COPY(o.zone, "us-east-1b");
+    assert_string_equal(market_find(&t, &o, &prices)->file, "own.json");
+    market_deinit(&t);
+}
+
+static void owned_machines_are_read(void **state)
+{
+    (void)state;
+    struct study_owned o;
+    struct err e;
+    assert_int_equal(study_parse_owned("base=4,cpus=8,memory=60G,gpus=1", &o, &e), 0);
+    assert_string_equal(o.pool, "base");
+    assert_int_equal(o.n, 4);
+    assert_int_equal(o.total.cpus, 8);
+    assert_int_equal(o.total.gpus, 1);
+    assert_int_equal(o.total.memory_mib, 60 << 10);
+    static const char *const wrong[] = {"", "base", "base=4", "base=0,cpus=1,memory=1G", "base=4,cpus=8", "base=4,cpus=8,memory=x",
+        "base=4,cpu=8,memory=1G", "=4,cpus=8,memory=1G", "base=4,cpus=8,memory=1G,", "base=4,cpus=99999999,memory=1G", "a b=4,cpus=8,memory=1G"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (study_parse_owned(wrong[i], &o, &e) != ERR_INVALID)
+            fail_msg("\"%s\" was taken", wrong[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_jobs_on_demand_cost_what_they_cost_by_hand),
+        cmocka_unit_test(a_reclaim_costs_a_save_and_a_restore),
+        cmocka_unit_test(owned_machines_cost_their_time),
+        cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
+        cmocka_unit_test(processors_of_a_log_that_names_no_nodes_are_spread),
+        cmocka_unit_test(offers_find_their_traces),
+        cmocka_unit_test(owned_machines_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
