@@ -188,11 +188,16 @@ static void on_output(struct channel *ch, int which)
     post_output(ch);
 }
 
+/* What it wrote before it ended; what others hold open is not waited for. */
+static void read_rest(struct channel *ch)
+{
+    while (read_some(ch, OUT) || read_some(ch, ERR))
+        ;
+}
+
 static void tell_end(struct channel *ch, const struct shell_report *r)
 {
     const char *why = strerror(r->value);
-    while (read_some(ch, OUT) || read_some(ch, ERR))
-        ; /* what it wrote before it ended; what others hold open is not waited for */
     if (r->step == SHELL_ENDED) {
         char code = (char)(WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value));
         end(ch, FRAME_EXIT, &code, 1);
@@ -213,6 +218,7 @@ static void on_report(struct channel *ch)
     ssize_t n = recv(ch->fds[AGENT], &r, sizeof(r), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    read_rest(ch);
     if (n == (ssize_t)sizeof(r))
         tell_end(ch, &r);
     else

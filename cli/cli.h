@@ -135,6 +135,8 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
 /* The job's events after *after, an array of the caller's, when there are any or some time has passed; *after is moved on.
  * Outlives a restart of belayd. */
 int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
+/* All that the call says, {"events": [...], "state": "running"...}, after wait_ms (at most 20000) at the latest. */
+int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e);
 
 /* Of a job's log, from the furthest of these. */
 struct log_part {

@@ -52,7 +52,7 @@ static int exec_in(int64_t job, const struct choice *choice, const char **words,
     struct client *c = NULL;
     int rc = client_create(&c, e);
     if (rc == 0)
-        rc = session_run(c, &ask, ret_exit, e);
+        rc = session_run(c, &ask, NULL, ret_exit, e);
     client_destroy(c);
     return rc;
 }

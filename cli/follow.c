@@ -71,12 +71,12 @@ int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bo
     }
 }
 
-static int next_page(struct client *c, int64_t id, int64_t *after, json_t **ret_page, struct err *e)
+int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e)
 {
     struct client_reply reply = {0};
     bool met = true; /* it took the job */
-    char *path =
-        mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%d", (long long)id, (long long)*after, WAIT_MS);
+    char *path = mem_printf(
+        "/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id, (long long)*after, (long long)wait_ms);
     int rc = patient_call(c, path, &met, &reply, e);
     free(path);
     if (rc == 0)
@@ -90,7 +90,7 @@ static int next_page(struct client *c, int64_t id, int64_t *after, json_t **ret_
 int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e)
 {
     json_t *page = NULL;
-    int rc = next_page(c, id, after, &page, e);
+    int rc = cli_next_page(c, id, WAIT_MS, after, &page, e);
     if (rc == 0)
         *ret_events = json_incref(json_object_get(page, "events"));
     json_decref(page);
@@ -102,7 +102,7 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
     int64_t after = 0;
     for (;;) {
         json_t *v = NULL;
-        int rc = next_page(c, id, &after, &v, e);
+        int rc = cli_next_page(c, id, WAIT_MS, &after, &v, e);
         if (rc != 0)
             return rc;
         bool ended =

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay run COMMAND [ARG...]: submits one command, shows its output as it comes, returns its exit code.
+ * belay run COMMAND [ARG...]: submits one command, shows its output as it comes, returns its exit code. With --interactive or --tty the
+ * command has its input from here (cli/interactive.h).
  */
 #include "cli/submit.h"
 
 #include "base/str.h"
+#include "cli/interactive.h"
 #include "cli/verbs.h"
 #include <stdio.h>
+#include <stdint.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { VAL_TTY = 1, VAL_INTERACTIVE };
+
+struct choice {
+    struct submission s;
+    bool tty, interactive;
+};
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    return submission_add_flag(ctx, val, arg);
+    struct choice *c = ctx;
+    if (val != VAL_TTY && val != VAL_INTERACTIVE)
+        return submission_add_flag(&c->s, val, arg);
+    c->tty = c->tty || val == VAL_TTY;
+    c->interactive = true;
+    return CLI_OK;
 }
 
 static int submit(struct submission *s, const struct cli_args *a)
@@ -39,20 +55,43 @@ static int submit(struct submission *s, const struct cli_args *a)
     return submission_send(s);
 }
 
+static int connect_to(struct choice *c, const struct cli_args *a)
+{
+    if (c->tty && !isatty(STDIN_FILENO)) {
+        cli_error("--tty: standard input is no terminal; --interactive is without one");
+        return CLI_USAGE;
+    }
+    if (a->n_rest == 0) {
+        cli_error("which command? belay run --tty COMMAND [ARG...]");
+        return CLI_USAGE;
+    }
+    return interactive_run(&c->s, a->rest, a->n_rest, c->tty);
+}
+
 static int run(int argc, const char **argv)
 {
-    struct submission s;
+    struct choice c = {0};
     struct cli_args a;
-    submission_init(&s);
-    int rc = cli_parse(&verb_run, argc, argv, true, on_option, &s, &a);
-    s.json = a.json;
-    s.wait = s.follow = true;
+    if (argc > 1 && str_eq(argv[1], INTERACTIVE_HOST))
+        return interactive_host();
+    if (argc > 2 && str_eq(argv[1], INTERACTIVE_GUEST))
+        return interactive_guest((char *const *)(uintptr_t)(argv + 2));
+    submission_init(&c.s);
+    int rc = cli_parse(&verb_run, argc, argv, true, on_option, &c, &a);
+    c.s.json = a.json;
+    c.s.wait = c.s.follow = true;
     if (rc == 0)
-        rc = submit(&s, &a);
+        rc = c.interactive ? connect_to(&c, &a) : submit(&c.s, &a);
     cli_args_deinit(&a);
-    submission_deinit(&s);
+    submission_deinit(&c.s);
     return rc < 0 ? CLI_OK : rc;
 }
 
+static const struct poptOption options[] = {
+    {"tty", 'T', POPT_ARG_NONE, NULL, VAL_TTY, "its input and output are this terminal: for shells, editors, debuggers", NULL},
+    {"interactive", 'I', POPT_ARG_NONE, NULL, VAL_INTERACTIVE, "its input is this one's, as its output is, without a terminal", NULL},
+    POPT_TABLEEND,
+};
+
 const struct verb verb_run = {
-    "run", "[OPTION...] COMMAND [ARG...]", "run one command as a job and show its output", run, NULL, true};
+    "run", "[OPTION...] COMMAND [ARG...]", "run one command as a job and show its output", run, options, true};

@@ -356,12 +356,14 @@ static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e
     return rc;
 }
 
-int session_run(struct client *c, const struct session_ask *ask, int *ret_exit, struct err *e)
+int session_run(struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e)
 {
     struct session s = {.client = c};
     s.tty = ask->tty && tcgetattr(STDIN_FILENO, &s.saved) == 0;
     *ret_exit = -1;
     int rc = session_begin(&s, ask, e);
+    if (ret_begun)
+        *ret_begun = rc == 0;
     if (rc == 0)
         rc = attend(&s, ask->no_input, ret_exit, e);
     session_finish(&s);

@@ -25,8 +25,9 @@ struct session {
 };
 
 /* The whole: begins, forwards our input with its end, SIGINT, SIGQUIT and the terminal's size, until the command has ended.
- * SIGTERM and SIGHUP end the session, with its command, and then this process. *ret_exit: the command's code, 128 + signal. */
-int session_run(struct client *c, const struct session_ask *ask, int *ret_exit, struct err *e);
+ * SIGTERM and SIGHUP end the session, with its command, and then this process. *ret_exit: the command's code, 128 + signal. *ret_begun:
+ * as below; NULL is fine. */
+int session_run(struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e);
 
 /* Begins, gives it n bytes as its input, and its end, and prints what it says until it has ended. *ret_begun: it may have been
  * started, whatever this returns. */

@@ -4,22 +4,23 @@
  *
  * In a job it starts the tasks of a step on the job's nodes (cli/step.c). With --jobid it has an srun do that inside that job, which it
  * starts there in a session (cli/session.h). Elsewhere it submits a job that does, shows its output as it comes, and ends with its exit
- * code; an interrupt cancels the job.
+ * code; an interrupt cancels the job. With --pty the command has this terminal (cli/interactive.h).
  */
 #include "cli/slurm_programs.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/slurm.h"
+#include "cli/interactive.h"
 #include "cli/parts.h"
 #include "cli/session.h"
+#include "cli/slurm.h"
 #include "cli/step.h"
 #include "cli/submit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID };
+enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID, VAL_PTY };
 
 /* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. */
 static const struct option options[] = {
@@ -79,7 +80,7 @@ static const struct option options[] = {
     {"partition", required_argument, NULL, 'p'},
     {"preserve-env", no_argument, NULL, 'E'},
     {"propagate", optional_argument, NULL, VAL_IGNORED},
-    {"pty", optional_argument, NULL, VAL_REFUSED},
+    {"pty", optional_argument, NULL, VAL_PTY},
     {"qos", required_argument, NULL, 'q'},
     {"quiet", no_argument, NULL, 'Q'},
     {"quit-on-interrupt", no_argument, NULL, VAL_IGNORED},
@@ -196,6 +197,9 @@ static int step_option(struct srun *r, int c, const char *name)
     case VAL_OVERLAP:
         s->overlap = true;
         return -1;
+    case VAL_PTY:
+        s->pty = true;
+        return -1;
     case 'J':
         s->name = optarg;
         return -1;
@@ -233,6 +237,7 @@ static bool is_of_step_alone(int c)
 
 static int job_option(struct srun *r, int c, const char *name)
 {
+    r->step.pty = r->step.pty || c == VAL_PTY;
     if (c > 255 && c != VAL_JOB)
         return -1;
     if (is_of_step_alone(c) && c != VAL_JOB) {
@@ -330,7 +335,7 @@ static int enter(const struct srun *r, int argc, char **argv)
 {
     char *flag = mem_printf("--jobid=%lld", (long long)r->job);
     const char **words = mem_array((size_t)argc + 4, sizeof(*words));
-    const struct session_ask ask = {.job = r->job, .words = words, .n_words = argc + 3};
+    const struct session_ask ask = {.job = r->job, .words = words, .n_words = argc + 3, .tty = r->step.pty};
     struct client *c = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
@@ -340,7 +345,7 @@ static int enter(const struct srun *r, int argc, char **argv)
     words[3] = flag;
     for (int i = 1; i < argc; i++)
         words[i + 3] = argv[i];
-    if (client_create(&c, &e) != 0 || session_run(c, &ask, &code, &e) != 0) {
+    if (client_create(&c, &e) != 0 || session_run(c, &ask, NULL, &code, &e) != 0) {
         slurm_error("srun", "%s", e.text);
         code = CLI_FAILED;
     }
@@ -355,6 +360,8 @@ static int enter(const struct srun *r, int argc, char **argv)
 /* The tasks are started by the job's own srun, so belay has to be there; one task needs none. */
 static int submit(struct srun *r, char **words, int n)
 {
+    if (r->step.pty)
+        return interactive_run(&r->s, (const char *const *)words, n, true);
     struct buf script = {0};
     struct err e = {0};
     buf_adds(&script, "#!/bin/sh\nexec");

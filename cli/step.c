@@ -247,9 +247,15 @@ static int run_here(struct run *r, char **argv)
     const char *node = getenv("SLURMD_NODENAME");
     int64_t nodes = number_of("SLURM_NNODES", 1), rank = number_of("SLURM_NODEID", 0), ids[STEP_TASKS_MAX];
     bool nested = getenv("SLURM_STEP_ID");
+    if (s->pty && (s->nodelist || s->exclude || s->relative > 0)) {
+        slurm_error(s->program, "--pty: the task is where srun is: leave -w, -x and -r out");
+        return 1;
+    }
+    if (s->pty && !isatty(STDIN_FILENO) && !s->quiet)
+        slurm_warn(s->program, "--pty: standard input is no terminal, and the task gets none");
     nodes = nodes > 0 && !nested ? nodes : 1;
     int64_t all = number_of("SLURM_NTASKS", nodes) / nodes, n = s->tasks > 0 ? s->tasks : s->tasks_per_node;
-    n = n > 0 ? n : s->pty || nested ? 1 : all;
+    n = s->pty ? 1 : n > 0 ? n : nested ? 1 : all;
     n = n < 1 ? 1 : n > STEP_TASKS_MAX ? STEP_TASKS_MAX : n;
     if (s->nodes_min > 1) {
         slurm_error(s->program, "--nodes of more than 1 is for jobs whose script starts on the first of several nodes (--script-on first)");

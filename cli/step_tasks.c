@@ -307,7 +307,7 @@ static void read_signals(struct run *r)
 {
     struct signalfd_siginfo info;
     while (read(r->signals, &info, sizeof(info)) == sizeof(info))
-        if (info.ssi_signo != SIGCHLD && !(r->s->pty && info.ssi_signo == SIGINT)) /* which the terminal sends to all */
+        if (info.ssi_signo != SIGCHLD && !(r->s->pty && isatty(STDIN_FILENO) && info.ssi_signo == SIGINT)) /* which the terminal sends to all */
             signal_all(r, (int)info.ssi_signo);
 }
 

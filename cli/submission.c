@@ -9,24 +9,16 @@
 #include "base/str.h"
 #include "cli/directives.h"
 #include "cli/estimate.h"
+#include "cli/interrupt.h"
 #include "cli/slurm.h"
 #include "cli/workdir.h"
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SCRIPT_MAX (1u << 20)
-
-struct interrupt {
-    int64_t job;
-    const char *program;
-    sigset_t signals;
-    pthread_t thread;
-};
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -230,49 +222,15 @@ int submission_load(struct submission *s, const char *verb, const char *wrap, co
     return s->slurm ? CLI_FAILED : CLI_USAGE;
 }
 
-/* The signals that are blocked in all threads come here. */
-static void *cancel_at_interrupt(void *ctx)
-{
-    const struct interrupt *i = ctx;
-    struct client *c = NULL;
-    json_t *reply = NULL;
-    struct err e;
-    int number;
-    if (sigwait(&i->signals, &number) != 0 || number == SIGUSR2 || client_create(&c, &e) != 0)
-        return NULL;
-    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)i->job);
-    int rc = client_json(c, "POST", path, NULL, &reply, &e);
-    if (rc != 0 && rc != ERR_CONFLICT)
-        slurm_error(i->program, "job %lld was not cancelled: %s", (long long)i->job, e.text);
-    free(path);
-    json_decref(reply);
-    client_destroy(c);
-    return NULL;
-}
-
-/* srun's job does not outlive it, as far as that is in its power. */
-static bool watch_interrupts(const struct submission *s, struct interrupt *i, int64_t id)
-{
-    *i = (struct interrupt){.job = id, .program = s->slurm};
-    sigemptyset(&i->signals);
-    sigaddset(&i->signals, SIGINT);
-    sigaddset(&i->signals, SIGTERM);
-    sigaddset(&i->signals, SIGHUP);
-    sigaddset(&i->signals, SIGUSR2); /* of wait_for: the job has ended */
-    return pthread_sigmask(SIG_BLOCK, &i->signals, NULL) == 0 && pthread_create(&i->thread, NULL, cancel_at_interrupt, i) == 0;
-}
-
 static int wait_for(struct submission *s, struct client *c, int64_t id)
 {
     int code = 0;
     struct err e = {0};
-    struct interrupt interrupt;
-    bool watched = s->cancel_on_interrupt && watch_interrupts(s, &interrupt, id);
+    struct interrupt interrupt = {0};
+    if (s->cancel_on_interrupt)
+        interrupt_watch(&interrupt, s->slurm ? s->slurm : "belay", id);
     int rc = cli_wait_job(c, id, s->follow, &code, &e);
-    if (watched) {
-        pthread_kill(interrupt.thread, SIGUSR2);
-        pthread_join(interrupt.thread, NULL);
-    }
+    interrupt_end(&interrupt);
     if (rc == 0)
         return code;
     cli_error("job %lld was submitted, but waiting for it failed: %s", (long long)id, e.text);

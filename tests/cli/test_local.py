@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -543,6 +544,85 @@ class Local(unittest.TestCase):
             self.assertEqual(p.wait(WAIT_S), 128 + signum)
             self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
         self.ok("cancel", job)
+
+    def last_job(self):
+        return json.loads(self.ok("list", "--json", "--state", "all"))["jobs"][0]["id"]
+
+    def test_a_job_has_this_terminal(self):
+        p, other, terminal = self.start_on_terminal("run", "--tty", "-J", "shell", "sh")
+        self.talk(other, "tty; echo $TERM $BELAY_JOB_NAME\n", r"/dev/pts/\d+\r\nvt100 shell\r\n")
+        self.talk(other, "sh -c 'echo in f''ront; exec sleep 1000'\n", r"in front\r\n")
+        self.talk(other, "\x03", r"\^C")
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+        self.talk(other, "until test \"$(stty size)\" = '33 77'; do :; done; echo re''sized\n", "resized")
+        os.write(other, b"exit 5\n")
+        self.assertEqual(p.wait(WAIT_S), 5)
+        self.assertEqual(termios.tcgetattr(terminal)[3], self.usual_terminal()[3])
+        job = self.json("show", str(self.last_job()))["job"]
+        self.assertEqual((job["name"], job["state"], job["end"], job["exit_code"]), ("shell", "ended", "failed", 5))
+        for arguments, text in ((("--tty", "sh"), "no terminal"), (("-I",), "which command"), (("-I", "-a", "1-3", "sh"), "an array has no command"),
+                                (("-I", "--stdin", "sh"), "its input comes from here"), (("-I", "--json", "sh"), "has no --json"),
+                                (("-I", "--checkpoint", "criu", "sh"), "cannot be entered")):
+            done = self.h.belay("run", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn(text, done.stderr)
+
+    def test_a_job_has_this_input(self):
+        done = self.h.belay("run", "--interactive", "sh", "-c", "cat; echo err >&2; exit 7", text="x" * 99 + "\n" + "y\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "x" * 99 + "\ny\n", "err\n"))
+        for i in range(10):  # the end never comes before the last output
+            done = self.h.belay("run", "-I", "sh", "-c", "echo last words %d; exit %d" % (i, i))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (i, "last words %d\n" % i, ""))
+        done = self.h.belay("run", "-I", "/no/such")
+        self.assertEqual((done.returncode, done.stdout), (127, ""))
+        self.assertIn("/no/such cannot be executed: No such file", done.stderr)
+        done = self.h.belay("run", "-I", "sh", "-c", "kill -9 $$")
+        self.assertEqual(done.returncode, 137)
+        p = self.h.start("run", "-I", "sh", "-c", "trap 'echo caught; exit 3' INT; echo here; while :; do sleep 0.05; done")
+        self.assertEqual(p.stdout.readline(), "here\n")
+        p.send_signal(signal.SIGINT)
+        self.assertEqual((p.communicate(timeout=WAIT_S)[0], p.returncode), ("caught\n", 3))
+
+    def test_a_job_that_somebody_is_in_ends_with_him(self):
+        usual = self.usual_terminal()
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            p, other, terminal = self.start_on_terminal("run", "-T", "sh", "-c", "echo pid $$; exec sleep 1000")
+            pid = int(re.search(r"pid (\d+)", self.talk(other, "", r"pid \d+\r\n")).group(1))
+            job = str(self.last_job())
+            p.send_signal(signum)
+            self.assertEqual(p.wait(WAIT_S), -signum)
+            self.assertEqual(termios.tcgetattr(terminal), usual)
+            self.ok("logs", "-f", job)
+            ended = self.json("show", job)["job"]
+            self.assertEqual((ended["end"], ended["exit_code"]), ("failed", 128 + signal.SIGHUP))
+            self.assertFalse(os.path.exists("/proc/%d" % pid))
+        # What ends the job is told, and it is not queued again.
+        p, other, terminal = self.start_on_terminal("run", "-T", "sh", "-c", "echo here; exec sleep 1000")
+        self.talk(other, "", "here\r\n")
+        self.ok("cancel", str(self.last_job()))
+        self.talk(other, "", "ended: user")
+        self.assertNotEqual(p.wait(WAIT_S), 0)
+        self.assertEqual(termios.tcgetattr(terminal), usual)
+
+    def test_a_job_that_is_to_be_queued_again_is_waited_for(self):
+        p = self.h.start("run", "-I", "--requeue", "sh", "-c", "echo attempt $BELAY_ATTEMPT; test $BELAY_ATTEMPT = 2 || exec sleep 1000")
+        self.assertEqual(p.stdout.readline(), "attempt 1\n")
+        self.ok("requeue", str(self.last_job()))
+        out, err = p.communicate(timeout=WAIT_S)
+        self.assertEqual((p.returncode, out), (0, "attempt 2\n"), err)
+        p = self.h.start("run", "-I", "sh", "-c", "echo here; exec sleep 1000")
+        self.assertEqual(p.stdout.readline(), "here\n")
+        done = self.h.belay("requeue", str(self.last_job()))
+        self.assertIn("never queued again", done.stderr)
+        p.terminate()
+        p.communicate(timeout=WAIT_S)
+
+    def test_who_waits_for_a_terminal_is_told_why(self):
+        p, other, terminal = self.start_on_terminal("run", "-T", "-c", "4000", "sh")
+        self.talk(other, "", r"belay: job \d+ waits: ")
+        os.write(other, b"\x03")
+        self.assertEqual(p.wait(WAIT_S), 130)
+        self.assertEqual(self.json("show", str(self.last_job()))["job"]["end"], "user")
 
     def usual_terminal(self):
         other, terminal = pty.openpty()

@@ -326,10 +326,10 @@ class Lab:
             raise AssertionError("belay %s: exit code %d" % (" ".join(arguments), done.returncode))
         return done.stdout
 
-    def start_belay(self, *arguments):
+    def start_belay(self, *arguments, **more):
         """A verb that goes on beside the test, with its output to read."""
         return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, **more)
 
     def call(self, method, path, body=None, root="/api/v1"):
         """One call of the API; status, headers, body."""

@@ -2,6 +2,7 @@
 """A spot machine that is announced to go: the job is saved inside the notice and goes on elsewhere."""
 
 import re
+import subprocess
 import unittest
 
 import lab
@@ -49,6 +50,19 @@ class Reclaim(unittest.TestCase):
             self.assertEqual((len(said), said == expected), (len(expected), True))
             self.assertEqual(follower.communicate(timeout=lab.WAIT_S)[0], l.log(job))
             self.assertEqual(l.state()["counts"]["launches"], 2)
+
+    def test_who_is_in_a_job_is_told_of_its_end(self):
+        with Lab() as l:
+            p = l.start_belay("run", "--interactive", "--market", "spot", "sh", "-c", "echo here; exec sleep 1000",
+                              stderr=subprocess.PIPE)
+            self.assertEqual(p.stdout.readline(), "here\n")
+            job = l.get("/jobs")["jobs"][0]["id"]
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 6}})
+            out, err = p.communicate(timeout=lab.WAIT_S)
+            self.assertEqual((p.returncode, out), (143, ""), err)
+            self.assertRegex(err, r"\nbelay: this node is taken back in \d+ seconds \(reclaim\), and with it what runs here\n"
+                                  r"belay: job \d+ ended: reclaimed.*\nbelay: somebody was in it, so it is not queued again; --requeue")
+            self.assertEqual([a["end"] for a in l.show(job)["attempts"]], ["reclaimed"])
 
     def script(self, l):
         return l.write("train.sh", "#!/bin/sh\nexec %s %s/chain.py \"$@\"\n" % (lab.PYTHON, lab.JOBS), 0o755)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts as people have them for Slurm, in tests/e2e/slurm/, run unmodified by the programs with Slurm's names, in one belayd."""
 
+import fcntl
 import getpass
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -220,7 +224,7 @@ class Slurm(unittest.TestCase):
                             (("scancel",), "No job identification provided"), (("sacct", "-o", "nonsense"), "Invalid field requested"),
                             (("sacct", "-S", "soon"), "Invalid time"), (("scontrol", "show", "job", "999999"), "Invalid job id"),
                             (("scontrol", "suspend", "1"), "not supported"), (("scontrol", "show", "node", "x"), "Node x not found"),
-                            (("srun",), "No command given"), (("srun", "--pty", "bash"), "--pty is not supported")):
+                            (("srun",), "No command given")):
             done = self.run_program(*words)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(text, done.stderr)
@@ -265,6 +269,47 @@ class Slurm(unittest.TestCase):
             done = self.run_program("srun", "--jobid", *words)
             self.assertEqual((done.returncode, done.stdout), (1, ""), words)
             self.assertRegex(done.stderr, "^srun: error: .*" + text)
+
+    def on_terminal(self, *words):
+        other, terminal = pty.openpty()
+        p = subprocess.Popen(words, cwd=self.dir, env={**self.h.env, "TERM": "vt100"}, executable=shutil.which(words[0], path=self.h.env["PATH"]),
+                             stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(terminal)
+        self.addCleanup(os.close, other)
+        return p, other
+
+    def talk(self, fd, say, expect):
+        os.write(fd, say.encode())
+        seen = ""
+        while not re.search(expect, seen):
+            self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
+            seen += os.read(fd, 65536).decode()
+        return seen
+
+    def test_srun_gives_a_terminal(self):
+        # As a job of its own, of which it tells what it waits for. Steps within it are as in any other.
+        holder = self.ok("sbatch", "--parsable", "--exclusive", "--wrap", "exec sleep 1000").strip()
+        self.wait_running(holder)
+        p, fd = self.on_terminal("srun", "-J", "shell", "-n", "2", "--pty", "bash", "--norc")
+        told = self.talk(fd, "", "queued and waiting for resources")
+        self.ok("scancel", holder)
+        self.talk(fd, "", r"srun: job \d+ has been allocated resources")
+        self.talk(fd, "tty; echo $SLURM_JOB_NAME $SLURM_NTASKS $SLURM_STEP_ID.\n", r"/dev/pts/\d+\r\n.*\n?shell 2 \.")
+        self.talk(fd, "srun -l echo a step | sort\n", r"0: a step\r\n1: a step\r\n")
+        self.talk(fd, "srun --pty tty; echo $((2 * 21))\n", r"/dev/pts/\d+\r\n(.*\n)?42")
+        os.write(fd, b"exit 6\n")
+        self.assertEqual(p.wait(WAIT_S), 6, told)
+        self.assertEqual(self.ok("sacct", "-nXPo", "state,exitcode", "--name", "shell"), "FAILED|6:0\n")
+        # In a job, and from outside of it.
+        job = self.ok("sbatch", "--parsable", "-o", "pty.out", "--wrap", "srun --pty tty; exec sleep 1000").strip()
+        self.wait_running(job)
+        p, fd = self.on_terminal("srun", "--jobid=" + job, "--overlap", "--pty", "bash", "--norc")
+        self.talk(fd, "tty; echo $SLURM_JOB_ID $SLURM_NTASKS $((6 * 7))\n", r"/dev/pts/\d+\r\n(.*\n)?%s 1 42" % job)
+        os.write(fd, b"exit 4\n")
+        self.assertEqual(p.wait(WAIT_S), 4)
+        self.assertIn("srun: warning: --pty: standard input is no terminal", self.read("pty.out"))
+        self.assertEqual(self.ok("srun", "-Q", "--pty", "sh", "-c", "read x; echo got $x", text="a line\n").splitlines()[-1], "got a line")
 
     def test_srun_enters_a_job_that_is_not_of_slurms_kind(self):
         job = re.search(r"\d+", self.ok("belay", "submit", "--wrap", "exec sleep 1000")).group()

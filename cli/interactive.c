@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Submitting one, waiting for it, and being connected to it (see interactive.h).
+ */
+#include "cli/interactive.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/interrupt.h"
+#include "cli/session.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_LOOK_MS 500 /* what starts within that says nothing */
+#define LOOK_MS 5000      /* what it waits for may have changed */
+#define AGAIN_MS 500      /* it runs, as far as is known, and could not be entered yet */
+
+struct visit {
+    const struct submission *s;
+    struct client *c;
+    int64_t job, after; /* after: of its events */
+    struct session_ask ask;
+    bool runs, was_there; /* runs: somewhere; was_there: a command was begun in it */
+    int code;             /* the command's; -1: not known */
+    char broke[400];      /* why it is not; "": it is */
+    char told[400];       /* what it waits for */
+};
+
+static void say(const struct visit *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(const struct visit *v, const char *fmt, ...)
+{
+    va_list ap;
+    if (v->s->quiet)
+        return;
+    va_start(ap, fmt);
+    fprintf(stderr, "%s: ", v->s->slurm ? v->s->slurm : "belay");
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+/* ---- the job ---- */
+
+static int check(const struct submission *s, struct err *e)
+{
+    const json_t *spec = s->spec;
+    if (json_object_get(spec, "array"))
+        return err_set(e, ERR_INVALID, "an array has no command to be connected to");
+    if (json_object_get(json_object_get(spec, "launch"), "input"))
+        return err_set(e, ERR_INVALID, "its input comes from here: leave --input and --stdin out");
+    if (str_eq(json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method")), "criu"))
+        return err_set(e, ERR_INVALID, "a job that is checkpointed by CRIU cannot be entered: leave --checkpoint criu out");
+    if (s->json)
+        return err_set(e, ERR_INVALID, "a session has no --json");
+    return 0;
+}
+
+static int build(struct submission *s, const char *const *words, int n_words, struct err *e)
+{
+    struct buf script = {0};
+    const char *slash = strrchr(words[0], '/');
+    buf_adds(&script, "#!/bin/sh\nexec belay run " INTERACTIVE_HOST);
+    for (int i = 0; i < n_words; i++) {
+        buf_addc(&script, ' ');
+        str_shell_quote(&script, words[i]);
+    }
+    buf_addc(&script, '\n');
+    int rc = submission_build(s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : words[0], NULL, 0, e);
+    buf_deinit(&script);
+    if (rc == 0)
+        rc = check(s, e);
+    if (rc == 0 && !json_object_get(s->spec, "requeue"))
+        json_object_set_new(s->spec, "requeue", json_false()); /* who is in it would not be, the next time */
+    if (rc == 0 && cli_int(s->spec, "nodes", 1) > 1)
+        json_object_set_new(s->spec, "script_on", json_string("first"));
+    return rc;
+}
+
+/* ---- waiting ---- */
+
+static void say_why(struct visit *v)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld/why?brief=1", (long long)v->job);
+    json_t *why = NULL;
+    struct err e;
+    const char *text = "-";
+    if (client_json(v->c, "GET", path, NULL, &why, &e) == 0)
+        text = cli_text(json_array_get(json_object_get(why, "reasons"), 0), "text");
+    if (!str_eq(text, "-") && !str_eq(text, v->told)) {
+        if (!v->told[0] && v->s->slurm)
+            say(v, "job %lld queued and waiting for resources", (long long)v->job);
+        say(v, "job %lld waits: %s", (long long)v->job, text);
+        STR_COPY(v->told, text);
+    }
+    json_decref(why);
+    free(path);
+}
+
+static bool has_started(const json_t *page)
+{
+    size_t i;
+    const json_t *event;
+    json_array_foreach(json_object_get(page, "events"), i, event) if (str_eq(cli_text(event, "kind"), "started")) return true;
+    return false;
+}
+
+/* Until it runs, or has ended. */
+static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
+{
+    for (int64_t wait_ms = v->runs ? AGAIN_MS : FIRST_LOOK_MS;; wait_ms = LOOK_MS) {
+        json_t *page = NULL;
+        int rc = cli_next_page(v->c, v->job, wait_ms, &v->after, &page, e);
+        if (rc != 0)
+            return rc;
+        bool none = json_array_size(json_object_get(page, "events")) == 0, pending = str_eq(cli_text(page, "state"), "pending");
+        *ret_ended = none && str_eq(cli_text(page, "state"), "ended");
+        v->runs = !pending && !*ret_ended && (v->runs || has_started(page));
+        json_decref(page);
+        if (*ret_ended || v->runs)
+            return 0;
+        if (pending && (none || wait_ms == LOOK_MS))
+            say_why(v);
+    }
+}
+
+/* ---- being there ---- */
+
+/* 0: it has been entered, or cannot be yet. */
+static int enter(struct visit *v, struct err *e)
+{
+    bool begun = false;
+    int code = -1;
+    if (v->told[0] && v->s->slurm)
+        say(v, "job %lld has been allocated resources", (long long)v->job);
+    else if (v->told[0])
+        say(v, "job %lld runs", (long long)v->job);
+    v->told[0] = '\0';
+    int rc = session_run(v->c, &v->ask, &begun, &code, e);
+    v->was_there = v->was_there || begun;
+    if (begun) {
+        v->runs = false; /* the next time is another attempt */
+        v->code = rc == 0 ? code : -1;
+        STR_COPY(v->broke, rc == 0 ? "" : e->text);
+    } else if (rc != ERR_CONFLICT && rc != ERR_UNAVAILABLE) {
+        return rc;
+    }
+    return 0;
+}
+
+static int attend(struct visit *v, int *ret_signum, struct err *e)
+{
+    bool ended = false;
+    int rc = 0;
+    while (rc == 0 && !ended && *ret_signum == 0) {
+        struct interrupt interrupt;
+        interrupt_watch(&interrupt, v->s->slurm ? v->s->slurm : "belay", v->job);
+        rc = wait_for_start(v, &ended, e);
+        interrupt_end(&interrupt);
+        *ret_signum = interrupt.signum;
+        if (rc == 0 && !ended && *ret_signum == 0)
+            rc = enter(v, e);
+    }
+    return rc;
+}
+
+static void cancel(const struct visit *v)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)v->job);
+    json_t *reply = NULL;
+    struct err e;
+    client_json(v->c, "POST", path, NULL, &reply, &e); /* one that has ended needs none */
+    json_decref(reply);
+    free(path);
+}
+
+/* ---- the end ---- */
+
+/* What its log has is of the host: words about what went wrong. */
+static void show_log(const struct visit *v)
+{
+    const struct log_part all = {.since = WALL_NONE};
+    struct err e;
+    fflush(stdout);
+    if (cli_print_logs(v->c, v->job, &all, false, &e) != 0)
+        submission_error(v->s, e.text);
+}
+
+static int finish(const struct visit *v, struct err *e)
+{
+    static const char *const of_world[] = {"node-lost", "reclaimed", "evicted", "drained"};
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)v->job);
+    json_t *shown = NULL;
+    int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
+    if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE)) /* else the host has heard the command's last word, and we have not */
+        submission_error(v->s, v->broke);
+    if (rc == 0 && !v->was_there)
+        show_log(v);
+    if (rc == 0)
+        rc = client_json(v->c, "GET", path, NULL, &shown, e);
+    const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
+    for (size_t i = 0; i < sizeof(of_world) / sizeof(of_world[0]); i++)
+        if (str_eq(end, of_world[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
+            say(v, "somebody was in it, so it is not queued again; --requeue has it begin anew");
+    if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))
+        code = v->code;
+    json_decref(shown);
+    free(path);
+    return rc == 0 ? code : rc;
+}
+
+static int visit(struct visit *v)
+{
+    struct err e = {0};
+    int signum = 0, rc = attend(v, &signum, &e);
+    if (rc != 0) {
+        cancel(v);
+        submission_error(v->s, e.text);
+        return CLI_FAILED;
+    }
+    int code = finish(v, &e);
+    if (code < 0) {
+        submission_error(v->s, e.text);
+        return CLI_FAILED;
+    }
+    return signum ? 128 + signum : code;
+}
+
+int interactive_run(struct submission *s, const char *const *words, int n_words, bool tty)
+{
+    struct visit v = {.s = s, .code = -1};
+    json_t *reply = NULL;
+    struct err e = {0};
+    const char **all = mem_array((size_t)n_words + 3, sizeof(*all));
+    all[0] = "belay";
+    all[1] = "run";
+    all[2] = INTERACTIVE_GUEST;
+    memcpy(all + 3, words, (size_t)n_words * sizeof(*all));
+    v.ask = (struct session_ask){.words = all, .n_words = n_words + 3, .tty = tty};
+    int code = CLI_FAILED, rc = build(s, words, n_words, &e);
+    if (rc == 0 && s->test_only) {
+        free(all);
+        return submission_send(s);
+    }
+    if (rc == 0)
+        rc = client_create(&v.c, &e);
+    if (rc == 0)
+        rc = submission_bring(s, v.c, &e);
+    if (rc == 0)
+        rc = client_json(v.c, "POST", "/api/v1/jobs", s->spec, &reply, &e);
+    v.job = v.ask.job = cli_int(reply, "id", 0);
+    json_decref(reply);
+    if (rc == 0) {
+        code = visit(&v);
+    } else {
+        submission_error(s, e.text);
+        code = rc == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
+    }
+    client_destroy(v.c);
+    free(all);
+    return code;
+}

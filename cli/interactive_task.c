@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An interactive job, inside (see interactive.h). The guest opens the pipe for writing as it begins, says so with a byte, and the
+ * command's exit code with another; its end without that is a session that broke off.
+ *
+ * Signals that are sent to all of the task: the host stays for the guest's last word, and the guest for the command's. A shell on a
+ * terminal passes SIGTERM over, so some time after it gets what says to it that the terminal is gone.
+ */
+#include "cli/interactive.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COME_MS 120000 /* who submitted the job has not come */
+#define LOOK_MS 1000   /* is there a notice? */
+#define HANG_UP_MS 2000
+#define BEGUN 'b'
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+/* Whoever is first makes it. The other end of an open without O_NONBLOCK is waited for. */
+static int open_pipe(int flags)
+{
+    const char *control = getenv("BELAY_CONTROL_DIR");
+    if (!control) {
+        cli_error("this is for the script of a job that belay run --tty submits");
+        return -1;
+    }
+    char *path = mem_printf("%s/guest", control);
+    int fd = mkfifo(path, 0600) == 0 || errno == EEXIST ? open(path, flags | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (fd < 0)
+        cli_error("%s cannot be used: %s", path, strerror(errno));
+    free(path);
+    return fd;
+}
+
+/* ---- the script ---- */
+
+int interactive_host(void)
+{
+    const int passed_over[] = {SIGTERM, SIGHUP, SIGINT};
+    for (size_t i = 0; i < sizeof(passed_over) / sizeof(passed_over[0]); i++)
+        signal(passed_over[i], SIG_IGN);
+    int fd = open_pipe(O_RDONLY | O_NONBLOCK), n = 0;
+    if (fd < 0)
+        return CLI_FAILED;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    unsigned char said[2];
+    int64_t until = now_ms() + COME_MS;
+    while (n < 2) {
+        int64_t left = until - now_ms();
+        int ready = n > 0 ? poll(&p, 1, -1) : left > 0 ? poll(&p, 1, (int)left) : 0;
+        ssize_t got = ready > 0 ? read(fd, said + n, sizeof(said) - (size_t)n) : -1;
+        if (got > 0)
+            n += (int)got;
+        else if (got == 0)
+            break; /* the guest is gone */
+        else if (ready == 0) {
+            cli_error("nobody has connected to the job within %d seconds", COME_MS / 1000);
+            return CLI_FAILED;
+        }
+    }
+    close(fd);
+    if (n == 2)
+        return said[1];
+    cli_error("the session with who submitted the job broke off");
+    return INTERACTIVE_BROKE;
+}
+
+/* ---- the command ---- */
+
+/* Once. The provider takes the machine back: who is in it had better know. */
+static bool tell_notice(bool told)
+{
+    const char *file = getenv("BELAY_NOTICE_FILE");
+    struct buf text = {0};
+    json_t *v = NULL;
+    struct err e;
+    if (told || !file || fs_read(file, 65536, &text, &e) != 0)
+        return told;
+    if (json_parse(buf_str(&text), text.len, 65536, &v, &e) == 0) {
+        const json_t *left = json_object_get(v, "seconds_left");
+        if (json_is_number(left))
+            fprintf(stderr, "\r\nbelay: this node is taken back in %.0f seconds (%s), and with it what runs here\r\n",
+                json_number_value(left), cli_text(v, "kind"));
+        else
+            fprintf(stderr, "\r\nbelay: this node is taken back (%s), and with it what runs here\r\n", cli_text(v, "kind"));
+    }
+    json_decref(v);
+    buf_deinit(&text);
+    return true;
+}
+
+static _Noreturn void be_command(char *const *words, const sigset_t *before)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    execvp(words[0], words);
+    int why = errno;
+    cli_error("%s cannot be executed: %s", words[0], strerror(why));
+    _exit(why == ENOENT ? 127 : 126);
+}
+
+static void hang_up(pid_t command)
+{
+    kill(command, SIGHUP);
+    kill(command, SIGCONT);
+}
+
+static int wait_for(pid_t command, const sigset_t *signals)
+{
+    int64_t hang_up_ms = INT64_MAX;
+    bool told = false;
+    for (int status;;) {
+        const struct timespec look = {.tv_sec = LOOK_MS / 1000};
+        if (waitpid(command, &status, WNOHANG) == command)
+            return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        int signum = sigtimedwait(signals, NULL, &look);
+        if (signum == SIGTERM && hang_up_ms == INT64_MAX && isatty(STDIN_FILENO))
+            hang_up_ms = now_ms() + HANG_UP_MS;
+        if (signum == SIGHUP || now_ms() >= hang_up_ms) {
+            hang_up(command);
+            hang_up_ms = INT64_MAX - 1;
+        }
+        told = tell_notice(told);
+    }
+}
+
+int interactive_guest(char *const *words)
+{
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    signal(SIGINT, SIG_IGN); /* what is typed is the command's */
+    signal(SIGQUIT, SIG_IGN);
+    int fd = open_pipe(O_WRONLY);
+    const char begun = BEGUN;
+    if (fd < 0 || write(fd, &begun, 1) != 1)
+        return CLI_FAILED;
+    pid_t command = fork();
+    if (command == 0)
+        be_command(words, &before);
+    int code = command > 0 ? wait_for(command, &signals) : CLI_FAILED;
+    const char last = (char)code;
+    return write(fd, &last, 1) == 1 ? code : CLI_FAILED;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See interrupt.h. A thread waits for the signals, with a connection of its own.
+ */
+#include "cli/interrupt.h"
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/slurm.h"
+#include <stdlib.h>
+
+/* The signals that are blocked in all threads come here. SIGUSR2: it is over. */
+static void *cancel_at_interrupt(void *ctx)
+{
+    struct interrupt *i = ctx;
+    struct client *c = NULL;
+    json_t *reply = NULL;
+    struct err e;
+    int number;
+    if (sigwait(&i->signals, &number) != 0 || number == SIGUSR2 || client_create(&c, &e) != 0)
+        return NULL;
+    i->signum = number;
+    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)i->job);
+    int rc = client_json(c, "POST", path, NULL, &reply, &e);
+    if (rc != 0 && rc != ERR_CONFLICT)
+        slurm_error(i->program, "job %lld was not cancelled: %s", (long long)i->job, e.text);
+    free(path);
+    json_decref(reply);
+    client_destroy(c);
+    return NULL;
+}
+
+void interrupt_watch(struct interrupt *i, const char *program, int64_t job)
+{
+    *i = (struct interrupt){.job = job, .program = program};
+    sigemptyset(&i->signals);
+    sigaddset(&i->signals, SIGINT);
+    sigaddset(&i->signals, SIGTERM);
+    sigaddset(&i->signals, SIGHUP);
+    sigaddset(&i->signals, SIGUSR2);
+    i->watched = pthread_sigmask(SIG_BLOCK, &i->signals, NULL) == 0 &&
+                 pthread_create(&i->thread, NULL, cancel_at_interrupt, i) == 0;
+}
+
+void interrupt_end(struct interrupt *i)
+{
+    if (!i->watched)
+        return;
+    pthread_kill(i->thread, SIGUSR2);
+    pthread_join(i->thread, NULL);
+    i->watched = false;
+}
