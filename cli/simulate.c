@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "simulate/history.h"
 #include "simulate/page.h"
 #include "simulate/study.h"
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #define FILES_MAX 16
 #define OWNED_MAX 64
+#define TRACES_MAX 256 /* words of --trace */
 #define BAR_WIDTH 40
 #define DAY_MS SECONDS_MS(86400)
 
@@ -30,6 +32,8 @@ struct request {
     struct config *configs[FILES_MAX];
     size_t n_pools;
     char *jobs, *html;
+    char *trace_words[TRACES_MAX];
+    size_t n_trace_words;
     struct joblog log;
     struct traces traces;
     struct study_owned owned[OWNED_MAX];
@@ -105,7 +109,6 @@ static int set_text(char **text, const char *arg)
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct request *q = ctx;
-    struct err e;
     int64_t n = 0;
     int rc;
     switch (val) {
@@ -116,7 +119,10 @@ static int on_option(void *ctx, int val, const char *arg)
     case VAL_HTML:
         return set_text(&q->html, arg);
     case VAL_TRACE:
-        return market_read(&q->traces, arg, &e) == 0 ? CLI_OK : usage("trace", &e);
+        if (q->n_trace_words == TRACES_MAX)
+            return too_many("trace", TRACES_MAX);
+        q->trace_words[q->n_trace_words++] = mem_strdup(arg);
+        return CLI_OK;
     case VAL_OWNED:
         return add_owned(q, arg);
     case VAL_FROM:
@@ -153,15 +159,22 @@ static int on_option(void *ctx, int val, const char *arg)
 
 /* ---- what it reads ---- */
 
-static int load_log(struct request *q)
+static int read_log(struct request *q, struct err *e)
 {
     struct buf text = {0};
-    struct err e;
-    int rc = fs_read(q->jobs, JOBLOG_BYTES_MAX, &text, &e);
+    if (history_is_database(q->jobs))
+        return history_read_jobs(q->jobs, &q->log, e);
+    int rc = fs_read(q->jobs, JOBLOG_BYTES_MAX, &text, e);
     if (rc == 0)
-        rc = joblog_parse(q->jobs, buf_str(&text), text.len, &q->log, &e);
+        rc = joblog_parse(q->jobs, buf_str(&text), text.len, &q->log, e);
     buf_deinit(&text);
-    if (rc != 0) {
+    return rc;
+}
+
+static int load_log(struct request *q)
+{
+    struct err e;
+    if (read_log(q, &e) != 0) {
         cli_error("%s", e.text);
         return CLI_USAGE;
     }
@@ -173,6 +186,21 @@ static int load_log(struct request *q)
         q->to.ms = q->from.ms + q->days * DAY_MS;
     joblog_select(&q->log, q->from, q->to);
     return CLI_OK;
+}
+
+/* A database's trace begins when the log does. */
+static int load_traces(struct request *q)
+{
+    struct err e;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < q->n_trace_words; i++) {
+        const char *word = q->trace_words[i];
+        if (history_is_database(word))
+            rc = history_read_traces(word, q->log.n > 0 ? q->log.jobs[0].submit : WALL_NONE, &q->traces, &e);
+        else
+            rc = market_read(&q->traces, word, &e);
+    }
+    return rc == 0 ? CLI_OK : usage("trace", &e);
 }
 
 static int load(struct request *q)
@@ -192,7 +220,8 @@ static int load(struct request *q)
             return CLI_USAGE;
         }
     }
-    return load_log(q);
+    int rc = load_log(q);
+    return rc == CLI_OK ? load_traces(q) : rc;
 }
 
 /* ---- what it prints ---- */
@@ -452,6 +481,8 @@ static int run(int argc, const char **argv)
         free(q->pools[i]);
         study_free_pools(q->configs[i]);
     }
+    for (size_t i = 0; i < q->n_trace_words; i++)
+        free(q->trace_words[i]);
     free(q->jobs);
     free(q->html);
     joblog_deinit(&q->log);
@@ -462,8 +493,8 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS, "what there is to run on: a file of pools, or a configuration of belayd's; several are compared", "FILE"},
-    {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS, "what ran: CSV, what sacct -P prints, .swf, or the JSON of belay list", "FILE"},
-    {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE, "availability and prices of spot offers: a directory, a file, or OFFER=FILE; several", "FILE"},
+    {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS, "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database", "FILE"},
+    {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE, "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's database; several", "FILE"},
     {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED, "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "only jobs submitted from this moment on (2026-08-01)", "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
