@@ -367,6 +367,24 @@ static int apply_begin(const struct directive_context *c, const char *value, str
     return rc;
 }
 
+static int apply_deadline(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct wall at;
+    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "deadline_at_ms", json_integer(at.ms));
+    return rc;
+}
+
+static int apply_kill_on_invalid_dep(const struct directive_context *c, const char *value, struct err *e)
+{
+    static const char *const names[] = {"yes", "no", NULL};
+    int rc = one_of(value, names, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "kill_on_invalid_dep", json_boolean(str_eq(value, "yes")));
+    return rc;
+}
+
 /* What it may be, belayd says. */
 static int apply_array(const struct directive_context *c, const char *value, struct err *e)
 {
@@ -493,6 +511,9 @@ static const struct flag flags[] = {
          "for any of them"},
         apply_dependency},
     {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"}, apply_begin},
+    {{"kill-on-invalid-dep", 0, "yes|no", "end it when what it depends on can never come true (default), or let it wait"},
+        apply_kill_on_invalid_dep},
+    {{"deadline", 0, "TIME", "end it if it waits when it could not have ended by then any more, by its time limit"}, apply_deadline},
     {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
@@ -507,6 +528,8 @@ static const struct flag flags[] = {
         directive_script_on},
     {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, directive_tasks},
     {{"ntasks-per-node", 0, "N", "the same"}, directive_tasks_per_node},
+    {{"ntasks-per-gpu", 0, "N", "the same for each GPU; with --ntasks: so many GPUs as that takes"}, directive_tasks_per_gpu},
+    {{"mincpus", 0, "N", "CPUs of each node, at least"}, directive_mincpus},
     {{"output", 'o', "FILE",
          "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
         apply_output},

@@ -35,6 +35,8 @@ int directive_cpus(const struct directive_context *c, const char *value, struct 
 int directive_nodes(const struct directive_context *c, const char *value, struct err *e);
 int directive_tasks(const struct directive_context *c, const char *value, struct err *e);
 int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_mincpus(const struct directive_context *c, const char *value, struct err *e);
 int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_script_on(const struct directive_context *c, const char *value, struct err *e);
 int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e);

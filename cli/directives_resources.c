@@ -20,6 +20,8 @@
 #define NTASKS "ntasks"
 #define GPU_SLICES "gpu_slices"
 #define TASKS_PER_NODE "tasks_per_node"
+#define TASKS_PER_GPU "tasks_per_gpu"
+#define MINCPUS "mincpus"
 #define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
 #define CPUS_MAX 4096 /* belayd's limits for a job */
 #define GPUS_MAX 64
@@ -62,6 +64,16 @@ int directive_tasks(const struct directive_context *c, const char *value, struct
 int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e)
 {
     return directive_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
+}
+
+int directive_tasks_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, TASKS_PER_GPU, value, 1, CPUS_MAX, e);
+}
+
+int directive_mincpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, MINCPUS, value, 1, CPUS_MAX, e);
 }
 
 int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e)
@@ -315,6 +327,31 @@ static int tasks_of_first(json_t *spec, int64_t all, int64_t each, int64_t *ret_
     return 0;
 }
 
+/* Tasks follow from GPUs, or with --ntasks GPUs from tasks. */
+static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
+{
+    int64_t tasks = number(spec, NTASKS, 0), gpus = number(spec, "gpus", 0);
+    bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB)) || number(spec, "nodes", 1) == 1;
+    if (json_object_get(spec, GPUS_PER_TASK) || json_object_get(spec, TASKS_PER_NODE))
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: not together with %s",
+            json_object_get(spec, GPUS_PER_TASK) ? "--gpus-per-task" : "--ntasks-per-node");
+    if (gpus > 0 && tasks > 0 && (!of_job || tasks != gpus * each))
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu %lld: with %lld GPUs that is not --ntasks %lld: leave one of them out", (long long)each,
+            (long long)gpus, (long long)tasks);
+    if (gpus > 0) {
+        json_object_set_new(spec, of_job ? NTASKS : TASKS_PER_NODE, json_integer(gpus * each));
+        return 0;
+    }
+    if (tasks == 0)
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
+    gpus = (tasks + each - 1) / each;
+    if (gpus > GPUS_MAX * number(spec, "nodes", 1))
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: %lld GPUs are more than the %d of a node allowed", (long long)gpus, GPUS_MAX);
+    json_object_set_new(spec, "gpus", json_integer(gpus));
+    json_object_set_new(spec, GPUS_OF_JOB, json_true());
+    return 0;
+}
+
 /* How many tasks each node is to run. */
 static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
 {
@@ -397,8 +434,12 @@ static void finish_slices(json_t *spec)
 int directives_finish_resources(json_t *spec, struct err *e)
 {
     int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
-    int rc = tasks_of_node(spec, &tasks, e);
+    int64_t tasks_per_gpu = take(spec, TASKS_PER_GPU, 0), mincpus = take(spec, MINCPUS, 0);
+    int rc = tasks_per_gpu > 0 ? set_tasks_per_gpu(spec, tasks_per_gpu, e) : 0;
+    rc = rc ? rc : tasks_of_node(spec, &tasks, e);
     rc = rc ? rc : finish_counts(spec, tasks, e);
+    if (rc == 0 && mincpus > number(spec, "cpus", 1))
+        json_object_set_new(spec, "cpus", json_integer(mincpus));
     finish_slices(spec);
     if (rc == 0 && per_cpu > 0)
         rc = multiply(

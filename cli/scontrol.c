@@ -72,7 +72,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
         {false, "Dependency", JOB_DEPENDENCY}, {true, "Requeue", -1}, {false, "Restarts", JOB_RESTARTS},
         {false, "BatchFlag", -1}, {false, "ExitCode", JOB_EXIT}, {true, "RunTime", JOB_USED_LONG},
         {false, "TimeLimit", JOB_LIMIT_LONG}, {true, "SubmitTime", JOB_SUBMITTED}, {false, "EligibleTime", JOB_ELIGIBLE}, {true, "StartTime", JOB_STARTED_LONG},
-        {false, "EndTime", JOB_ENDED_LONG}, {true, "Partition", JOB_PARTITION}, {true, "ReqNodeList", JOB_NODES_WANTED}, {false, "ExcNodeList", JOB_NODES_EXCLUDED}, {true, "NodeList", JOB_NODES},
+        {false, "EndTime", JOB_ENDED_LONG}, {false, "Deadline", JOB_DEADLINE}, {true, "Partition", JOB_PARTITION}, {true, "ReqNodeList", JOB_NODES_WANTED}, {false, "ExcNodeList", JOB_NODES_EXCLUDED}, {true, "NodeList", JOB_NODES},
         {true, "BatchHost", JOB_BATCH_HOST}, {true, "NumNodes", JOB_N_NODES}, {false, "NumCPUs", JOB_CPUS},
         {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES}, {true, "MinMemoryNode", JOB_MEMORY},
         {true, "Features", JOB_FEATURES}, {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},

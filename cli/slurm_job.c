@@ -51,7 +51,7 @@ static const char *ended_state(const struct slurm_job *j)
     } ends[] = {{"succeeded", "COMPLETED"}, {"failed", "FAILED"}, {"checkpointed", "FAILED"}, {"user", "CANCELLED"},
         {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"}, {"reclaimed", "PREEMPTED"}, {"evicted", "PREEMPTED"}, {"drained", "PREEMPTED"},
         {"drilled", "PREEMPTED"}, {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
-        {"budget", "DEADLINE"}, {"window", "DEADLINE"}};
+        {"budget", "DEADLINE"}, {"window", "DEADLINE"}, {"deadline", "DEADLINE"}};
     const char *end = cli_text(j->job, "end");
     if (str_eq(end, "failed") && strstr(end_text(j), "it used all of the"))
         return "OUT_OF_MEMORY";
@@ -95,7 +95,7 @@ static const char *slurm_reason(const char *code)
         const char *code, *reason;
     } reasons[] = {{"no-pool", "PartitionDown"}, {"too-large", "PartitionNodeLimit"}, {"too-many-nodes", "PartitionNodeLimit"},
         {"market", "BadConstraints"}, {"criu", "BadConstraints"}, {"queue-ahead", "Priority"}, {"priority", "Priority"},
-        {"held", "JobHeldUser"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"limit", "AssocGrpNodeLimit"},
+        {"held", "JobHeldUser"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
         {"disk-full", "SystemFailure"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (str_eq(reasons[i].code, code))
@@ -338,6 +338,9 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         return;
     case JOB_FEATURES:
         buf_adds(out, json_is_string(json_object_get(job, "constraint")) ? cli_text(job, "constraint") : "(null)");
+        return;
+    case JOB_DEADLINE:
+        slurm_time_at(time_of(job, "deadline_at"), "N/A", out);
         return;
     case JOB_NODES_WANTED:
         buf_adds(out, json_is_string(json_object_get(job, "nodelist")) ? cli_text(job, "nodelist") : "(null)");

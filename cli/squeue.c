@@ -26,6 +26,7 @@ static const struct slurm_field fields[] = {
     {"command", 'o', "COMMAND", 0, JOB_COMMAND},
     {"comment", 'k', "COMMENT", 0, JOB_COMMENT},
     {"cluster", 0, "CLUSTER", 0, JOB_CLUSTER},
+    {"deadline", 0, "DEADLINE", 0, JOB_DEADLINE},
     {"dependency", 'E', "DEPENDENCY", 0, JOB_DEPENDENCY},
     {"endtime", 'e', "END_TIME", 0, JOB_ENDED},
     {"excnodes", 'x', "EXC_NODES", 0, JOB_NODES_EXCLUDED},

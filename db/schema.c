@@ -389,6 +389,8 @@ static const char schema_2[] =
     "ALTER TABLE jobs ADD COLUMN nice INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN hold TEXT NOT NULL DEFAULT 'none';"
     "ALTER TABLE jobs ADD COLUMN begin_at INTEGER;"
+    "ALTER TABLE jobs ADD COLUMN deadline_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN keep_unmeetable INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN depends_any INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN eligible_at INTEGER;"
     "UPDATE jobs SET eligible_at = submitted_at;"

@@ -237,6 +237,8 @@ static const struct column job_columns[] = {
     COL(job_row, nice),
     COL_KIND(job_row, "hold", hold, hold_names),
     COL(job_row, begin_at),
+    COL(job_row, deadline_ms),
+    COL(job_row, keep_unmeetable),
     COL(job_row, depends_any),
     COL(job_row, eligible_at),
     COL(job_row, window),

@@ -122,6 +122,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
     set(o, "begin_at", api_json_time(j->begin_at));
+    set(o, "deadline_at", j->deadline_ms ? api_json_time((struct wall){j->deadline_ms}) : json_null());
+    set(o, "kill_on_invalid_dep", json_boolean(!j->keep_unmeetable));
     set(o, "depends_any", json_boolean(j->depends_any));
     set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
     set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : api_json_time(j->cron_at));

@@ -120,7 +120,7 @@ static void check_array(struct world *w, const struct array_row *r)
 /* Every task ran to its end, unless somebody cancelled some. */
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
-    if (!j->cancelled && r->end != END_USER && r->end != END_DEPENDENCY && j->n_tasks_ended != j->n_tasks)
+    if (!j->cancelled && r->end != END_USER && r->end != END_DEPENDENCY && r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
         world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id, (long long)j->n_tasks_ended,
             (long long)j->n_tasks);
     if ((r->end == END_SUCCEEDED) != (j->n_tasks_succeeded == j->n_tasks))
@@ -443,9 +443,11 @@ void check_end(struct world *w)
                 sm_name(&job_sm, row.state));
         else if (row.end == END_DEPENDENCY && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
+        else if (row.end == END_DEADLINE && j->n_tasks == 0 && row.ended_at.ms + row.time_limit_ms <= row.deadline_ms)
+            world_fail(w, "job %lld was ended for its deadline, and could have been done by then", (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
-        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && /* or cancelled in a request whose answer was lost */
+        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && row.end != END_DEADLINE && /* or cancelled in a request whose answer was lost */
                  row.end != (j->fails ? END_FAILED : END_SUCCEEDED) && !ran_out(&row))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);

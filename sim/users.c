@@ -212,6 +212,7 @@ static void submit(struct world *w)
         snprintf(row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
     row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
     row.begin_at.ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
+    row.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.time_limit_ms + world_between(w, 60000, 1800000) : 0;
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */

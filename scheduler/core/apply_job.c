@@ -16,6 +16,8 @@ void job_move(struct model *m, struct job *j, enum job_state to)
     int state = (int)j->row.state;
     sm_move(&job_sm, j->row.id, &state, (int)to);
     j->row.state = (enum job_state)state;
+    if (to != JOB_PENDING)
+        deadline_leave(m, j);
     touch_job(m, j);
 }
 
@@ -134,6 +136,8 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
         rc = resolve_retries(m, r, ret_own, e);
     if (!rc)
         rc = criu_check_submit(m, r, e);
+    if (!rc)
+        rc = deadline_check(r, ev->now.wall, e);
     return rc ? rc : waits_check(m, ev, e);
 }
 
@@ -173,6 +177,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .urls = r->urls,
         .hold = r->hold,
         .begin_at = r->begin_at,
+        .deadline_ms = r->deadline_ms,
+        .keep_unmeetable = r->keep_unmeetable,
         .depends_any = r->depends_any,
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
@@ -235,7 +241,7 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
 static int cancel_array(struct model *m, struct job *j, const struct event *ev, struct err *e)
 {
     const struct ranges *which = ev->cancel.tasks;
-    int rc = array_drop(m, j, which, ev->now, e);
+    int rc = array_drop(m, j, which, END_USER, ev->now, e);
     if (rc)
         return rc;
     history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",

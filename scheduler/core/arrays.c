@@ -260,7 +260,7 @@ static void dropped(struct model *m, struct job *j, int64_t n, enum end_kind end
     waits_dropped(m, j, now);
 }
 
-int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct stamp now, struct err *e)
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end, struct stamp now, struct err *e)
 {
     struct array *a = j->array;
     int64_t before = array_left(a);
@@ -273,7 +273,7 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struc
             j->row.id, RANGES_MAX);
     prune(a);
     follow_settle(m, j);
-    dropped(m, j, before - array_left(a), END_USER, now);
+    dropped(m, j, before - array_left(a), end, now);
     return 0;
 }
 

@@ -90,6 +90,7 @@ static const char *const end_words[] = {
     [END_CHECKPOINTED] = "saved and asked to be continued",
     [END_DRILLED] = "stopped for a drill",
     [END_DEPENDENCY] = "what it depends on cannot come true",
+    [END_DEADLINE] = "its deadline could not be met",
 };
 
 static void describe_end(const struct attempt_row *a, char *out, size_t size)

@@ -62,6 +62,7 @@ enum event_type {
     EV_RESERVE,          /* nodes are kept for the first job of a shape, or there are none for it; memory only */
     EV_CRON_DUE,         /* a time of a cron entry has come, or what it waited for */
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
+    EV_DEADLINE,         /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
     EV_PUT_ASIDE,        /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory only */
     EV_TAKE_UP,          /* more of those that were put aside may run now; memory only */
     EV_RECLAIM,          /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to, or whose QOS preempts them */
@@ -208,7 +209,7 @@ struct event {
         } move;
         struct {
             int64_t job;
-        } clean, drill_due, eligible, unmeetable, put_aside, take_up; /* the last two: the first of its kind */
+        } clean, drill_due, eligible, unmeetable, deadline, put_aside, take_up; /* the last two: the first of its kind */
         struct {
             int64_t job;
             bool nothing_more; /* there is nothing more to be had now; else its time is over */

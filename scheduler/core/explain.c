@@ -586,9 +586,24 @@ static void explain_regroup(const struct job *j, struct stamp now, struct answer
 
 #define DEPENDS_TOLD 4
 
+/* With --kill-on-invalid-dep no. */
+static void explain_never(const struct job *j, struct answer *a)
+{
+    LIST_FOREACH (&j->depends, l) {
+        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        if (r->state != DEPEND_NEVER)
+            continue;
+        say(a, "dependency-never", "%s can never come true, and it is to wait nevertheless (--kill-on-invalid-dep no): belay cancel %" PRId64 " ends it",
+            depend_text(r->kind, r->on, r->of_task, r->task).s, j->row.id);
+        return;
+    }
+}
+
 static void explain_dependencies(const struct job *j, struct answer *a)
 {
     int64_t n = 0;
+    if (j->row.keep_unmeetable)
+        explain_never(j, a);
     LIST_FOREACH (&j->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_TOLD)
@@ -709,6 +724,17 @@ static void explain_reserved(const struct survey *v, const struct job *j, struct
     }
 }
 
+static void explain_deadline(struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    int64_t left_ms = j->row.deadline_ms - j->row.time_limit_ms - now.wall.ms;
+    if (j->row.deadline_ms == 0)
+        return;
+    time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
+    say(a, "deadline", "unless it has started in %s it ends then: %s it could not have ended by its deadline", in,
+        j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
+}
+
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct survey v = {.now = now};
@@ -803,6 +829,8 @@ size_t core_explain_with(
         explain_array(j, &a);
     else
         explain_pending(m, now, j, &a);
+    if (j->row.state == JOB_PENDING)
+        explain_deadline(now, j, &a);
     explain_retries(j, &a);
     return a.n;
 }

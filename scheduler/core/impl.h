@@ -123,6 +123,7 @@ struct model {
     int64_t reserve_epoch;    /* grows when there may be others to be found */
     struct tree by_park;      /* jobs whose window closes */
     struct tree by_begin;     /* jobs that wait for their time */
+    struct tree by_deadline;  /* jobs that wait, and are to have ended by some moment */
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
     struct map extras;        /* struct extras by id: of live jobs */
@@ -366,8 +367,8 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now); /* it
 void array_task_ended(struct model *m, struct job *task, struct stamp now);
 /* Tasks that never will begin, those in a->never: END_DEPENDENCY each. Not all at once if that would be a great many rows. */
 void array_give_up(struct model *m, struct job *j, struct stamp now);
-/* Those of these (NULL: of all) that have not begun never will. ERR_CONFLICT: the rest would be in too many pieces. */
-int array_drop(struct model *m, struct job *j, const struct ranges *tasks, struct stamp now, struct err *e);
+/* Those of these (NULL: of all) that have not begun never will, and count as this end. ERR_CONFLICT: the rest would be in too many pieces. */
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end, struct stamp now, struct err *e);
 struct job *array_task(const struct job *parent, int32_t index); /* one that has begun and has not ended, or NULL */
 void array_settle(struct model *m, struct job *j, struct stamp now); /* after something of the above */
 void array_adopt(struct job *parent, struct job *task);
@@ -569,6 +570,12 @@ void window_watch(struct model *m, struct job *j, struct wall now); /* it was qu
 void window_leave(struct model *m, struct job *j);                  /* it is neither queued nor running */
 struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event);
 
+/* ---- jobs that are to have ended by some moment (deadlines.c) ---- */
+int deadline_check(const struct job_row *r, struct wall now, struct err *e); /* at a submit: ERR_INVALID, it could not */
+void deadline_watch(struct model *m, struct job *j); /* it is PENDING, in the queue or waiting; harmless when it has none */
+void deadline_leave(struct model *m, struct job *j); /* it is not; harmless likewise */
+struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event);
+
 /* ---- cron entries (crons.c) ---- */
 #define CRONS_MAX 1000
 #define CRONS_BYTES_MAX ((size_t)64 << 20)
@@ -608,6 +615,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

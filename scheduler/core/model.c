@@ -117,6 +117,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_RUN] = apply_cron_run,
     [EV_CRON_DUE] = apply_cron_due,
     [EV_PARK] = apply_park,
+    [EV_DEADLINE] = apply_deadline,
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,
     [EV_RECLAIM] = apply_reclaim,

@@ -30,6 +30,7 @@ static const struct {
     [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
     [END_DRILLED] = {ALWAYS},
     [END_DEPENDENCY] = {NEVER},
+    [END_DEADLINE] = {NEVER},
 };
 
 /* A program that failed or took too long says so itself. */

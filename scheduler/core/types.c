@@ -127,6 +127,7 @@ const char *const end_kind_names[] = {
     "checkpointed",
     "drilled",
     "dependency",
+    "deadline",
     NULL,
 };
 const char *const hold_names[] = {"none", "user", "operator", NULL};
@@ -244,6 +245,7 @@ const char *const event_type_names[] = {
     "reserve",
     "cron-due",
     "park",
+    "deadline",
     "put-aside",
     "take-up",
     "reclaim",

@@ -94,7 +94,8 @@ enum end_kind {
     END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
     END_DRILLED,      /* stopped for a drill (drill.c) */
-    END_DEPENDENCY    /* never ran: what it depends on can no longer come true */
+    END_DEPENDENCY,   /* never ran: what it depends on can no longer come true */
+    END_DEADLINE      /* did not run (again): it could not have ended by its deadline any more */
 };
 extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-terminated */
 
@@ -224,6 +225,8 @@ struct job_row {
     struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
     enum hold hold;
     struct wall begin_at;      /* not started before that; WALL_NONE: at any time */
+    int64_t deadline_ms;       /* by the wall clock: not started when it could not have ended by then; 0: none */
+    bool keep_unmeetable;      /* a dependency that can never come true does not end it */
     bool depends_any;          /* one of its dependencies is enough */
     struct wall eligible_at;   /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */
     struct ckpt_ref last_good;

@@ -137,12 +137,14 @@ static void drop_all(struct model *m, struct job *j)
     }
 }
 
+/* It is to end for that. Tasks that wait for others one by one are always given up one by one. */
 static bool is_unmeetable(const struct job *j)
 {
     bool any_never = false, any_open = false;
     LIST_FOREACH (&j->depends, l) {
-        bool never = LIST_ENTRY(l, struct dependency, of_job)->row.state == DEPEND_NEVER;
-        any_never |= never;
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        bool never = d->row.state == DEPEND_NEVER;
+        any_never |= never && (!j->row.keep_unmeetable || is_of_tasks(d));
         any_open |= !never;
     }
     return any_never && !(j->row.depends_any && any_open);
@@ -322,7 +324,7 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
 int waits_check(const struct model *m, const struct event *submit, struct err *e)
 {
     size_t n = submit->submit.n_depends, n_never = 0;
-    bool any = submit->submit.job->depends_any;
+    bool any = submit->submit.job->depends_any, keeps = submit->submit.job->keep_unmeetable;
     if (n > DEPENDS_MAX)
         return err_set(e, ERR_INVALID, "a job can depend on at most %d others", DEPENDS_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -341,7 +343,7 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         if (rc)
             return rc;
         n_never += state == DEPEND_NEVER;
-        if (state == DEPEND_NEVER && (!any || n_never == n))
+        if (state == DEPEND_NEVER && !keeps && (!any || n_never == n))
             return err_set(e, ERR_CONFLICT,
                 "%s can never come true: %s %" PRId64 " has ended, %s", ask_text(a).s,
                 a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
@@ -443,6 +445,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         window_watch(m, j, now.wall);
         m->rewind++;
     }
+    deadline_watch(m, j);
     touch_job(m, j);
 }
 
@@ -531,10 +534,8 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
     describe_never(j, what, sizeof what);
     j->row.end = END_DEPENDENCY;
     waits_withdraw(m, j);
-    if (j->array) { /* its tasks will never begin: who depends on one of them need not wait either */
-        j->array->row.end = END_DEPENDENCY;
-        array_drop(m, j, NULL, ev->now, e);
-    }
+    if (j->array) /* its tasks will never begin: who depends on one of them need not wait either */
+        array_drop(m, j, NULL, END_DEPENDENCY, ev->now, e);
     history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
     job_finish(m, j, ev->now);
     return 0;
@@ -599,6 +600,7 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 
 void waits_load(struct model *m, struct job *j)
 {
+    deadline_watch(m, j);
     if (wall_is_set(j->row.eligible_at) && !waits_is_kept_back(j)) {
         gang_load(m, j);
         queue_add(m, j);

@@ -217,6 +217,18 @@ static void what_is_for_each_task_is_multiplied_when_all_is_read(void **state)
     check_spec("#SBATCH -n 2 --ntasks-per-node=2\n", "{\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":2}");
     check_spec("#SBATCH -n 2 --gpus-per-task=1 --mem-per-cpu=1G\n",
         "{\"gpus\":2,\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":2,\"memory_mib\":2048}");
+    check_spec("#SBATCH -n 4 --ntasks-per-gpu=2\n", "{\"gpus\":2,\"launch\":{\"tasks\":4,\"cpus_per_task\":1},\"cpus\":4}");
+    check_spec("#SBATCH -G 2 --ntasks-per-gpu=2\n", "{\"gpus\":2,\"launch\":{\"tasks\":4,\"cpus_per_task\":1},\"cpus\":4}");
+    check_spec("#SBATCH -N 2 --gres=gpu:2 --ntasks-per-gpu=1\n",
+        "{\"nodes\":2,\"gpus\":2,\"script_on\":\"first\",\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":2}");
+    check_refused("#SBATCH -G 2 -n 3 --ntasks-per-gpu=2\n", "--ntasks-per-gpu 2: with 2 GPUs that is not --ntasks 3");
+    check_refused("#SBATCH --ntasks-per-gpu=2\n", "asks for no GPUs");
+    check_refused("#SBATCH -G 2 --ntasks-per-node=2 --ntasks-per-gpu=2\n", "not together with --ntasks-per-node");
+    check_spec("#SBATCH --mincpus=8 -n 2\n", "{\"launch\":{\"tasks\":2,\"cpus_per_task\":1},\"cpus\":8}");
+    check_spec("#SBATCH --mincpus=2 -c 3\n", "{\"cpus\":3}");
+    check_spec("#SBATCH --kill-on-invalid-dep=no --ignore-pbs\n", "{\"kill_on_invalid_dep\":false}");
+    check_refused("#SBATCH --kill-on-invalid-dep=maybe\n", "expected one of yes, no, found \"maybe\"");
+    check_refused("#SBATCH --deadline=yesterday\n", "train.sh:1: --deadline: ");
     check_spec("#BELAY -N 2 -n 2\n", "{\"nodes\":2}");
     check_spec("#SBATCH -G 2 --cpus-per-gpu=4 --mem-per-gpu=8G\n", "{\"gpus\":2,\"cpus\":8,\"memory_mib\":16384}");
 }

@@ -105,6 +105,8 @@ static void submit(struct storm *st)
     r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
     r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     r.depends_any = below(st, 2);
+    r.keep_unmeetable = below(st, 8) == 0;
+    r.deadline_ms = below(st, 8) ? 0 : st->l.now.wall.ms + r.time_limit_ms + below(st, 60000);
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
                               .spec = &spec,

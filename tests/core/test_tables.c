@@ -55,7 +55,7 @@ static void every_number_has_a_name(void **state)
     assert_int_equal(count(cron_outcome_names), CRON_REFUSED + 1);
     assert_string_equal(event_type_names[EV_NODE_LOST], "node-lost");
     assert_string_equal(event_type_names[EV_PLACE], "place");
-    assert_int_equal(count(end_kind_names), END_DEPENDENCY + 1);
+    assert_int_equal(count(end_kind_names), END_DEADLINE + 1);
     assert_string_equal(end_kind_names[END_NODE_LOST], "node-lost");
     assert_string_equal(end_kind_names[END_CHECKPOINTED], "checkpointed");
     assert_int_equal(count(hold_names), HOLD_OPERATOR + 1);

@@ -269,6 +269,32 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
     lab_deinit(&l);
 }
 
+static void who_wants_to_waits_for_what_can_never_come_true(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct reason why[8];
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    const struct depend_ask failed = {.kind = DEPEND_AFTEROK, .on = 99, .has_ended = true, .end = END_FAILED};
+    struct job_row r = lab_job(1);
+    int64_t at_once = 0, later = 0, first = lab_submit_cpus(&l, 1);
+    const struct depend_ask on_first = {.kind = DEPEND_AFTERNOTOK, .on = first};
+    r.keep_unmeetable = true;
+    assert_int_equal(try_after(&l, r, &failed, 1, &at_once), 0);
+    assert_int_equal(try_after(&l, r, &on_first, 1, &later), 0);
+    lab_plan(&l);
+    lab_started(&l, first);
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(is_waiting(&l, at_once) && is_waiting(&l, later));
+    assert_true(core_explain(l.m, l.now, later, why, 8) > 0);
+    assert_string_equal(why[0].code, "dependency-never");
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = later, .by = "ann"}});
+    assert_null(model_job(l.m, later));
+    lab_deinit(&l);
+}
+
 /* Whoever submits reads from the disk, where it has not ended yet. */
 static void a_job_that_ended_in_this_tick_is_known(void **state)
 {
@@ -354,6 +380,7 @@ int main(void)
         cmocka_unit_test(after_waits_for_the_start_and_some_minutes),
         cmocka_unit_test(all_or_any),
         cmocka_unit_test(what_can_never_come_true_is_refused_at_once),
+        cmocka_unit_test(who_wants_to_waits_for_what_can_never_come_true),
         cmocka_unit_test(a_job_that_ended_in_this_tick_is_known),
         cmocka_unit_test(singletons_run_one_after_the_other),
         cmocka_unit_test(what_waits_still_waits_after_a_restart),

@@ -203,6 +203,12 @@ static const struct refused {
     {WITH("\"checkpoint\": {\"signal\": 9}"), "SIGKILL"},
     {WITH("\"checkpoint\": {\"signal\": 19}"), "SIGSTOP"},
     {WITH("\"checkpoint\": {\"signal\": 65}"), "spec.checkpoint.signal"},
+    {WITH("\"nodelist\": \"n[\""), "spec.nodelist"},
+    {WITH("\"exclude\": \"a b\""), "spec.exclude"},
+    {WITH("\"exclude\": [\"a\"]"), "spec.exclude"},
+    {WITH("\"deadline_at_ms\": 0"), "spec.deadline_at_ms"},
+    {WITH("\"deadline_at_ms\": \"now\""), "spec.deadline_at_ms"},
+    {WITH("\"kill_on_invalid_dep\": \"no\""), "spec.kill_on_invalid_dep"},
     {WITH("\"launch\": {\"grace\": 10}"), "spec.launch.grace"},
     {WITH("\"launch\": {\"grace\": {\"signal\": 10}}"), "spec.launch.grace.before_ms"},
     {WITH("\"launch\": {\"grace\": {\"signal\": 0, \"before_ms\": 1}}"), "spec.launch.grace.signal"},
@@ -226,6 +232,17 @@ static void an_image_asks_for_nodes_that_can_run_it(void **state)
         jobspec_deinit(&s);
         free(text);
     }
+}
+
+static void nodes_and_a_deadline_are_read(void **state)
+{
+    (void)state;
+    struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", \"nodelist\": \"n3,n1,n2\", \"exclude\": \"n2\","
+                              "\"deadline_at_ms\": 1790000000000, \"kill_on_invalid_dep\": false}");
+    assert_string_equal(s.spec.extras, "nodes=n[1-3] exclude=n2");
+    assert_int_equal(s.row.deadline_ms, 1790000000000);
+    assert_true(s.row.keep_unmeetable);
+    jobspec_deinit(&s);
 }
 
 static void what_is_malformed_is_refused_with_its_path(void **state)
@@ -363,7 +380,7 @@ int main(void)
         cmocka_unit_test(only_script_and_cwd_are_required),
         cmocka_unit_test(everything_of_the_manual_is_read),
         cmocka_unit_test(an_image_asks_for_nodes_that_can_run_it),
-        cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
+        cmocka_unit_test(nodes_and_a_deadline_are_read), cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
         cmocka_unit_test(texts_are_taken_up_to_their_limit),
         cmocka_unit_test(lists_are_taken_up_to_their_limit),
         cmocka_unit_test(numbers_are_taken_up_to_their_limit),

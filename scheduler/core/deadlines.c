@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that are to have ended by some moment. One that waits and could not end by then any more, by its time limit, ends
+ * (END_DEADLINE); one that runs goes on. Of an array the tasks that have not begun are given up.
+ *
+ * Invariant: a job is in by_deadline exactly while it has a deadline and is PENDING, in the queue or waiting.
+ */
+#include "scheduler/core/impl.h"
+
+#include <inttypes.h>
+
+/* The last moment at which it may start: as long as its limit allows before the deadline. */
+static int64_t last_start_ms(const struct job_row *r)
+{
+    return r->deadline_ms - r->time_limit_ms;
+}
+
+static int compare_deadline(const void *key, const struct tree_link *l)
+{
+    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_deadline);
+    int by_time = tree_order(last_start_ms(&a->row), last_start_ms(&b->row));
+    return by_time ? by_time : tree_order(a->row.id, b->row.id);
+}
+
+int deadline_check(const struct job_row *r, struct wall now, struct err *e)
+{
+    char in[32], limit[32];
+    int64_t from_ms = r->begin_at.ms > now.ms ? r->begin_at.ms : now.ms;
+    if (r->deadline_ms == 0 || from_ms <= last_start_ms(r))
+        return 0;
+    time_format_duration(r->time_limit_ms, limit, sizeof limit);
+    if (r->deadline_ms <= now.ms)
+        return err_set(e, ERR_INVALID, "job '%s': its deadline is over", r->name);
+    time_format_duration(r->deadline_ms - now.ms, in, sizeof in);
+    return err_set(e, ERR_INVALID, "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s", r->name, limit,
+        r->begin_at.ms > now.ms ? ", and its time to begin," : "", in);
+}
+
+void deadline_watch(struct model *m, struct job *j)
+{
+    if (j->row.deadline_ms > 0 && !tree_has(&j->by_deadline))
+        tree_add(&m->by_deadline, &j->by_deadline, j, compare_deadline);
+}
+
+void deadline_leave(struct model *m, struct job *j)
+{
+    tree_remove(&m->by_deadline, &j->by_deadline);
+}
+
+struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->by_deadline);
+    if (!first)
+        return MONO_NONE;
+    const struct job *j = TREE_ENTRY(first, struct job, by_deadline);
+    int64_t left = last_start_ms(&j->row) + 1 - now.wall.ms;
+    *ret_event = (struct event){.type = EV_DEADLINE, .deadline.job = j->row.id};
+    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+}
+
+int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = job_named(m, ev->deadline.job, e);
+    char limit[32];
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (!tree_has(&j->by_deadline) || ev->now.wall.ms <= last_start_ms(&j->row))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
+    time_format_duration(j->row.time_limit_ms, limit, sizeof limit);
+    if (j->array) {
+        history(m, ev->now, "cancel", (struct history_of){.job = j},
+            "%" PRId64 " of its tasks were given up: with a time limit of %s they cannot have ended by their deadline any more",
+            array_left(j->array), limit);
+        int rc = array_drop(m, j, NULL, END_DEADLINE, ev->now, e);
+        array_settle(m, j, ev->now);
+        return rc;
+    }
+    j->row.end = END_DEADLINE;
+    waits_withdraw(m, j);
+    history(m, ev->now, "ended", (struct history_of){.job = j}, "deadline: with a time limit of %s it cannot have ended by its deadline any more",
+        limit);
+    job_finish(m, j, ev->now);
+    return 0;
+}
