@@ -73,8 +73,8 @@ struct planner {
     int64_t *moves; /* jobs whose attempts can go on where it costs less, at once */
     size_t n_moves;
 
-    /* Nobody can be evicted for somebody else at this change count, until then. */
-    int64_t reclaim_change;
+    /* Nobody can be evicted for somebody else at this change count, with so many launches made, until then. */
+    int64_t reclaim_change, reclaim_launches;
     struct mono reclaim_until; /* MONO_NONE: until something changes */
     int64_t claim[JOB_NODES_MAX]; /* of the last event that makes a place */
     int64_t *evict;

@@ -143,13 +143,14 @@ static bool next_preempting(struct planner *p, const struct model *m, struct sta
 bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
-    if (p->reclaim_change == m->change && !expired)
+    if (p->reclaim_change == m->change && p->reclaim_launches == m->launches && !expired)
         return false;
     p->reclaim_change = -1;
     p->reclaim_until = MONO_NONE;
     if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
         return true;
     p->reclaim_change = m->change;
+    p->reclaim_launches = m->launches; /* what was to be launched for one may have been launched for another */
     return false;
 }
 
