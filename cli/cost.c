@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cost: what was spent, on what, and what it would have been on-demand.
+ * belay cost: what was spent, on what, and what it would have been on-demand; and, with the word forecast, what a job is going
+ * to cost (forecast.c).
  */
 #include "cli/verbs.h"
 
 #include "base/str.h"
 #include "base/time.h"
+#include "cli/forecast.h"
 #include <stdio.h>
 #include <math.h>
 #include <string.h>
@@ -15,6 +17,7 @@ enum { VAL_BY = 1, VAL_USER, VAL_FROM, VAL_TO };
 struct query {
     struct buf path;
     bool jobs_add_up;
+    struct forecast *forecast;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -24,6 +27,8 @@ static int on_option(void *ctx, int val, const char *arg)
     struct query *q = ctx;
     struct wall w;
     struct err e;
+    if (val >= FORECAST_OPTION)
+        return forecast_option(q->forecast, val, arg);
     if (val == VAL_BY) {
         size_t i = 0;
         while (ways[i] && !str_eq(ways[i], arg))
@@ -92,22 +97,44 @@ static void print_lines(const json_t *lines, bool jobs_add_up)
     table_print(t);
 }
 
+static int print_past(const struct query *q, bool as_json)
+{
+    json_t *v = cli_get(buf_str(&q->path));
+    if (v && as_json)
+        cli_print_json(v);
+    else if (v)
+        print_lines(json_object_get(v, "lines"), q->jobs_add_up);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static int answer(const struct query *q, const struct cli_args *a)
+{
+    bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = strchr(buf_str(&q->path), '?') != NULL;
+    if (a->n_rest > 0 && !forecast) {
+        cli_error("unexpected word \"%s\": belay cost says what was spent, belay cost forecast what a job is going to cost", a->rest[0]);
+        return CLI_USAGE;
+    }
+    if (forecast != forecast_was_asked(q->forecast) || (forecast && of_past)) {
+        cli_error("%s", forecast ? of_past ? "--by, --user, --from and --to are of what was spent; belay cost forecast takes a job"
+                                            : "which job, and where? belay cost forecast --work 48h --pools FILE"
+                                 : "these are options of belay cost forecast");
+        return CLI_USAGE;
+    }
+    return forecast ? forecast_run(q->forecast, a->json) : print_past(q, a->json);
+}
+
 static int run(int argc, const char **argv)
 {
-    struct query q = {.jobs_add_up = true};
+    struct query q = {.jobs_add_up = true, .forecast = forecast_create()};
     struct cli_args a;
     buf_adds(&q.path, "/api/v1/cost");
     int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
-    if (rc == 0) {
-        json_t *v = cli_get(buf_str(&q.path));
-        if (v && a.json)
-            cli_print_json(v);
-        else if (v)
-            print_lines(json_object_get(v, "lines"), q.jobs_add_up);
-        rc = v ? CLI_OK : CLI_FAILED;
-        json_decref(v);
-    }
+    if (rc == 0)
+        rc = answer(&q, &a);
     cli_args_deinit(&a);
+    forecast_destroy(q.forecast);
     buf_deinit(&q.path);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -119,8 +146,23 @@ static const struct poptOption options[] = {
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "what ended from this moment on (2026-08-01T00:00:00Z)",
         "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},
+    {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK, "forecast: how long the job runs, undisturbed", "DURATION"},
+    {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS, "forecast: what it could run on, a file of pools or a configuration of belayd's", "FILE"},
+    {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE, "forecast: availability and prices of spot offers, as belay simulate takes them; several", "FILE"},
+    {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY, "forecast: when it has to be done, from now (60h) or a moment", "TIME"},
+    {"cpus", 'c', POPT_ARG_STRING, NULL, FORECAST_CPUS, "forecast: of each of its nodes (default 1)", "N"},
+    {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: of each of its nodes", "N"},
+    {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: of each of its nodes", "SIZE"},
+    {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES, "forecast: at once (default 1)", "N"},
+    {"market", 0, POPT_ARG_STRING, NULL, FORECAST_MARKET, "forecast: on which machines (default any)", "any|spot|on-demand"},
+    {"boot", 0, POPT_ARG_STRING, NULL, FORECAST_BOOT, "forecast: of a machine (default 2m)", "DURATION"},
+    {"restore", 0, POPT_ARG_STRING, NULL, FORECAST_RESTORE, "forecast: of a checkpoint (default 30s)", "DURATION"},
+    {"save", 0, POPT_ARG_STRING, NULL, FORECAST_SAVE, "forecast: for which its program waits each time (default 15s)", "DURATION"},
+    {"no-checkpoints", 0, POPT_ARG_NONE, NULL, FORECAST_NO_CHECKPOINTS, "forecast: it cannot be saved, and begins again", NULL},
+    {"notice", 0, POPT_ARG_STRING, NULL, FORECAST_NOTICE, "forecast: before a spot machine is taken back (default: the provider's)", "DURATION"},
+    {"starts", 0, POPT_ARG_STRING, NULL, FORECAST_STARTS, "forecast: from how many moments of the traces on it is played (default 200)", "N"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_cost = {
-    "cost", CLI_NO_WORDS, "what was spent, and what it would have cost on-demand", run, options, false};
+    "cost", "[forecast]", "what was spent, or what a job is going to cost (forecast)", run, options, false};

@@ -82,7 +82,7 @@ class Completion(unittest.TestCase):
             ("belay subm", ["submit"]),
             ("belay submit --market ", ["any", "on-demand", "spot"]),
             ("belay token ", ["create", "list", "revoke"]),
-            ("belay cost --b", ["--by"]),
+            ("belay cost --by", ["--by"]),
         ):
             with self.subTest(line):
                 code, out, err = manual.run("fish", "--no-config", "-c", f"source {file}; complete -C '{line}'")

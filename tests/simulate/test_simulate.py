@@ -18,7 +18,15 @@ OWNED = "base=2,cpus=4,memory=16G,gpus=1"
 
 
 def belay(*words, expect=0):
-    done = subprocess.run([os.environ["BELAY"], "simulate", *map(str, words)], capture_output=True, text=True, timeout=300,
+    return run("simulate", *words, expect=expect)
+
+
+def forecast(*words):
+    return run("cost", "forecast", *words)
+
+
+def run(verb, *words, expect=0):
+    done = subprocess.run([os.environ["BELAY"], verb, *map(str, words)], capture_output=True, text=True, timeout=300,
                           stdin=subprocess.DEVNULL, cwd=EXAMPLE)
     assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
     return done.stdout if expect == 0 else done.stderr
@@ -109,6 +117,29 @@ class Simulate(unittest.TestCase):
             self.assertGreater(plot["rows"], 1)
             self.assertEqual(plot["columns"], plot["labels"])
         self.assertIn("$%.2f" % (result["simulations"][0]["cost_uusd"] / 1e6), seen["text"].replace(",", ""))
+
+    def test_one_job_on_each_offer(self):
+        words = ("--work", "48h", "--finish-by", "60h", "-c", "4", "-G", "1", "-m", "14G", "--pools", "pools.yaml", "--trace", "traces")
+        printed = forecast(*words)
+        shown = re.search(r"## One job: `belay cost forecast`.*?```text\n(.*?)```", (ROOT / "docs/simulate.md").read_text(), re.S)
+        for line in shown[1].splitlines():
+            if line != "...":
+                self.assertIn(line, printed)
+        few = json.loads(forecast("--json", "--starts", "20", *words))["candidates"]
+        self.assertEqual(len(few), 7)
+        self.assertIsNone(few[0]["offer"])
+        on_demand = [c for c in few[1:] if c["offer"]["market"] == "on-demand"]
+        self.assertEqual([c["late"] for c in on_demand], [0, 0, 0])
+        self.assertLess(few[0]["cost_uusd"]["mean"], on_demand[0]["cost_uusd"]["mean"])
+        for words, part in (((), "unexpected word"), (("forecast",), "which job, and where?"), (("forecast", "--work", "1h"), "which job, and where?"),
+                            (("--work", "1h"), "these are options of belay cost forecast"),
+                            (("forecast", "--work", "1h", "--by", "job"), "--by, --user, --from and --to are of what was spent"),
+                            (("forecast", "--finish-by", "soon"), "--finish-by: expected how long from now"),
+                            (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "is over"),
+                            (("forecast", "--market", "bazaar"), "--market: expected any, spot or on-demand"),
+                            (("forecast", "--work", "1h", "-c", "9999", "--pools", "pools.yaml"), "no machine that could be launched there is large enough")):
+            with self.subTest(words):
+                self.assertIn(part, run("cost", *(words or ("what",)), expect=2))
 
     def test_a_terminal_sees_how_far_it_is(self):
         master, slave = pty.openpty()

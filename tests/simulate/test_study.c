@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config.h"
-#include "simulate/study.h"
+#include "simulate/outlook.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +247,56 @@ static void offers_find_their_traces(void **state)
     market_deinit(&t);
 }
 
+/* On demand nothing depends on when it begins. On spot it is played from each of the four quarters of an hour of its trace, which
+ * is up for the first half: from the last two on it has to wait. */
+static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
+{
+    (void)state;
+    int32_t counts[] = {1, 1, 1, 1, 0, 0, 0, 0};
+    struct given *g = given(POOL, "submit,run\n0,60\n");
+    struct traces traces = {0};
+    struct trace t = {.gap_ms = 3600000, .n = 8, .counts = mem_dup(counts, sizeof counts)};
+    struct outlook *list;
+    struct err e;
+    size_t n;
+    assert_int_equal(market_add(&traces, "us-east-1a", "half.json", &t, NULL), 0);
+    g->o.traces = &traces;
+    struct outlook_options o = {.study = g->o,
+        .job = {.work_ms = 3600000, .need.cpus = 4, .nodes = 1},
+        .within_ms = 3600000 + 122000,
+        .starts = 4};
+    assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(list[1].offer.market, MARKET_ON_DEMAND); /* never late, so before spot, which is cheaper */
+    assert_int_equal(list[1].starts, 1);
+    assert_int_equal(list[1].late, 0);
+    assert_int_equal(list[1].mean_uusd, (3600 + 270) * SECOND_UUSD);
+    assert_int_equal(list[1].median_ms, 3722000);
+    assert_int_equal(list[2].offer.market, MARKET_SPOT);
+    assert_int_equal(list[2].starts, 4);
+    assert_int_equal(list[2].done, 4);
+    assert_int_equal(list[2].late, 2);
+    assert_int_equal(list[2].median_uusd, (3600 + 270) * SECOND_UUSD / 2);
+    assert_int_equal(list[2].median_ms, 3722000);
+    assert_true(list[2].p95_ms > 4 * 3600000 + 3722000);
+    assert_int_equal(list[0].starts, 4); /* together: on-demand where spot is away */
+    assert_int_equal(list[0].done, 4);
+    assert_true(list[0].mean_uusd > list[2].mean_uusd && list[0].mean_uusd < list[1].mean_uusd);
+    json_t *v = outlook_json(list, n, &o);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(v, "candidates"), 2), "late")), 2);
+    json_decref(v);
+    free(list);
+    o.job.wish = WISH_SPOT;
+    assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
+    assert_int_equal(n, 2);
+    free(list);
+    o.job.need.cpus = 5;
+    assert_int_equal(outlook_run(&o, &list, &n, &e), ERR_INVALID);
+    struct study s = {0};
+    done(g, &s);
+    market_deinit(&traces);
+}
+
 static void owned_machines_are_read(void **state)
 {
     (void)state;
@@ -274,6 +324,7 @@ int main(void)
         cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
         cmocka_unit_test(processors_of_a_log_that_names_no_nodes_are_spread),
         cmocka_unit_test(offers_find_their_traces),
+        cmocka_unit_test(a_job_is_played_on_each_offer_and_from_many_moments),
         cmocka_unit_test(owned_machines_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulate/outlook.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/config.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SUBMIT_MS 1767225600000 /* 2026-01-01 */
+#define DAY_MS 86400000LL
+
+/* Of a job of this length: until then it is waited for. */
+static int64_t patience_ms(const struct outlook_options *o)
+{
+    int64_t ms = 10 * o->job.work_ms + 7 * DAY_MS;
+    return ms > o->within_ms ? ms : o->within_ms + DAY_MS;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts. The value that so many of a hundred do not exceed. */
+static int64_t percentile(int64_t *v, int32_t n, int32_t percent)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return v[(n * percent + 99) / 100 - 1];
+}
+
+static int64_t longest_ms(const struct config *c, const struct traces *t)
+{
+    int64_t ms = 0;
+    bool prices;
+    for (size_t i = 0; i < c->n_pools; i++) {
+        for (size_t k = 0; k < c->pools[i].n_offers; k++) {
+            const struct offer_row *o = &c->pools[i].offers[k];
+            const struct market_trace *m = o->market == MARKET_SPOT ? market_find(t, o, &prices) : NULL;
+            if (m && (int64_t)m->trace.n * m->trace.gap_ms > ms)
+                ms = (int64_t)m->trace.n * m->trace.gap_ms;
+        }
+    }
+    return ms;
+}
+
+/* On these pools, from all moments. */
+static int play(const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
+{
+    struct joblog log = {.n = 1};
+    struct log_job job = o->job;
+    struct study_options so = o->study;
+    int64_t length_ms = longest_ms(c, so.traces), sum = 0, reclaims = 0;
+    int rc = 0;
+    line->starts = length_ms > 0 ? o->starts : 1;
+    int64_t *costs = mem_array((size_t)line->starts, sizeof *costs), *times = mem_array((size_t)line->starts, sizeof *times);
+    job.name = job.user = job.team = job.pool = "";
+    job.submit.ms = SUBMIT_MS;
+    job.finish_by = o->within_ms > 0 ? (struct wall){SUBMIT_MS + o->within_ms} : WALL_NONE;
+    log.jobs = &job;
+    so.config = c;
+    so.log = &log;
+    so.n_owned = 0;
+    so.after_ms = patience_ms(o);
+    for (int32_t i = 0; rc == 0 && i < line->starts; i++) {
+        struct study s;
+        so.trace_from_ms = length_ms / line->starts * i;
+        if ((rc = study_run(&so, &s, e)) != 0)
+            break;
+        bool is_done = s.r.finished == 1;
+        line->done += is_done;
+        line->late += s.all.late > 0;
+        reclaims += s.all.reclaims;
+        costs[i] = s.uusd;
+        times[i] = is_done ? s.r.end_ms : INT64_MAX;
+        sum += s.uusd;
+        study_deinit(&s);
+    }
+    if (rc == 0) {
+        line->mean_uusd = sum / line->starts;
+        line->reclaims = (double)reclaims / line->starts;
+        line->median_uusd = percentile(costs, line->starts, 50);
+        line->p95_uusd = percentile(costs, line->starts, 95);
+        line->median_ms = percentile(times, line->starts, 50);
+        line->p95_ms = percentile(times, line->starts, 95);
+    }
+    free(costs);
+    free(times);
+    return rc;
+}
+
+static bool serves(const struct outlook_options *o, const struct offer_row *row)
+{
+    const struct resources *need = &o->job.need, *total = &row->total;
+    if ((o->job.wish == WISH_SPOT && row->market == MARKET_ON_DEMAND) || (o->job.wish == WISH_ON_DEMAND && row->market == MARKET_SPOT))
+        return false;
+    return need->cpus <= total->cpus && need->gpus <= total->gpus && need->memory_mib <= total->memory_mib;
+}
+
+static int by_chance_and_cost(const void *a, const void *b)
+{
+    const struct outlook *x = a, *y = b;
+    double late_x = (double)x->late / x->starts, late_y = (double)y->late / y->starts;
+    if (late_x < late_y || late_x > late_y)
+        return late_x < late_y ? -1 : 1;
+    return x->mean_uusd != y->mean_uusd ? (x->mean_uusd < y->mean_uusd ? -1 : 1) : x->offer.id < y->offer.id ? -1 : 1;
+}
+
+/* Each offer alone. */
+static int play_offers(const struct outlook_options *o, struct outlook *list, size_t *n, struct err *e)
+{
+    const struct config *all = o->study.config;
+    int rc = 0;
+    for (size_t i = 0; i < all->n_pools; i++) {
+        for (size_t k = 0; rc == 0 && k < all->pools[i].n_offers; k++) {
+            struct config_pool pool = all->pools[i];
+            struct config one = *all;
+            pool.offers = &all->pools[i].offers[k];
+            pool.n_offers = 1;
+            one.pools = &pool;
+            one.n_pools = 1;
+            if (!serves(o, pool.offers))
+                continue;
+            list[*n] = (struct outlook){.offer = pool.offers[0]};
+            list[*n].offer.id = (int64_t)*n;
+            rc = play(o, &one, &list[*n], e);
+            ++*n;
+        }
+    }
+    return rc;
+}
+
+int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e)
+{
+    const struct config *all = o->study.config;
+    struct config elastic = *all;
+    size_t n_offers = 0, n = 1;
+    elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
+    elastic.n_pools = 0;
+    for (size_t i = 0; i < all->n_pools; i++) {
+        if (all->pools[i].row.elastic)
+            elastic.pools[elastic.n_pools++] = all->pools[i];
+        n_offers += all->pools[i].n_offers;
+    }
+    struct outlook *list = mem_array(n_offers + 1, sizeof *list);
+    int rc = play_offers(o, list, &n, e);
+    if (rc == 0 && n == 1)
+        rc = err_set(e, ERR_INVALID, "%s: no machine that could be launched there is large enough for it", o->study.file);
+    if (rc == 0)
+        rc = play(o, &elastic, &list[0], e);
+    if (rc == 0)
+        qsort(list + 1, n - 1, sizeof *list, by_chance_and_cost);
+    free(elastic.pools);
+    if (rc == 0) {
+        *ret_list = list;
+        *ret_n = n;
+    } else {
+        free(list);
+    }
+    return rc;
+}
+
+static json_t *opt_ms(int64_t ms)
+{
+    return ms == INT64_MAX ? json_null() : json_integer(ms);
+}
+
+json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_options *o)
+{
+    json_t *a = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct outlook *l = &list[i];
+        json_t *offer = i == 0 ? json_null()
+                               : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone, "type", l->offer.type,
+                                     "market", market_names[l->offer.market]);
+        json_array_append_new(a,
+            json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts", (int)l->starts, "done", (int)l->done,
+                "late", o->within_ms > 0 ? json_integer(l->late) : json_null(), "cost_uusd", "mean", (json_int_t)l->mean_uusd, "median",
+                (json_int_t)l->median_uusd, "p95", (json_int_t)l->p95_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
+                opt_ms(l->p95_ms), "reclaims", l->reclaims));
+    }
+    return json_pack("{s:o}", "candidates", a);
+}
