@@ -11,6 +11,7 @@
 
 #define TASK_STEPS "steps.json" /* in its control directory */
 #define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
+#define TASK_STDIN_END TASK_STDIN ".end" /* beside it: a pipe, a byte in which ends the input; there until then */
 
 struct task_env {
     const struct wire_desired_attempt *spec;

@@ -128,7 +128,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static void close_all_but(int a, int b, int c, int d)
+void launch_close_all_but(int a, int b, int c, int d)
 {
     int keep[] = {a, b, c, d};
     int from = 0;
@@ -216,7 +216,7 @@ static void run_init(const struct launch *l, int to_supervisor, int gate, int en
         report(to_supervisor, LAUNCH_GROUP, -entered);
         _exit(127);
     }
-    close_all_but(to_supervisor, gate, l->output, l->error);
+    launch_close_all_but(to_supervisor, gate, l->output, l->error);
     prctl(PR_SET_NAME, "belay-init", 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (read(gate, &go, 1) != 1)

@@ -206,6 +206,7 @@ static void run_minder(const struct shells *s, const struct shell_order *o, cons
         report(fds[3], SHELL_GROUP, -rc);
         _exit(127);
     }
+    launch_close_all_but(fds[0], fds[1], fds[2], fds[3]);
     setsid();
     pid_t command = fork();
     if (command == 0)

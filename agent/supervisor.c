@@ -439,14 +439,21 @@ static int split(struct supervisor *s, int output, int *ret_out, int *ret_error,
     return 0;
 }
 
-/* Its standard input, for belay attach: a pipe with a name that its user may write to, held open here so that it has no end between two
- * of those who do. */
+/* A pipe with a name that the task's user may write to, held open at both ends. */
+static int make_pipe(const struct supervisor *s, const char *name)
+{
+    unlink(name);
+    if (mkfifo(name, 0600) < 0 || (s->user.is_other && lchown(name, s->user.uid, s->user.gid) < 0))
+        return -1;
+    return open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Its standard input, for belay attach. It has no end between two of those who write there, until one asks for it (vigil.h). */
 static int open_stdin(struct supervisor *s, struct err *e)
 {
-    unlink(TASK_STDIN);
-    if (mkfifo(TASK_STDIN, 0600) < 0 ||
-        (s->user.is_other && lchown(TASK_STDIN, s->user.uid, s->user.gid) < 0) ||
-        open(TASK_STDIN, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW) < 0)
+    s->vigil.input = make_pipe(s, TASK_STDIN);
+    s->vigil.input_end = s->vigil.input < 0 ? -1 : make_pipe(s, TASK_STDIN_END);
+    if (s->vigil.input_end < 0)
         return err_errno(e, errno, "making the task's standard input");
     free(s->input);
     s->input = mem_printf("%s/" TASK_STDIN, s->dir);
@@ -604,7 +611,11 @@ static int run(struct supervisor *s, struct err *e)
 
 int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node)
 {
-    struct supervisor s = {.room = room, .dir = dir, .node = node, .handshake = SUPERVISOR_HANDSHAKE_FD};
+    struct supervisor s = {.room = room,
+        .dir = dir,
+        .node = node,
+        .handshake = SUPERVISOR_HANDSHAKE_FD,
+        .vigil = {.input = -1, .input_end = -1}};
     struct err e;
     int rc = 0;
     fcntl(s.handshake, F_SETFD, FD_CLOEXEC);

@@ -6,6 +6,7 @@
  */
 #include "agent/vigil.h"
 
+#include "agent/env.h"
 #include "agent/image.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -26,6 +27,7 @@
 #define KILL_WAIT_MS 10000
 #define GRACE_AGAIN_MS 250 /* nobody hears it yet */
 #define SLEEP_MAX_MS 3600000
+#define FIXED 5 /* descriptors that are waited for, before the connections */
 
 static int64_t now_ms(void)
 {
@@ -269,12 +271,23 @@ int vigil_open(struct vigil *v, struct err *e)
     return rc ? rc : open_signals(v, e);
 }
 
+/* What was written is read before it; whoever still writes there holds it open, too. */
+static void end_input(struct vigil *v)
+{
+    unlink(TASK_STDIN_END);
+    close(v->input_end);
+    close(v->input);
+    v->input = v->input_end = -1;
+}
+
 static void turn(struct vigil *v, const struct pollfd *p)
 {
     if (p[3].revents)
         shells_accept(&v->shells);
+    if (p[4].revents)
+        end_input(v);
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
-        if (p[4 + i].revents)
+        if (p[FIXED + i].revents)
             on_input(v, &v->connections[i]);
     if (p[1].revents)
         on_connect(v);
@@ -306,12 +319,13 @@ struct launch_report vigil_keep(struct vigil *v)
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;
     for (;;) {
-        struct pollfd p[4 + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
+        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
-            {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN}};
+            {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN},
+            {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
         for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
-            p[4 + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
-        if (poll(p, 4 + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
+            p[FIXED + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
+        if (poll(p, FIXED + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
             turn(v, p);
         if (p[0].revents && is_reported(v, &report))
             return report;

@@ -43,6 +43,7 @@ struct vigil {
     bool in_image;         /* the script runs in a container: what is around it gets no signals */
     struct grace grace; /* but for script */
     struct shells shells; /* listener -1: none */
+    int input, input_end; /* -1: none. The task's input, open until there is something in the other (env.h) */
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
     enum exit_cause cause;
     char text[128];

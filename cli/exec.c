@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,26 +97,37 @@ static int run(int argc, const char **argv)
 
 /* ---- attaching ---- */
 
+#define CTRL_D 0x04
 #define CTRL_P 0x10
 #define CTRL_Q 0x11
 #define ALIVE_MS 20000 /* belayd is told this often that we are there */
+#define HEAR_MS 500    /* while the job reads the last of what was typed */
+#define END_MS 10000   /* for a job's end to be told, after what it makes fail */
 #define TAIL_DEFAULT 10
 #define TAIL_MAX 1000000
 
-enum { VAL_TAIL = 1, VAL_NO_STDIN };
+enum { VAL_TAIL = 1, VAL_NO_STDIN, VAL_KEEP_OPEN };
 
 struct attach_choice {
-    bool no_stdin;
+    bool no_stdin, keep_open;
     int64_t tail;
 };
 
 struct attached {
-    struct session s;  /* id 0: output only */
-    int64_t offset;    /* of what was typed */
-    bool half;         /* the first of the two keys was */
+    struct session s; /* id 0: output only */
+    int64_t job, offset; /* offset: of what was typed */
+    bool keep_open;
+    bool half;     /* the first of the two keys was */
+    bool fresh;    /* nothing was typed in this line */
+    bool ends;     /* the end was typed, or reached: the job is to read it */
     bool lets_go;
-    int ended_by;      /* the signal; 0: by nobody but its user */
+    int ended_by;  /* the signal; 0: by nobody but its user */
 };
+
+/* The task's supervisor holds its input open until there is something in the second pipe, which is there until then. */
+static const char *const writer[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ] && exec cat >\"$BELAY_STDIN\"; exit 3"};
+static const char *const asker[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ]"};
+static const char *const ender[] = {"sh", "-c", "[ ! -p \"$BELAY_STDIN.end\" ] || echo >\"$BELAY_STDIN.end\""};
 
 static int on_attach_option(void *ctx, int val, const char *arg)
 {
@@ -123,11 +135,21 @@ static int on_attach_option(void *ctx, int val, const char *arg)
     struct err e;
     if (val == VAL_NO_STDIN) {
         c->no_stdin = true;
+    } else if (val == VAL_KEEP_OPEN) {
+        c->keep_open = true;
     } else if (str_to_i64(arg, 1, TAIL_MAX, "--tail", &c->tail, &e) != 0) {
         cli_error("%s", e.text);
         return CLI_USAGE;
     }
     return CLI_OK;
+}
+
+/* Runs one of those, without input. */
+static int run_in(const struct attached *a, const char *const *words, int *ret_exit, struct err *e)
+{
+    const struct session_ask ask = {.job = a->job, .words = words, .n_words = 3};
+    bool begun;
+    return session_feed(a->s.client, &ask, NULL, 0, &begun, ret_exit, e);
 }
 
 /* Was it submitted with --stdin? */
@@ -146,6 +168,13 @@ static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e
     return 0;
 }
 
+/* A device that is no terminal, /dev/null mostly, is what a program has that was given no input. */
+static bool has_input(void)
+{
+    struct stat st;
+    return isatty(STDIN_FILENO) || (fstat(STDIN_FILENO, &st) == 0 && !S_ISCHR(st.st_mode));
+}
+
 /* Keys as they are typed, not by lines. */
 static void make_prompt(struct session *s)
 {
@@ -161,18 +190,25 @@ static void make_prompt(struct session *s)
     session_set_terminal(s, &t);
 }
 
-/* Without the two keys that let go. */
+/* Of a terminal. False: it is one of the keys that are for us. Ctrl-d is the end where it would be that of a terminal: at the beginning of a
+ * line, or the second time. */
+static bool is_typed(struct attached *a, char key, struct buf *typed)
+{
+    a->lets_go = a->half && key == CTRL_Q;
+    if (a->half && !a->lets_go)
+        buf_addc(typed, CTRL_P);
+    a->half = key == CTRL_P;
+    a->ends = a->ends || (key == CTRL_D && a->fresh);
+    a->fresh = key == CTRL_D || key == '\n' || key == '\r';
+    return !a->lets_go && !a->half && key != CTRL_D;
+}
+
 static void add_typed(struct attached *a, const char *p, size_t n, struct buf *frames)
 {
     struct buf typed = {0};
-    for (size_t i = 0; i < n && !a->lets_go; i++) {
-        a->lets_go = a->half && p[i] == CTRL_Q;
-        if (a->half && !a->lets_go)
-            buf_addc(&typed, CTRL_P);
-        a->half = a->s.tty && p[i] == CTRL_P;
-        if (!a->half && !a->lets_go)
+    for (size_t i = 0; i < n && !a->lets_go && !a->ends; i++)
+        if (!a->s.tty || is_typed(a, p[i], &typed))
             buf_addc(&typed, p[i]);
-    }
     if (typed.len > 0)
         frame_add(frames, FRAME_IN, typed.data, typed.len);
     buf_deinit(&typed);
@@ -183,13 +219,32 @@ static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
 {
     struct buf frames = {0};
     char text[PIECE];
+    bool had_end = a->ends;
     ssize_t n = read(STDIN_FILENO, text, sizeof(text));
     if (n > 0)
         add_typed(a, text, (size_t)n, &frames);
+    a->ends = a->s.id > 0 && !a->keep_open && (a->ends || n == 0);
+    if (a->ends && !had_end)
+        frame_add(&frames, FRAME_EOF, NULL, 0);
     if (a->s.id > 0 && frames.len > 0)
         *ret_rc = session_post(&a->s, a->s.client, &frames, &a->offset, e);
     buf_deinit(&frames);
     return n > 0;
+}
+
+/* First the writer has to have ended, so that the job has all that was typed: a session that broke off ends nothing. */
+static int end_input(struct attached *a, struct err *e)
+{
+    int code = -1, rc = session_hear(&a->s, HEAR_MS, &code, e);
+    if (rc == 0 && code < 0)
+        return 0;
+    session_finish(&a->s);
+    a->ends = false;
+    if (rc == 0 && code != 0)
+        return err_set(e, ERR_CONFLICT, "what was typed was not all written to the job's input, which is not ended");
+    if (rc == 0)
+        rc = run_in(a, ender, &code, e);
+    return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be ended") : rc;
 }
 
 static void tell_alive(struct attached *a)
@@ -203,26 +258,37 @@ static void tell_alive(struct attached *a)
     free(path);
 }
 
-/* Until the log has ended, which its process tells by its own end, or somebody lets go. */
+/* True: it is the log's end. */
+static bool take_signal(struct attached *a, int signals)
+{
+    struct signalfd_siginfo info;
+    if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return false;
+    a->lets_go = info.ssi_signo != SIGCHLD;
+    a->ended_by = info.ssi_signo == SIGINT || info.ssi_signo == SIGCHLD ? 0 : (int)info.ssi_signo;
+    return info.ssi_signo == SIGCHLD;
+}
+
+/* Until the log has ended, which its process tells by its own end, or somebody lets go. What fails because the job has ended is no
+ * failure, so its end is waited for then. */
 static int type_on(struct attached *a, int signals, bool reads, struct err *e)
 {
     int rc = 0;
-    while (rc == 0 && !a->lets_go) {
-        struct pollfd p[2] = {{.fd = signals, .events = POLLIN}, {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
-        int n = poll(p, 2, ALIVE_MS);
-        struct signalfd_siginfo info;
-        if (n == 0)
+    while (!a->lets_go) {
+        struct pollfd p[2] = {{.fd = signals, .events = POLLIN}, {.fd = reads && rc == 0 ? STDIN_FILENO : -1, .events = POLLIN}};
+        int n = poll(p, 2, rc != 0 ? END_MS : a->ends ? 0 : ALIVE_MS);
+        if (n == 0 && rc != 0)
+            return rc;
+        if (n == 0 && !a->ends)
             tell_alive(a);
         if (n > 0 && p[1].revents)
             reads = take_typed(a, &rc, e);
-        if (n > 0 && p[0].revents && read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-            if (info.ssi_signo == SIGCHLD)
-                return rc;
-            a->lets_go = true;
-            a->ended_by = info.ssi_signo == SIGINT ? 0 : (int)info.ssi_signo;
-        }
+        if (n > 0 && p[0].revents && take_signal(a, signals))
+            return 0;
+        if (rc == 0 && a->ends && !a->lets_go)
+            rc = end_input(a, e);
     }
-    return rc;
+    return 0;
 }
 
 static void show_log(int64_t job, int64_t tail)
@@ -268,17 +334,25 @@ static int follow_attached(struct attached *a, int64_t job, const struct attach_
     return rc;
 }
 
+/* Whoever came before may have ended it. */
+static int begin_typing(struct attached *a, struct err *e)
+{
+    const struct session_ask in = {.job = a->job, .words = writer, .n_words = 3};
+    int code = -1, rc = run_in(a, asker, &code, e);
+    if (rc == 0 && code != 0)
+        cli_warn("the input of job %lld was ended before: its output is shown", (long long)a->job);
+    return rc == 0 && code == 0 ? session_begin(&a->s, &in, e) : rc;
+}
+
 static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit, struct err *e)
 {
-    static const char *const writer[] = {"sh", "-c", "exec cat >\"$BELAY_STDIN\""};
-    const struct session_ask in = {.job = job, .words = writer, .n_words = 3};
-    struct attached a = {.s.tty = isatty(STDIN_FILENO)};
+    struct attached a = {.s.tty = isatty(STDIN_FILENO), .job = job, .keep_open = choice->keep_open, .fresh = true};
     bool has = false;
     int rc = client_create(&a.s.client, e);
     if (rc == 0)
         rc = has_stdin(a.s.client, job, &has, e);
-    if (rc == 0 && has && !choice->no_stdin)
-        rc = session_begin(&a.s, &in, e);
+    if (rc == 0 && has && !choice->no_stdin && has_input())
+        rc = begin_typing(&a, e);
     if (rc == 0)
         rc = follow_attached(&a, job, choice, a.s.id > 0 || a.s.tty, e);
     session_finish(&a.s);
@@ -318,6 +392,7 @@ static int run_attach(int argc, const char **argv)
 static const struct poptOption attach_options[] = {
     {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "begin so many lines before the end of its output (default 10)", "N"},
     {"no-stdin", 0, POPT_ARG_NONE, NULL, VAL_NO_STDIN, "only look", NULL},
+    {"keep-open", 0, POPT_ARG_NONE, NULL, VAL_KEEP_OPEN, "the end of what is read here is not that of the job's input", NULL},
     POPT_TABLEEND,
 };
 

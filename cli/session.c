@@ -180,7 +180,6 @@ static int write_all(int fd, const char *p, size_t n, struct err *e)
     return 0;
 }
 
-/* *ret_exit stays -1 until it is known. */
 static int take(const struct frame *f, int *ret_exit, struct err *e)
 {
     switch (f->type) {
@@ -198,36 +197,38 @@ static int take(const struct frame *f, int *ret_exit, struct err *e)
     }
 }
 
+int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e)
+{
+    struct client_reply reply = {0};
+    struct frame f;
+    size_t used;
+    int got, before = *ret_exit;
+    char *path = mem_printf("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%lld", (long long)s->id, (long long)s->taken,
+        (long long)wait_ms);
+    int rc = client_call(s->client, "GET", path, NULL, CALL_MS, &reply, e);
+    free(path);
+    if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT)
+        err_wrap(e, "the session has ended with belayd, which went away");
+    bool ends = reply.channel_end;
+    s->taken += (int64_t)reply.body.len;
+    buf_add(&s->came, reply.body.data, reply.body.len);
+    client_reply_deinit(&reply);
+    while (rc == 0 && (got = frame_read(buf_str(&s->came), s->came.len, &f, &used, e)) != 0) {
+        rc = got < 0 ? got : take(&f, ret_exit, e);
+        if (rc == 0)
+            buf_remove_front(&s->came, used);
+    }
+    if (rc == 0 && ends && *ret_exit == before)
+        rc = err_set(e, ERR_IO, "the session broke off");
+    return rc;
+}
+
+/* *ret_exit is -1 before. */
 static int receive(struct session *s, int *ret_exit, struct err *e)
 {
-    struct buf frames = {0};
-    int64_t offset = 0;
     int rc = 0;
-    bool ends = false;
-    while (rc == 0 && *ret_exit < 0 && !ends) {
-        struct client_reply reply = {0};
-        struct frame f;
-        size_t used;
-        int got;
-        char *path =
-            mem_printf("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%d", (long long)s->id, (long long)offset, WAIT_MS);
-        rc = client_call(s->client, "GET", path, NULL, CALL_MS, &reply, e);
-        free(path);
-        if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT)
-            err_wrap(e, "the session has ended with belayd, which went away");
-        offset += (int64_t)reply.body.len;
-        ends = reply.channel_end;
-        buf_add(&frames, reply.body.data, reply.body.len);
-        client_reply_deinit(&reply);
-        while (rc == 0 && (got = frame_read(buf_str(&frames), frames.len, &f, &used, e)) != 0) {
-            rc = got < 0 ? got : take(&f, ret_exit, e);
-            if (rc == 0)
-                buf_remove_front(&frames, used);
-        }
-    }
-    if (rc == 0 && *ret_exit < 0)
-        rc = err_set(e, ERR_IO, "the session broke off");
-    buf_deinit(&frames);
+    while (rc == 0 && *ret_exit < 0)
+        rc = session_hear(s, WAIT_MS, ret_exit, e);
     return rc;
 }
 
@@ -263,10 +264,12 @@ static void close_session(struct client *c, int64_t id)
     free(path);
 }
 
-void session_finish(const struct session *s)
+void session_finish(struct session *s)
 {
     if (s->id > 0)
         close_session(s->client, s->id);
+    s->id = 0;
+    buf_deinit(&s->came);
 }
 
 /* ---- what would end us ---- */

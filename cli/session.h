@@ -22,6 +22,8 @@ struct session {
     int64_t id;            /* 0: it has not begun */
     bool tty;
     struct termios saved;
+    struct buf came; /* up to a whole frame */
+    int64_t taken;   /* bytes of what it says */
 };
 
 /* The whole: begins, forwards our input with its end, SIGINT, SIGQUIT and the terminal's size, until the command has ended.
@@ -41,7 +43,10 @@ int session_begin(struct session *s, const struct session_ask *ask, struct err *
 /* Sends frames (base/frames.h) from *offset on, which it moves; belayd answers when it has room. c: s->client, or another process's. */
 int session_post(const struct session *s, struct client *c, const struct buf *frames, int64_t *offset, struct err *e);
 
-void session_finish(const struct session *s);
+/* What it says within wait_ms (at most 20000) goes to our output. *ret_exit stays as it is until the command has ended. ERR_IO: it broke off. */
+int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e);
+
+void session_finish(struct session *s);
 
 /* The terminal on standard input (tty), as tcsetattr(3) wants it; back as it was. Neither does anything without tty. */
 void session_set_terminal(struct session *s, const struct termios *t);

@@ -484,6 +484,51 @@ class Local(unittest.TestCase):
         done = self.h.belay("attach", job)
         self.assertEqual((done.returncode, done.stdout), (6, "name?\nhello ann\n"))
 
+    def test_a_job_reads_the_end_of_its_input(self):
+        job = str(self.submit("--stdin", self.h.script("echo go; cat | wc -c; read more; echo end of $?\n")))
+        self.wait_log(job, "^go$")
+        self.wait_started(job)
+        beside = self.h.start("exec", job, "--", "sh", "-c", "echo here; exec sleep 1000")  # which holds nothing open
+        self.assertEqual(beside.stdout.readline(), "here\n")
+        done = self.h.belay("attach", job, text="x" * 99 + "\n" + "y" * 300000)  # more than anybody holds
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "go\n300100\nend of 1\n", ""))
+        beside.communicate(timeout=WAIT_S)
+
+    def attached(self, *arguments, text, sees, **more):
+        p = self.h.start("attach", *arguments, **more)
+        if text is not None:
+            p.stdin.write(text)
+            p.stdin.flush()
+        self.assertEqual("".join(p.stdout.readline() for _ in sees), "".join(sees))
+        return p
+
+    def test_a_jobs_input_ends_only_when_somebody_says_so(self):
+        job = str(self.submit("--stdin", self.h.script("echo go; cat; echo ended; exec sleep 1000\n")))
+        self.wait_log(job, "^go$")
+        self.wait_started(job)
+        p = self.attached("--keep-open", job, text="one\n", sees=["go\n", "one\n"], stdin=subprocess.PIPE)
+        p.stdin.close()
+        p.stdin = None
+        q = self.attached(job, text=None, sees=["go\n", "one\n"])  # of /dev/null
+        for one in (p, q):
+            one.send_signal(signal.SIGINT)
+            self.assertIn("let go of job", one.communicate(timeout=WAIT_S)[1])
+        p = self.attached(job, text="two\n", sees=["go\n", "one\n", "two\n"], stdin=subprocess.PIPE)
+        os.kill(self.h.pid("agent.pid"), signal.SIGKILL)  # which ends the session, and nothing else
+        self.ok("up")
+        p.kill()
+        p.communicate()
+        p, other, terminal = self.start_on_terminal("attach", job)
+        self.talk(other, "", "two\r\n")
+        self.talk(other, "thr\x04ee\n\x04", "three\r\n(.*\n)*ended\r\n")
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(p.wait(WAIT_S), 0)
+        self.assertEqual(self.ok("logs", job), "go\none\ntwo\nthree\nended\n")
+        p = self.h.start("attach", job, stdin=subprocess.PIPE)
+        self.assertIn("was ended before", p.stderr.readline())
+        self.ok("cancel", job)
+        p.communicate(timeout=WAIT_S)
+
     def test_a_terminal_inside_a_job(self):
         job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
         self.wait_log(job, "^go$")
