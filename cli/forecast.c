@@ -24,7 +24,11 @@ struct forecast *forecast_create(void)
     struct forecast *f = mem_alloc(sizeof *f);
     f->o = (struct outlook_options){.starts = OUTLOOK_STARTS,
         .job = {.need.cpus = 1, .nodes = 1, .save_ms = JOBLOG_UNSAID, .ckpt_bytes = JOBLOG_UNSAID},
-        .study = {.boot_ms = SECONDS_MS(120), .restore_ms = SECONDS_MS(30), .save_ms = SECONDS_MS(15), .notice_ms = STUDY_BY_PROVIDER, .seed = 1}};
+        .study = {.boot_ms = SECONDS_MS(120),
+            .restore_ms = SECONDS_MS(30),
+            .save_ms = SECONDS_MS(15),
+            .notice_ms = STUDY_BY_PROVIDER,
+            .seed = 1}};
     return f;
 }
 
@@ -77,7 +81,8 @@ static int read_finish_by(const char *arg, int64_t *ret_within_ms)
     if (time_parse_duration(arg, false, ret_within_ms, NULL) == 0 && *ret_within_ms > 0)
         return CLI_OK;
     if (time_parse_iso(arg, &at, NULL) != 0)
-        err_set(&e, ERR_INVALID, "expected how long from now (60h), or a moment such as 2026-08-01T00:00:00Z, found \"%s\"", arg);
+        err_set(&e, ERR_INVALID,
+            "expected how long from now (60h), or a moment such as 2026-08-01T00:00:00Z, found \"%s\"", arg);
     else if ((*ret_within_ms = at.ms - clock_wall(&clock_system).ms) <= 0)
         err_set(&e, ERR_INVALID, "%s is over", arg);
     else
@@ -170,7 +175,8 @@ static void cell_time(struct table *t, int64_t ms)
 
 static void print(const struct forecast *f, const struct outlook *list, size_t n)
 {
-    static const char *const names[] = {"COST", "MEDIAN", "95 OF 100", "DONE AFTER", "95 OF 100", "LATE", "RECLAIMS"};
+    static const char *const names[] = {
+        "COST", "MEDIAN", "95 OF 100", "DONE AFTER", "95 OF 100", "LATE", "RECLAIMS"};
     struct table *t = table_create();
     size_t without = 0;
     bool prices;
@@ -183,7 +189,8 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
         if (i == 0)
             table_cell(t, "all, as belay chooses");
         else
-            table_cell(t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type, market_names[l->offer.market]);
+            table_cell(
+                t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type, market_names[l->offer.market]);
         cell_usd(t, l->mean_uusd);
         cell_usd(t, l->median_uusd);
         cell_usd(t, l->p95_uusd);
@@ -198,14 +205,16 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
     }
     table_print(t);
     if (without > 0)
-        printf("\n%zu spot offers have no trace: they can always be had, and are never taken back.\n", without);
+        printf(
+            "\n%zu spot offers have no trace: they can always be had, and are never taken back.\n", without);
 }
 
 static int load(struct forecast *f)
 {
     struct err e;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
-        cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE what it could run on");
+        cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE what it "
+                  "could run on");
         return CLI_USAGE;
     }
     if (study_load_pools(f->pools, &f->config, &e) != 0) {
@@ -214,7 +223,8 @@ static int load(struct forecast *f)
     }
     for (size_t i = 0; i < f->n_trace_words; i++) {
         const char *word = f->trace_words[i];
-        int rc = history_is_database(word) ? history_read_traces(word, WALL_NONE, &f->traces, &e) : market_read(&f->traces, word, &e);
+        int rc = history_is_database(word) ? history_read_traces(word, WALL_NONE, &f->traces, &e)
+                                           : market_read(&f->traces, word, &e);
         if (rc != 0)
             return usage("trace", &e);
     }

@@ -23,8 +23,23 @@
 #define DAY_MS SECONDS_MS(86400)
 
 enum {
-    VAL_POOLS = 1, VAL_JOBS, VAL_TRACE, VAL_OWNED, VAL_FROM, VAL_TO, VAL_DAYS, VAL_BOOT, VAL_RESTORE, VAL_SAVE, VAL_NO_CHECKPOINTS,
-    VAL_NOTICE, VAL_TRACE_FROM, VAL_TRACE_TIMES, VAL_AFTER, VAL_SEED, VAL_HTML
+    VAL_POOLS = 1,
+    VAL_JOBS,
+    VAL_TRACE,
+    VAL_OWNED,
+    VAL_FROM,
+    VAL_TO,
+    VAL_DAYS,
+    VAL_BOOT,
+    VAL_RESTORE,
+    VAL_SAVE,
+    VAL_NO_CHECKPOINTS,
+    VAL_NOTICE,
+    VAL_TRACE_FROM,
+    VAL_TRACE_TIMES,
+    VAL_AFTER,
+    VAL_SEED,
+    VAL_HTML
 };
 
 struct request {
@@ -266,15 +281,68 @@ static void cell_part(struct table *t, double part, double whole)
         table_cell(t, "-");
 }
 
-enum line { LINE_COST, LINE_OWNED, LINE_SPOT, LINE_ON_DEMAND, LINE_UNDISTURBED, LINE_JOBS, LINE_ENDED, LINE_GIVEN_UP, LINE_WAIT_MEAN,
-    LINE_WAIT_MEDIAN, LINE_WAIT_P95, LINE_WAIT_MAX, LINE_DEADLINE, LINE_LATE, LINE_LATENESS, LINE_CPUS, LINE_GPUS, LINE_USEFUL, LINE_RECLAIMS,
-    LINE_LOST, LINE_LAUNCHES, LINE_REFUSED, LINE_LENGTH };
+#define LINES_MAX 32
 
-static const char *const line_names[] = {"cost", "  owned", "  spot", "  on-demand", "useful time, on-demand", "jobs", "  ended", "  given up",
-    "wait, mean", "  median", "  95 of 100", "  longest", "with a deadline", "  late", "  late by, mean", "cpus in use", "GPUs in use",
-    "useful time", "reclaims", "work lost", "launches", "  refused", "time until the last end", NULL};
+/* What is said of one file of pools, a line each. */
+struct column {
+    const char *names[LINES_MAX];
+    char texts[LINES_MAX][32];
+    size_t n;
+};
 
-static void cell(struct table *t, enum line line, const struct study *s)
+/* Lines that would be empty in all columns are left out of all. */
+struct wanted {
+    bool deadlines, gpus, given_up;
+};
+
+static char *add_line(struct column *c, const char *name)
+{
+    c->names[c->n] = name;
+    return c->texts[c->n++];
+}
+
+static void add_usd(struct column *c, const char *name, int64_t uusd)
+{
+    cli_usd(uusd, add_line(c, name), sizeof c->texts[0]);
+}
+
+static void add_time(struct column *c, const char *name, int64_t ms)
+{
+    cli_duration(ms, add_line(c, name), sizeof c->texts[0]);
+}
+
+static void add_count(struct column *c, const char *name, int64_t n)
+{
+    snprintf(add_line(c, name), sizeof c->texts[0], "%lld", (long long)n);
+}
+
+static void add_part(struct column *c, const char *name, double part, double whole)
+{
+    char *text = add_line(c, name);
+    if (whole > 0)
+        snprintf(text, sizeof c->texts[0], "%.1f %%", 100 * part / whole);
+    else
+        str_copy(text, sizeof c->texts[0], "-");
+}
+
+static void add_jobs(struct column *c, const struct study_jobs *g, const struct wanted *w)
+{
+    add_count(c, "jobs", g->jobs);
+    add_count(c, "  ended", g->ended);
+    if (w->given_up)
+        add_count(c, "  given up", g->given_up);
+    add_time(c, "wait, mean", g->wait_mean_ms);
+    add_time(c, "  median", g->wait_median_ms);
+    add_time(c, "  95 of 100", g->wait_p95_ms);
+    add_time(c, "  longest", g->wait_max_ms);
+    if (!w->deadlines)
+        return;
+    add_count(c, "with a deadline", g->with_deadline);
+    add_count(c, "  late", g->late);
+    add_time(c, "  late by, mean", g->late > 0 ? g->late_ms / g->late : 0);
+}
+
+static void add_use(struct column *c, const struct study *s, const struct wanted *w)
 {
     double have[2] = {0}, used[2] = {0}, all_ms = 0;
     for (size_t i = 0; i < s->n_pools; i++) {
@@ -285,75 +353,77 @@ static void cell(struct table *t, enum line line, const struct study *s)
     }
     for (int k = 0; k < 6; k++)
         all_ms += (double)s->r.ms[k];
-    switch (line) {
-    case LINE_COST: cell_usd(t, s->uusd); break;
-    case LINE_OWNED: cell_usd(t, s->r.uusd[MARKET_OWNED]); break;
-    case LINE_SPOT: cell_usd(t, s->r.uusd[MARKET_SPOT]); break;
-    case LINE_ON_DEMAND: cell_usd(t, s->r.uusd[MARKET_ON_DEMAND]); break;
-    case LINE_UNDISTURBED: cell_usd(t, s->r.on_demand_uusd); break;
-    case LINE_JOBS: table_cell(t, "%lld", (long long)s->all.jobs); break;
-    case LINE_ENDED: table_cell(t, "%lld", (long long)s->all.ended); break;
-    case LINE_GIVEN_UP: table_cell(t, "%lld", (long long)s->all.given_up); break;
-    case LINE_WAIT_MEAN: cell_time(t, s->all.wait_mean_ms); break;
-    case LINE_WAIT_MEDIAN: cell_time(t, s->all.wait_median_ms); break;
-    case LINE_WAIT_P95: cell_time(t, s->all.wait_p95_ms); break;
-    case LINE_WAIT_MAX: cell_time(t, s->all.wait_max_ms); break;
-    case LINE_DEADLINE: table_cell(t, "%lld", (long long)s->all.with_deadline); break;
-    case LINE_LATE: table_cell(t, "%lld", (long long)s->all.late); break;
-    case LINE_LATENESS: cell_time(t, s->all.late > 0 ? s->all.late_ms / s->all.late : 0); break;
-    case LINE_CPUS: cell_part(t, used[0], have[0]); break;
-    case LINE_GPUS: cell_part(t, used[1], have[1]); break;
-    case LINE_USEFUL: cell_part(t, (double)s->r.ms[LEDGER_USEFUL], all_ms); break;
-    case LINE_RECLAIMS: table_cell(t, "%lld", (long long)s->r.reclaims); break;
-    case LINE_LOST: cell_time(t, s->r.ms[LEDGER_LOST]); break;
-    case LINE_LAUNCHES: table_cell(t, "%lld", (long long)s->r.launches); break;
-    case LINE_REFUSED: table_cell(t, "%lld", (long long)s->r.refusals); break;
-    case LINE_LENGTH: cell_time(t, s->r.end_ms); break;
-    }
+    add_part(c, "cpus in use", used[0], have[0]);
+    if (w->gpus)
+        add_part(c, "GPUs in use", used[1], have[1]);
+    add_part(c, "useful time", (double)s->r.ms[LEDGER_USEFUL], all_ms);
 }
 
-static bool is_wanted(enum line line, const struct study *s, size_t n)
+static void fill_column(struct column *c, const struct study *s, const struct wanted *w)
 {
-    bool deadlines = false, gpus = false, given_up = false;
+    c->n = 0;
+    add_usd(c, "cost", s->uusd);
+    add_usd(c, "  owned", s->r.uusd[MARKET_OWNED]);
+    add_usd(c, "  spot", s->r.uusd[MARKET_SPOT]);
+    add_usd(c, "  on-demand", s->r.uusd[MARKET_ON_DEMAND]);
+    add_usd(c, "useful time, on-demand", s->r.on_demand_uusd);
+    add_jobs(c, &s->all, w);
+    add_use(c, s, w);
+    add_count(c, "reclaims", s->r.reclaims);
+    add_time(c, "work lost", s->r.ms[LEDGER_LOST]);
+    add_count(c, "launches", s->r.launches);
+    add_count(c, "  refused", s->r.refusals);
+    add_time(c, "time until the last end", s->r.end_ms);
+}
+
+static struct wanted find_wanted(const struct study *s, size_t n)
+{
+    struct wanted w = {0};
     for (size_t i = 0; i < n; i++) {
-        given_up = given_up || s[i].all.given_up > 0;
-        deadlines = deadlines || s[i].all.with_deadline > 0;
+        w.deadlines = w.deadlines || s[i].all.with_deadline > 0;
+        w.given_up = w.given_up || s[i].all.given_up > 0;
         for (size_t k = 0; k < s[i].n_pools; k++)
-            gpus = gpus || s[i].pools[k].have_ms[1] > 0;
+            w.gpus = w.gpus || s[i].pools[k].have_ms[1] > 0;
     }
-    if (line == LINE_GIVEN_UP)
-        return given_up;
-    return line == LINE_GPUS ? gpus : (line < LINE_DEADLINE || line > LINE_LATENESS) || deadlines;
+    return w;
 }
 
 static void print_sums(const struct study *s, size_t n)
 {
+    struct column *columns = mem_array(n, sizeof *columns);
     struct table *t = table_create();
+    struct wanted w = find_wanted(s, n);
     table_column(t, "", false);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         table_column(t, s[i].file, true);
-    for (int line = 0; line_names[line]; line++) {
-        if (!is_wanted((enum line)line, s, n))
-            continue;
+        fill_column(&columns[i], &s[i], &w);
+    }
+    for (size_t line = 0; line < columns[0].n; line++) {
         table_row(t);
-        table_cell(t, "%s", line_names[line]);
+        table_cell(t, "%s", columns[0].names[line]);
         for (size_t i = 0; i < n; i++)
-            cell(t, (enum line)line, &s[i]);
+            table_cell(t, "%s", columns[i].texts[line]);
     }
     table_print(t);
+    free(columns);
 }
 
 static void print_pools(const struct study *s)
 {
-    static const char *const names[] = {"COST", "USEFUL", "LOST", "BOOT", "RESTORE", "SAVE", "IDLE", "CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS"};
+    static const char *const names[] = {"JOBS", "WAIT", "LATE", "COST", "USEFUL", "LOST", "BOOT", "RESTORE",
+        "SAVE", "IDLE", "CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS"};
     struct table *t = table_create();
     table_column(t, "POOL", false);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         table_column(t, names[i], true);
     for (size_t i = 0; i < s->n_pools; i++) {
         const struct replay_pool *p = &s->pools[i];
+        const struct study_jobs *g = &s->pool_jobs[i];
         table_row(t);
         table_cell(t, "%s", s->pool_names[i]);
+        table_cell(t, "%lld", (long long)g->jobs);
+        cell_time(t, g->wait_mean_ms);
+        table_cell(t, "%lld", (long long)g->late);
         cell_usd(t, p->uusd);
         for (int k = 0; k < 6; k++)
             cell_time(t, p->ms[k]);
@@ -492,21 +562,37 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS, "what there is to run on: a file of pools, or a configuration of belayd's; several are compared", "FILE"},
-    {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS, "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database", "FILE"},
-    {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE, "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's database; several", "FILE"},
-    {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED, "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
-    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "only jobs submitted from this moment on (2026-08-01)", "TIME"},
+    {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS,
+        "what there is to run on: a file of pools, or a configuration of belayd's; several are compared",
+        "FILE"},
+    {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS,
+        "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database", "FILE"},
+    {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
+        "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's database; "
+        "several",
+        "FILE"},
+    {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED,
+        "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "only jobs submitted from this moment on (2026-08-01)",
+        "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
-    {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS, "only so many days of the log, from --from or its beginning", "N"},
-    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from a launch to the join of its machine (default 2m)", "DURATION"},
+    {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS,
+        "only so many days of the log, from --from or its beginning", "N"},
+    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from a launch to the join of its machine (default 2m)",
+        "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "of a checkpoint (default 30s)", "DURATION"},
-    {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE, "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
-    {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS, "such jobs cannot be saved, and begin again", NULL},
-    {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE, "before a spot machine is taken back (default: the provider's)", "DURATION"},
-    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "begin so far into the traces (default 0)", "DURATION"},
-    {"machines", 0, POPT_ARG_STRING, NULL, VAL_TRACE_TIMES, "what a trace counts as one is so many machines (default: any number, while it is not 0)", "N"},
-    {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER, "end so long after the last submit at the latest (default 30d)", "DURATION"},
+    {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
+        "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
+    {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS,
+        "such jobs cannot be saved, and begin again", NULL},
+    {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE,
+        "before a spot machine is taken back (default: the provider's)", "DURATION"},
+    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "begin so far into the traces (default 0)",
+        "DURATION"},
+    {"machines", 0, POPT_ARG_STRING, NULL, VAL_TRACE_TIMES,
+        "what a trace counts as one is so many machines (default: any number, while it is not 0)", "N"},
+    {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER,
+        "end so long after the last submit at the latest (default 30d)", "DURATION"},
     {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED, "of which machines go when some have to (default 1)", "N"},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file", "FILE"},
     POPT_TABLEEND,

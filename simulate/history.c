@@ -67,6 +67,7 @@ static int on_job(void *ctx, const struct job_row *row)
     j->team = text_of(&r->log, row->team);
     j->pool = text_of(&r->log, row->pool);
     j->submit = row->submitted_at;
+    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms} : WALL_NONE;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
     j->need = row->need;
     j->nodes = row->nodes;
@@ -85,7 +86,8 @@ static int read_jobs(struct db_reader *db, struct jobs_read *r)
 {
     int rc = db_read_ledger(db, CORE_ID_NONE, on_ledger, r, r->e);
     for (int64_t before = 0, next; rc == 0; before = next) {
-        struct job_filter f = {.states = 1u << JOB_ENDED, .sort = JOBS_OLDEST, .before = before, .limit = PAGE};
+        struct job_filter f = {
+            .states = 1u << JOB_ENDED, .sort = JOBS_OLDEST, .before = before, .limit = PAGE};
         rc = db_read_jobs(db, &f, on_job, r, &next, r->e);
         if (next == 0)
             break;
@@ -164,8 +166,10 @@ static int on_instance(void *ctx, const struct instance_row *r)
             add_word(w, r, &(struct word){.from_ms = r->intended_at.ms});
         return 0;
     }
-    int64_t until_ms = wall_is_set(r->ended_at) ? r->ended_at.ms : r->launched_at.ms, ms = until_ms - r->launched_at.ms;
-    struct word there = {.from_ms = r->launched_at.ms, .until_ms = until_ms, .is_there = true, .uusd_h = r->price_uusd_h};
+    int64_t until_ms = wall_is_set(r->ended_at) ? r->ended_at.ms : r->launched_at.ms,
+            ms = until_ms - r->launched_at.ms;
+    struct word there = {
+        .from_ms = r->launched_at.ms, .until_ms = until_ms, .is_there = true, .uusd_h = r->price_uusd_h};
     if (ms > 0 && r->state == INSTANCE_GONE)
         there.uusd_h = (int64_t)((double)core_instance_uusd(r, r->ended_at) * 3600000.0 / (double)ms);
     add_word(w, r, &there);
@@ -188,7 +192,9 @@ static int by_offer_and_time(const void *a, const void *b)
 /* Of the words of one offer. Before the first of them it was as that says. */
 static struct trace make_trace(const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
 {
-    struct trace t = {.gap_ms = gap_ms, .n = ticks, .counts = mem_array(ticks, sizeof *t.counts),
+    struct trace t = {.gap_ms = gap_ms,
+        .n = ticks,
+        .counts = mem_array(ticks, sizeof *t.counts),
         .prices_uusd_h = mem_array(ticks, sizeof *t.prices_uusd_h)};
     int64_t alive_until_ms = INT64_MIN, price = 0;
     bool was_there = w[0].is_there;
@@ -217,12 +223,14 @@ static int add_traces(struct words *w, const char *path, struct wall start, stru
         first_ms = w->list[i].from_ms < first_ms ? w->list[i].from_ms : first_ms;
     if (start_ms >= w->end_ms || start_ms < first_ms)
         start_ms = first_ms;
-    int64_t span_ms = w->end_ms - start_ms, gap_ms = span_ms / TICKS_MAX + 1 > GAP_MIN_MS ? span_ms / TICKS_MAX + 1 : GAP_MIN_MS;
+    int64_t span_ms = w->end_ms - start_ms,
+            gap_ms = span_ms / TICKS_MAX + 1 > GAP_MIN_MS ? span_ms / TICKS_MAX + 1 : GAP_MIN_MS;
     qsort(w->list, w->n, sizeof *w->list, by_offer_and_time);
     for (size_t from = 0, to; rc == 0 && from < w->n; from = to) {
         for (to = from; to < w->n && str_eq(w->list[to].offer, w->list[from].offer); to++)
             ;
-        struct trace one = make_trace(&w->list[from], to - from, start_ms, gap_ms, (size_t)(span_ms / gap_ms) + 1);
+        struct trace one =
+            make_trace(&w->list[from], to - from, start_ms, gap_ms, (size_t)(span_ms / gap_ms) + 1);
         rc = market_add(t, w->list[from].offer, path, &one, e);
         trace_deinit(&one);
     }

@@ -104,7 +104,8 @@ int joblog_time(const char *text, struct wall *ret_at, struct err *e)
         if (time_parse_iso(iso, ret_at, NULL) == 0)
             return 0;
     }
-    return err_set(e, ERR_INVALID, "expected a time such as 2026-08-01T00:00:00Z, or seconds since 1970, found %s",
+    return err_set(e, ERR_INVALID,
+        "expected a time such as 2026-08-01T00:00:00Z, or seconds since 1970, found %s",
         str_show(text, shown));
 }
 

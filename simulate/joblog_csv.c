@@ -22,8 +22,28 @@
 #define GPUS_MAX 65536
 
 enum column {
-    COL_ID, COL_NAME, COL_USER, COL_TEAM, COL_POOL, COL_SUBMIT, COL_START, COL_END, COL_RUN, COL_CPUS, COL_ALL_CPUS, COL_GPUS,
-    COL_TRES, COL_MEMORY, COL_NODES, COL_LIMIT, COL_MARKET, COL_CHECKPOINT, COL_SAVE, COL_BYTES, COL_FINISH_BY, COL_STATE,
+    COL_ID,
+    COL_NAME,
+    COL_USER,
+    COL_TEAM,
+    COL_POOL,
+    COL_SUBMIT,
+    COL_START,
+    COL_END,
+    COL_RUN,
+    COL_CPUS,
+    COL_ALL_CPUS,
+    COL_GPUS,
+    COL_TRES,
+    COL_MEMORY,
+    COL_NODES,
+    COL_LIMIT,
+    COL_MARKET,
+    COL_CHECKPOINT,
+    COL_SAVE,
+    COL_BYTES,
+    COL_FINISH_BY,
+    COL_STATE,
     COLUMNS
 };
 
@@ -31,15 +51,42 @@ static const struct {
     const char *name;
     enum column column;
 } known[] = {
-    {"id", COL_ID}, {"name", COL_NAME}, {"user", COL_USER}, {"team", COL_TEAM}, {"pool", COL_POOL}, {"submit", COL_SUBMIT},
-    {"start", COL_START}, {"end", COL_END}, {"run", COL_RUN}, {"cpus", COL_CPUS}, {"gpus", COL_GPUS},
-    {"memory", COL_MEMORY}, {"nodes", COL_NODES}, {"time_limit", COL_LIMIT}, {"market", COL_MARKET},
-    {"checkpoint", COL_CHECKPOINT}, {"save", COL_SAVE}, {"checkpoint_mib", COL_BYTES}, {"finish_by", COL_FINISH_BY},
+    {"id", COL_ID},
+    {"name", COL_NAME},
+    {"user", COL_USER},
+    {"team", COL_TEAM},
+    {"pool", COL_POOL},
+    {"submit", COL_SUBMIT},
+    {"start", COL_START},
+    {"end", COL_END},
+    {"run", COL_RUN},
+    {"cpus", COL_CPUS},
+    {"gpus", COL_GPUS},
+    {"memory", COL_MEMORY},
+    {"nodes", COL_NODES},
+    {"time_limit", COL_LIMIT},
+    {"market", COL_MARKET},
+    {"checkpoint", COL_CHECKPOINT},
+    {"save", COL_SAVE},
+    {"checkpoint_mib", COL_BYTES},
+    {"finish_by", COL_FINISH_BY},
     /* sacct's */
-    {"JobID", COL_ID}, {"JobName", COL_NAME}, {"Account", COL_TEAM}, {"Elapsed", COL_RUN}, {"AllocCPUS", COL_ALL_CPUS},
-    {"ReqCPUS", COL_ALL_CPUS}, {"NCPUS", COL_ALL_CPUS}, {"ReqMem", COL_MEMORY}, {"NNodes", COL_NODES},
-    {"AllocNodes", COL_NODES}, {"ReqNodes", COL_NODES}, {"Timelimit", COL_LIMIT}, {"AllocTRES", COL_TRES},
-    {"ReqTRES", COL_TRES}, {"Deadline", COL_FINISH_BY}, {"State", COL_STATE},
+    {"JobID", COL_ID},
+    {"JobName", COL_NAME},
+    {"Account", COL_TEAM},
+    {"Elapsed", COL_RUN},
+    {"AllocCPUS", COL_ALL_CPUS},
+    {"ReqCPUS", COL_ALL_CPUS},
+    {"NCPUS", COL_ALL_CPUS},
+    {"ReqMem", COL_MEMORY},
+    {"NNodes", COL_NODES},
+    {"AllocNodes", COL_NODES},
+    {"ReqNodes", COL_NODES},
+    {"Timelimit", COL_LIMIT},
+    {"AllocTRES", COL_TRES},
+    {"ReqTRES", COL_TRES},
+    {"Deadline", COL_FINISH_BY},
+    {"State", COL_STATE},
 };
 
 struct table_reader {
@@ -74,11 +121,13 @@ static int split(struct table_reader *r, char *line)
                 *out++ = *in;
             }
             if (*in != '"')
-                return err_set(r->e, ERR_INVALID, "%s:%d: column %zu begins with a double quote, and none ends it", r->file,
-                    r->line, r->n_fields);
+                return err_set(r->e, ERR_INVALID,
+                    "%s:%d: column %zu begins with a double quote, and none ends it", r->file, r->line,
+                    r->n_fields);
             if (*++in && *in != r->separator)
-                return err_set(r->e, ERR_INVALID, "%s:%d: there is something behind the double quote that ends column %zu",
-                    r->file, r->line, r->n_fields);
+                return err_set(r->e, ERR_INVALID,
+                    "%s:%d: there is something behind the double quote that ends column %zu", r->file,
+                    r->line, r->n_fields);
         } else {
             in += strcspn(in, (char[]){r->separator, '\0'});
             out = in;
@@ -108,7 +157,8 @@ static const char *name_of(enum column c)
 /* What sacct prints where there is nothing. */
 static bool is_nothing(const char *text)
 {
-    static const char *const words[] = {"", "Unknown", "None", "N/A", "UNLIMITED", "Partition_Limit", "INVALID"};
+    static const char *const words[] = {
+        "", "Unknown", "None", "N/A", "UNLIMITED", "Partition_Limit", "INVALID"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcasecmp(text, words[i]) == 0)
             return true;
@@ -166,7 +216,8 @@ static int read_memory(const struct table_reader *r, struct log_job *j)
     return 0;
 }
 
-static int read_word(const struct table_reader *r, enum column c, const char *const *words, int fallback, int *ret_i)
+static int read_word(
+    const struct table_reader *r, enum column c, const char *const *words, int fallback, int *ret_i)
 {
     struct buf list = {0};
     char shown[STR_SHOW_MAX];
@@ -181,8 +232,8 @@ static int read_word(const struct table_reader *r, enum column c, const char *co
         }
     }
     str_list_names(&list, text, words);
-    int rc = err_set(r->e, ERR_INVALID, "%s:%d: %s: expected %s, found %s", r->file, r->line, name_of(c), buf_str(&list),
-        str_show(text, shown));
+    int rc = err_set(r->e, ERR_INVALID, "%s:%d: %s: expected %s, found %s", r->file, r->line, name_of(c),
+        buf_str(&list), str_show(text, shown));
     buf_deinit(&list);
     return rc;
 }
@@ -340,17 +391,19 @@ static int read_header(struct table_reader *r, char *line)
         if (k == sizeof known / sizeof known[0])
             note_ignored(r, r->fields[i]);
         else if (r->at[known[k].column] >= 0)
-            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"", r->file, r->line,
-                r->fields[r->at[known[k].column]], r->fields[i]);
+            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"", r->file,
+                r->line, r->fields[r->at[known[k].column]], r->fields[i]);
         else
             r->at[known[k].column] = (int)i;
     }
     if (r->at[COL_SUBMIT] < 0)
         return err_set(r->e, ERR_INVALID,
-            "%s:%d: a log of jobs begins with a line that names its columns, one of which is \"submit\"", r->file, r->line);
+            "%s:%d: a log of jobs begins with a line that names its columns, one of which is \"submit\"",
+            r->file, r->line);
     if (r->at[COL_RUN] < 0 && (r->at[COL_START] < 0 || r->at[COL_END] < 0))
         return err_set(r->e, ERR_INVALID,
-            "%s:%d: there is no column \"run\" (how long a job ran), nor \"start\" and \"end\"", r->file, r->line);
+            "%s:%d: there is no column \"run\" (how long a job ran), nor \"start\" and \"end\"", r->file,
+            r->line);
     return 0;
 }
 
@@ -360,8 +413,8 @@ static int read_line(struct table_reader *r, char *line)
         return read_header(r, line);
     int rc = split(r, line);
     if (rc == 0 && r->n_fields != r->n_columns)
-        rc = err_set(r->e, ERR_INVALID, "%s:%d: expected %zu columns, as the first line has, found %zu", r->file, r->line,
-            r->n_columns, r->n_fields);
+        rc = err_set(r->e, ERR_INVALID, "%s:%d: expected %zu columns, as the first line has, found %zu",
+            r->file, r->line, r->n_columns, r->n_fields);
     return rc == 0 ? read_job(r) : rc;
 }
 
@@ -385,7 +438,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
         if (len == 0 || (from[0] == '#' && r.n_columns == 0))
             continue;
         if (len >= LINE_MAX_BYTES || memchr(from, '\0', len)) {
-            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line, LINE_MAX_BYTES - 1);
+            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line,
+                LINE_MAX_BYTES - 1);
             break;
         }
         memcpy(line, from, len);
@@ -393,7 +447,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
         rc = read_line(&r, line);
     }
     if (rc == 0 && r.n_columns == 0)
-        rc = err_set(e, ERR_INVALID, "%s: it is empty; a log of jobs begins with a line that names its columns", file);
+        rc = err_set(
+            e, ERR_INVALID, "%s: it is empty; a log of jobs begins with a line that names its columns", file);
     free(line);
     return rc;
 }

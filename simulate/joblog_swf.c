@@ -21,8 +21,17 @@
 #define START_TIME "UnixStartTime:"
 
 /* Their places, from 0. */
-enum { SWF_SUBMIT = 1, SWF_RUN = 3, SWF_USED_PROCS = 4, SWF_MEMORY = 6, SWF_PROCS = 7, SWF_LIMIT = 8, SWF_ASKED_MEMORY = 9,
-    SWF_USER = 11, SWF_GROUP = 12 };
+enum {
+    SWF_SUBMIT = 1,
+    SWF_RUN = 3,
+    SWF_USED_PROCS = 4,
+    SWF_MEMORY = 6,
+    SWF_PROCS = 7,
+    SWF_LIMIT = 8,
+    SWF_ASKED_MEMORY = 9,
+    SWF_USER = 11,
+    SWF_GROUP = 12
+};
 
 struct swf {
     const char *file;
@@ -45,7 +54,8 @@ static int read_comment(struct swf *r, const char *line)
     at += strlen(START_TIME);
     long long s = strtoll(at, NULL, 10);
     if (s < 0 || s > 4102444800)
-        return err_set(r->e, ERR_INVALID, "%s:%d: " START_TIME " expected seconds since 1970", r->file, r->line);
+        return err_set(
+            r->e, ERR_INVALID, "%s:%d: " START_TIME " expected seconds since 1970", r->file, r->line);
     r->start_s = s;
     return 0;
 }
@@ -103,7 +113,7 @@ static int read_job(struct swf *r, const char *line)
         return err_set(r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
     j->submit.ms = r->start_s * 1000 + llround(v[SWF_SUBMIT] * 1000);
     j->work_ms = llround(v[SWF_RUN] * 1000) > 0 ? llround(v[SWF_RUN] * 1000) : 1;
-    j->need.cpus = (int32_t)procs;
+    j->need.cpus = (int32_t)ceil(procs);
     j->need.memory_mib = memory_kib > 0 ? (int64_t)ceil(memory_kib * procs / 1024) : 0;
     j->is_spread = true;
     if (v[SWF_LIMIT] > 0 && v[SWF_LIMIT] * 1000 < (double)JOBLOG_RUN_MAX_MS)
@@ -130,7 +140,8 @@ int joblog_read_swf(const char *file, const char *text, size_t n, struct joblog 
         if (is_comment && len >= LINE_MAX_BYTES)
             len = LINE_MAX_BYTES - 1;
         if (len >= LINE_MAX_BYTES || memchr(from, '\0', len)) {
-            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line, LINE_MAX_BYTES - 1);
+            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line,
+                LINE_MAX_BYTES - 1);
             break;
         }
         memcpy(line, from, len);

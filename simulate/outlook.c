@@ -54,7 +54,8 @@ static int play(const struct outlook_options *o, const struct config *c, struct 
     int64_t length_ms = longest_ms(c, so.traces), sum = 0, reclaims = 0;
     int rc = 0;
     line->starts = length_ms > 0 ? o->starts : 1;
-    int64_t *costs = mem_array((size_t)line->starts, sizeof *costs), *times = mem_array((size_t)line->starts, sizeof *times);
+    int64_t *costs = mem_array((size_t)line->starts, sizeof *costs),
+            *times = mem_array((size_t)line->starts, sizeof *times);
     job.name = job.user = job.team = job.pool = "";
     job.submit.ms = SUBMIT_MS;
     job.finish_by = o->within_ms > 0 ? (struct wall){SUBMIT_MS + o->within_ms} : WALL_NONE;
@@ -93,7 +94,8 @@ static int play(const struct outlook_options *o, const struct config *c, struct 
 static bool serves(const struct outlook_options *o, const struct offer_row *row)
 {
     const struct resources *need = &o->job.need, *total = &row->total;
-    if ((o->job.wish == WISH_SPOT && row->market == MARKET_ON_DEMAND) || (o->job.wish == WISH_ON_DEMAND && row->market == MARKET_SPOT))
+    if ((o->job.wish == WISH_SPOT && row->market == MARKET_ON_DEMAND) ||
+        (o->job.wish == WISH_ON_DEMAND && row->market == MARKET_SPOT))
         return false;
     return need->cpus <= total->cpus && need->gpus <= total->gpus && need->memory_mib <= total->memory_mib;
 }
@@ -104,7 +106,9 @@ static int by_chance_and_cost(const void *a, const void *b)
     double late_x = (double)x->late / x->starts, late_y = (double)y->late / y->starts;
     if (late_x < late_y || late_x > late_y)
         return late_x < late_y ? -1 : 1;
-    return x->mean_uusd != y->mean_uusd ? (x->mean_uusd < y->mean_uusd ? -1 : 1) : x->offer.id < y->offer.id ? -1 : 1;
+    return x->mean_uusd != y->mean_uusd ? (x->mean_uusd < y->mean_uusd ? -1 : 1)
+           : x->offer.id < y->offer.id  ? -1
+                                        : 1;
 }
 
 /* Each offer alone. */
@@ -146,7 +150,8 @@ int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size
     struct outlook *list = mem_array(n_offers + 1, sizeof *list);
     int rc = play_offers(o, list, &n, e);
     if (rc == 0 && n == 1)
-        rc = err_set(e, ERR_INVALID, "%s: no machine that could be launched there is large enough for it", o->study.file);
+        rc = err_set(e, ERR_INVALID, "%s: no machine that could be launched there is large enough for it",
+            o->study.file);
     if (rc == 0)
         rc = play(o, &elastic, &list[0], e);
     if (rc == 0)
@@ -172,13 +177,15 @@ json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_
     for (size_t i = 0; i < n; i++) {
         const struct outlook *l = &list[i];
         json_t *offer = i == 0 ? json_null()
-                               : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone, "type", l->offer.type,
-                                     "market", market_names[l->offer.market]);
-        json_array_append_new(a,
-            json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts", (int)l->starts, "done", (int)l->done,
-                "late", o->within_ms > 0 ? json_integer(l->late) : json_null(), "cost_uusd", "mean", (json_int_t)l->mean_uusd, "median",
-                (json_int_t)l->median_uusd, "p95", (json_int_t)l->p95_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
-                opt_ms(l->p95_ms), "reclaims", l->reclaims));
+                               : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone,
+                                     "type", l->offer.type, "market", market_names[l->offer.market]);
+        json_array_append_new(
+            a, json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts",
+                   (int)l->starts, "done", (int)l->done, "late",
+                   o->within_ms > 0 ? json_integer(l->late) : json_null(), "cost_uusd", "mean",
+                   (json_int_t)l->mean_uusd, "median", (json_int_t)l->median_uusd, "p95",
+                   (json_int_t)l->p95_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
+                   opt_ms(l->p95_ms), "reclaims", l->reclaims));
     }
     return json_pack("{s:o}", "candidates", a);
 }

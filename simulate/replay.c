@@ -318,7 +318,8 @@ static void play_all(struct replay *w)
 {
     const struct replay_options *o = w->o;
     timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
-    for (int64_t due; w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) && due <= o->until_ms;)
+    for (int64_t due;
+         w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) && due <= o->until_ms;)
         vtimers_run_next(&w->vt);
     if (w->ended < (int64_t)o->n_jobs) {
         int64_t left_ms = o->until_ms - clock_mono(&w->vt.clock).ms;
@@ -343,7 +344,8 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     timer_init(&w.submit, on_submit, &w);
     timer_init(&w.wake, on_wake, &w);
     for (size_t i = 0; o->outcomes && i < o->n_jobs; i++)
-        o->outcomes[i] = (struct replay_outcome){.started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER};
+        o->outcomes[i] =
+            (struct replay_outcome){.started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER, .pool = o->n_pools};
     set_up(&w);
     play_all(&w);
     close_books(&w);

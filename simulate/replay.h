@@ -30,7 +30,7 @@ struct replay_offer {
 
 struct replay_job {
     const char *name, *user, *team, *pool; /* NULL: nothing is said. Borrowed */
-    int64_t submit_ms; /* after the start, in order */
+    int64_t submit_ms;                     /* after the start, in order */
     struct resources need;
     int32_t nodes; /* 0 is the same as 1 */
     enum market_wish wish;
@@ -46,6 +46,7 @@ struct replay_job {
 struct replay_outcome {
     int64_t started_ms, ended_ms; /* after the start; REPLAY_NEVER. Started: its program first ran */
     enum end_kind end;            /* SUCCEEDED, or what used its last retry up */
+    size_t pool;                  /* where it started, of options.pools; n_pools: nowhere */
     int64_t uusd, lost_ms;
     int64_t attempts, reclaims;
 };
@@ -54,7 +55,7 @@ struct replay_outcome {
 struct replay_pool {
     int64_t launches, refusals, reclaims;
     int64_t uusd;
-    int64_t ms[6], spent[6];     /* node time and money by enum ledger_kind, owned machines' idle time left out */
+    int64_t ms[6], spent[6]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
     double have_ms[2], used_ms[2]; /* of cpus and of GPUs: that its machines had, and that jobs held */
 };
 
@@ -76,13 +77,14 @@ struct replay_options {
     size_t n_offers;
     const struct replay_job *jobs;
     size_t n_jobs;
-    struct model_options limits; /* what the model is made with; the cluster's id and the lease are the replay's */
-    struct wall start;           /* ms 0: 2026-01-01 */
-    int64_t boot_ms;             /* from the provider's answer to the join */
-    int64_t restore_ms;          /* of a checkpoint */
-    int64_t until_ms;            /* the end, whatever is left; required */
-    bool runs_out;               /* after the last job it goes on until no machine is left that is not owned */
-    uint64_t seed;               /* which machine goes when some have to */
+    struct model_options
+        limits;         /* what the model is made with; the cluster's id and the lease are the replay's */
+    struct wall start;  /* ms 0: 2026-01-01 */
+    int64_t boot_ms;    /* from the provider's answer to the join */
+    int64_t restore_ms; /* of a checkpoint */
+    int64_t until_ms;   /* the end, whatever is left; required */
+    bool runs_out;      /* after the last job it goes on until no machine is left that is not owned */
+    uint64_t seed;      /* which machine goes when some have to */
     void (*lost)(void *ctx, const struct replay_loss *l); /* of each such reclaim; NULL: nobody looks */
     void (*progress)(void *ctx, int64_t ended);           /* at each end of a job; NULL: nobody looks */
     void *ctx;

@@ -111,8 +111,11 @@ static void started(struct run *r)
     }
     if (!p->started) {
         w->r.wait_ms += clock_mono(&w->vt.clock).ms - p->submit_ms;
-        if (w->o->outcomes)
-            w->o->outcomes[r->id - 1].started_ms = clock_mono(&w->vt.clock).ms;
+        if (w->o->outcomes) {
+            struct replay_outcome *o = &w->o->outcomes[r->id - 1];
+            o->started_ms = clock_mono(&w->vt.clock).ms;
+            o->pool = (size_t)map_get(&w->pool_of_node, r->nodes[0]) - 1;
+        }
     }
     p->started = true;
     go_on(r);

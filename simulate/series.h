@@ -12,13 +12,20 @@
 #define SERIES_BINS 512
 #define SERIES_BIN_MS 60000 /* at the beginning */
 
-enum series_level { SERIES_OWNED, SERIES_SPOT, SERIES_ON_DEMAND, SERIES_RUNNING, SERIES_WAITING, SERIES_LEVELS };
+enum series_level {
+    SERIES_OWNED,
+    SERIES_SPOT,
+    SERIES_ON_DEMAND,
+    SERIES_RUNNING,
+    SERIES_WAITING,
+    SERIES_LEVELS
+};
 extern const char *const series_names[]; /* "owned" "spot" "on_demand" "running" "waiting" */
 
 /* Zeroed is empty. */
 struct series {
-    int64_t bin_ms; /* 0: nothing yet */
-    size_t n;       /* pieces that were reached */
+    int64_t bin_ms;                              /* 0: nothing yet */
+    size_t n;                                    /* pieces that were reached */
     double level_ms[SERIES_LEVELS][SERIES_BINS]; /* level times time */
     double uusd[SERIES_BINS];
     int64_t levels[SERIES_LEVELS]; /* now, ... */

@@ -53,7 +53,8 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
         if (value)
             *value++ = '\0';
         if (!value)
-            rc = err_set(e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+            rc = err_set(
+                e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
         else if (is_first && str_is_name(part, sizeof o.pool - 1))
             rc = STR_COPY(o.pool, part) ? str_to_i64(value, 1, OWNED_MAX, "how many machines", &n, e) : 0;
         else if (str_eq(part, "cpus"))
@@ -63,11 +64,13 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
         else if (str_eq(part, "memory"))
             rc = str_to_mib(value, &o.total.memory_mib, e);
         else
-            rc = err_set(e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+            rc = err_set(
+                e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
     }
     free(copy);
     if (rc == 0 && (n == 0 || cpus == 0 || o.total.memory_mib == 0))
-        rc = err_set(e, ERR_INVALID, "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
+        rc = err_set(
+            e, ERR_INVALID, "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
     if (rc != 0)
         return rc;
     o.n = (int32_t)n;
@@ -140,7 +143,9 @@ static int add_pools(struct setup *u, struct err *e)
         const struct config_pool *p = &c->pools[i];
         u->pools[i] = p->row;
         if (p->row.elastic && p->row.boot_timeout_ms <= u->o->boot_ms)
-            return err_set(e, ERR_CONFIG, "%s: pool %s gives up machines that take longer than its boot_timeout, and with --boot all do",
+            return err_set(e, ERR_CONFIG,
+                "%s: pool %s gives up machines that take longer than its boot_timeout, and with --boot all "
+                "do",
                 u->o->file, p->row.name);
         for (size_t k = 0; k < p->n_offers; k++) {
             add_offer(u, p, &p->offers[k]);
@@ -148,7 +153,8 @@ static int add_pools(struct setup *u, struct err *e)
         }
     }
     if (u->n_without_trace > 0)
-        note(u->s, "%zu of %zu spot offers have no trace: they can always be had, and are never taken back", u->n_without_trace, n_spot);
+        note(u->s, "%zu of %zu spot offers have no trace: they can always be had, and are never taken back",
+            u->n_without_trace, n_spot);
     return 0;
 }
 
@@ -161,11 +167,12 @@ static int add_owned(struct setup *u, struct err *e)
         size_t before = u->n_owned;
         for (size_t k = 0; k < u->o->n_owned; k++)
             if (str_eq(u->o->owned[k].pool, p->name) && !p->elastic)
-                u->owned[u->n_owned++] =
-                    (struct replay_owned){.pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n};
+                u->owned[u->n_owned++] = (struct replay_owned){
+                    .pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n};
         if (!p->elastic && u->n_owned == before)
             return err_set(e, ERR_CONFIG,
-                "%s: machines join the pool %s by themselves: say how many and which, as in --owned %s=4,cpus=8,memory=60G",
+                "%s: machines join the pool %s by themselves: say how many and which, as in --owned "
+                "%s=4,cpus=8,memory=60G",
                 u->o->file, p->name, p->name);
     }
     return 0;
@@ -268,14 +275,18 @@ static int add_jobs(struct setup *u, struct err *e)
     for (size_t i = 0; i < log->n; i++)
         add_job(u, &log->jobs[i]);
     if (u->n_fits_nowhere > 0)
-        note(u->s, "%zu jobs are left out, for no machine of theirs is large enough; the first asks for %d cpus, %d GPUs and %" PRId64 " MiB",
+        note(u->s,
+            "%zu jobs are left out, for no machine of theirs is large enough; the first asks for %d cpus, %d "
+            "GPUs and %" PRId64 " MiB",
             u->n_fits_nowhere, (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
     if (u->n_other_pool > 0)
         note(u->s, "%zu jobs name a pool that is not there, and may run in any", u->n_other_pool);
     if (u->n_other_team > 0)
-        note(u->s, "%zu jobs are of teams that are not configured, and count as their users' own", u->n_other_team);
+        note(u->s, "%zu jobs are of teams that are not configured, and count as their users' own",
+            u->n_other_team);
     if (u->n_jobs == 0)
-        return err_set(e, ERR_INVALID, "there is no job in the log that ran%s", log->n ? " and fits a machine of these pools" : "");
+        return err_set(e, ERR_INVALID, "there is no job in the log that ran%s",
+            log->n ? " and fits a machine of these pools" : "");
     return 0;
 }
 
@@ -308,7 +319,8 @@ static void sum_waits(struct study_jobs *g, int64_t *waits, size_t n)
     g->wait_max_ms = percentile(waits, n, 100);
 }
 
-static void add_outcome(const struct setup *u, size_t i, const struct replay_outcome *out, int64_t end_ms, struct study_jobs *g)
+static void add_outcome(
+    const struct setup *u, size_t i, const struct replay_outcome *out, int64_t end_ms, struct study_jobs *g)
 {
     const struct log_job *l = u->of[i];
     bool has_ended = out->ended_ms != REPLAY_NEVER, is_done = has_ended && out->end == END_SUCCEEDED;
@@ -330,6 +342,20 @@ static void add_outcome(const struct setup *u, size_t i, const struct replay_out
     }
 }
 
+/* Of these jobs; waits has room for one of each, and has those that started in order afterwards. */
+static void sum_jobs(const struct setup *u, const struct replay_outcome *out, int64_t end_ms,
+    const size_t *jobs, size_t n_jobs, int64_t *waits, struct study_jobs *g)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < n_jobs; k++) {
+        size_t i = jobs[k];
+        add_outcome(u, i, &out[i], end_ms, g);
+        if (out[i].started_ms != REPLAY_NEVER)
+            waits[n++] = out[i].started_ms - u->jobs[i].submit_ms;
+    }
+    sum_waits(g, waits, n);
+}
+
 struct team_job {
     const char *team;
     size_t at;
@@ -343,44 +369,62 @@ static int by_team(const void *a, const void *b)
 }
 
 /* Jobs of no team count as their user's. */
-static void sum_teams(const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
+static void sum_teams(
+    const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
 {
     struct team_job *jobs = mem_array(u->n_jobs, sizeof *jobs);
     int64_t *waits = mem_array(u->n_jobs, sizeof *waits);
+    size_t *of_team = mem_array(u->n_jobs, sizeof *of_team);
     for (size_t i = 0; i < u->n_jobs; i++)
-        jobs[i] = (struct team_job){u->of[i]->team[0] ? u->of[i]->team : u->of[i]->user[0] ? u->of[i]->user : "user", i};
+        jobs[i] = (struct team_job){u->of[i]->team[0]   ? u->of[i]->team
+                                    : u->of[i]->user[0] ? u->of[i]->user
+                                                        : "user",
+            i};
     qsort(jobs, u->n_jobs, sizeof *jobs, by_team);
     for (size_t from = 0, to; from < u->n_jobs; from = to) {
-        size_t n = 0;
         s->teams = mem_resize(s->teams, s->n_teams + 1, sizeof *s->teams);
         struct study_jobs *g = &s->teams[s->n_teams++];
         *g = (struct study_jobs){0};
         STR_COPY(g->name, jobs[from].team);
-        for (to = from; to < u->n_jobs && str_eq(jobs[to].team, jobs[from].team); to++) {
-            size_t i = jobs[to].at;
-            add_outcome(u, i, &out[i], end_ms, g);
-            if (out[i].started_ms != REPLAY_NEVER)
-                waits[n++] = out[i].started_ms - u->jobs[i].submit_ms;
-        }
-        sum_waits(g, waits, n);
+        for (to = from; to < u->n_jobs && str_eq(jobs[to].team, jobs[from].team); to++)
+            of_team[to - from] = jobs[to].at;
+        sum_jobs(u, out, end_ms, of_team, to - from, waits, g);
     }
+    free(of_team);
     free(waits);
     free(jobs);
 }
 
+static void sum_pools(
+    const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
+{
+    int64_t *waits = mem_array(u->n_jobs, sizeof *waits);
+    size_t *started = mem_array(u->n_jobs, sizeof *started);
+    s->pool_jobs = mem_array(s->n_pools, sizeof *s->pool_jobs);
+    for (size_t k = 0; k < s->n_pools; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < u->n_jobs; i++)
+            if (out[i].pool == k)
+                started[n++] = i;
+        sum_jobs(u, out, end_ms, started, n, waits, &s->pool_jobs[k]);
+    }
+    free(started);
+    free(waits);
+}
+
 static void sum_all(const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
 {
-    size_t n = 0;
+    size_t *all = mem_array(u->n_jobs, sizeof *all);
+    for (size_t i = 0; i < u->n_jobs; i++)
+        all[i] = i;
     s->waits_ms = mem_array(u->n_jobs, sizeof *s->waits_ms);
-    for (size_t i = 0; i < u->n_jobs; i++) {
-        add_outcome(u, i, &out[i], end_ms, &s->all);
-        if (out[i].started_ms != REPLAY_NEVER)
-            s->waits_ms[n++] = out[i].started_ms - u->jobs[i].submit_ms;
-    }
-    sum_waits(&s->all, s->waits_ms, n);
+    sum_jobs(u, out, end_ms, all, u->n_jobs, s->waits_ms, &s->all);
+    free(all);
     if (s->all.ended < s->all.jobs)
-        note(s, "%" PRId64 " of %" PRId64 " jobs had not ended when the simulation was over", s->all.jobs - s->all.ended, s->all.jobs);
+        note(s, "%" PRId64 " of %" PRId64 " jobs had not ended when the simulation was over",
+            s->all.jobs - s->all.ended, s->all.jobs);
     sum_teams(u, out, end_ms, s);
+    sum_pools(u, out, end_ms, s);
 }
 
 struct watcher {
@@ -415,7 +459,11 @@ static int play(struct setup *u, struct err *e)
         .n_offers = u->n_offers,
         .jobs = u->jobs,
         .n_jobs = u->n_jobs,
-        .limits = {.max_nodes = c->max_nodes, .max_gpus = c->max_gpus, .max_uusd_h = c->max_uusd_h, .order = &c->order, .retries = &c->retries},
+        .limits = {.max_nodes = c->max_nodes,
+            .max_gpus = c->max_gpus,
+            .max_uusd_h = c->max_uusd_h,
+            .order = &c->order,
+            .retries = &c->retries},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
         .boot_ms = o->boot_ms,
         .restore_ms = o->restore_ms,
@@ -470,6 +518,7 @@ void study_deinit(struct study *s)
     free(s->teams);
     free(s->pool_names);
     free(s->pools);
+    free(s->pool_jobs);
     free(s->waits_ms);
     *s = (struct study){0};
 }

@@ -52,7 +52,8 @@ struct study_jobs {
     int64_t jobs, ended, started;
     int64_t given_up; /* of the ended: interrupted more often than belayd tries again */
     int64_t uusd, lost_ms, reclaims, attempts;
-    int64_t wait_mean_ms, wait_median_ms, wait_p95_ms, wait_max_ms; /* from submit to the first start, of those that started */
+    int64_t wait_mean_ms, wait_median_ms, wait_p95_ms,
+        wait_max_ms;                      /* from submit to the first start, of those that started */
     int64_t with_deadline, late, late_ms; /* late_ms: summed over those */
 };
 
@@ -64,6 +65,8 @@ struct study {
     size_t n_teams;
     char (*pool_names)[CORE_NAME_MAX];
     struct replay_pool *pools; /* in the order of the file */
+    struct study_jobs
+        *pool_jobs; /* likewise: those that started there, with all that they cost and lost anywhere */
     size_t n_pools;
     int64_t uusd; /* all of it */
     struct series series;

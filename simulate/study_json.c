@@ -35,15 +35,17 @@ static json_t *jobs_json(const struct study_jobs *g)
     set(o, "lost_ms", g->lost_ms);
     set(o, "reclaims", g->reclaims);
     set(o, "attempts", g->attempts);
-    json_object_set_new(o, "wait_ms", json_pack("{s:I,s:I,s:I,s:I}", "mean", (json_int_t)g->wait_mean_ms, "median",
-        (json_int_t)g->wait_median_ms, "p95", (json_int_t)g->wait_p95_ms, "max", (json_int_t)g->wait_max_ms));
+    json_object_set_new(o, "wait_ms",
+        json_pack("{s:I,s:I,s:I,s:I}", "mean", (json_int_t)g->wait_mean_ms, "median",
+            (json_int_t)g->wait_median_ms, "p95", (json_int_t)g->wait_p95_ms, "max",
+            (json_int_t)g->wait_max_ms));
     set(o, "with_deadline", g->with_deadline);
     set(o, "late", g->late);
     set(o, "late_ms", g->late_ms);
     return o;
 }
 
-static json_t *pool_json(const char *name, const struct replay_pool *p)
+static json_t *pool_json(const char *name, const struct replay_pool *p, const struct study_jobs *started)
 {
     json_t *o = json_object();
     json_object_set_new(o, "pool", json_text(name));
@@ -55,6 +57,7 @@ static json_t *pool_json(const char *name, const struct replay_pool *p)
     json_object_set_new(o, "gpu_utilisation", part_json(p->used_ms[1], p->have_ms[1]));
     json_object_set_new(o, "time_ms", kinds_json(p->ms));
     json_object_set_new(o, "spent_uusd", kinds_json(p->spent));
+    json_object_set_new(o, "started_there", jobs_json(started));
     return o;
 }
 
@@ -76,7 +79,9 @@ static json_t *series_json(const struct series *s)
         json_t *a = json_array();
         for (size_t i = 0; i < s->n; i++) {
             /* The last piece is as long as it was gone on with. */
-            double ms = i + 1 < s->n || s->since_ms >= (int64_t)s->n * s->bin_ms ? (double)s->bin_ms : (double)(s->since_ms - (int64_t)i * s->bin_ms);
+            double ms = i + 1 < s->n || s->since_ms >= (int64_t)s->n * s->bin_ms
+                            ? (double)s->bin_ms
+                            : (double)(s->since_ms - (int64_t)i * s->bin_ms);
             json_array_append_new(a, json_real(ms > 0 ? s->level_ms[k][i] / ms : 0));
         }
         json_object_set_new(o, series_names[k], a);
@@ -97,8 +102,9 @@ static json_t *study_one(const struct study *s)
     json_object_set_new(o, "start", json_string(start));
     set(o, "length_ms", s->r.end_ms);
     set(o, "cost_uusd", s->uusd);
-    json_object_set_new(o, "cost_uusd_by_market", json_pack("{s:I,s:I,s:I}", "owned", (json_int_t)s->r.uusd[MARKET_OWNED],
-        "spot", (json_int_t)s->r.uusd[MARKET_SPOT], "on_demand", (json_int_t)s->r.uusd[MARKET_ON_DEMAND]));
+    json_object_set_new(o, "cost_uusd_by_market",
+        json_pack("{s:I,s:I,s:I}", "owned", (json_int_t)s->r.uusd[MARKET_OWNED], "spot",
+            (json_int_t)s->r.uusd[MARKET_SPOT], "on_demand", (json_int_t)s->r.uusd[MARKET_ON_DEMAND]));
     set(o, "useful_on_demand_uusd", s->r.on_demand_uusd);
     set(o, "launches", s->r.launches);
     set(o, "refusals", s->r.refusals);
@@ -108,7 +114,7 @@ static json_t *study_one(const struct study *s)
     json_object_set_new(o, "spent_uusd", kinds_json(s->r.spent));
     json_object_set_new(o, "all", jobs_json(&s->all));
     for (size_t i = 0; i < s->n_pools; i++)
-        json_array_append_new(pools, pool_json(s->pool_names[i], &s->pools[i]));
+        json_array_append_new(pools, pool_json(s->pool_names[i], &s->pools[i], &s->pool_jobs[i]));
     for (size_t i = 0; i < s->n_teams; i++)
         json_array_append_new(teams, jobs_json(&s->teams[i]));
     for (size_t i = 0; i < s->n_notes; i++)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make.py [DIR]: writes the traces and the log of jobs of this folder, anew and byte for byte the same, into DIR.
+"""make.py [DIR [DAYS JOBS]]: writes the traces and the log of jobs of this folder, anew and byte for byte the same, into DIR; or
+others, of so many days and jobs.
 
 The traces are made up. A zone's spot capacity comes and goes in spells, whose lengths are as uneven as published ones are:
 most are short, a few are long, and how likely one is to end falls with its age (a Weibull distribution of shape below 1).
 By day it is scarcer. Prices move slowly around a third of on-demand. Everything follows from the seed."""
 
+import datetime
 import json
 import math
 import os
@@ -28,10 +30,10 @@ def spell_h(r, mean_h):
     return scale * (-math.log(1 - r.random())) ** (1 / SHAPE)
 
 
-def trace(r, up_h, down_h):
+def trace(r, days, up_h, down_h):
     data, prices, price = [], [], 0.36 * ON_DEMAND
     up, left_h = True, 0.0
-    for i in range(DAYS * 86400 // GAP_S):
+    for i in range(days * 86400 // GAP_S):
         hour = i * GAP_S / 3600 % 24
         if left_h <= 0:
             up = not up
@@ -45,11 +47,11 @@ def trace(r, up_h, down_h):
     return {"metadata": {"gap_seconds": GAP_S}, "data": data, "prices": prices}
 
 
-def jobs(r):
+def jobs(r, days, count):
     """A week's rhythm: by day twice as many as by night, at weekends half as many. Runs around two hours, from minutes to days."""
     lines, at, number = ["id,name,user,team,submit,run,cpus,gpus,memory,finish_by"], 0.0, 0
-    while number < JOBS:
-        at += -math.log(1 - r.random()) * DAYS * 0.9 * 86400 / JOBS
+    while number < count:
+        at += -math.log(1 - r.random()) * days * 0.9 * 86400 / count
         day, hour = at // 86400, at / 3600 % 24
         if r.random() > (1.0 if 8 <= hour < 20 else 0.5) * (0.5 if day % 7 >= 5 else 1.0):
             continue
@@ -63,13 +65,7 @@ def jobs(r):
 
 
 def stamp(seconds):
-    """From 2026-03-01 on."""
-    day, rest = int(seconds // 86400), int(seconds % 86400)
-    for month, days in ((3, 31), (4, 30), (5, 31), (6, 30), (7, 31)):
-        if day < days:
-            return f"2026-{month:02}-{day + 1:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}Z"
-        day -= days
-    raise ValueError("too late")
+    return (datetime.datetime(2026, 3, 1) + datetime.timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write(path, text):
@@ -80,10 +76,11 @@ def write(path, text):
 
 def main():
     out = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    days, count = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (DAYS, JOBS)
     for i, (zone, (up_h, down_h)) in enumerate(sorted(ZONES.items())):
-        text = json.dumps(trace(random.Random(SEED + i), up_h, down_h), separators=(",", ":"))
+        text = json.dumps(trace(random.Random(SEED + i), days, up_h, down_h), separators=(",", ":"))
         write(os.path.join(out, "traces", f"{zone}_{TYPE}.json"), text + "\n")
-    write(os.path.join(out, "jobs.csv"), jobs(random.Random(SEED + 100)))
+    write(os.path.join(out, "jobs.csv"), jobs(random.Random(SEED + 100), days, count))
 
 
 if __name__ == "__main__":

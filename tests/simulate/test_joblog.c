@@ -155,7 +155,7 @@ static void the_standard_workload_format_is_read(void **state)
         "; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
         "  1   100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n"
         "2 50 -1 -1 -1 -1 -1 8 60 -1 5 12 3 -1 1 -1 -1 -1\n"
-        "3 60 0 30.5 4 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
+        "3 60 0 30.5 3.5 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
     assert_int_equal(l.n, 2);
     assert_int_equal(l.n_never_ran, 1);
     assert_int_equal(l.jobs[0].submit.ms, MIDNIGHT + 60000);
@@ -193,7 +193,7 @@ static void what_belay_list_prints_is_read(void **state)
         "{\"jobs\": [{\"id\": 7, \"name\": \"train\", \"user\": \"ann\", \"team\": null, \"pool\": \"base\", \"state\": \"ended\","
         " \"cpus\": 8, \"memory_mib\": 1024, \"gpus\": 1, \"nodes\": 2, \"market\": \"any\", \"time_limit_ms\": null,"
         " \"checkpoint\": {\"method\": \"coop\"}, \"pause_ms\": 1500, \"lost_ms\": 60000,"
-        " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:01:00Z\","
+        " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:01:00Z\", \"deadline_at\": \"2026-08-01T01:00:00Z\","
         " \"ended_at\": \"2026-08-01T01:01:00Z\"},"
         " {\"id\": 8, \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": null, \"ended_at\": null}]}");
     assert_int_equal(l.n, 1);
@@ -202,6 +202,7 @@ static void what_belay_list_prints_is_read(void **state)
     assert_int_equal(l.jobs[0].need.gpus, 1);
     assert_int_equal(l.jobs[0].nodes, 2);
     assert_int_equal(l.jobs[0].save_ms, 1500);
+    assert_int_equal(l.jobs[0].finish_by.ms, MIDNIGHT + 3600000);
     joblog_deinit(&l);
 }
 

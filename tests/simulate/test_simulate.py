@@ -66,6 +66,7 @@ class Simulate(unittest.TestCase):
             self.assertEqual(s["cost_uusd"], sum(p["cost_uusd"] for p in s["pools"]))
             for key in ("jobs", "ended", "cost_uusd", "lost_ms", "reclaims", "late", "with_deadline"):
                 self.assertEqual(s["all"][key], sum(t[key] for t in s["teams"]), key)
+                self.assertEqual(s["all"][key], sum(p["started_there"][key] for p in s["pools"]), key)
             self.assertEqual([t["team"] for t in s["teams"]], ["nlp", "vision"])
             self.assertEqual(s["reclaims"], sum(p["reclaims"] for p in s["pools"]))
             burst = s["pools"][1]

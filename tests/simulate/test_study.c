@@ -104,6 +104,9 @@ static void two_jobs_on_demand_cost_what_they_cost_by_hand(void **state)
     /* by kind of time */
     assert_int_equal(s.n_pools, 1);
     assert_int_equal(s.pools[0].uusd, s.uusd);
+    assert_int_equal(s.pool_jobs[0].jobs, 2);
+    assert_int_equal(s.pool_jobs[0].wait_p95_ms, 122000);
+    assert_int_equal(s.pool_jobs[0].late, 1);
     assert_int_equal(s.pools[0].spent[LEDGER_USEFUL], (3600 + 1800) * SECOND_UUSD);
     assert_int_equal(s.pools[0].spent[LEDGER_BOOT], 2 * 120 * SECOND_UUSD);
     assert_int_equal(s.pools[0].spent[LEDGER_IDLE], 2 * 150 * SECOND_UUSD);
