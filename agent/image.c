@@ -7,6 +7,7 @@
 #include "base/uv/proc_table.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,14 @@
 #include <unistd.h>
 
 #define INSIDE "/run/belay"
-/* The shell stays until the script has ended, whatever it is sent meanwhile, and hands the end on. */
-#define COMMAND                                                                                              \
+#define ENVIRON_MAX (1u << 20)
+#define PATHS                                                                                                \
     "PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}:" INSIDE                                                   \
     "/bin\"; PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}" INSIDE "/python\"; "                                  \
-    "export PATH PYTHONPATH; : >\"$BELAY_CONTROL_DIR/" IMAGE_INSIDE                                          \
+    "export PATH PYTHONPATH; "
+/* The shell stays until the script has ended, whatever it is sent meanwhile, and hands the end on. */
+#define COMMAND                                                                                              \
+    PATHS ": >\"$BELAY_CONTROL_DIR/" IMAGE_INSIDE                                          \
     "\"; trap : TERM INT HUP; \"$@\"; exit $?"
 
 extern const char image_sh[]; /* as the build embedded it, without its lines of comments */
@@ -151,6 +155,7 @@ static void add_podman(struct words *w, const struct image_run *r)
         "--entrypoint=", NULL};
     add(w, mem_strdup(r->runtimes->podman));
     add_all(w, how);
+    add(w, mem_printf("--name=%s", r->name));
     if (!r->is_root)
         add(w, mem_strdup("--userns=keep-id"));
     pass_gpus(w, r->gpus);
@@ -172,13 +177,23 @@ static void add_apptainer(struct words *w, const struct image_run *r, bool is_fi
     add(w, is_file ? mem_strdup(r->image) : mem_printf("%s/control/image.sif", r->dir));
 }
 
+static int choose(const struct image_run *r, bool *ret_podman, bool *ret_is_file, struct err *e)
+{
+    *ret_is_file = str_ends(r->image, ".sif");
+    *ret_podman = !*ret_is_file && r->runtimes->podman;
+    if (*ret_podman || r->runtimes->apptainer)
+        return 0;
+    return err_set(e, ERR_CONFIG, "this node has no %s, which the image %.200s needs",
+        *ret_is_file ? "apptainer" : "podman or apptainer", r->image);
+}
+
 int image_command(const struct image_run *r, char ***ret_argv, struct err *e)
 {
     struct words w = {0};
-    bool is_file = str_ends(r->image, ".sif"), podman = !is_file && r->runtimes->podman;
-    if (!podman && !r->runtimes->apptainer)
-        return err_set(e, ERR_CONFIG, "this node has no %s, which the image %.200s needs",
-            is_file ? "apptainer" : "podman or apptainer", r->image);
+    bool is_file, podman;
+    int rc = choose(r, &podman, &is_file, e);
+    if (rc != 0)
+        return rc;
     add(&w, mem_printf("%s/image.sh", r->dir));
     add(&w, mem_strdup(podman ? "podman" : is_file ? "file" : "apptainer"));
     add(&w, mem_strdup(podman ? r->runtimes->podman : r->runtimes->apptainer));
@@ -189,8 +204,36 @@ int image_command(const struct image_run *r, char ***ret_argv, struct err *e)
     else
         add_apptainer(&w, r, is_file);
     add_all(&w, (const char *const[]){"/bin/sh", "-c", COMMAND, "belay", NULL});
-    for (char *const *p = r->argv; *p; p++)
-        add(&w, mem_strdup(*p));
+    add_all(&w, (const char *const *)r->argv);
+    *ret_argv = w.v;
+    return 0;
+}
+
+/* Its environment is that of the container, and what is of the session alone. */
+static void enter_podman(struct words *w, const struct image_run *r, bool tty)
+{
+    add(w, mem_strdup(r->runtimes->podman));
+    add_all(w, (const char *const[]){"--cgroup-manager=cgroupfs", "exec", "--interactive", NULL});
+    if (tty)
+        add_all(w, (const char *const[]){"--tty", "--detach-keys=", "--env", "TERM", NULL});
+    add_all(w, (const char *const[]){"--env", IMAGE_SESSION, NULL});
+    add(w, mem_printf("--workdir=%s", r->cwd));
+    add(w, mem_strdup(r->name));
+}
+
+int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, struct err *e)
+{
+    struct words w = {0};
+    bool is_file, podman;
+    int rc = choose(r, &podman, &is_file, e);
+    if (rc != 0)
+        return rc;
+    if (podman)
+        enter_podman(&w, r, tty);
+    else
+        add_apptainer(&w, r, is_file);
+    add_all(&w, (const char *const[]){"/bin/sh", "-c", PATHS "exec \"$@\"", "belay", NULL});
+    add_all(&w, (const char *const *)r->argv);
     *ret_argv = w.v;
     return 0;
 }
@@ -247,4 +290,25 @@ int image_signal(struct proc_group *g, int signum, bool only_handlers, pid_t ini
     struct hearers h = {.signum = signum, .only_handlers = only_handlers, .init = init, .front = front};
     h.is_entered = proc_group_signal_if(g, 0, is_inside, NULL) > 0;
     return proc_group_signal_if(g, signum, hears, &h);
+}
+
+static bool is_of_session(void *ctx, pid_t pid)
+{
+    const char *entry = ctx;
+    char path[40];
+    struct buf all = {0};
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+    if (!is_inside(NULL, pid) || fs_read(path, ENVIRON_MAX, &all, NULL) != 0)
+        return false;
+    const char *p = buf_str(&all), *end = p + all.len;
+    for (; p < end && !found; p += strlen(p) + 1) /* there is a NUL behind the last one */
+        found = str_eq(p, entry);
+    buf_deinit(&all);
+    return found;
+}
+
+int image_signal_session(struct proc_group *g, int signum, const char *entry)
+{
+    return proc_group_signal_if(g, signum, is_of_session, (void *)(uintptr_t)entry);
 }

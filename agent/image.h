@@ -7,6 +7,9 @@
  * in /run/belay. The processes stay in the task's cgroup.
  *
  * image.sh has the image fetched first, which is where most can go wrong, and leaves words about it in the control directory.
+ *
+ * What users run in it later (shells.h) goes into the same container with podman, which knows it by a name; with apptainer, where a
+ * container is no more than what one process sees, into another of the same image with the same directories.
  */
 #ifndef BELAY_AGENT_IMAGE_H
 #define BELAY_AGENT_IMAGE_H
@@ -30,6 +33,7 @@ void image_runtimes_deinit(struct image_runtimes *r);
 struct image_run {
     const struct image_runtimes *runtimes;
     const char *image;
+    const char *name; /* of its container, the task's own */
     const char *dir; /* the task's, absolute, with image.sh and script in it */
     const char *cwd;
     const char *bin, *python; /* struct tools; NULL: none */
@@ -45,6 +49,11 @@ char *image_script(void); /* image.sh, to be put there; the caller frees */
 int image_command(const struct image_run *r, char ***ret_argv, struct err *e);
 void image_free(char **argv);
 
+#define IMAGE_SESSION "BELAY_SESSION" /* in the environment of what is run there later: which of them it belongs to */
+
+/* What a command, r->argv, is to be run with inside. tty: its standard input is a terminal. ERR_CONFIG: as above. */
+int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, struct err *e);
+
 /* What image.sh wrote before anything ran inside, from the control directory, which is the user's. True: it is the image's fault, not the
  * node's. text "": nothing is known. */
 bool image_why(const char *control_dir, uid_t uid, char *text, size_t size);
@@ -53,5 +62,9 @@ bool image_why(const char *control_dir, uid_t uid, char *text, size_t size);
  * it gets none: podman would end by one, or be taken for a program that knows it. While nothing is inside (yet), what is neither init
  * nor, of handlers, front, the process that the launch told, counts as that. Returns how many got it. */
 int image_signal(struct proc_group *g, int signum, bool only_handlers, pid_t init, pid_t front);
+
+/* Signals what of a session is inside: what has this entry, IMAGE_SESSION=..., in its environment. What is around it would not pass it on.
+ * Returns how many got it. */
+int image_signal_session(struct proc_group *g, int signum, const char *entry);
 
 #endif

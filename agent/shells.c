@@ -11,12 +11,14 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/prng.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -101,18 +103,20 @@ static void report(int fd, enum shell_step step, int value)
         _exit(126); /* nobody listens any more */
 }
 
-/* The environment of the task, with the terminal of who asks. */
-static char **env_of(const struct shells *s, const struct shell_order *o)
+/* The environment of the task, with the terminal of who asks. session: an entry; "": none. */
+static char **env_of(const struct shells *s, const struct shell_order *o, const char *session)
 {
     size_t n = 0, kept = 0;
     while (s->env[n])
         n++;
-    char **env = mem_array(n + 2, sizeof(*env));
+    char **env = mem_array(n + 3, sizeof(*env));
     for (size_t i = 0; i < n; i++)
         if (!o->term[0] || !str_starts(s->env[i], "TERM="))
             env[kept++] = s->env[i];
     if (o->term[0])
-        env[kept] = mem_printf("TERM=%s", o->term);
+        env[kept++] = mem_printf("TERM=%s", o->term);
+    if (*session)
+        env[kept] = mem_strdup(session);
     return env;
 }
 
@@ -124,10 +128,25 @@ static const char *path_of(char *const *env)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-static void run_command(const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
+/* What is there to run it in its container is looked up now: it may have been installed since the agent's start. */
+static char **in_container(const struct shells *s, const struct shell_order *o)
+{
+    struct image_runtimes runtimes;
+    struct image_run r = *s->image;
+    char **argv = NULL;
+    struct err e;
+    image_runtimes_find(&runtimes);
+    r.runtimes = &runtimes;
+    r.argv = o->command;
+    if (image_enter_command(&r, o->tty, &argv, &e) != 0)
+        log_warn("a container cannot be entered", log_err(&e));
+    return argv;
+}
+
+static void run_command(const struct shells *s, const struct shell_order *o, const char *session, const int fds[SHELL_FDS])
 {
     int to_agent = fcntl(fds[3], F_DUPFD_CLOEXEC, 10), files[3];
-    char **env = env_of(s, o);
+    char **env = env_of(s, o, session), **argv = s->image ? in_container(s, o) : o->command;
     setsid();
     launch_reset_signals();
     umask(022);
@@ -138,11 +157,13 @@ static void run_command(const struct shells *s, const struct shell_order *o, con
     if (o->tty && (ioctl(0, TIOCSCTTY, 0) < 0 || (s->user->is_other && fchown(0, s->user->uid, s->user->gid) < 0)))
         log_debug("the terminal of a command is not its own");
     setenv("PATH", path_of(env), 1); /* where execvpe looks */
-    if (launch_become_user(s->user) != 0)
+    if (!argv)
+        report(to_agent, SHELL_EXEC, ENOENT);
+    else if (launch_become_user(s->user) != 0)
         report(to_agent, SHELL_USER, errno);
     else if (chdir(s->cwd) != 0)
         report(to_agent, SHELL_CWD, errno);
-    else if (execvpe(o->command[0], o->command, env) != 0)
+    else if (execvpe(argv[0], argv, env) != 0)
         report(to_agent, SHELL_EXEC, errno);
     _exit(127);
 }
@@ -154,23 +175,31 @@ static void on_child(int signum)
     (void)signum;
 }
 
-static void hang_up(pid_t command)
+/* In a container it is what is inside; what is around that gets it while there is nothing (yet). */
+static void pass_on(const struct shells *s, const char *session, pid_t command, int signum)
+{
+    if (!*session || image_signal_session(s->group, signum, session) <= 0)
+        kill(-command, signum);
+}
+
+static void hang_up(const struct shells *s, const char *session, pid_t command)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
     int status;
-    kill(-command, SIGHUP);
-    kill(-command, SIGCONT);
+    pass_on(s, session, command, SIGHUP);
+    pass_on(s, session, command, SIGCONT);
     for (int waited = 0; waited < HANG_UP_MS; waited += 50) {
         if (waitpid(command, &status, WNOHANG) == command)
             break;
         nanosleep(&pause, NULL);
     }
+    pass_on(s, session, command, SIGKILL);
     kill(-command, SIGKILL);
     _exit(0);
 }
 
 /* Until the command has ended, or the agent is not there any more. */
-static void mind(pid_t command, int agent)
+static void mind(const struct shells *s, const char *session, pid_t command, int agent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -186,9 +215,9 @@ static void mind(pid_t command, int agent)
         unsigned char signum;
         ssize_t n = recv(agent, &signum, 1, MSG_DONTWAIT);
         if (n == 1 && signum >= 1 && signum <= 64)
-            kill(-command, signum);
+            pass_on(s, session, command, signum);
         else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            hang_up(command);
+            hang_up(s, session, command);
     }
 }
 
@@ -208,16 +237,20 @@ static void run_minder(const struct shells *s, const struct shell_order *o, cons
     }
     launch_close_all_but(fds[0], fds[1], fds[2], fds[3]);
     setsid();
+    char session[sizeof(IMAGE_SESSION) + 40] = "", hex[33];
+    random_hex(16, hex);
+    if (s->image)
+        snprintf(session, sizeof(session), IMAGE_SESSION "=%s", hex);
     pid_t command = fork();
     if (command == 0)
-        run_command(s, o, fds);
+        run_command(s, o, session, fds);
     if (command < 0) {
         report(fds[3], SHELL_GROUP, errno);
         _exit(127);
     }
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    mind(command, fds[3]);
+    mind(s, session, command, fds[3]);
 }
 
 /* ---- the supervisor ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Commands that users run inside a running task (belay exec): in its group, as its user, with its environment, in its working
- * directory, until it ends. The supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends of
+ * directory, in its container if it has one, until it ends. The supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends of
  * their files.
  *
  * On shell.sock (SOCK_SEQPACKET, in the task's directory) each connection is one command: a message {"command": [...], "tty": false,
@@ -12,6 +12,7 @@
 #ifndef BELAY_AGENT_SHELLS_H
 #define BELAY_AGENT_SHELLS_H
 
+#include "agent/image.h"
 #include "agent/user.h"
 #include "base/uv/proc.h"
 #include <stdbool.h>
@@ -45,10 +46,11 @@ char *shell_format(const char *const *command, bool tty, const char *term);
 
 struct shells {
     /* to be filled by the caller; borrowed */
-    const struct proc_group *group;
+    struct proc_group *group;
     const struct job_user *user;
     char *const *env;
     const char *cwd;
+    const struct image_run *image; /* but for runtimes and argv; NULL: no container */
     /* private */
     int listener; /* -1: not open */
     pid_t minders[SHELLS_MAX];

@@ -73,6 +73,8 @@ struct supervisor {
     char *output, *error, *input; /* files of the user's; NULL: none */
     char *workdir;                /* what was sent with the job; NULL: nothing */
     char **env;                   /* the program's */
+    char name[PROC_NAME_MAX + 1]; /* of its group, and its container */
+    struct image_run image;       /* how its container is made; image NULL: it has none */
 };
 
 static int64_t now_ms(void)
@@ -278,11 +280,10 @@ static void group_name(const struct supervisor *s, char *out, size_t size)
 
 static int open_group(struct supervisor *s, struct err *e)
 {
-    char name[PROC_NAME_MAX + 1];
     const struct proc_limits limits = {
         .memory_bytes = s->task->memory_mib << 20, .cpus_milli = s->task->cpus * 1000};
-    group_name(s, name, sizeof(name));
-    return proc_group_open_in(s->room->home, name, &limits, &s->group, e);
+    group_name(s, s->name, sizeof(s->name));
+    return proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
 }
 
 static int write_pid(int pid_file, struct err *e)
@@ -322,20 +323,22 @@ static int64_t restored_ranks(void)
 }
 
 /* In its container. What is there is looked up now: it may have been installed since the agent's start. */
-static int wrap(const struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
+static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
 {
     struct image_runtimes runtimes;
     image_runtimes_find(&runtimes);
-    const struct image_run r = {.runtimes = &runtimes,
-        .image = s->task->image,
+    s->image = (struct image_run){.image = s->task->image,
+        .name = s->name,
         .dir = s->dir,
         .cwd = work_dir(s),
         .bin = s->room->tools.bin,
         .python = s->room->tools.python,
         .env = s->env,
         .is_root = s->user.uid == 0,
-        .gpus = str_eq(s->state.gpu_maker, "nvidia") && *s->state.gpus ? s->state.gpus : NULL,
-        .argv = argv};
+        .gpus = str_eq(s->state.gpu_maker, "nvidia") && *s->state.gpus ? s->state.gpus : NULL};
+    struct image_run r = s->image;
+    r.runtimes = &runtimes;
+    r.argv = argv;
     int rc = image_command(&r, ret_argv, e);
     image_runtimes_deinit(&runtimes);
     return rc;
@@ -562,7 +565,12 @@ static void keep_vigil(struct supervisor *s)
         .init = s->launched.init,
         .in_room = str_eq(s->task->method, "criu")};
     s->vigil.shells = (struct shells){
-        .group = s->group, .user = &s->user, .env = s->env, .cwd = work_dir(s), .listener = s->vigil.shells.listener};
+        .group = s->group,
+        .user = &s->user,
+        .env = s->env,
+        .cwd = work_dir(s),
+        .image = s->image.image && !holds(s) ? &s->image : NULL,
+        .listener = s->vigil.shells.listener};
     tell_agent(s, "ok\n");
     struct launch_report report = vigil_keep(&s->vigil);
     note_report(s, &report);

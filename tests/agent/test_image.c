@@ -72,6 +72,7 @@ static struct image_run asked(struct place *p, const char *image)
                 *env[] = {x, path, job, NULL};
     return (struct image_run){.runtimes = &p->runtimes,
         .image = image,
+        .name = "belay-7-1",
         .dir = p->dir,
         .cwd = "/data",
         .bin = "/opt/belay/bin",
@@ -115,6 +116,21 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     has(text, " belay /t/script a b");
     assert_null(strstr(text, "secret"));
     assert_null(strstr(text, "--env PATH"));
+    has(text, " --name=belay-7-1 ");
+    free(text);
+    image_free(argv);
+    assert_int_equal(image_enter_command(&r, false, &argv, &e), 0);
+    text = joined(argv);
+    has(text, "/usr/bin/podman --cgroup-manager=cgroupfs exec --interactive --env BELAY_SESSION --workdir=/data belay-7-1 /bin/sh -c PATH=");
+    has(text, "/run/belay/bin\"; ");
+    has(text, " exec \"$@\" belay /t/script a b");
+    assert_null(strstr(text, "secret"));
+    assert_null(strstr(text, "image.sh"));
+    free(text);
+    image_free(argv);
+    assert_int_equal(image_enter_command(&r, true, &argv, &e), 0);
+    text = joined(argv);
+    has(text, " exec --interactive --tty --detach-keys= --env TERM --env BELAY_SESSION ");
     free(text);
     image_free(argv);
     r.is_root = true;
@@ -136,6 +152,7 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
     char **argv;
     struct err e;
     assert_int_equal(image_command(&r, &argv, &e), ERR_CONFIG);
+    assert_int_equal(image_enter_command(&r, false, &argv, &e), ERR_CONFIG);
     p->runtimes.podman = mem_strdup("/usr/bin/podman");
     assert_int_equal(image_command(&file, &argv, &e), ERR_CONFIG);
     has(e.text, "apptainer");
@@ -146,6 +163,13 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
     has(text, "image.sh file /usr/bin/apptainer /shared/tools.sif ");
     has(text, "/usr/bin/apptainer exec --nv --bind ");
     has(text, "--pwd /data /shared/tools.sif /bin/sh -c ");
+    free(text);
+    image_free(argv);
+    assert_int_equal(image_enter_command(&file, true, &argv, &e), 0);
+    text = joined(argv);
+    assert_true(str_starts(text, "/usr/bin/apptainer exec --nv --bind "));
+    has(text, "--pwd /data /shared/tools.sif /bin/sh -c PATH=");
+    has(text, " exec \"$@\" belay /t/script a b");
     free(text);
     image_free(argv);
     free(p->runtimes.podman);

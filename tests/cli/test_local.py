@@ -23,6 +23,28 @@ BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
 
 
+# A podman of a few lines, which says which way in something came by. One command it puts elsewhere, as the true one does with all.
+PODMAN = """#!/bin/sh
+[ "$1" = image ] && exit 0
+export CAME="$2"
+shift 2
+while [ $# -gt 0 ]; do
+    case $CAME,$1 in
+    run,--name=*) echo "${1#--name=}" >>"$0.names" ;;
+    run,*:/run/belay/bin/belay:ro) PATH=$PATH:${1%/belay:/run/*} ;;
+    run,img:1 | exec,belay-*) break ;;
+    esac
+    shift
+done
+[ $CAME = run ] || grep -qx "$1" "$0.names" || exit 125
+shift
+case $* in
+*"sleep 999"*) trap : HUP; setsid chroot /usr "$@" & wait; wait ;;
+*) exec "$@" ;;
+esac
+"""
+
+
 class Home:
     """A BELAY_HOME of its own. Leaving it leaves no process behind and checks what the sanitizers said."""
 
@@ -528,6 +550,34 @@ class Local(unittest.TestCase):
         self.assertIn("was ended before", p.stderr.readline())
         self.ok("cancel", job)
         p.communicate(timeout=WAIT_S)
+
+    def test_what_runs_in_a_container_is_entered_there(self):
+        with Home() as h:
+            podman = os.path.join(h.dir, "podman")
+            with open(podman, "w") as f:
+                f.write(PODMAN)
+            os.chmod(podman, 0o755)
+            h.env["PATH"] = h.dir + ":" + os.environ["PATH"]
+            self.assertEqual(h.belay("up").returncode, 0)
+            h.belay("submit", "--image", "img:1", h.script("echo by $CAME; exec sleep 1000\n"))
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "by run\n")
+            while "running on" not in h.belay("why", "1").stdout:
+                pass
+            done = h.belay("exec", "1", "--", "sh", "-c", "echo by $CAME $BELAY_JOB_ID; cat; exit 4", text="in\n")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (4, "by exec 1\nin\n", ""))
+            self.assertEqual(h.belay("slurm", "srun", "--jobid=1", "-n", "2", "sh", "-c", "echo by $CAME").stdout, "by exec\nby exec\n")
+            done = h.belay("run", "-I", "--image", "img:1", "sh", "-c", "echo by $CAME; cat", text="in\n")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "by exec\nin\n", ""))
+            if os.geteuid() == 0:  # what is inside is no child of what went in, and ends with the session all the same
+                p = h.start("exec", "1", "--", "sh", "-c", "echo $$; exec sleep 999")
+                pid = int(p.stdout.readline())
+                p.terminate()
+                p.communicate(timeout=WAIT_S)
+                while os.path.exists("/proc/%d" % pid):
+                    time.sleep(0.01)
+            h.belay("cancel", "1")
+            follower.communicate(timeout=WAIT_S)
 
     def test_a_terminal_inside_a_job(self):
         job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
