@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FIRST_LOOK_MS 500 /* what starts within that says nothing */
 #define LOOK_MS 5000      /* what it waits for may have changed */
@@ -22,7 +23,7 @@ struct visit {
     struct client *c;
     int64_t job, after; /* after: of its events */
     struct session_ask ask;
-    bool runs, was_there; /* runs: somewhere; was_there: a command was begun in it */
+    bool runs;            /* somewhere */
     int code;             /* the command's; -1: not known */
     char broke[400];      /* why it is not; "": it is */
     char told[400];       /* what it waits for */
@@ -138,7 +139,6 @@ static int enter(struct visit *v, struct err *e)
         say(v, "job %lld runs", (long long)v->job);
     v->told[0] = '\0';
     int rc = session_run(v->c, &v->ask, &begun, &code, e);
-    v->was_there = v->was_there || begun;
     if (begun) {
         v->runs = false; /* the next time is another attempt */
         v->code = rc == 0 ? code : -1;
@@ -177,12 +177,13 @@ static void cancel(const struct visit *v)
 
 /* ---- the end ---- */
 
-/* What its log has is of the host: words about what went wrong. */
+/* What its log has is of the host: words about what went wrong, and not what the command wrote. */
 static void show_log(const struct visit *v)
 {
     const struct log_part all = {.since = WALL_NONE};
     struct err e;
     fflush(stdout);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
     if (cli_print_logs(v->c, v->job, &all, false, &e) != 0)
         submission_error(v->s, e.text);
 }
@@ -195,8 +196,6 @@ static int finish(const struct visit *v, struct err *e)
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
     if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE)) /* else the host has heard the command's last word, and we have not */
         submission_error(v->s, v->broke);
-    if (rc == 0 && !v->was_there)
-        show_log(v);
     if (rc == 0)
         rc = client_json(v->c, "GET", path, NULL, &shown, e);
     const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
@@ -205,6 +204,8 @@ static int finish(const struct visit *v, struct err *e)
             say(v, "somebody was in it, so it is not queued again; --requeue has it begin anew");
     if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))
         code = v->code;
+    if (rc == 0 && v->code < 0 && str_eq(end, "failed"))
+        show_log(v);
     json_decref(shown);
     free(path);
     return rc == 0 ? code : rc;
