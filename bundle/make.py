@@ -19,7 +19,7 @@ import sys
 import tarfile
 import tempfile
 
-SLURM_NAMES = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\

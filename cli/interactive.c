@@ -23,7 +23,7 @@ struct visit {
     struct client *c;
     int64_t job, after; /* after: of its events */
     struct session_ask ask;
-    bool runs;            /* somewhere */
+    bool runs, granted;   /* runs: somewhere; granted: it has been told that it does */
     int code;             /* the command's; -1: not known */
     char broke[400];      /* why it is not; "": it is */
     char told[400];       /* what it waits for */
@@ -128,19 +128,34 @@ static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
 
 /* ---- being there ---- */
 
+static bool is_salloc(const struct visit *v)
+{
+    return v->s->slurm && str_eq(v->s->slurm, "salloc");
+}
+
+static void say_runs(struct visit *v)
+{
+    if (v->told[0] && v->s->slurm)
+        say(v, "job %lld has been allocated resources", (long long)v->job);
+    else if (v->told[0])
+        say(v, "job %lld runs", (long long)v->job);
+    if (is_salloc(v) && !v->granted)
+        say(v, "Granted job allocation %lld", (long long)v->job);
+    v->granted = true;
+    v->told[0] = '\0';
+}
+
 /* 0: it has been entered, or cannot be yet. */
 static int enter(struct visit *v, struct err *e)
 {
     bool begun = false;
     int code = -1;
-    if (v->told[0] && v->s->slurm)
-        say(v, "job %lld has been allocated resources", (long long)v->job);
-    else if (v->told[0])
-        say(v, "job %lld runs", (long long)v->job);
-    v->told[0] = '\0';
+    say_runs(v);
     int rc = session_run(v->c, &v->ask, &begun, &code, e);
     if (begun) {
         v->runs = false; /* the next time is another attempt */
+        if (is_salloc(v))
+            say(v, "Relinquishing job allocation %lld", (long long)v->job);
         v->code = rc == 0 ? code : -1;
         STR_COPY(v->broke, rc == 0 ? "" : e->text);
     } else if (rc != ERR_CONFLICT && rc != ERR_UNAVAILABLE) {

@@ -281,6 +281,7 @@ const struct slurm_program slurm_programs[] = {
     {"sacct", sacct_main},
     {"scontrol", scontrol_main},
     {"srun", srun_main},
+    {"salloc", salloc_main},
     {NULL, NULL},
 };
 

@@ -13,5 +13,6 @@ int sinfo_main(int argc, char **argv);
 int sacct_main(int argc, char **argv);
 int scontrol_main(int argc, char **argv);
 int srun_main(int argc, char **argv);
+int salloc_main(int argc, char **argv);
 
 #endif

@@ -19,7 +19,7 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_slurm, argc, argv, true, no_options, NULL, &a);
     const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
     if (rc == 0 && (!p || a.json)) {
-        cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, and its own options behind it");
+        cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, and its own options behind it");
         rc = CLI_USAGE;
     } else if (rc == 0) {
         rc = p->run(a.n_rest, (char **)(uintptr_t)a.rest);
@@ -29,4 +29,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_slurm = {
-    "slurm", "PROGRAM [ARGUMENT...]", "run sbatch, squeue, scancel, sinfo, sacct, scontrol or srun", run, NULL, false};
+    "slurm", "PROGRAM [ARGUMENT...]", "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false};

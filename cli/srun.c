@@ -5,6 +5,8 @@
  * In a job it starts the tasks of a step on the job's nodes (cli/step.c). With --jobid it has an srun do that inside that job, which it
  * starts there in a session (cli/session.h). Elsewhere it submits a job that does, shows its output as it comes, and ends with its exit
  * code; an interrupt cancels the job. With --pty the command has this terminal (cli/interactive.h).
+ *
+ * salloc [OPTION...] [COMMAND [ARG...]]: the same as srun --pty outside of a job; without a command it is a shell.
  */
 #include "cli/slurm_programs.h"
 
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID, VAL_PTY };
 
@@ -111,6 +114,7 @@ struct srun {
     struct step step;
     enum place place;
     int64_t job; /* 0: none is named */
+    bool shell;  /* without a command there is one */
 };
 
 static const char *name_of(int c, int index)
@@ -123,18 +127,18 @@ static const char *name_of(int c, int index)
     return "?";
 }
 
-static int fail(const char *name, const char *text)
+static int fail(const struct srun *r, const char *name, const char *text)
 {
-    slurm_error("srun", "--%s %s", name, text);
+    slurm_error(r->step.program, "--%s %s", name, text);
     return CLI_FAILED;
 }
 
-static int read_count(const char *name, int64_t *ret_n)
+static int read_count(const struct srun *r, const char *name, int64_t *ret_n)
 {
     struct err e;
     if (str_to_i64(optarg, 1, 4096, name, ret_n, &e) == 0)
         return -1;
-    slurm_error("srun", "%s", e.text);
+    slurm_error(r->step.program, "%s", e.text);
     return CLI_FAILED;
 }
 
@@ -150,7 +154,7 @@ static int read_nodes(struct step *s, const char *text)
     free(least);
     if (rc == 0)
         return -1;
-    slurm_error("srun", "--nodes: %s", e.text);
+    slurm_error(s->program, "--nodes: %s", e.text);
     return CLI_FAILED;
 }
 
@@ -159,7 +163,7 @@ static int read_relative(struct step *s)
     struct err e;
     if (str_to_i64(optarg, 0, LAYOUT_NODES_MAX - 1, "relative", &s->relative, &e) == 0)
         return -1;
-    slurm_error("srun", "%s", e.text);
+    slurm_error(s->program, "%s", e.text);
     return CLI_FAILED;
 }
 
@@ -169,9 +173,9 @@ static int step_option(struct srun *r, int c, const char *name)
     struct step *s = &r->step;
     switch (c) {
     case 'n':
-        return read_count(name, &s->tasks);
+        return read_count(r, name, &s->tasks);
     case 'c':
-        return read_count(name, &s->cpus_per_task);
+        return read_count(r, name, &s->cpus_per_task);
     case 'N':
         return read_nodes(s, optarg);
     case 'o':
@@ -219,14 +223,14 @@ static int step_option(struct srun *r, int c, const char *name)
         return -1;
     case 'd':
     case 'H':
-        return fail(name, "is not supported for a step of a job");
+        return fail(r, name, "is not supported for a step of a job");
     case VAL_JOB:
         if (str_eq(name, "test-only"))
-            return fail(name, "is not supported for a step of a job");
+            return fail(r, name, "is not supported for a step of a job");
         if (str_eq(name, "export"))
             s->export = optarg;
         if (str_eq(name, "ntasks-per-node"))
-            return read_count(name, &s->tasks_per_node);
+            return read_count(r, name, &s->tasks_per_node);
         return -1; /* the job has what it has */
     default:
         return -1;
@@ -249,8 +253,8 @@ static int job_option(struct srun *r, int c, const char *name)
         return -1;
     }
     if (c == 'n' || c == 'N' || str_eq(name, "ntasks-per-node")) {
-        int rc = c == 'n' ? read_count(name, &r->step.tasks) : c == 'N' ? read_nodes(&r->step, optarg)
-                                                                        : read_count(name, &r->step.tasks_per_node);
+        int rc = c == 'n' ? read_count(r, name, &r->step.tasks) : c == 'N' ? read_nodes(&r->step, optarg)
+                                                                        : read_count(r, name, &r->step.tasks_per_node);
         if (rc >= 0)
             return rc;
     }
@@ -258,9 +262,11 @@ static int job_option(struct srun *r, int c, const char *name)
     return -1;
 }
 
-static void help(void)
+static void help(const struct srun *r)
 {
-    puts("Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
+    puts(r->shell ? "Usage: salloc [OPTION...] [COMMAND [ARG...]]\n\n"
+                    "Submits a job, and runs the command, or a shell, on the first of its nodes, with this terminal.\n"
+                  : "Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
          "In a job, or with --jobid in that one: starts the command -n times on its nodes, within the CPUs of the job.\n"
          "Elsewhere: submits a job that does, shows its output, and ends with its exit code. Of the options of sbatch\n"
          "those of the job are taken.\n");
@@ -279,15 +285,15 @@ static int read_options(struct srun *r, int argc, char **argv)
         if (c == '?')
             return CLI_FAILED;
         if (c == VAL_HELP || c == 'h' || c == 'V') {
-            c == 'V' ? (void)puts(SLURM_VERSION) : help();
+            c == 'V' ? (void)puts(SLURM_VERSION) : help(r);
             return CLI_OK;
         }
         if (c == VAL_REFUSED)
-            return fail(name, "is not supported");
+            return fail(r, name, "is not supported");
         rc = r->place == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
     }
-    if (rc < 0 && optind == argc) {
-        slurm_error("srun", "No command given to execute.");
+    if (rc < 0 && optind == argc && !r->shell) {
+        slurm_error(r->step.program, "No command given to execute.");
         return CLI_FAILED;
     }
     return rc;
@@ -401,6 +407,21 @@ int srun_main(int argc, char **argv)
         code = r.place == IN_JOB       ? step_run(&r.step, argv + optind)
                : r.place == IN_ANOTHER ? enter(&r, argc, argv)
                                        : submit(&r, argv + optind, argc - optind);
+    submission_deinit(&r.s);
+    return code;
+}
+
+int salloc_main(int argc, char **argv)
+{
+    static const char *const shell[] = {"sh", "-c", "exec \"${SHELL:-/bin/sh}\""};
+    struct srun r = {.step = {.program = "salloc"}, .place = NOWHERE, .shell = true};
+    submission_init(&r.s);
+    r.s.slurm = "salloc";
+    submission_add_named(&r.s, "job-name", "interactive");
+    int code = read_options(&r, argc, argv);
+    bool told = optind < argc, tty = isatty(STDIN_FILENO);
+    if (code < 0)
+        code = told ? interactive_run(&r.s, (const char *const *)(argv + optind), argc - optind, tty) : interactive_run(&r.s, shell, 3, tty);
     submission_deinit(&r.s);
     return code;
 }

@@ -6,7 +6,7 @@ import re
 import sys
 import unittest
 
-from lab import JOBS, Lab
+from lab import JOBS, WAIT_S, Lab
 
 sys.path.insert(0, JOBS)
 from ring import undisturbed  # noqa: E402
@@ -151,6 +151,12 @@ class Gang(unittest.TestCase):
             self.assertEqual(told, expected + rest + expected + ["finished", ""])
             with open(os.path.join(l.dir, "cyclic.out")) as f:
                 self.assertEqual(sorted(f.read().split("\n")[:-1]), ["0 on 0", "1 on 1", "2 on 0", "3 on 1"])
+
+    def test_a_terminal_is_on_the_first_of_several_nodes(self):
+        with Lab() as l:
+            p = l.start_belay("slurm", "srun", "-N", "2", "--pty", "sh", "-c", "echo on $SLURM_NODEID of $SLURM_NNODES; belay slurm srun -l echo step; exit 5")
+            told = p.communicate(timeout=WAIT_S)[0]
+            self.assertEqual((p.returncode, sorted(line.strip() for line in told.splitlines())), (5, ["0: step", "1: step", "on 0 of 2"]))
 
     def test_a_rank_that_fails_ends_the_job_with_its_exit_code(self):
         with Lab() as l:

@@ -21,7 +21,7 @@ import test_local  # noqa: E402  (Home: a belayd of its own)
 
 BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm")
-PROGRAMS = ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun")
+PROGRAMS = ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun", "salloc")
 HOST = socket.gethostname().split(".")[0]
 USER = getpass.getuser()
 
@@ -310,6 +310,18 @@ class Slurm(unittest.TestCase):
         self.assertEqual(p.wait(WAIT_S), 4)
         self.assertIn("srun: warning: --pty: standard input is no terminal", self.read("pty.out"))
         self.assertEqual(self.ok("srun", "-Q", "--pty", "sh", "-c", "read x; echo got $x", text="a line\n").splitlines()[-1], "got a line")
+
+    def test_salloc_is_a_shell_in_a_job(self):
+        p, fd = self.on_terminal("salloc", "-n", "2", "--export=SEEN=inside")
+        self.talk(fd, "", r"salloc: Granted job allocation \d+\r\n")
+        self.talk(fd, "echo $SLURM_JOB_NAME $SLURM_NTASKS $SEEN $((6 * 7)).\n", r"interactive 2 inside 42\.")
+        os.write(fd, b"exit 3\n")
+        self.assertIn("salloc: Relinquishing job allocation", self.talk(fd, "", "Relinquishing job allocation"))
+        self.assertEqual(p.wait(WAIT_S), 3)
+        done = self.run_program("salloc", "sh", "-c", "echo $SLURM_JOB_NAME; cat; exit 4", text="in\n")
+        self.assertEqual((done.returncode, done.stdout), (4, "sh\nin\n".replace("sh", "interactive")), done.stderr)
+        done = self.run_program("salloc", "--reservation=x")
+        self.assertEqual((done.returncode, done.stderr), (1, "salloc: error: --reservation is not supported\n"))
 
     def test_srun_enters_a_job_that_is_not_of_slurms_kind(self):
         job = re.search(r"\d+", self.ok("belay", "submit", "--wrap", "exec sleep 1000")).group()
