@@ -113,8 +113,10 @@ static void check_array(struct world *w, const struct array_row *r)
     if (r->n_succeeded > j->n_tasks_succeeded || r->n_succeeded + r->n_other + ranges_count(&left) > j->n_tasks)
         world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld", (long long)r->job,
             (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
-    if (r->at_once > 0 && j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other > r->at_once)
+    int64_t living = j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other;
+    if (r->at_once > 0 && living > r->at_once && living > j->n_living) /* it may be less than it was */
         world_fail(w, "array %lld has more tasks at once than may be", (long long)r->job);
+    j->n_living = living;
 }
 
 /* Every task ran to its end, unless somebody cancelled some. */
@@ -147,7 +149,8 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
-    if (r->nodes == 1 ? r->reclaims != j->losses : r->reclaims > j->losses) /* a gang may lose two nodes at once */
+    j->was_gang |= r->nodes > 1;
+    if (!j->was_gang ? r->reclaims != j->losses : r->reclaims > j->losses) /* a gang may lose two nodes at once */
         world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id, (long long)r->reclaims,
             (long long)j->losses);
     if (r->attempts < j->attempts)
@@ -281,8 +284,12 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_drill(w, &c->drills[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         count_loss(w, &c->attempts[i]);
-    for (size_t i = 0; i < c->n_depends; i++)
-        world_job(w, c->depends[i].job)->after = c->depends[i];
+    for (size_t i = 0; i < c->n_depends; i++) {
+        struct sim_job *j = world_job(w, c->depends[i].job);
+        bool dropped = c->depends[i].state == DEPEND_DROPPED; /* or it has ended */
+        j->after = dropped ? (struct dependency_row){0} : c->depends[i];
+        j->waited_else |= dropped;
+    }
     for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
@@ -441,7 +448,7 @@ void check_end(struct world *w)
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
-        else if (row.end == END_DEPENDENCY && !unmet(w, &j->after, -1))
+        else if (row.end == END_DEPENDENCY && !j->waited_else && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
         else if (row.end == END_DEADLINE && j->n_tasks == 0 && row.ended_at.ms + row.time_limit_ms <= row.deadline_ms)
             world_fail(w, "job %lld was ended for its deadline, and could have been done by then", (long long)id);

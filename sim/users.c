@@ -246,11 +246,75 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
+/* ---- changing what was submitted ---- */
+
+struct updating {
+    struct world *w;
+    int64_t job;
+    int32_t fields, at_once;
+    struct job_row to;
+    const char *extras;
+    struct submission s; /* what it is to depend on */
+};
+
+static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct updating *u = ctx;
+    struct event ev = {.type = EV_UPDATE,
+        .update = {.job = u->job, .by = "ann", .fields = u->fields, .to = &u->to, .extras = u->extras, .at_once = u->at_once, .depends = &u->s.after}};
+    bool asks = (u->fields & UPDATE_BIT(UPDATE_DEPENDS)) && u->s.asks;
+    if (asks && !(u->s.follows && ask_to_follow(u->w, &u->s)))
+        asks = ask_for_an_older_one(u->w, &u->s.after);
+    ev.update.n_depends = asks;
+    return tick_apply(t, &ev, ret_id, e);
+}
+
+static void on_updated(void *ctx, const struct err *e, int64_t id)
+{
+    struct updating *u = ctx;
+    (void)e, (void)id;
+    if (u->s.after.array)
+        bits_deinit(&u->s.after.array->succeeded);
+    free(u->s.after.array);
+    free(u);
+}
+
+/* To what it could have been submitted as, so that it comes to an end. */
+static void update_a_job(struct world *w, int64_t job)
+{
+    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES, UPDATE_NICE, UPDATE_AT_ONCE, UPDATE_POOL, UPDATE_QOS,
+        UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY, UPDATE_NODES, UPDATE_ON_LOSS, UPDATE_LICENCES};
+    static const char *const licences[] = {"", "licences=matlab:1", "licences=matlab:3"}, *const qos[] = {"", "low", "high"};
+    struct updating *u = mem_alloc(sizeof(*u));
+    *u = (struct updating){.w = w, .job = job, .at_once = (int32_t)world_between(w, 0, 2), .s = {.w = w, .asks = world_chance(w, 0.5)}};
+    for (int64_t n = world_between(w, 1, 3); n > 0; n--)
+        u->fields |= UPDATE_BIT(all[world_between(w, 0, (int64_t)(sizeof(all) / sizeof(all[0])) - 1)]);
+    u->s.follows = world_chance(w, 0.3);
+    u->extras = licences[world_between(w, 0, 2)];
+    u->to.nodes = (int32_t)world_between(w, 1, 3);
+    u->to.nodes_min = (int32_t)world_between(w, 0, u->to.nodes);
+    u->to.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;
+    u->to.on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT;
+    u->to.need = (struct resources){.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)};
+    u->to.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0;
+    u->to.retries = some_retries(w);
+    u->to.nice = (int32_t)world_between(w, 0, 120);
+    u->to.begin_at.ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
+    STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");
+    STR_COPY(u->to.pool, world_chance(w, 0.2) ? "burst" : "");
+    STR_COPY(u->to.qos, qos[world_between(w, 0, 2)]);
+    tick_post_work(w->tick, apply_updating, on_updated, u);
+}
+
 static void change_a_job(struct world *w)
 {
     if (w->n_acked == 0)
         return;
     int64_t job = w->acked[world_between(w, 0, w->n_acked - 1)];
+    if (world_chance(w, 0.4)) {
+        update_a_job(w, job);
+        return;
+    }
     if (world_chance(w, 0.5)) {
         struct event drill = {
             .type = EV_DRILL, .drill = {.job = job, .by = "ann", .without_notice = world_chance(w, 0.3)}};
@@ -318,7 +382,9 @@ static void on_user(struct timer *t, void *ctx)
 {
     struct world *w = ctx;
     (void)t;
-    if (w->up && w->n_submits < w->n_jobs)
+    if (w->up && !w->calm && w->n_acked > 0 && world_chance(w, 0.15))
+        update_a_job(w, w->acked[world_between(w, 0, w->n_acked - 1)]);
+    else if (w->up && w->n_submits < w->n_jobs)
         submit(w);
     else if (w->up && !w->calm && world_chance(w, 0.3))
         change_a_job(w);

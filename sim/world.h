@@ -213,6 +213,9 @@ struct sim_job {
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
+    int64_t n_living;                                  /* of an array: its tasks that had begun and not ended at the last look */
+    bool was_gang;                                     /* of several nodes, once */
+    bool waited_else;                                  /* for something that it does not wait for any more */
     int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
     struct ranges left;                                /* likewise: those that have not begun */
     int64_t array;                                     /* of a task; CORE_ID_NONE */

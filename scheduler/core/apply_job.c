@@ -81,7 +81,7 @@ static int check_tasks(const struct event *ev, struct err *e)
     return 0;
 }
 
-static int check_submit(const struct job_row *r, struct err *e)
+int job_check_row(const struct job_row *r, struct err *e)
 {
     if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
         return err_set(
@@ -100,8 +100,16 @@ static int check_submit(const struct job_row *r, struct err *e)
     return 0;
 }
 
+int job_check_retries(const struct job_row *r, struct err *e)
+{
+    if (!retries_are_none(r) || (r->drill_tries == 0 && !r->window[0]))
+        return 0;
+    return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s", r->name,
+        r->window[0] ? "a window: it would end when that closes" : "a drill: it would end with that");
+}
+
 /* What its user, its pool and the configuration say. */
-static int resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
+int job_resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
 {
     static const struct retry_options none;
     const struct pool *p = model_pool(m, asked->pool);
@@ -109,16 +117,13 @@ static int resolve_retries(const struct model *m, const struct job_row *asked, s
     int rc = p ? retries_parse(p->row.retries, &of_pool, e) : 0;
     if (!rc)
         rc = retries_resolve(&asked->retries, &of_pool, m->options.retries ? m->options.retries : &none, &own->retries, e);
-    if (!rc && retries_are_none(own) && (asked->drill_tries > 0 || asked->window[0]))
-        rc = err_set(e, ERR_INVALID, "a job that is never queued again cannot have %s",
-            asked->window[0] ? "a window: it would end when that closes" : "a drill: it would end with that");
     return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
 }
 
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
-    int rc = check_submit(r, e);
+    int rc = job_check_row(r, e);
     *ret_extras = (struct extras){0};
     if (!rc && ev->submit.spec && ev->submit.spec->extras)
         rc = extras_parse(ev->submit.spec->extras, ret_extras, e);
@@ -133,7 +138,12 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     if (!rc)
         rc = order_resolve(model_order(m), ret_own, e);
     if (!rc)
-        rc = resolve_retries(m, r, ret_own, e);
+        rc = job_resolve_retries(m, r, ret_own, e);
+    if (!rc) {
+        struct job_row again = *r;
+        again.retries = ret_own->retries;
+        rc = job_check_retries(&again, e);
+    }
     if (!rc)
         rc = criu_check_submit(m, r, e);
     if (!rc)

@@ -230,6 +230,14 @@ void array_settle(struct model *m, struct job *j, struct stamp now)
     }
 }
 
+void array_throttle(struct model *m, struct job *j, int32_t at_once, struct stamp now)
+{
+    waits_withdraw(m, j);
+    j->array->row.at_once = at_once;
+    array_write(m, j->array);
+    job_enqueue(m, j, now);
+}
+
 void array_task_ended(struct model *m, struct job *task, struct stamp now)
 {
     struct job *j = task->parent;

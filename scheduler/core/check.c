@@ -123,7 +123,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     LIST_FOREACH (&j->array->tasks, l)
         n += LIST_ENTRY(l, struct job, in_array)->parent == j;
     if (n != j->array->n_tasks || (j->array->left.n == 0) != (j->row.state == JOB_UNFOLDED) ||
-        (n == 0 && j->array->left.n == 0) || (j->array->row.at_once > 0 && n > j->array->row.at_once))
+        (n == 0 && j->array->left.n == 0) || (array_is_full(j) && tree_has(&j->in_shape)))
         return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
             sm_name(&job_sm, (int)j->row.state), n);
     return array_follows(j) || j->array->n_gone > 0 ? check_follows(j, e) : 0;

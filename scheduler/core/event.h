@@ -16,6 +16,7 @@ enum event_type {
     EV_REQUEUE,          /* a user's: stop the attempt (or nothing) and queue again */
     EV_SAVE,             /* a user's: the running attempt is asked for a checkpoint, and goes on */
     EV_ENTER,            /* a user's: a command is run inside the running attempt; history only */
+    EV_UPDATE,           /* a user's: some of what the job was submitted with is to be something else */
     EV_HOLD,             /* a user's or an operator's: not started (again) until released; what runs goes on */
     EV_RELEASE,
     EV_JOIN,             /* an agent proved its token */
@@ -85,6 +86,38 @@ struct depend_ask {
     struct array_ends *array; /* AFTERCORR: what is stored of the array `on`; NULL: nothing. Its own, who asks frees it */
 };
 
+/* What of a job can be changed after its submit (update.c). */
+enum update_field {
+    /* whether it runs or not */
+    UPDATE_NAME,
+    UPDATE_TIME_LIMIT,
+    UPDATE_RETRIES,
+    UPDATE_NICE,
+    UPDATE_AT_ONCE, /* of an array */
+    /* while it waits */
+    UPDATE_POOL,
+    UPDATE_MARKET,
+    UPDATE_TEAM,
+    UPDATE_QOS,
+    UPDATE_BEGIN,
+    UPDATE_WINDOW,
+    UPDATE_DEPENDS,
+    UPDATE_CPUS,
+    UPDATE_MEMORY,
+    UPDATE_GPUS,
+    UPDATE_NODES,
+    UPDATE_ON_LOSS,
+    UPDATE_GPU_MODEL,
+    UPDATE_GPU_MEMORY,
+    UPDATE_CONSTRAINT,
+    UPDATE_RESOURCES,
+    UPDATE_LICENCES,
+    UPDATE_EXCLUSIVE,
+    UPDATE_FIELDS
+};
+extern const char *const update_field_names[]; /* "name" "time_limit_ms" ...: as a submit calls them (docs/api.md); NULL-terminated */
+#define UPDATE_BIT(field) (1 << (field))
+
 struct event {
     enum event_type type;
     struct stamp now;
@@ -102,6 +135,17 @@ struct event {
             char by[CORE_NAME_MAX];
             const struct ranges *tasks; /* of an array, to be cancelled: only these. NULL: all. Borrowed */
         } cancel, requeue, save;
+        struct {
+            int64_t job;
+            char by[CORE_NAME_MAX];
+            int32_t fields;            /* UPDATE_BIT of each that changes; all of them do or none */
+            const struct job_row *to;  /* to that; of retries those that it says. Nodes: nodes, nodes_min and script_on */
+            const char *extras;        /* to those parts of it (extras.h); NULL: "" */
+            const struct depend_ask *depends; /* in place of all that it depends on; with to's depends_any */
+            size_t n_depends;
+            int32_t at_once;
+            const struct ranges *tasks; /* of an array: those, which have begun. NULL: the job, an array as far as it has not begun */
+        } update;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];

@@ -371,6 +371,7 @@ void array_give_up(struct model *m, struct job *j, struct stamp now);
 int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end, struct stamp now, struct err *e);
 struct job *array_task(const struct job *parent, int32_t index); /* one that has begun and has not ended, or NULL */
 void array_settle(struct model *m, struct job *j, struct stamp now); /* after something of the above */
+void array_throttle(struct model *m, struct job *j, int32_t at_once, struct stamp now); /* PENDING: so many may run at once from now on */
 void array_adopt(struct job *parent, struct job *task);
 void array_load_begun(struct job *j, int32_t index); /* one of its tasks has a row */
 void array_free(struct job *j);
@@ -379,6 +380,13 @@ void array_free(struct job *j);
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there never was. */
 int waits_check(const struct model *m, const struct event *submit, struct err *e);
 void waits_attach(struct model *m, struct job *j, const struct event *submit); /* of a submit that was checked */
+/* The same of a PENDING job that has neither its place in the queue nor among those that wait: it depends on these, in place of all
+ * before. What is asked was checked. */
+void waits_replace(struct model *m, struct job *j, const struct event *submit, struct stamp now);
+bool waits_for_name(const struct job *j); /* SINGLETON, of whose jobs some have not ended */
+/* Another name: of what waits for jobs of one name, as if it had always had the new one. A job that waits_for_name has no place among
+ * those that wait. */
+void waits_rename(struct model *m, struct job *j, const char *name, struct stamp now);
 void waits_adopt(struct model *m, struct job *j);  /* a job new to the model, by its name */
 /* A job that is PENDING now goes into the queue, or waits until it is eligible. */
 void job_enqueue(struct model *m, struct job *j, struct stamp now);
@@ -411,6 +419,7 @@ void waits_load(struct model *m, struct job *j); /* PENDING, and all that it dep
 void waits_destroy_all(struct model *m); /* before the jobs */
 
 /* ---- room kept for the first of the queue (reserve.c) ---- */
+void reserve_retimed(struct model *m, struct node *n); /* something there has another time limit */
 /* A job of the shape that is placed there now does not delay who the node is kept for, or stands before it. */
 bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now);
 bool reserve_is_known(int64_t until); /* only what ends by a time limit is in the way */
@@ -468,6 +477,12 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e); /* its job i
 struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team, QOS, nice and retries, as they count. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e);
+/* Of those what a row says by itself: numbers out of their range. */
+int job_check_row(const struct job_row *r, struct err *e);
+/* How often it is queued again, as what is asked, its pool and the configuration say, into own; ERR_INVALID: more than may be, or never,
+ * which what else it asks for does not go with. */
+int job_resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e);
+int job_check_retries(const struct job_row *r, struct err *e); /* of that, the last */
 void job_move(struct model *m, struct job *j, enum job_state to);
 void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
 
@@ -624,6 +639,7 @@ int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_
 int apply_reserve(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_update(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

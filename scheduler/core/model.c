@@ -83,6 +83,7 @@ static const apply_fn appliers[] = {
     [EV_REQUEUE] = apply_requeue,
     [EV_SAVE] = apply_save,
     [EV_ENTER] = apply_enter,
+    [EV_UPDATE] = apply_update,
     [EV_HOLD] = apply_hold,
     [EV_RELEASE] = apply_release,
     [EV_ELIGIBLE] = apply_eligible,

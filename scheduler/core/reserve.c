@@ -339,6 +339,15 @@ void reserve_relaxed(struct model *m, struct node *n)
         node_refresh(m, n, true);
 }
 
+void reserve_retimed(struct model *m, struct node *n)
+{
+    m->reserve_epoch++;
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
+    else
+        reserve_relaxed(m, n);
+}
+
 bool reserve_holds(const struct node *n)
 {
     const struct shape *r = n->reserved_for;

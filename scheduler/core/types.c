@@ -150,6 +150,7 @@ const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "s
 
 const char *const history_kinds[] = {
     "submitted",
+    "updated",
     "held",
     "park",
     "reclaim",
@@ -201,6 +202,7 @@ const char *const event_type_names[] = {
     "requeue",
     "save",
     "enter",
+    "update",
     "hold",
     "release",
     "join",

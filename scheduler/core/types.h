@@ -421,7 +421,7 @@ struct history_row {
 };
 
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
- *   of jobs:      submitted held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
+ *   of jobs:      submitted updated held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
@@ -436,7 +436,7 @@ extern const char *const history_kinds[];
  *  asked for ---> WAITS --- came true -----------> MET
  *                   |  +---- no longer can --------> NEVER
  *                   |                                  |
- *                   +- the job needs it no more, or ---+--> DROPPED
+ *                   +- the job needs it no more, or ---+--> DROPPED (and asked for again, it begins anew)
  *                      ended for something else
  */
 enum depend_state { DEPEND_WAITS, DEPEND_MET, DEPEND_NEVER, DEPEND_DROPPED };

@@ -48,7 +48,12 @@ void waits_adopt(struct model *m, struct job *j)
         smap_put(&m->namesakes, key, s);
     }
     free(key);
-    list_push_front(&s->jobs, &j->namesake);
+    LIST_FOREACH (&s->jobs, l)
+        if (LIST_ENTRY(l, struct job, namesake)->row.id < j->row.id) {
+            list_insert_before(l, &j->namesake);
+            return;
+        }
+    list_push_back(&s->jobs, &j->namesake);
 }
 
 static void waits_disown(struct model *m, struct job *j)
@@ -351,12 +356,18 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
     return 0;
 }
 
-static bool waits_for_namesakes(const struct job *j)
+bool waits_for_name(const struct job *j)
 {
     LIST_FOREACH (&j->depends, l)
-        if (!j->row.depends_any && LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
+        if (LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
             return true;
     return false;
+}
+
+/* For all of them that were there before. */
+static bool waits_for_namesakes(const struct job *j)
+{
+    return !j->row.depends_any && waits_for_name(j);
 }
 
 static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
@@ -374,7 +385,7 @@ static void attach_namesakes(struct model *m, struct job *j)
 {
     LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
         const struct job *older = LIST_ENTRY(l, struct job, namesake);
-        if (older == j)
+        if (older->row.id >= j->row.id)
             continue;
         attach_row(
             m, j, &(struct dependency_row){.job = j->row.id, .on = older->row.id, .kind = DEPEND_SINGLETON});
@@ -420,6 +431,84 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
     waits_tell_unmeetable(m, j);
 }
 
+/* ---- something else than at the submit ---- */
+
+/* Who waits for all before it only by way of this one, which does not (any more), does so itself. */
+static void pass_on(struct model *m, struct job *j)
+{
+    if (!waits_for_name(j))
+        return;
+    LIST_FOREACH (&j->dependents, ld) {
+        const struct dependency *d = LIST_ENTRY(ld, struct dependency, on_job);
+        LIST_FOREACH (&j->depends, lo) {
+            const struct dependency *o = LIST_ENTRY(lo, struct dependency, of_job);
+            if (d->row.kind == DEPEND_SINGLETON && o->row.kind == DEPEND_SINGLETON && o->on && !d->job->row.depends_any)
+                attach_row(m, d->job, &(struct dependency_row){.job = d->job->row.id, .on = o->row.on, .kind = DEPEND_SINGLETON});
+        }
+    }
+}
+
+void waits_replace(struct model *m, struct job *j, const struct event *submit, struct stamp now)
+{
+    (void)now;
+    pass_on(m, j);
+    drop_all(m, j);
+    if (j->array)
+        follow_settle(m, j);
+    waits_attach(m, j, submit);
+}
+
+/* Those of its name wait for it no longer. */
+static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
+{
+    pass_on(m, j);
+    LIST_FOREACH (&j->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON)
+            dependency_move(m, d, DEPEND_DROPPED);
+    }
+    for (bool more = true; more;) {
+        more = false;
+        LIST_FOREACH (&j->dependents, l) {
+            struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+            if (d->row.kind != DEPEND_SINGLETON)
+                continue;
+            dependency_ends(m, d, DEPEND_DROPPED, now); /* and others of the same job */
+            more = true;
+            break;
+        }
+    }
+}
+
+/* The next that waits for all before it waits for this one as well, and those behind that by way of it. */
+static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
+{
+    struct job *next = NULL;
+    LIST_FOREACH (&s->jobs, l) {
+        struct job *newer = LIST_ENTRY(l, struct job, namesake);
+        if (newer->row.id > j->row.id && waits_for_namesakes(newer))
+            next = newer;
+    }
+    if (next)
+        attach_row(m, next, &(struct dependency_row){.job = next->row.id, .on = j->row.id, .kind = DEPEND_SINGLETON});
+}
+
+void waits_rename(struct model *m, struct job *j, const char *name, struct stamp now)
+{
+    bool waits = waits_for_name(j);
+    if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
+        STR_COPY(j->row.name, name);
+        return;
+    }
+    part_with_namesakes(m, j, now);
+    waits_disown(m, j);
+    STR_COPY(j->row.name, name);
+    waits_adopt(m, j);
+    if (waits)
+        attach_namesakes(m, j);
+    be_waited_for(m, j, namesakes_find(m, &j->row));
+}
+
 /* ---- into the queue ---- */
 
 bool waits_is_kept_back(const struct job *j)
@@ -461,6 +550,7 @@ void waits_ended(struct model *m, struct job *j, struct stamp now)
 {
     stop_waiting(m, j);
     link_remove(&j->unmeetable);
+    pass_on(m, j);
     drop_all(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
         dependency_ends(m, d, judge(d->row.kind, j->row.end), now);

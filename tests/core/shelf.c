@@ -146,7 +146,8 @@ static void put_dependency(struct shelf *s, const struct dependency_row *r)
         if (s->depends[k].job == r->job && s->depends[k].on == r->on && s->depends[k].kind == r->kind)
             slot = &s->depends[k];
     bool twice = slot && slot->state == DEPEND_MET && r->state == DEPEND_MET; /* asked for with two delays, as it had come true */
-    if (slot && !twice && slot->state != DEPEND_WAITS && !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
+    bool anew = slot && slot->state == DEPEND_DROPPED; /* asked for again: the job was changed */
+    if (slot && !twice && !anew && slot->state != DEPEND_WAITS && !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
         fail_msg("a dependency of job %" PRId64 " goes on after its end", r->job);
     if (!slot)
         slot = APPEND(s->depends, s->n_depends);

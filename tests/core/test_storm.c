@@ -119,6 +119,50 @@ static void submit(struct storm *st)
     free(asks[0].array);
 }
 
+/* All or some of it, of what runs, waits, has ended or never was; of an array, or of tasks of it. */
+static void update(struct storm *st)
+{
+    static const char *const pools[] = {"", "base", "burst", "absent"}, *const classes[] = {"", "high", "middle", "low", "none"},
+                             *const names[] = {"train", "train", "eval", ""},
+                             *const teams[] = {"", "red", "blue"};
+    const struct ranges some = {1, {{(int32_t)below(st, 4), 4, 1}}};
+    struct job_row to = lab_job((int32_t)(1 + below(st, 6)));
+    struct depend_ask asks[2] = {{.kind = DEPEND_SINGLETON}, {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
+    if (below(st, 2))
+        asks[0] = (struct depend_ask){.kind = (enum depend_kind)below(st, DEPEND_SINGLETON), .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
+    asks[1].on = any_id(st, (int64_t)st->s.n_jobs + 1);
+    asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
+    STR_COPY(to.pool, pools[below(st, 4)]);
+    STR_COPY(to.qos, classes[below(st, 5)]);
+    STR_COPY(to.name, names[below(st, 4)]);
+    STR_COPY(to.team, teams[below(st, 3)]);
+    to.market = (enum market_wish)below(st, 3);
+    to.need.gpus = below(st, 5) == 0;
+    to.nodes = (int32_t)(1 + below(st, 3));
+    to.nodes_min = (int32_t)below(st, 4);
+    to.time_limit_ms = below(st, 3) ? below(st, 100000) : 0;
+    to.nice = (int32_t)below(st, 30) - 1;
+    to.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    to.depends_any = below(st, 2);
+    for (int k = 0; k < RETRY_KINDS; k++)
+        to.retries.n[k] = below(st, 2) ? 0 : below(st, 3) ? (int32_t)below(st, 4) : RETRIES_NEVER;
+    int32_t fields = UPDATE_BIT(below(st, UPDATE_FIELDS));
+    for (int64_t more = below(st, 4); more > 0; more--)
+        fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
+    if (below(st, 3) == 0)
+        fields &= UPDATE_BIT(UPDATE_AT_ONCE) - 1; /* what can be changed of one that runs */
+    attempt_event(st, (struct event){.type = EV_UPDATE,
+                          .update = {.job = any_id(st, (int64_t)st->s.n_jobs + 2),
+                              .by = "ann",
+                              .fields = fields,
+                              .to = &to,
+                              .extras = any_extras(st),
+                              .depends = asks,
+                              .n_depends = (size_t)below(st, 3),
+                              .at_once = (int32_t)below(st, 4) - 1,
+                              .tasks = below(st, 6) ? NULL : &some}});
+}
+
 static void any_facts(struct storm *st, char features[FEATURES_TEXT_MAX], char resources[COUNTS_TEXT_MAX])
 {
     str_copy(features, FEATURES_TEXT_MAX, (const char *[]){"", ",ib,", ",ib,old,", ",old,"}[below(st, 4)]);
@@ -351,7 +395,7 @@ static const struct order_options *order_of(uint64_t seed)
 static void one_storm(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
-        submit, submit, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, pool};
+        submit, submit, update, update, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, pool};
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);

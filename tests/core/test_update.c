@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that are changed after their submit: what may be, what becomes of it, and that a refusal changes nothing.
+ */
+#include "tests/core/shelf.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+#define HOUR_MS 3600000LL
+
+/* What is to change, by an update that starts as this. */
+static struct event update(int64_t job, int32_t fields, const struct job_row *to)
+{
+    return (struct event){.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = to}};
+}
+
+static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
+{
+    lab_apply(l, update(job, fields, &to));
+}
+
+/* It is refused, and why says so; nothing has changed. */
+static void refuse_event(struct lab *l, struct event ev, int kind, const char *why)
+{
+    const struct job *j = model_job(l->m, ev.update.job);
+    const struct job_row before = j ? j->row : (struct job_row){0};
+    const size_t told = l->m->out.n_history;
+    assert_int_equal(lab_try(l, &ev, NULL), kind);
+    if (!strstr(l->e.text, why))
+        fail_msg("\"%s\" is not in: %s", why, l->e.text);
+    assert_true(!j || memcmp(&before, &j->row, sizeof before) == 0);
+    assert_int_equal(l->m->out.n_history, told);
+}
+
+static void refuse(struct lab *l, int64_t job, int32_t fields, struct job_row to, int kind, const char *why)
+{
+    refuse_event(l, update(job, fields, &to), kind, why);
+}
+
+#define BIT(field) UPDATE_BIT(UPDATE_##field)
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    r.nodes = nodes;
+    r.time_limit_ms = limit_ms;
+    return lab_submit(l, &r);
+}
+
+/* Stored, and loaded again as after a crash: it is the same. */
+static void restart(struct lab *l, struct shelf *s)
+{
+    lab_take(l);
+    shelf_put(s, &l->c);
+    shelf_compare(s, l->m);
+    model_destroy(l->m);
+    l->m = shelf_load(s, l->now);
+    planner_destroy(l->p);
+    l->p = planner_create();
+    shelf_compare(s, l->m);
+}
+
+static void a_waiting_job_runs_where_it_fits_by_then(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4), big = lab_submit_cpus(&l, 8);
+    assert_int_equal(lab_plan(&l), 0);
+    change(&l, big, BIT(CPUS) | BIT(MEMORY) | BIT(NAME), (struct job_row){.need = {.cpus = 3, .memory_mib = 7}, .name = "less"});
+    const struct job_row *r = &model_job(l.m, big)->row;
+    assert_int_equal(r->need.cpus, 3);
+    assert_int_equal(r->need.memory_mib, 7);
+    assert_string_equal(r->name, "less");
+    lab_take(&l);
+    assert_non_null(lab_row(&l, big));
+    assert_string_equal(lab_history(&l, "updated")->text, "ann changed it: name less, cpus 3, memory_mib 7");
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(lab_node_of(&l, big), node);
+    lab_deinit(&l);
+}
+
+static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t first = lab_submit_cpus(&l, 4);
+    lab_wait(&l, 1000);
+    int64_t second = lab_submit_cpus(&l, 2);
+    lab_wait(&l, 1000);
+    change(&l, first, BIT(CPUS), lab_job(2));
+    lab_join(&l, "n1", 2);
+    lab_plan(&l);
+    assert_true(runs(&l, first) && !runs(&l, second));
+    change(&l, second, BIT(NICE), (struct job_row){.nice = 60});
+    int64_t third = lab_submit_cpus(&l, 2);
+    lab_join(&l, "n2", 2);
+    lab_plan(&l);
+    assert_true(runs(&l, third) && !runs(&l, second));
+    change(&l, second, BIT(NICE), (struct job_row){.nice = 0});
+    lab_join(&l, "n3", 2);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    lab_deinit(&l);
+}
+
+static void all_of_it_changes_or_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join_with(&l, "n1", 4, ",ib,", "lego:2");
+    int64_t j = lab_submit_asking(&l, &(struct job_row){.name = "a", .user = "ann", .nodes = 1, .need = {2, 0, 5}, .ckpt_keep = 1}, "constraint=ib licences=matlab:1");
+    struct job_row to = lab_job(3);
+    to.time_limit_ms = 1;
+    to.need.cpus = 0;
+    refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to, ERR_INVALID, "at least 1 cpu");
+    to.need.cpus = 3;
+    to.nice = -1;
+    refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS) | BIT(NICE), to, ERR_INVALID, "nice");
+    to.nice = 0;
+    to.nodes = 2;
+    to.nodes_min = 3;
+    refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID, "nodes at least");
+    refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 5}, ERR_INVALID, "name: expected a name");
+    refuse(&l, j, 0, to, ERR_INVALID, "nothing is to be changed");
+    struct event ev = update(j, BIT(CPUS) | BIT(CONSTRAINT), &to);
+    ev.update.extras = "constraint=never";
+    refuse_event(&l, ev, ERR_INVALID, "never");
+    ev.update.fields = BIT(CPUS) | BIT(LICENCES);
+    ev.update.extras = "licences=matlab:5";
+    refuse_event(&l, ev, ERR_INVALID, "matlab");
+    ev.update.fields = BIT(CPUS) | BIT(GPU_MODEL);
+    ev.update.extras = "gpu=a100";
+    refuse_event(&l, ev, ERR_INVALID, "it asks for no GPUs");
+    refuse(&l, j + 1, BIT(NICE), to, ERR_NOT_FOUND, "neither queued nor running");
+    ev.update.fields = BIT(CPUS) | BIT(RESOURCES) | BIT(CONSTRAINT) | BIT(EXCLUSIVE);
+    ev.update.extras = "resources=lego:2 exclusive=yes";
+    lab_apply(&l, ev);
+    char text[EXTRAS_TEXT_MAX];
+    extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
+    assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes");
+    lab_plan(&l);
+    assert_true(runs(&l, j));
+    lab_deinit(&l);
+}
+
+static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t field;
+        const char *name;
+    } fixed[] = {{BIT(CPUS), "cpus:"}, {BIT(POOL), "pool:"}, {BIT(QOS), "qos:"}, {BIT(TEAM), "team:"}, {BIT(NODES), "nodes:"},
+        {BIT(CONSTRAINT), "constraint:"}, {BIT(DEPENDS), "depends:"}, {BIT(BEGIN), "begin_at_ms:"}, {BIT(MARKET), "market:"}};
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    int64_t j = submit(&l, 1, 2, HOUR_MS);
+    lab_plan(&l);
+    lab_started(&l, j);
+    for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++)
+        refuse(&l, j, BIT(NAME) | fixed[k].field, lab_job(1), ERR_CONFLICT, fixed[k].name);
+    refuse(&l, j, BIT(AT_ONCE), lab_job(1), ERR_CONFLICT, "no array");
+    lab_take(&l);
+    struct job_row to = lab_job(1);
+    to.time_limit_ms = 2 * HOUR_MS;
+    STR_COPY(to.name, "longer");
+    to.retries.n[RETRY_FAILED] = 3;
+    change(&l, j, BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES), to);
+    lab_take(&l);
+    assert_int_equal(l.c.n_attempts, 1); /* so that its agent is told */
+    assert_int_equal(lab_row(&l, j)->time_limit_ms, 2 * HOUR_MS);
+    assert_int_equal(lab_row(&l, j)->retries.n[RETRY_FAILED], 3);
+    assert_string_equal(lab_row(&l, j)->name, "longer");
+    lab_ended(&l, j, END_TIMEOUT, 143);
+    refuse(&l, j, BIT(NAME), to, ERR_NOT_FOUND, "neither queued nor running");
+    lab_deinit(&l);
+}
+
+static void what_is_being_cancelled_stays_as_it_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    int64_t j = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, j);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = j, .by = "ann"}});
+    refuse(&l, j, BIT(TIME_LIMIT), lab_job(1), ERR_CONFLICT, "is being cancelled");
+    lab_deinit(&l);
+}
+
+static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t a = lab_join(&l, "a", 4), on_a = submit(&l, 1, 3, HOUR_MS);
+    lab_plan(&l);
+    int64_t big = submit(&l, 1, 4, HOUR_MS), small = submit(&l, 1, 1, HOUR_MS / 2);
+    lab_plan(&l);
+    assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, small));
+    change(&l, on_a, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 3 * HOUR_MS});
+    lab_ended(&l, small, END_SUCCEEDED, 0);
+    int64_t next = submit(&l, 1, 1, 2 * HOUR_MS);
+    lab_plan(&l); /* two hours pass in the three that it has now */
+    assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, next));
+    lab_ended(&l, next, END_SUCCEEDED, 0);
+    int64_t late = submit(&l, 1, 1, 4 * HOUR_MS);
+    lab_plan(&l);
+    assert_false(runs(&l, late));
+    change(&l, late, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = HOUR_MS});
+    lab_plan(&l);
+    assert_true(runs(&l, late));
+    lab_deinit(&l);
+}
+
+static struct event depends(int64_t job, const struct depend_ask *asks, size_t n, bool any)
+{
+    static struct job_row to;
+    to.depends_any = any;
+    struct event ev = update(job, BIT(DEPENDS), &to);
+    ev.update.depends = asks;
+    ev.update.n_depends = n;
+    return ev;
+}
+
+static int64_t n_depends(const struct lab *l, int64_t job)
+{
+    int64_t n = 0;
+    LIST_FOREACH (&model_job(l->m, job)->depends, k)
+        n++;
+    return n;
+}
+
+static bool waits(const struct lab *l, int64_t job)
+{
+    return model_job(l->m, job)->is_waiting;
+}
+
+static void what_it_depends_on_is_replaced_from_both_ends(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 1);
+    int64_t first = lab_submit_cpus(&l, 1), second = lab_submit_cpus(&l, 1), third = lab_submit_cpus(&l, 1);
+    const struct depend_ask on_first = {.kind = DEPEND_AFTEROK, .on = first}, on_both[] = {on_first, {.kind = DEPEND_AFTERANY, .on = second}};
+    lab_plan(&l);
+    lab_apply(&l, depends(third, &on_first, 1, false));
+    assert_true(model_job(l.m, third)->is_waiting);
+    lab_apply(&l, depends(third, on_both, 2, true));
+    restart(&l, &s);
+    assert_int_equal(n_depends(&l, third), 2);
+    lab_apply(&l, depends(third, &on_both[1], 1, false));
+    restart(&l, &s);
+    assert_int_equal(n_depends(&l, third), 1);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
+    lab_ended(&l, first, END_USER, 1); /* nobody waits for it any more */
+    assert_false(waits(&l, second));
+    assert_true(model_job(l.m, third)->is_waiting);
+    lab_apply(&l, depends(third, NULL, 0, false));
+    assert_false(model_job(l.m, third)->is_waiting);
+    lab_apply(&l, depends(third, &on_both[1], 1, false)); /* and once more: a row that was dropped before */
+    restart(&l, &s);
+    assert_true(model_job(l.m, third)->is_waiting);
+    refuse_event(&l, depends(second, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false), ERR_INVALID, "submitted before it");
+    refuse_event(&l, depends(third, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false), ERR_INVALID, "submitted before it");
+    refuse_event(&l, depends(third, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_USER}, 1, false), ERR_CONFLICT, "can never come true");
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static int64_t singleton(struct lab *l, const char *name)
+{
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_row r = lab_job(1);
+    const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
+    STR_COPY(r.name, name);
+    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+}
+
+static void rename_to(struct lab *l, int64_t job, const char *name)
+{
+    struct job_row to = {0};
+    STR_COPY(to.name, name);
+    change(l, job, BIT(NAME), to);
+}
+
+static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"), other = lab_submit_cpus(&l, 1), d = singleton(&l, "eval");
+    assert_true(waits(&l, b) && waits(&l, c) && !waits(&l, d));
+    rename_to(&l, b, "eval"); /* c waited for a only by way of b */
+    assert_true(!waits(&l, b) && waits(&l, c));
+    restart(&l, &s);
+    rename_to(&l, a, "eval");
+    assert_true(!waits(&l, c) && !waits(&l, b)); /* it had nobody to wait for, when it was asked */
+    rename_to(&l, other, "eval");
+    int64_t e = singleton(&l, "eval");
+    assert_true(waits(&l, e));
+    rename_to(&l, c, "eval"); /* e waits for all that have that name and were there before it */
+    assert_int_equal(n_depends(&l, e), 5);
+    restart(&l, &s);
+    rename_to(&l, e, "alone");
+    assert_false(waits(&l, e));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"), d = singleton(&l, "train");
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = b, .by = "ann"}});
+    assert_true(waits(&l, c));
+    lab_apply(&l, depends(c, NULL, 0, false));
+    assert_true(!waits(&l, c) && waits(&l, d));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = c, .by = "ann"}});
+    assert_true(waits(&l, d));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = a, .by = "ann"}});
+    assert_false(waits(&l, d));
+    lab_deinit(&l);
+}
+
+static int64_t submit_array(struct lab *l, const char *tasks, int32_t at_once)
+{
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_row r = lab_job(1);
+    struct ranges set;
+    assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
+    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+}
+
+static struct event tasks_event(int64_t job, int32_t fields, const struct job_row *to, const char *tasks, struct ranges *set)
+{
+    struct err e;
+    struct event ev = update(job, fields, to);
+    assert_int_equal(ranges_parse(tasks, set, &e), 0);
+    ev.update.tasks = set;
+    return ev;
+}
+
+static void throttle(struct lab *l, int64_t job, int32_t at_once)
+{
+    const struct job_row none = {0};
+    struct event ev = update(job, BIT(AT_ONCE), &none);
+    ev.update.at_once = at_once;
+    lab_apply(l, ev);
+}
+
+static void so_many_tasks_run_at_once_as_is_said_last(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 8);
+    int64_t j = submit_array(&l, "0-5", 2);
+    assert_int_equal(lab_plan(&l), 2);
+    throttle(&l, j, 4);
+    assert_int_equal(lab_plan(&l), 2);
+    throttle(&l, j, 1); /* those that run go on */
+    restart(&l, &s);
+    assert_int_equal(lab_plan(&l), 0);
+    for (int32_t i = 0; i < 4; i++) {
+        int64_t t = array_task(model_job(l.m, j), i)->row.id;
+        lab_started(&l, t);
+        lab_ended(&l, t, END_SUCCEEDED, 0);
+        assert_int_equal(lab_plan(&l), i == 3);
+    }
+    throttle(&l, j, 0);
+    assert_int_equal(lab_plan(&l), 1);
+    refuse(&l, j, BIT(NICE), lab_job(1), ERR_CONFLICT, "all tasks of array 1 have begun");
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void an_array_changes_as_far_as_it_has_not_begun(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct ranges set;
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t j = submit_array(&l, "0-3", 0);
+    assert_int_equal(lab_plan(&l), 2);
+    struct job_row to = {.time_limit_ms = HOUR_MS, .need.cpus = 2};
+    change(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to);
+    const struct job *parent = model_job(l.m, j);
+    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
+    refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-2", &set), ERR_CONFLICT, "task 2 of array 1 has not begun");
+    refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "9", &set), ERR_NOT_FOUND, "no task 9");
+    refuse_event(&l, tasks_event(j, BIT(CPUS), &to, "0", &set), ERR_CONFLICT, "cpus: job 2 runs");
+    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
+    to.time_limit_ms = 2 * HOUR_MS;
+    lab_apply(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-1", &set));
+    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 2 * HOUR_MS);
+    assert_int_equal(array_task(parent, 1)->row.time_limit_ms, 2 * HOUR_MS);
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t t = array_task(parent, i)->row.id;
+        lab_started(&l, t);
+        lab_ended(&l, t, END_SUCCEEDED, 0);
+    }
+    refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0", &set), ERR_CONFLICT, "has ended");
+    assert_int_equal(lab_plan(&l), 1); /* of two cpus now */
+    assert_int_equal(array_task(parent, 2)->row.time_limit_ms, HOUR_MS);
+    int64_t alone = array_task(parent, 2)->row.id;
+    lab_started(&l, alone);
+    lab_ended(&l, alone, END_FAILED, 1); /* it waits, to be tried again */
+    refuse_event(&l, depends(alone, NULL, 0, false), ERR_CONFLICT, "is a task of array 1");
+    to.need.cpus = 1;
+    change(&l, alone, BIT(CPUS), to);
+    assert_int_equal(model_job(l.m, alone)->row.need.cpus, 1);
+    assert_int_equal(parent->row.need.cpus, 2);
+    lab_deinit(&l);
+}
+
+static void in_another_team_it_counts_there(void **state)
+{
+    (void)state;
+    static struct order_user red_users[] = {{.name = "ann", .shares = 1}}, blue_users[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}},
+                             green_users[] = {{.name = "bob", .shares = 1}};
+    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = red_users, .n_users = 1},
+        {.name = "blue", .shares = 1, .users = blue_users, .n_users = 2, .limits = {.is_set = {[LIMIT_SUBMITTED] = true, [LIMIT_RUNNING] = true}, .most = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
+        {.name = "green", .shares = 1, .users = green_users, .n_users = 1}};
+    static struct order_qos classes[] = {{.name = "high", .boost_ms = 1}};
+    struct order_options o = order_defaults;
+    struct lab l;
+    struct shelf s = {.order = &o};
+    o.teams = teams;
+    o.n_teams = 3;
+    o.qos = classes;
+    o.n_qos = 1;
+    lab_init_order(&l, &o);
+    int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1), array = submit_array(&l, "0-1", 0);
+    assert_string_equal(model_job(l.m, a)->row.team, "red");
+    change(&l, a, BIT(TEAM) | BIT(QOS), (struct job_row){.team = "blue", .qos = "high"});
+    refuse(&l, b, BIT(TEAM), (struct job_row){.team = "green"}, ERR_DENIED, "not a member");
+    refuse(&l, b, BIT(TEAM), (struct job_row){.team = "grey"}, ERR_INVALID, "no team 'grey'");
+    refuse(&l, b, BIT(QOS), (struct job_row){.qos = "low"}, ERR_INVALID, "no QOS 'low'");
+    refuse(&l, array, BIT(TEAM), (struct job_row){.team = "blue"}, ERR_CONFLICT, "max_submitted");
+    change(&l, b, BIT(TEAM), (struct job_row){.team = "blue"});
+    restart(&l, &s);
+    lab_join(&l, "n1", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, a) && !runs(&l, b)); /* of blue one runs at a time */
+    change(&l, b, BIT(TEAM), (struct job_row){.team = "red"});
+    lab_plan(&l);
+    assert_true(runs(&l, b));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void it_is_queued_again_as_often_as_is_said_last(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 1);
+    struct job_row r = lab_job(1), never = {0};
+    r.retries.n[RETRY_FAILED] = 3;
+    int64_t j = lab_submit(&l, &r);
+    for (int k = 0; k < 2; k++) {
+        lab_plan(&l);
+        lab_started(&l, j);
+        lab_ended(&l, j, END_FAILED, 1);
+    }
+    assert_int_equal(model_job(l.m, j)->row.used[RETRY_FAILED], 2);
+    lab_plan(&l);
+    lab_started(&l, j);
+    for (int k = 0; k < RETRY_KINDS; k++)
+        never.retries.n[k] = RETRIES_NEVER;
+    change(&l, j, BIT(RETRIES), never);
+    restart(&l, &s);
+    assert_true(retries_are_none(&model_job(l.m, j)->row));
+    lab_ended(&l, j, END_FAILED, 1);
+    assert_null(model_job(l.m, j));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void a_job_of_several_nodes_may_need_others(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    lab_join(&l, "n2", 2);
+    int64_t j = submit(&l, 3, 2, 0);
+    assert_int_equal(lab_plan(&l), 0);
+    change(&l, j, BIT(NODES), (struct job_row){.nodes = 2});
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, j)->row.ranks, 2);
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = j, .by = "ann"}});
+    lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = j, .by = "ann"}});
+    while (job_attempt(model_job(l.m, j)))
+        lab_ended(&l, j, END_USER, 0);
+    change(&l, j, BIT(NODES) | BIT(CPUS), (struct job_row){.nodes = 1, .need.cpus = 1});
+    restart(&l, &s);
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = j, .by = "ann"}});
+    int64_t other = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, j)->row.ranks, 1);
+    assert_true(runs(&l, other)); /* nothing is kept for it any more */
+    change(&l, j, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 1});
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void its_time_to_begin_is_another(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 1);
+    struct job_row r = lab_job(1);
+    r.begin_at.ms = l.now.wall.ms + 10 * HOUR_MS;
+    int64_t j = lab_submit(&l, &r);
+    assert_int_equal(lab_plan(&l), 0);
+    change(&l, j, BIT(BEGIN), (struct job_row){.begin_at.ms = l.now.wall.ms + HOUR_MS});
+    lab_heartbeats(&l);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + LAB_LEASE_MS);
+    lab_wait(&l, HOUR_MS);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_true(runs(&l, j));
+    int64_t other = lab_submit(&l, &r);
+    change(&l, other, BIT(BEGIN), (struct job_row){.begin_at = WALL_NONE});
+    assert_false(waits(&l, other));
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_waiting_job_runs_where_it_fits_by_then),
+        cmocka_unit_test(it_keeps_its_place_among_those_that_ask_for_the_same),
+        cmocka_unit_test(all_of_it_changes_or_nothing),
+        cmocka_unit_test(what_runs_changes_in_what_does_not_touch_its_place),
+        cmocka_unit_test(what_is_being_cancelled_stays_as_it_is),
+        cmocka_unit_test(a_reservation_that_its_time_limit_breaks_is_made_anew),
+        cmocka_unit_test(what_it_depends_on_is_replaced_from_both_ends),
+        cmocka_unit_test(one_of_a_name_at_a_time_whatever_they_were_called_before),
+        cmocka_unit_test(who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it),
+        cmocka_unit_test(so_many_tasks_run_at_once_as_is_said_last),
+        cmocka_unit_test(an_array_changes_as_far_as_it_has_not_begun),
+        cmocka_unit_test(in_another_team_it_counts_there),
+        cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
+        cmocka_unit_test(a_job_of_several_nodes_may_need_others),
+        cmocka_unit_test(its_time_to_begin_is_another),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
