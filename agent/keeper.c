@@ -233,6 +233,13 @@ void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms)
     command(k, text);
 }
 
+void keeper_limit(struct keeper *k, int64_t ms)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "limit %lld\n", (long long)ms);
+    command(k, text);
+}
+
 void keeper_kill(struct keeper *k)
 {
     command(k, "kill\n");

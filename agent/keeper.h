@@ -49,6 +49,7 @@ void keeper_start(struct keeper *k);
 /* Commands; lost if the supervisor is not up (its end is told then). */
 void keeper_signal(struct keeper *k, int signum);
 void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms);
+void keeper_limit(struct keeper *k, int64_t ms); /* its time limit, from its start on; 0: none */
 void keeper_kill(struct keeper *k);
 void keeper_await_ready(struct keeper *k);
 

@@ -28,6 +28,7 @@ static const struct wire_field state_fields[] = {
     WIRE_I64_OPT(task_state, saving_commit, 0, INT64_MAX),
     WIRE_I64_OR_NONE(task_state, last_saved_at, 0, INT64_MAX),
     WIRE_I64_OPT(task_state, saves_asked, 0, INT64_MAX),
+    WIRE_I64_OPT(task_state, limit_ms, WIRE_NO_LIMIT, INT64_MAX),
     WIRE_BOOL_OPT(task_state, needs_secrets),
     WIRE_TEXT_OPT(task_state, criu),
     WIRE_TEXT_OPT(task_state, gpu_maker),

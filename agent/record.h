@@ -32,6 +32,7 @@ struct task_state {
     int64_t saving_commit;           /* with saving: the commit that waits for it; 0: none does */
     int64_t last_saved_at;           /* wall ms; WIRE_NONE */
     int64_t saves_asked;             /* by users, that a save has answered */
+    int64_t limit_ms;                /* its time limit, if belayd said another than at its start; WIRE_NO_LIMIT; 0 */
     bool needs_secrets;              /* it had some, whatever its spec says */
     char criu[256];                  /* with the method criu: the program */
     char gpu_maker[8];               /* "nvidia" "amd": its node has GPUs of theirs; "": none */

@@ -375,6 +375,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     if (t->state.told.n_checkpoints > 0)
         drop_acked(t, d->acked_sequence);
     task_set_every(t, d->ckpt_every_ms);
+    task_set_limit(t, d->limit_ms);
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->killing)
         task_asked(t, d->saves_asked);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)

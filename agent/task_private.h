@@ -200,6 +200,8 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
 void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
+void task_set_limit(struct task *t, int64_t ms); /* as wire_desired_attempt has it */
+void task_tell_limit(struct task *t);            /* to its supervisor, which is up, if it is another than at the start */
 void task_asked(struct task *t, int64_t n);      /* how many saves users have asked for */
 void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);

@@ -91,11 +91,18 @@ static void send_signal(struct task *t)
         keeper_signal(&t->keeper, signum);
 }
 
+/* 0: none. */
+static int64_t limit_ms(const struct task *t)
+{
+    int64_t ms = t->state.limit_ms;
+    return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
+}
+
 /* When it runs into its time limit, by the wall clock; INT64_MAX: never, or it has not started. */
 static int64_t limit_at(const struct task *t)
 {
     int64_t started = t->state.told.started_at;
-    return t->spec->time_limit_ms > 0 && started != WIRE_NONE ? started + t->spec->time_limit_ms : INT64_MAX;
+    return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
 }
 
 static int64_t ask_deadline(const struct task *t)
@@ -229,7 +236,7 @@ static int64_t ms_to_daily(const struct task *t)
  * saves if that is more, but not before half of its time. One that was made since is it; so nothing has to be remembered. */
 static int64_t ms_to_limit(const struct task *t)
 {
-    int64_t limit = t->spec->time_limit_ms, at = limit_at(t), now = wall_ms(t);
+    int64_t limit = limit_ms(t), at = limit_at(t), now = wall_ms(t);
     if (at == INT64_MAX)
         return INT64_MAX;
     int64_t took = t->save_took_ms >= 0 ? t->save_took_ms : t->spec->save_ms;
@@ -268,6 +275,25 @@ void task_set_every(struct task *t, int64_t ms)
     if (ms == 0 || ms == t->every_ms)
         return;
     t->every_ms = ms;
+    if (t->control_watch && !t->save_failed)
+        restart_periodic(t);
+}
+
+void task_tell_limit(struct task *t)
+{
+    if (t->state.limit_ms != 0)
+        keeper_limit(&t->keeper, limit_ms(t));
+}
+
+void task_set_limit(struct task *t, int64_t ms)
+{
+    if (ms == 0 || t->exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
+        return;
+    t->state.limit_ms = ms;
+    if (t->state.prepared) /* else it is written with that */
+        task_persist(t);
+    if (t->is_up)
+        task_tell_limit(t);
     if (t->control_watch && !t->save_failed)
         restart_periodic(t);
 }

@@ -117,6 +117,7 @@ static void on_up(void *ctx)
 {
     struct task *t = ctx;
     t->is_up = true;
+    task_tell_limit(t);
     if (is_resuming(t))
         keeper_await_ready(&t->keeper);
     else

@@ -141,15 +141,25 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
     } else if (str_starts(line, "terminate ")) {
         c.what = VIGIL_TERMINATE;
         rc = parse_terminate(line + strlen("terminate "), &c, e);
+    } else if (str_starts(line, "limit ")) {
+        c.what = VIGIL_LIMIT;
+        rc = str_to_i64(line + strlen("limit "), 0, VIGIL_TIME_MAX_MS, "limit", &c.limit_ms, e);
     } else if (str_eq(line, "ready")) {
         c.what = VIGIL_READY;
     } else if (!str_eq(line, "kill")) {
         rc = err_set(
-            e, ERR_INVALID, "expected signal, terminate, kill or ready, found %s", str_show(line, shown));
+            e, ERR_INVALID, "expected signal, terminate, limit, kill or ready, found %s", str_show(line, shown));
     }
     if (!rc)
         *ret_command = c;
     return rc;
+}
+
+static void set_limit(struct vigil *v, int64_t ms)
+{
+    v->time_limit_ms = ms;
+    v->limit_at = ms > 0 ? v->began + ms : NEVER;
+    v->grace_at = v->grace.signal > 0 && ms > 0 ? v->limit_at - v->grace.before_ms : NEVER;
 }
 
 static void answer(int fd, const char *text)
@@ -182,6 +192,9 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
     } else if (c.what == VIGIL_SIGNAL) {
         snprintf(
             text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
+    } else if (c.what == VIGIL_LIMIT) {
+        if (v->cause == EXIT_BY_ITSELF && c.limit_ms != v->time_limit_ms) /* an agent that comes back says it again */
+            set_limit(v, c.limit_ms);
     } else {
         stop(v, EXIT_STOPPED, "", c.delay_ms, c.grace_ms);
     }
@@ -313,8 +326,8 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
 struct launch_report vigil_keep(struct vigil *v)
 {
     struct launch_report report;
-    v->limit_at = v->time_limit_ms > 0 ? now_ms() + v->time_limit_ms : NEVER;
-    v->grace_at = v->grace.signal > 0 && v->limit_at != NEVER ? v->limit_at - v->grace.before_ms : NEVER;
+    v->began = now_ms();
+    set_limit(v, v->time_limit_ms);
     v->term_at = v->kill_at = NEVER;
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;

@@ -17,9 +17,10 @@
 #define VIGIL_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
 
 struct vigil_command {
-    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY } what;
+    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY, VIGIL_LIMIT } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
     int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. VIGIL_TIME_MAX_MS */
+    int64_t limit_ms;           /* LIMIT: likewise */
 };
 
 /* Pure: one line of ctl.sock, without its end. ERR_INVALID: it is none. (A task of the agent's own user can
@@ -49,7 +50,7 @@ struct vigil {
     char text[128];
     /* private */
     struct vigil_connection connections[VIGIL_CONNECTIONS];
-    int64_t limit_at, grace_at, term_at, kill_at; /* mono ms; VIGIL_NEVER */
+    int64_t began, limit_at, grace_at, term_at, kill_at; /* mono ms; but for the first VIGIL_NEVER */
     bool is_ready, term_sent;
 };
 

@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = vigil_parse(line, &c, &e);
     if (rc == 0) {
         assert(c.what != VIGIL_SIGNAL || (c.signal >= 1 && c.signal <= 64));
+        assert(c.limit_ms >= 0 && c.limit_ms <= VIGIL_TIME_MAX_MS);
         assert(c.delay_ms >= 0 && c.delay_ms <= VIGIL_TIME_MAX_MS);
         assert(c.grace_ms >= 0 && c.grace_ms <= VIGIL_TIME_MAX_MS);
     } else {

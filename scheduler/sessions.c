@@ -318,6 +318,13 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     }
 }
 
+/* It may be another than at the start. */
+static int64_t limit_ms(const struct attempt *a)
+{
+    int64_t ms = a->job->row.time_limit_ms;
+    return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
+}
+
 /* A rank without a script is the last to run into the time limit, so that the first one's end is the job's; and what is left of it
  * when tasks are to be told is the same. */
 static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
@@ -417,6 +424,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->kill_wait_ms = s->o.kill_wait_ms;
     d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
     d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
+    d->limit_ms = limit_ms(a);
     if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);

@@ -181,6 +181,8 @@ struct wire_peer {
     char name[64], address[64];
 };
 
+#define WIRE_NO_LIMIT (-1)
+
 struct wire_desired_attempt {
     int64_t job, attempt;
     enum wire_want want;
@@ -189,6 +191,7 @@ struct wire_desired_attempt {
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
     int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
     int64_t saves_asked; /* by users, of this attempt: a save that begins after the last of them is wanted */
+    int64_t limit_ms;    /* its time limit as things are now; WIRE_NO_LIMIT; 0: not told, that of its start holds */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
@@ -203,7 +206,7 @@ struct wire_desired_attempt {
     int64_t cpus, gpus, memory_mib;
     bool exclusive; /* nobody else is on the node; the three are all of it */
     char resources[COUNTS_TEXT_MAX]; /* of the node by name */
-    int64_t time_limit_ms; /* 0 none */
+    int64_t time_limit_ms; /* at its start; 0 none */
     int64_t grace_signal;  /* sent once, before the time limit; 0: none */
     int64_t grace_ms;      /* so long before it */
     bool grace_to_script;  /* to the script's own process only */

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include "agent/record.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -336,6 +337,61 @@ static bool has_heard(struct world *w, int64_t job)
     return strstr(world_output(w, job), "got USR1") != NULL;
 }
 
+/* Whoever runs the agent by then: its supervisor is told again, and what it was told is not forgotten. */
+static void another_time_limit_counts_from_the_start(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\n");
+    a->time_limit_ms = a->limit_ms = 3600000;
+    world_want(w, 2, 1, "#!/bin/sh\nsleep 1000\n")->limit_ms = WIRE_NO_LIMIT;
+    a = world_want(w, 3, 1, "#!/bin/sh\nsleep 1.5\n");
+    a->time_limit_ms = 1000;
+    a->limit_ms = 3600000; /* before it has started */
+    world_start_agent(w);
+    for (int job = 1; job <= 2; job++)
+        world_until(w, is_running, job, "it runs");
+    world_until(w, has_ended, 3, "it has ended");
+    assert_end(w, 3, "succeeded", 0, "");
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_find(w, 1)->a.limit_ms = 1; /* which is over */
+    world_find(w, 2)->a.limit_ms = 7200000;
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the time limit ends it");
+    assert_end(w, 1, "timeout", 143, "longer than its time limit of");
+    world_kill_agent(w, SIGKILL);
+    char *path = world_task_path(w, 2, 1, "state.json");
+    struct task_state s;
+    struct err e;
+    assert_int_equal(record_read_state(path, &s, &e), 0);
+    assert_int_equal(s.limit_ms, 7200000);
+    record_deinit_state(&s);
+    free(path);
+    world_find(w, 2)->a.limit_ms = 0; /* not told: that one holds */
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_running, 2, "it is taken over");
+    world_find(w, 2)->a.limit_ms = 10;
+    world_go(w);
+    world_until(w, has_ended, 2, "the time limit ends it");
+    assert_end(w, 2, "timeout", 143, "longer than its time limit of");
+}
+
+static void the_signal_comes_before_the_time_limit_that_holds(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got USR1' USR1\nwhile :; do sleep 0.05; done\n");
+    a->time_limit_ms = 3600000;
+    a->grace_signal = SIGUSR1;
+    a->grace_ms = 60000;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "it runs");
+    world_find(w, 1)->a.limit_ms = 59000;
+    world_go(w);
+    world_until(w, has_heard, 1, "the script is signalled");
+    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+}
+
 /* The supervisor outlives the agent, so that is nothing that could be done twice. */
 static void the_script_is_signalled_once_before_its_time_limit(void **state)
 {
@@ -518,6 +574,8 @@ int main(void)
         world_test(an_attempt_that_left_no_trace_is_told_as_lost),
         world_test(the_time_limit_ends_what_ignores_sigterm),
         world_test(the_script_is_signalled_once_before_its_time_limit),
+        world_test(another_time_limit_counts_from_the_start),
+        world_test(the_signal_comes_before_the_time_limit_that_holds),
         world_test(a_sigterm_before_the_time_limit_ends_the_programs_of_a_script),
         world_test(a_signal_before_the_time_limit_waits_for_who_hears_it),
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),

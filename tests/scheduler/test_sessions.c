@@ -27,7 +27,7 @@ struct answer {
         char reason[16];
         bool script, needs_secrets;
         int64_t secrets; /* their version; 0: none came */
-        int64_t every_ms, saves_asked;
+        int64_t every_ms, saves_asked, limit_ms;
     } shown[SHOWN_MAX];
 };
 
@@ -49,7 +49,7 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
         a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
-            x->needs_secrets, x->secrets.version, x->ckpt_every_ms, x->saves_asked};
+            x->needs_secrets, x->secrets.version, x->ckpt_every_ms, x->saves_asked, x->limit_ms};
         if (x->secrets.version)
             assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
         STR_COPY(a->shown[i].reason, x->reason);
@@ -659,6 +659,26 @@ static void a_save_that_was_asked_for_is_told_over_a_restart(void **state)
     assert_int_equal(f->answer.shown[0].saves_asked, 1);
 }
 
+static void another_time_limit_is_told_over_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    const struct job_row to = {.time_limit_ms = 7200000}, none = {0};
+    run_one_job(f);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
+    send(f->agent, f->answer.rev, 20000, &f->answer);
+    lab_post(f->lab, (struct event){.type = EV_UPDATE, .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}}, NULL);
+    lab_turn(f->lab);
+    assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000); /* the one that waited was answered */
+    lab_restart(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, 7200000);
+    lab_post(f->lab, (struct event){.type = EV_UPDATE, .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &none}}, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
+}
+
 static void an_automatic_interval_follows_the_last_save(void **state)
 {
     struct fixture *f = *state;
@@ -888,6 +908,7 @@ int main(void)
         TEST(an_older_status_is_answered_and_tells_nothing),
         TEST(an_end_never_hides_the_save_that_came_with_it),
         TEST(a_save_that_was_asked_for_is_told_over_a_restart),
+        TEST(another_time_limit_is_told_over_a_restart),
         TEST(an_automatic_interval_follows_the_last_save),
         TEST(saves_are_acknowledged_by_their_sequence),
         TEST(progress_is_known_at_once_and_stored_later),

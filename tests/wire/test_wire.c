@@ -124,6 +124,7 @@ static struct wire_desired desired_of_everything(void)
         .ckpt_keep_every = 10,
         .ckpt_at = "04:00,16:00",
         .saves_asked = 2,
+        .limit_ms = 120000,
         .kill_wait_ms = 30000,
         .save_ms = 1234,
         .slurm_env = true,
