@@ -33,6 +33,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
+    {"POST", "/api/v1/jobs/#/update", NEED_USER, api_jobs_update},
     {"POST", "/api/v1/jobs/#/hold", NEED_USER, api_jobs_hold},
     {"POST", "/api/v1/jobs/#/release", NEED_USER, api_jobs_release},
     {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},

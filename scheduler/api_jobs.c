@@ -427,7 +427,7 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
 }
 
 /* So, and not one that has ended. */
-static bool may_change_row(struct request *q, const char *what, struct job_row *ret_row)
+bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
 {
     if (!may_judge(q, what, ret_row))
         return false;
@@ -442,7 +442,7 @@ static bool may_change_row(struct request *q, const char *what, struct job_row *
 bool api_may_change_job(struct request *q, const char *what)
 {
     struct job_row row;
-    return may_change_row(q, what, &row);
+    return api_may_change_row(q, what, &row);
 }
 
 /* A cancel of some tasks of an array is applied with a set that outlives the request. */
@@ -514,7 +514,7 @@ void api_jobs_hold(struct request *q)
     struct event ev = {.type = EV_HOLD, .hold = {.job = q->id}};
     struct job_row row;
     STR_COPY(ev.hold.by, q->caller.user);
-    if (!may_change_row(q, "hold", &row))
+    if (!api_may_change_row(q, "hold", &row))
         return;
     /* an administrator's own job is held as anybody's is */
     ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);

@@ -139,6 +139,7 @@ void api_channels_destroy_all(struct api *a);
 
 /* False after an error reply: there is no such job, it is somebody else's, or it has ended. what: "cancel", for the error. */
 bool api_may_change_job(struct request *q, const char *what);
+bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row); /* the same, and its row */
 
 /* The script_key of the job that it describes; its user is set. */
 void api_script_key(struct jobspec *s);
@@ -175,6 +176,7 @@ void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
 void api_jobs_cancel_many(struct request *q); /* api_cancel.c */
 void api_jobs_requeue(struct request *q);
+void api_jobs_update(struct request *q); /* api_update.c */
 void api_jobs_hold(struct request *q);
 void api_jobs_release(struct request *q);
 void api_jobs_drill(struct request *q);

@@ -323,6 +323,35 @@ class Local(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(word, done.stderr)
 
+    def test_jobs_are_changed_while_they_wait_and_while_they_run(self):
+        first, job = self.submit("--hold", "--wrap", "true"), self.submit("--hold", "-c", "900", "-a", "0-1", "--wrap", "echo here")
+        said = self.ok("update", str(job), "name=other", "cpus=1", "mem=64M", "time=90", "nice=3", "at-once=1", "exclusive=yes", "requeue=no",
+                       "dependency=afterok:%d" % first, "begin=now+1hour", "constraint=none")
+        self.assertEqual(said, "job %d is changed\n" % job)
+        shown = self.json("show", str(job))
+        row = shown["job"]
+        self.assertEqual((row["name"], row["cpus"], row["memory_mib"], row["time_limit_ms"], row["nice"], row["exclusive"], row["requeue"],
+                          shown["array"]["at_once"], shown["depends"][0]["job"]), ("other", 1, 64, 5400000, 3, True, False, 1, first))
+        for words, code, text in (((), 2, "which job"), (("x", "time=1h"), 2, "expected a job's number"), ((str(job),), 2, "what is to change"),
+                                  ((str(job), "time"), 2, "expected KEY=VALUE"), ((str(job), "tim=2h"), 2, "nearest: time"),
+                                  ((str(job), "time=x"), 2, "--time"), ((str(job), "requeue=perhaps"), 2, "yes or no"), ((str(job), "cpus="), 2, "expected a value"),
+                                  ((str(job), "pool=nowhere"), 1, "no pool"), (("999999", "time=2h"), 1, "999999"),
+                                  ((str(job) + "_1", "time=2h"), 1, "has not begun"), ((str(first), "at-once=2"), 1, "no array")):
+            with self.subTest(words):
+                done = self.h.belay("update", *words)
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(text, done.stderr)
+        self.assertEqual(self.ok("update", str(job), "begin=none", "dependency=none", "time=none", "exclusive=no", "at-once=none"), "job %d is changed\n" % job)
+        self.ok("release", str(job))
+        self.assertRegex(self.ok("logs", "-f", str(job + 1)), r"here\n\Z")
+        runs = self.submit("--time", "1h", self.h.script("echo running\nexec sleep 1000\n", "runs.sh"))
+        self.wait_log(runs, "^running$")
+        self.assertIn("runs, and this can be changed only while it waits", self.h.belay("update", str(runs), "cpus=2").stderr)
+        self.assertEqual(self.json("update", str(runs), "time=0:00:01"), {"id": runs})
+        self.ok("logs", "-f", str(runs))
+        self.assertEqual(self.json("show", str(runs))["job"]["end"], "timeout")
+        self.ok("cancel", str(first))
+
     def test_a_cron_entry_runs_its_job(self):
         script = self.h.script('echo "$1 of $BELAY_CRON_TIME"\n', "nightly.sh")
         added = self.ok("cron", "add", "--tz", "Australia/Lord_Howe", "--overlap", "queue", "30 2 * * *", script, "the run")
@@ -1051,6 +1080,22 @@ class DownAndUp(unittest.TestCase):
             err = waiter.communicate(timeout=WAIT_S)[1]
             self.assertEqual((waiter.returncode, err), (9, ""))
             self.assertEqual(json.loads(h.belay("show", "1", "--json").stdout)["job"]["attempts"], 1)
+
+    def test_a_time_limit_survives_kills_of_belayd_and_of_the_agent(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.start("submit", "--wait", "--time", "1h", h.script("echo working\nexec sleep 1000\n"))
+            self.assertEqual(job.stdout.readline(), "Submitted batch job 1\n")
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "working\n")
+            os.kill(h.pid("agent.pid"), signal.SIGKILL)
+            self.assertEqual(h.belay("update", "1", "time=0:00:02").stdout, "job 1 is changed\n")  # nobody is there to be told
+            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            self.assertEqual(h.belay("up").returncode, 0)
+            err = job.communicate(timeout=WAIT_S)[1]
+            self.assertIn("timeout", err)
+            self.assertIn("longer than its time limit", err)
+            follower.communicate(timeout=WAIT_S)
 
     def test_down_does_not_leave_a_running_job_behind_in_silence(self):
         with Home() as h:

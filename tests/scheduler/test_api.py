@@ -582,6 +582,65 @@ class Api(unittest.TestCase):
 
     # ---- the document and the client ----
 
+    def change(self, job, **changes):
+        return self.d.call("POST", "/api/v1/jobs/%d/update" % job, changes)
+
+    def test_a_job_that_waits_is_changed_as_a_submit_would_have_made_it(self):
+        first, job = self.d.submit(hold=True), self.d.submit(hold=True, gpus=1, pool="spare")
+        status, said, _ = self.change(job, name="other", time_limit_ms=60000, pool="base", gpus=0, cpus=3, memory_mib=70, nice=5, nodes=4,
+                                      nodes_min=2, on_loss="wait", market="spot", begin_at_ms=4102444800000, requeue=False,
+                                      depends=[{"kind": "afterok", "job": first}], exclusive=True)
+        self.assertEqual((status, said), (200, {"id": job}))
+
+        def check():
+            shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
+            row = shown["job"]
+            self.assertEqual((row["name"], row["time_limit_ms"], row["pool"], row["gpus"], row["cpus"], row["memory_mib"], row["nice"], row["nodes"],
+                              row["nodes_min"], row["on_loss"], row["market"], row["begin_at"], row["requeue"], row["exclusive"], row["hold"]),
+                             ("other", 60000, "base", 0, 3, 70, 5, 4, 2, "wait", "spot", "2100-01-01T00:00:00Z", False, True, "user"))
+            self.assertEqual([(d["kind"], d["job"], d["state"]) for d in shown["depends"]], [("afterok", first, "waits")])
+            events = self.d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]
+            self.assertEqual([e["kind"] for e in events], ["submitted", "updated"])
+            self.assertIn("time_limit_ms 1m", events[1]["text"])
+
+        check()
+        with self.subTest("after a kill -9"):
+            self.d.kill()
+            self.d.start()
+            check()
+        self.assertEqual(self.change(job, depends=[], begin_at_ms=0, exclusive=False, nodes=1)[0], 200)
+        shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
+        self.assertEqual([d["state"] for d in shown["depends"]], ["dropped"])
+        self.assertEqual((shown["job"]["begin_at"], shown["job"]["exclusive"], shown["job"]["nodes_min"]), (None, False, 1))
+
+    def test_what_cannot_be_changed_is_named_and_nothing_is(self):
+        job = self.d.submit(hold=True, cpus=2, launch={"tasks": 2, "cpus_per_task": 1}, nodes=1)
+        ended = self.d.submit(hold=True)
+        self.d.call("POST", "/api/v1/jobs/%d/cancel" % ended)
+        array = self.d.submit(hold=True, array="0-3%2")
+        path = "/api/v1/jobs/%d/update" % job
+        for status, kind, body, text in ((400, "invalid", {}, "nothing is to be changed"), (400, "invalid", {"tasks": "1"}, "nothing is to be changed"),
+                                         (400, "invalid", {"cpus": 0}, "spec.cpus"), (400, "invalid", {"cpus": 1}, "spec.launch.tasks"),
+                                         (400, "invalid", {"name": ""}, "spec.name"), (400, "invalid", {"pool": "nowhere"}, "changes.pool"),
+                                         (400, "invalid", {"window": "nowhere"}, "spec.window"), (400, "invalid", {"nodes_min": 2}, "spec.nodes_min"),
+                                         (400, "invalid", {"cpu": 3}, "did you mean cpus"), (400, "invalid", {"script": "#!/bin/sh"}, "changes.script"),
+                                         (400, "invalid", {"array": "0-9"}, "at_once"), (400, "invalid", {"at_once": -1}, "changes.at_once"),
+                                         (400, "invalid", {"name": "x", "tasks": "a"}, "changes.tasks"),
+                                         (409, "conflict", {"name": "x", "at_once": 3}, "no array"), (409, "conflict", {"name": "x", "tasks": "1"}, "no array"),
+                                         (400, "invalid", {"name": "x", "depends": [{"kind": "afterok", "job": array}]}, "submitted before it"),
+                                         (400, "invalid", {"name": "x", "constraint": "never"}, "never"), (400, "invalid", {"name": "x", "licences": {"none": 1}}, "licence"),
+                                         (400, "invalid", {"name": "x", "depends_any": 1}, "spec.depends_any")):
+            with self.subTest(body):
+                self.refuse(status, kind, "POST", path, body, text)
+        row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+        self.assertEqual((row["name"], row["cpus"]), ("job", 2))
+        self.check_error(self.change(ended, name="x"), 409, "conflict", "has ended")
+        self.check_error(self.change(job + 4711, name="x"), 404, "not-found", "")
+        self.check_error(self.change(array, tasks="1", name="x"), 409, "conflict", "has not begun")
+        self.check_error(self.change(array, tasks="9", name="x"), 404, "not-found", "no task 9")
+        self.assertEqual(self.change(array, at_once=3)[0], 200)
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % array)[1]["array"]["at_once"], 3)
+
     def test_many_are_cancelled_at_once(self):
         jobs = [self.d.submit(hold=True) for _ in range(5)]
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % jobs[1])

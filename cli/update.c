@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay update JOB KEY=VALUE...
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/slurm.h"
+#include "cli/updates.h"
+#include "cli/verbs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int no_options(void *ctx, int val, const char *arg)
+{
+    (void)ctx, (void)val, (void)arg;
+    return CLI_USAGE;
+}
+
+static void on_warning(void *ctx, const char *text)
+{
+    (void)ctx;
+    cli_warn("%s", text);
+}
+
+static int read_change(json_t *changes, const char *word, struct err *e)
+{
+    const char *eq = strchr(word, '=');
+    char shown[STR_SHOW_MAX];
+    if (!eq || eq == word)
+        return err_set(e, ERR_INVALID, "expected KEY=VALUE, such as time=2h, found %s", str_show(word, shown));
+    char *key = mem_strndup(word, (size_t)(eq - word));
+    int rc = updates_put(changes, key, eq + 1, false, on_warning, NULL, e);
+    free(key);
+    return rc;
+}
+
+static int read_changes(json_t *changes, const char **words, int n, struct err *e)
+{
+    int rc = n > 0 ? 0 : err_set(e, ERR_INVALID, "what is to change? belay update JOB KEY=VALUE...");
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = read_change(changes, words[i], e);
+    return rc ? rc : updates_finish(changes, on_warning, NULL, e);
+}
+
+static int change(const char *word, int64_t id, const json_t *changes, bool json)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld/update", (long long)id);
+    json_t *v = cli_post(path, changes);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    free(path);
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        printf("job %s is changed\n", word);
+    json_decref(v);
+    return rc;
+}
+
+static int run_words(const struct cli_args *a)
+{
+    char tasks[SLURM_TASKS_MAX] = "", shown[STR_SHOW_MAX];
+    int64_t id;
+    struct err e;
+    if (a->n_rest == 0) {
+        cli_error("which job? belay update JOB KEY=VALUE...");
+        return CLI_USAGE;
+    }
+    if (!slurm_job_name(a->rest[0], &id, tasks)) {
+        cli_error("expected a job's number, 42, or a task, 42_7, found %s", str_show(a->rest[0], shown));
+        return CLI_USAGE;
+    }
+    json_t *changes = json_object();
+    int rc = read_changes(changes, a->rest + 1, a->n_rest - 1, &e);
+    if (rc != 0)
+        cli_error("%s", e.text);
+    if (*tasks)
+        json_object_set_new(changes, "tasks", json_text(tasks));
+    rc = rc != 0 ? CLI_USAGE : change(a->rest[0], id, changes, a->json);
+    json_decref(changes);
+    return rc;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct cli_args a;
+    int rc = cli_parse(&verb_update, argc, argv, false, no_options, NULL, &a);
+    if (rc == 0)
+        rc = run_words(&a);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+const struct verb verb_update = {
+    "update", "[OPTION...] JOB KEY=VALUE...", "change what jobs were submitted with", run, NULL, false};
