@@ -608,6 +608,21 @@ static void describe_never(const struct job *j, char *out, size_t size)
     }
 }
 
+/* Its tasks will never begin: who depends on one of them need not wait either. True: some had begun before it was made to depend on
+ * this; they go on, and with the last of them it ends. */
+static bool give_up_array(struct model *m, struct job *j, const char *what, struct stamp now)
+{
+    struct err unused;
+    array_drop(m, j, NULL, END_DEPENDENCY, now, &unused);
+    if (j->array->n_tasks == 0)
+        return false;
+    history(m, now, "cancel", (struct history_of){.job = j}, "those of its tasks that have not begun were given up: %s can never come true", what);
+    drop_all(m, j);
+    waits_tell_unmeetable(m, j);
+    array_settle(m, j, now);
+    return true;
+}
+
 int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->unmeetable.job, e);
@@ -622,10 +637,10 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
         return 0;
     }
     describe_never(j, what, sizeof what);
-    j->row.end = END_DEPENDENCY;
     waits_withdraw(m, j);
-    if (j->array) /* its tasks will never begin: who depends on one of them need not wait either */
-        array_drop(m, j, NULL, END_DEPENDENCY, ev->now, e);
+    if (j->array && give_up_array(m, j, what, ev->now))
+        return 0;
+    j->row.end = END_DEPENDENCY;
     history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
     job_finish(m, j, ev->now);
     return 0;

@@ -435,6 +435,30 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     lab_deinit(&l);
 }
 
+/* Of one that was submitted so, no task can have begun. */
+static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t first = submit(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
+    lab_plan(&l);
+    lab_apply(&l, depends(j, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first}, 1, false));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, j)->row.state, JOB_UNFOLDED);
+    restart(&l, &s);
+    int64_t t = array_task(model_job(l.m, j), 0)->row.id;
+    lab_started(&l, t);
+    lab_ended(&l, t, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, j)->end, END_DEPENDENCY);
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
 static void in_another_team_it_counts_there(void **state)
 {
     (void)state;
@@ -566,6 +590,7 @@ int main(void)
         cmocka_unit_test(who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it),
         cmocka_unit_test(so_many_tasks_run_at_once_as_is_said_last),
         cmocka_unit_test(an_array_changes_as_far_as_it_has_not_begun),
+        cmocka_unit_test(tasks_that_have_begun_outlive_what_the_rest_depends_on),
         cmocka_unit_test(in_another_team_it_counts_there),
         cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
         cmocka_unit_test(a_job_of_several_nodes_may_need_others),
