@@ -12,6 +12,7 @@ static const struct updates_key keys[] = {{"name", "job-name", NULL}, {"time", "
     {"pool", "pool", "{\"pool\": \"\"}"}, {"partition", "pool", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
     {"team", "team", "{\"team\": \"\"}"}, {"account", "team", "{\"team\": \"\"}"}, {"qos", "qos", "{\"qos\": \"\"}"},
     {"nice", "nice", "{\"nice\": 0}"}, {"begin", "begin", "{\"begin_at_ms\": 0}"}, {"window", "window", "{\"window\": \"\"}"},
+    {"deadline", "deadline", "{\"deadline_at_ms\": null}"}, {"nodelist", "nodelist", "{\"nodelist\": \"\"}"}, {"exclude", "exclude", "{\"exclude\": \"\"}"},
     {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL}, {"mem", "mem", "{\"memory_mib\": 0}"},
     {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"}, {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"},
     {"gres", "gres", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"}, {"nodes", "nodes", NULL}, {"on-loss", "on-loss", NULL},

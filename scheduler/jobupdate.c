@@ -15,13 +15,13 @@ static const struct {
     const char *key;
     enum update_field field;
 } keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT}, {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES},
-    {"requeue", UPDATE_RETRIES}, {"nice", UPDATE_NICE}, {"at_once", UPDATE_AT_ONCE}, {"pool", UPDATE_POOL}, {"market", UPDATE_MARKET},
+    {"requeue", UPDATE_RETRIES}, {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"at_once", UPDATE_AT_ONCE}, {"pool", UPDATE_POOL}, {"market", UPDATE_MARKET},
     {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS}, {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW},
     {"depends", UPDATE_DEPENDS}, {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
     {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES}, {"script_on", UPDATE_NODES},
     {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL}, {"gpu_memory_mib", UPDATE_GPU_MEMORY},
     {"constraint", UPDATE_CONSTRAINT}, {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES},
-    {"exclusive", UPDATE_EXCLUSIVE}};
+    {"exclusive", UPDATE_EXCLUSIVE}, {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* Of a submit, and what to do instead. */
@@ -30,7 +30,7 @@ static const struct {
 } fixed[] = {{"script", "submit the job again"}, {"args", "submit the job again"}, {"env", "submit the job again"},
     {"cwd", "submit the job again"}, {"launch", "submit the job again"}, {"labels", "submit the job again"},
     {"checkpoint", "submit the job again"}, {"drill", "belay drill drills a job that runs"}, {"notify", "submit the job again"},
-    {"hold", "hold and release do that"}, {"array", "at_once is how many of its tasks run at once, and cancel takes tasks out"}};
+    {"kill_on_invalid_dep", "submit the job again"}, {"hold", "hold and release do that"}, {"array", "at_once is how many of its tasks run at once, and cancel takes tasks out"}};
 #define N_FIXED (sizeof(fixed) / sizeof(fixed[0]))
 
 static int refuse_key(const char *key, struct err *e)
@@ -63,6 +63,8 @@ static int read_keys(const json_t *changes, int32_t *ret_fields, struct err *e)
         else if (!str_eq(key, "tasks"))
             return refuse_key(key, e);
     }
+    if (json_object_get(changes, "depends_any") && !json_object_get(changes, "depends"))
+        return err_set(e, ERR_INVALID, "changes.depends_any: goes with depends, which replaces all that the job depends on");
     return *ret_fields ? 0 : err_set(e, ERR_INVALID, "changes: nothing is to be changed");
 }
 

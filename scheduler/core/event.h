@@ -93,6 +93,7 @@ enum update_field {
     UPDATE_TIME_LIMIT,
     UPDATE_RETRIES,
     UPDATE_NICE,
+    UPDATE_DEADLINE,
     UPDATE_AT_ONCE, /* of an array */
     /* while it waits */
     UPDATE_POOL,
@@ -113,6 +114,8 @@ enum update_field {
     UPDATE_RESOURCES,
     UPDATE_LICENCES,
     UPDATE_EXCLUSIVE,
+    UPDATE_NODELIST,
+    UPDATE_EXCLUDE,
     UPDATE_FIELDS
 };
 extern const char *const update_field_names[]; /* "name" "time_limit_ms" ...: as a submit calls them (docs/api.md); NULL-terminated */

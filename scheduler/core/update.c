@@ -17,13 +17,14 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "at_once", "pool", "market", "team", "qos",
+const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "at_once", "pool", "market", "team", "qos",
     "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus", "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint",
-    "resources", "licences", "exclusive", NULL};
+    "resources", "licences", "exclusive", "nodelist", "exclude", NULL};
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
-#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE))
-#define OF_EXTRAS (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE))
+#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE))
+#define OF_EXTRAS \
+    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE))
 #define OF_NODE (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
 /* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are kept for it. */
 #define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
@@ -99,6 +100,8 @@ static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fi
         r->time_limit_ms = to->time_limit_ms;
     if (fields & BIT(NICE))
         r->nice = to->nice;
+    if (fields & BIT(DEADLINE))
+        r->deadline_ms = to->deadline_ms;
     if (fields & BIT(MARKET))
         r->market = to->market;
     if (fields & BIT(BEGIN))
@@ -138,6 +141,10 @@ static int take_extras(const struct model *m, const struct event *ev, struct wan
         w->extras.licences = to.licences;
     if (fields & BIT(EXCLUSIVE))
         w->extras.exclusive = to.exclusive;
+    if (fields & BIT(NODELIST))
+        STR_COPY(w->extras.nodes, to.nodes);
+    if (fields & BIT(EXCLUDE))
+        STR_COPY(w->extras.exclude, to.exclude);
     return 0;
 }
 
@@ -145,7 +152,7 @@ static int take_extras(const struct model *m, const struct event *ev, struct wan
 
 static int check_place(const struct model *m, const struct wanted *w, int32_t fields, struct err *e)
 {
-    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | OF_EXTRAS) ? extras_check_submit(m, &w->row, &w->extras, e) : 0;
+    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS) ? extras_check_submit(m, &w->row, &w->extras, e) : 0;
     return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS))) ? criu_check_submit(m, &w->row, e) : rc;
 }
 
@@ -220,6 +227,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = check_order(m, w, fields, e);
     if (!rc)
         rc = check_retries(m, ev->update.to, w, fields, e);
+    if (!rc && j->row.state == JOB_PENDING && (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
+        rc = deadline_check(&w->row, ev->now.wall, e);
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
@@ -261,6 +270,7 @@ static void change_pending(struct model *m, struct job *j, struct wanted *w, int
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.name);
     STR_COPY(w->row.name, j->row.name); /* until it has the new one */
+    deadline_leave(m, j);
     if (anew) {
         waits_withdraw(m, j);
         w->row.regroups_until = j->row.regroups_until;
@@ -279,6 +289,7 @@ static void change_pending(struct model *m, struct job *j, struct wanted *w, int
         job_enqueue(m, j, now);
     else if (queued && !tree_has(&j->in_shape))
         queue_add(m, j);
+    deadline_watch(m, j);
     if (anew || (fields & OF_SHAPE))
         m->rewind++; /* it may fit now where it did not */
 }
@@ -331,6 +342,10 @@ static const char *word_of(const struct wanted *w, enum update_field field)
         return w->extras.constraint.text[0] ? w->extras.constraint.text : "none";
     case UPDATE_EXCLUSIVE:
         return w->extras.exclusive ? "yes" : "no";
+    case UPDATE_NODELIST:
+        return w->extras.nodes[0] ? w->extras.nodes : "any";
+    case UPDATE_EXCLUDE:
+        return w->extras.exclude[0] ? w->extras.exclude : "none";
     default:
         return NULL;
     }

@@ -143,6 +143,7 @@ static void update(struct storm *st)
     to.time_limit_ms = below(st, 3) ? below(st, 100000) : 0;
     to.nice = (int32_t)below(st, 30) - 1;
     to.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    to.deadline_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 300000);
     to.depends_any = below(st, 2);
     for (int k = 0; k < RETRY_KINDS; k++)
         to.retries.n[k] = below(st, 2) ? 0 : below(st, 3) ? (int32_t)below(st, 4) : RETRIES_NEVER;
