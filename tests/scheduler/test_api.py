@@ -629,7 +629,7 @@ class Api(unittest.TestCase):
                                          (409, "conflict", {"name": "x", "at_once": 3}, "no array"), (409, "conflict", {"name": "x", "tasks": "1"}, "no array"),
                                          (400, "invalid", {"name": "x", "depends": [{"kind": "afterok", "job": array}]}, "submitted before it"),
                                          (400, "invalid", {"name": "x", "constraint": "never"}, "never"), (400, "invalid", {"name": "x", "licences": {"none": 1}}, "licence"),
-                                         (400, "invalid", {"name": "x", "depends_any": 1}, "spec.depends_any")):
+                                         (400, "invalid", {"name": "x", "depends_any": 1}, "changes.depends_any")):
             with self.subTest(body):
                 self.refuse(status, kind, "POST", path, body, text)
         row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
