@@ -284,6 +284,37 @@ static void a_gang_that_loses_a_node_goes_on_from_its_last_save(void **state)
     }
 }
 
+/* The cheaper zone has none: where the provider may choose, the other one answers, at its price. */
+static void a_fleet_answers_from_where_there_is_something(void **state)
+{
+    (void)state;
+    int32_t none[] = {0};
+    struct trace down = {.gap_ms = HOUR, .n = 1, .counts = none};
+    struct pool_row pool = burst;
+    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &down), offer(MARKET_SPOT, "z2", NULL)};
+    struct replay_job j = job(0, 4, HOUR);
+    struct replay_options o = {.pools = &pool,
+        .n_pools = 1,
+        .offers = offers,
+        .n_offers = 2,
+        .jobs = &j,
+        .n_jobs = 1,
+        .boot_ms = MINUTE,
+        .until_ms = 24 * HOUR};
+    struct replay_result r;
+    struct err e;
+    offers[1].row.price_uusd_h = SPOT_UUSD_H + 1000;
+    for (int fleet = 0; fleet <= 1; fleet++) {
+        pool.fleet = fleet;
+        if (replay_run(&o, &r, &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(r.finished, 1);
+        assert_int_equal(r.refusals, fleet ? 0 : 1);
+        assert_int_equal(r.launches, fleet ? 1 : 2);
+        assert_int_equal(r.uusd[MARKET_SPOT], core_cost_uusd(r.end_ms - 2000 * r.launches, SPOT_UUSD_H + 1000));
+    }
+}
+
 static void what_the_core_refuses_is_said(void **state)
 {
     (void)state;
@@ -305,6 +336,7 @@ int main(void)
         cmocka_unit_test(without_a_fallback_a_drought_is_waited_out),
         cmocka_unit_test(the_same_input_gives_the_same_result),
         cmocka_unit_test(a_gang_that_loses_a_node_goes_on_from_its_last_save),
+        cmocka_unit_test(a_fleet_answers_from_where_there_is_something),
         cmocka_unit_test(what_the_core_refuses_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
