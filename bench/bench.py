@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan
+    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy
                              # (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -407,6 +407,16 @@ def bench_fair():
     subprocess.run([lab.BUILD + "/bench/bench_fair"], check=True)
 
 
+def bench_policy():
+    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a heading or a folder."""
+    traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
+    only = os.environ.get("BELAY_BENCH_ONLY")
+    done = subprocess.run([lab.BUILD + "/bench/bench_policy", "--offsets", os.environ.get("BELAY_BENCH_OFFSETS", "300")]
+                          + (["--only", only] if only else []) + [traces])
+    if done.returncode not in (0, 77):  # 77: there are no traces, as it has said
+        raise SystemExit(done.returncode)
+
+
 def bench_plan():
     subprocess.run([lab.BUILD + "/bench/bench_plan"], check=True)
 
@@ -424,7 +434,7 @@ PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "restart": bench_restart, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
-           "plan": bench_plan}
+           "plan": bench_plan, "policy": bench_policy}
 
 
 def main(names):

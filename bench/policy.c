@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late", NSDI 2024), by the policy of
+ * scheduler/core/finish.h, by its references, and at best.
+ *
+ *     bench_policy [--offsets N] [--only WORD] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
+ *
+ * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is known when it begins (as in the paper's own
+ * simulator), nothing later is. What was seen before the job came is known, as to a belayd that was there: the age of spells, the share up.
+ * A start anywhere costs the restart, in time and at that place's price, and a spot that goes loses nothing else. The last tick is paid
+ * for as long as it is used. Offsets are spread evenly over where a whole deadline fits.
+ *
+ * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other folders from both and the first 40 %
+ * of their own time, of which nothing is judged. A trace of 16 nodes counts as up when all are there.
+ */
+#include "base/err.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "bench/policy_best.h"
+#include "cloud/trace.h"
+#include "scheduler/core/finish.h"
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HOUR_MS 3600000LL
+#define WORK_MS (48 * HOUR_MS)
+#define SURE_UUSD_H 3000000
+#define ZONES_MAX 16
+#define FOLDERS_MAX 16
+#define SUBSETS 12
+#define FADE 50 /* counts that a row from elsewhere keeps beside those of the folder itself */
+#define SLACK_STEPS_MAX (32 * 6)
+#define WORK_STEPS_MAX (49 * 6)
+
+static const int64_t deadlines_h[] = {52, 60, 68, 80};
+static const int64_t restarts_ms[] = {180000, 720000, 1440000};
+static const double prices[] = {1.0 / 3, 1.0 / 2}; /* of spot, on-demand is 1 */
+#define N_OF(a) (sizeof(a) / sizeof(a)[0])
+
+struct zone {
+    char name[64];
+    size_t n;
+    int64_t tick_ms;
+    uint8_t *up;
+    uint16_t *class; /* as the folder's borders have it */
+    float *share;
+};
+
+struct folder {
+    char name[64];
+    size_t n;
+    struct zone zones[ZONES_MAX];
+    double judged_from; /* part of the time */
+    struct finish_borders borders;
+};
+
+struct world {
+    size_t n;
+    struct folder folders[FOLDERS_MAX];
+    size_t offsets;
+    const char *only;
+};
+
+/* Offers that one job may use, in parallel. */
+struct group {
+    const struct folder *f;
+    size_t n, ticks, from;
+    size_t zones[ZONES_MAX];
+    uint16_t *market; /* class by tick */
+};
+
+/* What is known by when: a table for each EPOCH of a folder's time, learned from what was before. */
+#define EPOCH_MS (96 * HOUR_MS)
+#define EPOCHS_MAX 64
+
+struct known {
+    size_t n;
+    int64_t tick_ms;
+    struct finish_chain single[EPOCHS_MAX], chain[EPOCHS_MAX];
+    struct finish_table table[EPOCHS_MAX];
+};
+
+struct setting {
+    int64_t deadline_ms, restart_ms;
+    double price;
+};
+
+struct played {
+    double cost_ms; /* in ms on demand */
+    bool late;
+};
+
+static void die(const char *text)
+{
+    fprintf(stderr, "bench_policy: %s\n", text);
+    exit(1);
+}
+
+/* Reading. */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct zone *)a)->name, ((const struct zone *)b)->name);
+}
+
+static int folder_by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct folder *)a)->name, ((const struct folder *)b)->name);
+}
+
+static void load_zone(struct folder *f, const char *dir, const char *file)
+{
+    struct zone *z = &f->zones[f->n];
+    struct trace t;
+    struct err e;
+    int32_t most = 0;
+    char *path = mem_printf("%s/%s", dir, file);
+
+    if (trace_load(path, &t, &e) < 0)
+        die(e.text);
+    free(path);
+    if (f->n == ZONES_MAX)
+        die("too many traces in a folder");
+    STR_COPY(z->name, file);
+    z->n = t.n;
+    z->tick_ms = t.gap_ms;
+    z->up = mem_array(t.n, 1);
+    z->class = mem_array(t.n, sizeof *z->class);
+    z->share = mem_array(t.n, sizeof *z->share);
+    for (size_t i = 0; i < t.n; i++)
+        most = t.counts[i] > most ? t.counts[i] : most;
+    for (size_t i = 0; i < t.n; i++)
+        z->up[i] = t.counts[i] == most && most > 0;
+    trace_deinit(&t);
+    f->n++;
+}
+
+static void load_folder(struct world *w, const char *dir, const char *name)
+{
+    DIR *d = opendir(dir);
+    struct folder *f = &w->folders[w->n];
+
+    if (!d || w->n == FOLDERS_MAX)
+        return;
+    STR_COPY(f->name, name);
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (strstr(entry->d_name, ".json"))
+            load_zone(f, dir, entry->d_name);
+    closedir(d);
+    qsort(f->zones, f->n, sizeof f->zones[0], by_name);
+    f->judged_from = strstr(name, "-2022") || strstr(name, "-02-15-2023") ? 0 : 0.4;
+    w->n += f->n > 0;
+}
+
+static void load(struct world *w, const char *dir)
+{
+    static const char *const kinds[] = {"1-node", "4-node", "16-node"};
+
+    for (size_t k = 0; k < N_OF(kinds); k++) {
+        char *top = mem_printf("%s/availability/%s", dir, kinds[k]);
+        DIR *d = opendir(top);
+        for (struct dirent *entry; d && (entry = readdir(d));) {
+            char *sub = mem_printf("%s/%s", top, entry->d_name);
+            if (entry->d_name[0] != '.')
+                load_folder(w, sub, entry->d_name);
+            free(sub);
+        }
+        if (d)
+            closedir(d);
+        free(top);
+    }
+    if (w->n == 0) {
+        fprintf(stderr,
+            "bench_policy: no traces in %s/availability: name the folder of github.com/skypilot-org/spot-traces in BELAY_TRACES\n", dir);
+        exit(77);
+    }
+    qsort(w->folders, w->n, sizeof w->folders[0], folder_by_name);
+}
+
+/* Learning. */
+
+/* How much of a folder may teach about another: all of it, or the part that is not judged. 2022 does not teach 2022. */
+static double teaches(const struct folder *teacher, const struct folder *judged)
+{
+    if (teacher == judged)
+        return judged->judged_from;
+    return teacher->judged_from > 0 ? 0 : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
+
+static void set_borders(const struct world *w, const struct folder *judged, struct finish_borders *ret_borders)
+{
+    size_t n_shares = 0, n_rates = 0, room = 0;
+    double *shares, *rates;
+
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t z = 0; z < w->folders[i].n; z++)
+            room += w->folders[i].zones[z].n;
+    shares = mem_array(room, sizeof *shares);
+    rates = mem_array(room, sizeof *rates);
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; k < w->folders[i].n; k++) {
+            const struct zone *z = &w->folders[i].zones[k];
+            struct finish_watch watch = {0};
+            const size_t n = (size_t)(teaches(&w->folders[i], judged) * (double)z->n);
+            for (size_t t = 0; t < n; t++) {
+                finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
+                shares[n_shares++] = finish_watch_share(&watch);
+                if (z->up[t])
+                    rates[n_rates++] = finish_watch_rate(&watch);
+            }
+        }
+    qsort(shares, n_shares, sizeof *shares, by_value);
+    qsort(rates, n_rates, sizeof *rates, by_value);
+    for (size_t i = 0; i + 1 < FINISH_SHARES; i++)
+        ret_borders->share[i] = shares[n_shares * (i + 1) / FINISH_SHARES];
+    for (size_t i = 0; i + 1 < FINISH_RATES; i++)
+        ret_borders->rate[i] = rates[n_rates * (i + 1) / FINISH_RATES];
+    free(shares);
+    free(rates);
+}
+
+static void watch_group(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
+    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes)
+{
+    struct finish_market m = {.n = n, .single = single};
+    bool up[ZONES_MAX];
+
+    for (size_t t = 0; t < ticks; t++) {
+        const int64_t at_ms = (int64_t)t * f->zones[zones[0]].tick_ms;
+        for (size_t i = 0; i < n; i++)
+            up[i] = f->zones[zones[i]].up[t];
+        finish_market_see(&m, at_ms, up, counts);
+        if (ret_classes)
+            ret_classes[t] = finish_market_class(&m, borders, at_ms);
+    }
+}
+
+/* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`, for others began at another time). */
+static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like, size_t n, const struct finish_chain *single, struct finish_counts *counts)
+{
+    size_t zones[ZONES_MAX], n_zones = 0, least = SIZE_MAX;
+    struct prng prng;
+
+    prng_init(&prng, 1);
+    for (size_t z = 0; z < f->n; z++) {
+        if (like && f->zones[z].n != like)
+            continue;
+        zones[n_zones++] = z;
+        least = f->zones[z].n < least ? f->zones[z].n : least;
+    }
+    least = (size_t)(part * (double)least);
+    least = least < ticks_most ? least : ticks_most;
+    if (n == 1) {
+        for (size_t z = 0; z < n_zones; z++)
+            watch_group(f, &zones[z], 1, least, NULL, counts, NULL, NULL);
+        return;
+    }
+    n = n > n_zones ? n_zones : n;
+    for (size_t s = 0; s < SUBSETS; s++) {
+        for (size_t i = 0; i < n; i++) {
+            const size_t other = i + prng_below(&prng, n_zones - i), keep = zones[i];
+            zones[i] = zones[other];
+            zones[other] = keep;
+        }
+        watch_group(f, zones, n, least, single, counts, NULL, NULL);
+        if (n == n_zones)
+            break;
+    }
+}
+
+/* Counts from elsewhere, faded, and then of the folder itself up to a tick. */
+static void learn(const struct world *w, const struct folder *judged, size_t n, size_t until, size_t like, const struct finish_chain *single, struct finish_chain *ret_chain)
+{
+    struct finish_counts *counts = mem_alloc(sizeof *counts);
+
+    counts->borders = judged->borders;
+    for (size_t i = 0; i < w->n; i++)
+        learn_folder(&w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
+    if (until > 0) {
+        finish_counts_fade(counts, FADE);
+        learn_folder(judged, 1, until, like, n, single, counts);
+    }
+    finish_chain_init(ret_chain, counts);
+    free(counts);
+}
+
+static void classify(struct folder *f)
+{
+    for (size_t k = 0; k < f->n; k++) {
+        struct zone *z = &f->zones[k];
+        struct finish_watch watch = {0};
+        for (size_t t = 0; t < z->n; t++) {
+            finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
+            z->class[t] = finish_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
+            z->share[t] = (float)finish_watch_share(&watch);
+        }
+    }
+}
+
+/* Playing. */
+
+static void look(const struct group *g, size_t tick, struct finish_offer *offers)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct zone *z = &g->f->zones[g->zones[i]];
+        offers[i].is_up = z->up[tick];
+        offers[i].class = z->class[tick];
+        offers[i].share = z->share[tick];
+    }
+}
+
+static size_t epoch_at(const struct known *k, size_t tick)
+{
+    const size_t e = (size_t)((int64_t)tick * k->tick_ms / EPOCH_MS);
+
+    return e < k->n ? e : k->n - 1;
+}
+
+static struct played play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct known *known)
+{
+    struct finish_policy policy = *rule, *p = &policy;
+    const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
+    struct finish_offer offers[ZONES_MAX + 1] = {0};
+    struct finish_job job = {.work_ms = WORK_MS, .work_worst_ms = WORK_MS, .left_ms = s->deadline_ms, .restart_ms = s->restart_ms,
+        .restart_worst_ms = s->restart_ms, .failed_launch_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms};
+    struct played out = {0};
+
+    for (size_t i = 0; i < g->n; i++)
+        offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
+    offers[g->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    for (size_t t = from; job.work_ms > 0; t++) {
+        struct finish_choice choice;
+        if (t == g->ticks)
+            die("a job ran out of its trace");
+        look(g, t, offers);
+        policy.table = &known->table[epoch_at(known, t)];
+        if (job.on < g->n && !offers[job.on].is_up)
+            job.on = FINISH_NOWHERE;
+        finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
+        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE)
+            job.starting_ms = s->restart_ms;
+        job.on = choice.offer;
+        if (job.on < g->n)
+            job.last = job.on;
+        if (job.on != FINISH_NOWHERE) {
+            int64_t paid = tick_ms;
+            const int64_t boot = job.starting_ms < tick_ms ? job.starting_ms : tick_ms;
+            job.starting_ms -= boot;
+            if (job.work_ms <= tick_ms - boot)
+                paid = boot + job.work_ms;
+            job.work_ms -= paid - boot;
+            out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
+            out.late = out.late || (job.work_ms == 0 && job.left_ms < paid);
+        }
+        job.work_worst_ms = job.work_ms;
+        job.left_ms -= tick_ms;
+    }
+    return out;
+}
+
+/* The table. */
+
+enum column { BEST, OURS, UNIFORM, STICKY, PLAIN, GREEDY, UNIFORM_BEST, STICKY_BEST, PLAIN_BEST, COLUMNS };
+
+static const struct {
+    const char *name;
+    enum finish_rule rule;
+    bool takes_best;
+} columns[COLUMNS] = {
+    [BEST] = {"optimum", 0, false},
+    [OURS] = {"belay", FINISH_PLANNED, false},
+    [UNIFORM] = {"UP", FINISH_UNIFORM, false},
+    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false},
+    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false},
+    [GREEDY] = {"greedy", FINISH_GREEDY, false},
+    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true},
+    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true},
+    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true},
+};
+
+struct sums {
+    size_t n, late, late_others;
+    double cost[COLUMNS]; /* of on-demand only */
+    double worst;         /* most that ours was dearer than UP in a window */
+};
+
+static void play_window(const struct group *g, size_t from, const struct setting *s, const struct known *known, struct sums *sums)
+{
+    const double sure = (double)(WORK_MS + s->restart_ms);
+    struct best_case c = {.n_zones = g->n, .n_ticks = g->ticks - from, .tick_ms = g->f->zones[g->zones[0]].tick_ms, .work_ms = WORK_MS,
+        .deadline_ms = s->deadline_ms, .restart_ms = s->restart_ms, .price = s->price};
+    double cost[COLUMNS];
+
+    for (size_t i = 0; i < g->n; i++)
+        c.up[i] = g->f->zones[g->zones[i]].up + from;
+    cost[BEST] = best_cost(&c);
+    sums->cost[BEST] += cost[BEST] / sure;
+    for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
+        const struct finish_policy p = {.rule = columns[k].rule, .takes_best = columns[k].takes_best};
+        const struct played played = play(g, from, s, &p, known);
+        cost[k] = played.cost_ms;
+        sums->cost[k] += cost[k] / sure;
+        if (k == OURS)
+            sums->late += played.late;
+        else
+            sums->late_others += played.late;
+        if (cost[k] < cost[BEST] * 0.99999)
+            die("a policy was cheaper than the optimum");
+    }
+    double beside = cost[UNIFORM];
+    if (g->n > 1 && cost[UNIFORM_BEST] < beside)
+        beside = cost[UNIFORM_BEST];
+    if ((cost[OURS] - beside) / sure > sums->worst)
+        sums->worst = (cost[OURS] - beside) / sure;
+    sums->n++;
+}
+
+static void play_group(const struct world *w, const struct group *g, const struct setting *s, const struct known *known, struct sums *sums)
+{
+    const size_t need = (size_t)(s->deadline_ms / g->f->zones[g->zones[0]].tick_ms) + 2;
+
+    if (g->ticks < g->from + need + w->offsets)
+        die("a trace is too short");
+    for (size_t i = 0; i < w->offsets; i++)
+        play_window(g, g->from + (g->ticks - g->from - need) * i / w->offsets, s, known, sums);
+}
+
+struct bars {
+    size_t settings, dearer;
+    double to_uniform, to_forms, to_sticky, to_best, worst;
+    size_t late, late_others;
+};
+
+/* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis holds against spot too. */
+static double least_of(const struct sums *sums, bool with_sticky)
+{
+    static const enum column forms[] = {UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY, STICKY_BEST};
+    double least = INFINITY;
+
+    for (size_t i = 0; i < (with_sticky ? 6 : 4); i++)
+        if (sums->cost[forms[i]] > 0 && sums->cost[forms[i]] < least)
+            least = sums->cost[forms[i]];
+    return least;
+}
+
+static void print_row(const char *what, const struct setting *s, const struct sums *sums, struct bars *bars)
+{
+    const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
+    const double forms = least_of(sums, false), sticky = least_of(sums, true), ours = sums->cost[OURS];
+
+    printf("%-14s %3.0f %4.2f %.0f:1", what, (double)s->deadline_ms / HOUR_MS, (double)s->restart_ms / HOUR_MS, 1 / s->price);
+    for (size_t k = 0; k < n_columns; k++)
+        printf(" %6.2f", 100 * sums->cost[k] / (double)sums->n);
+    printf(" | %.3f %.3f %.3f %.3f %+5.1f %3zu %3zu\n", ours / sums->cost[UNIFORM], ours / forms, ours / sticky, ours / sums->cost[BEST],
+        100 * sums->worst, sums->late, sums->late_others);
+    fflush(stdout);
+    bars->settings++;
+    bars->dearer += ours > sticky * 1.00001;
+    bars->to_uniform += ours / sums->cost[UNIFORM];
+    bars->to_forms += ours / forms;
+    bars->to_sticky += ours / sticky;
+    bars->to_best += ours / sums->cost[BEST];
+    bars->worst = fmax(bars->worst, sums->worst);
+    bars->late += sums->late;
+    bars->late_others += sums->late_others;
+}
+
+static void print_bars(const char *what, const struct bars *b)
+{
+    const double n = (double)b->settings;
+
+    printf("== %s: mean of %zu settings: to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f, "
+           "worst window %+.1f, late %zu (others %zu)\n\n",
+        what, b->settings, b->to_uniform / n, b->to_forms / n, b->to_sticky / n, b->dearer, b->to_best / n, 100 * b->worst, b->late,
+        b->late_others);
+}
+
+static void print_head(const char *what, bool many)
+{
+    printf("%-14s  by  rst  o:s", what);
+    for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
+        printf(" %6.6s", columns[k].name);
+    printf(" |  to UP form  all3  opt  worst late others\n");
+}
+
+/* All settings for groups of n offers. */
+static void judge(const struct world *w, const struct folder *f, struct group *groups, size_t n_groups, const char *what)
+{
+    const size_t n = groups[0].n;
+    struct known *k = mem_alloc(sizeof *k);
+    struct bars bars = {0};
+
+    if (w->only && !strstr(what, w->only) && !strstr(f->name, w->only))
+        return;
+    k->tick_ms = f->zones[groups[0].zones[0]].tick_ms;
+    k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
+    for (size_t i = 0; i < k->n; i++) {
+        const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms), like = f->zones[groups[0].zones[0]].n;
+        learn(w, f, 1, until, like, NULL, &k->single[i]);
+        learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
+    }
+    for (size_t i = 0; i < n_groups; i++) {
+        groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
+        watch_group(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market);
+    }
+    print_head(what, n > 1);
+    for (size_t r = 0; r < N_OF(restarts_ms); r++)
+        for (size_t p = 0; p < N_OF(prices); p++) {
+            for (size_t i = 0; i < k->n; i++)
+                finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX, (double)restarts_ms[r] / FINISH_STEP_MS, prices[p]);
+            fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what, (double)restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
+            for (size_t d = 0; d < N_OF(deadlines_h); d++) {
+                const struct setting s = {.deadline_ms = deadlines_h[d] * HOUR_MS, .restart_ms = restarts_ms[r], .price = prices[p]};
+                struct sums sums = {0};
+                for (size_t i = 0; i < n_groups; i++)
+                    play_group(w, &groups[i], &s, k, &sums);
+                print_row(f->name, &s, &sums, &bars);
+            }
+            for (size_t i = 0; i < k->n; i++)
+                finish_table_deinit(&k->table[i]);
+        }
+    print_bars(what, &bars);
+    for (size_t i = 0; i < n_groups; i++)
+        free(groups[i].market);
+    for (size_t i = 0; i < k->n; i++) {
+        finish_chain_deinit(&k->single[i]);
+        finish_chain_deinit(&k->chain[i]);
+    }
+    free(k);
+}
+
+static void add_zone(struct group *g, const struct folder *f, size_t z)
+{
+    const size_t ticks = f->zones[z].n;
+
+    g->f = f;
+    g->ticks = g->n == 0 || ticks < g->ticks ? ticks : g->ticks;
+    g->from = (size_t)(f->judged_from * (double)g->ticks);
+    g->zones[g->n++] = z;
+}
+
+/* us-west-2a_k80_1.json: what is behind the zone's name. */
+static const char *type_of(const struct zone *z)
+{
+    const char *type = strchr(z->name, '_');
+
+    return type ? type : "";
+}
+
+static void judge_folder(const struct world *w, const struct folder *f)
+{
+    struct group singles[ZONES_MAX] = {0}, all = {0}, types[ZONES_MAX] = {0};
+    size_t n_types = 0;
+    char *what = mem_printf("%.12s, one zone", f->name);
+
+    for (size_t z = 0; z < f->n; z++)
+        add_zone(&singles[z], f, z);
+    judge(w, f, singles, f->n, what);
+    free(what);
+    for (size_t z = 0; z < f->n; z++) {
+        size_t k = 0;
+        if (f->zones[z].n != f->zones[f->n - 1].n) /* those of other lengths began at another time */
+            continue;
+        add_zone(&all, f, z);
+        while (k < n_types && !str_eq(type_of(&f->zones[types[k].zones[0]]), type_of(&f->zones[z])))
+            k++;
+        add_zone(&types[k], f, z);
+        n_types += k == n_types;
+    }
+    what = mem_printf("%.12s, all zones of a type", f->name);
+    judge(w, f, types, n_types, what);
+    free(what);
+    what = mem_printf("%.12s, all zones and types", f->name);
+    if (n_types > 1)
+        judge(w, f, &all, 1, what);
+    free(what);
+}
+
+/* What a decision takes: a thousand jobs in different places, each with 49 zones and on-demand. */
+static void time_decisions(const struct world *w)
+{
+    enum { JOBS = 1000, OFFERS = 50, ROUNDS = 20 };
+    struct finish_offer offers[OFFERS] = {0};
+    struct finish_chain chain;
+    struct finish_table table;
+    struct finish_policy p = {.rule = FINISH_PLANNED, .table = &table};
+    struct prng prng;
+    clock_t began;
+    double us, table_s;
+
+    prng_init(&prng, 1);
+    learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
+    began = clock();
+    finish_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, prices[0]);
+    table_s = (double)(clock() - began) / CLOCKS_PER_SEC;
+    for (size_t i = 0; i + 1 < OFFERS; i++) {
+        do
+            offers[i].class = (uint16_t)prng_below(&prng, FINISH_CLASSES);
+        while (!finish_class_is_up(offers[i].class));
+        offers[i].is_up = true;
+        offers[i].price_uusd_h = prng_range(&prng, SURE_UUSD_H / 4, SURE_UUSD_H / 2);
+    }
+    offers[OFFERS - 1] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    began = clock();
+    for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
+        const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS);
+        const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS),
+            .restart_ms = 720000, .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE};
+        struct finish_choice choice;
+        finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
+    }
+    us = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
+    printf("one decision, 50 offers, all of them up         %.2f us; of 1000 jobs: %.2f ms; their table, once: %.2f s, %.1f MB\n", us, us, table_s,
+        (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) / 1e6);
+    finish_table_deinit(&table);
+    finish_chain_deinit(&chain);
+}
+
+int main(int argc, char **argv)
+{
+    struct world *w = mem_alloc(sizeof *w);
+    const char *dir = getenv("BELAY_TRACES");
+
+    w->offsets = 300;
+    for (int i = 1; i < argc; i++) {
+        if (str_eq(argv[i], "--offsets") && i + 1 < argc)
+            w->offsets = strtoul(argv[++i], NULL, 10);
+        else if (str_eq(argv[i], "--only") && i + 1 < argc)
+            w->only = argv[++i];
+        else
+            dir = argv[i];
+    }
+    load(w, dir ? dir : "../shared/traces");
+    for (size_t i = 0; i < w->n; i++) {
+        set_borders(w, &w->folders[i], &w->folders[i].borders);
+        classify(&w->folders[i]);
+    }
+    time_decisions(w);
+    printf("mean cost in %% of on-demand only, %zu windows a trace; job of %lld h; by: deadline in h, rst: restart in h, o:s: on-demand to spot\n",
+        w->offsets, WORK_MS / HOUR_MS);
+    for (size_t i = 0; i < w->n; i++)
+        judge_folder(w, &w->folders[i]);
+    return 0;
+}
