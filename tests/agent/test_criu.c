@@ -319,8 +319,7 @@ static void a_list_of_files_that_is_malformed_is_refused(void **state)
         "{\"version\":1,\"files\":[{\"path\":\"a\",\"mode\":1,\"number\":0}]}",
         "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":-1,\"number\":0}]}",
         "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":1}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"/"
-        "a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
+        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
     struct criu_files f;
     struct err e;
     (void)state;

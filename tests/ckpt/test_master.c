@@ -88,7 +88,7 @@ static void a_malformed_file_is_refused_and_no_error_shows_a_key(void **state)
         assert_null(strstr(e.text, "0405060708"));
     }
     for (int i = 0; i < CRYPT_KEYS_MAX + 1; i++)
-        snprintf(nine + strlen(nine), sizeof(nine) - strlen(nine), "key %02d%s\n", i, SCRATCH_KEY + 2);
+        snprintf(nine + strlen(nine), sizeof(nine) - strlen(nine), "key %02d%s\n", i, &SCRATCH_KEY[2]);
     FAILS(ERR_INVALID, parse(nine, &m, &e));
     assert_non_null(strstr(e.text, "line 10"));
 }

@@ -1097,6 +1097,19 @@ class DownAndUp(unittest.TestCase):
             self.assertIn("longer than its time limit", err)
             follower.communicate(timeout=WAIT_S)
 
+    def test_a_job_that_somebody_is_in_ends_with_belayd_and_says_so(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            p = h.start("run", "--interactive", "sh", "-c", "echo here; exec sleep 1000")
+            self.assertEqual(p.stdout.readline(), "here\n")
+            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            self.assertEqual(h.belay("up").returncode, 0)
+            err = p.communicate(timeout=WAIT_S)[1]
+            self.assertIn("the session has ended with belayd, which went away", err)
+            self.assertEqual(p.returncode, 128 + signal.SIGHUP, err)
+            shown = json.loads(h.belay("show", "1", "--json").stdout)["job"]
+            self.assertEqual((shown["end"], shown["exit_code"], shown["attempts"]), ("failed", 128 + signal.SIGHUP, 1))
+
     def test_down_does_not_leave_a_running_job_behind_in_silence(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
