@@ -67,6 +67,7 @@ static int on_job(void *ctx, const struct job_row *row)
     j->team = text_of(&r->log, row->team);
     j->pool = text_of(&r->log, row->pool);
     j->submit = row->submitted_at;
+    j->ends_late = row->deadline_ms > 0;
     j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms} : WALL_NONE;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
     j->need = row->need;

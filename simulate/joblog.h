@@ -22,6 +22,7 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
+    bool ends_late;                        /* it ends when it could not be done by finish_by any more (submit --deadline) */
     struct wall submit, finish_by;         /* finish_by: WALL_NONE */
     int64_t work_ms;                       /* > 0 */
     struct resources need;                 /* of each node */

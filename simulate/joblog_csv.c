@@ -43,6 +43,7 @@ enum column {
     COL_SAVE,
     COL_BYTES,
     COL_FINISH_BY,
+    COL_DEADLINE,
     COL_STATE,
     COLUMNS
 };
@@ -70,6 +71,7 @@ static const struct {
     {"save", COL_SAVE},
     {"checkpoint_mib", COL_BYTES},
     {"finish_by", COL_FINISH_BY},
+    {"deadline", COL_DEADLINE},
     /* sacct's */
     {"JobID", COL_ID},
     {"JobName", COL_NAME},
@@ -85,7 +87,6 @@ static const struct {
     {"Timelimit", COL_LIMIT},
     {"AllocTRES", COL_TRES},
     {"ReqTRES", COL_TRES},
-    {"Deadline", COL_FINISH_BY},
     {"State", COL_STATE},
 };
 
@@ -294,7 +295,7 @@ static const char *text_of(const struct table_reader *r, enum column c)
 /* How long it ran: as it says, or from its start to its end. False: it never did. */
 static int read_times(const struct table_reader *r, struct log_job *j, bool *ret_ran)
 {
-    struct wall start, end;
+    struct wall start, end, deadline;
     char shown[STR_SHOW_MAX];
     int rc = read_time(r, COL_SUBMIT, &j->submit);
     if (rc == 0)
@@ -304,11 +305,15 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
     if (rc == 0)
         rc = read_time(r, COL_FINISH_BY, &j->finish_by);
     if (rc == 0)
+        rc = read_time(r, COL_DEADLINE, &deadline);
+    if (rc == 0)
         rc = read_duration(r, COL_RUN, &j->work_ms);
     if (rc == 0)
         rc = read_duration(r, COL_LIMIT, &j->time_limit_ms);
     if (rc != 0)
         return rc;
+    j->ends_late = wall_is_set(deadline);
+    j->finish_by = j->ends_late ? deadline : j->finish_by;
     if (!wall_is_set(j->submit))
         return err_set(r->e, ERR_INVALID, "%s:%d: submit: expected a time, found %s", r->file, r->line,
             str_show(field(r, COL_SUBMIT), shown));

@@ -42,6 +42,7 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     j->pool = text_at(&r, l, "pool");
     j->submit = time_at(&r, "submitted_at");
     j->finish_by = time_at(&r, "deadline_at");
+    j->ends_late = wall_is_set(j->finish_by);
     struct wall start = time_at(&r, "started_at"), end = time_at(&r, "ended_at");
     j->need.cpus = (int32_t)json_opt_i64(&r, "cpus", 1, CPUS_MAX, 1);
     j->need.gpus = (int32_t)json_opt_i64(&r, "gpus", 0, CPUS_MAX, 0);

@@ -193,6 +193,7 @@ static void submit(struct replay *w, const struct replay_job *j)
         .market = j->wish,
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
         .ckpt_keep = 1,
+        .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .time_limit_ms = j->time_limit_ms};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     STR_COPY(row.name, j->name ? j->name : "job");

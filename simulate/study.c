@@ -232,6 +232,12 @@ static bool has_pool(const struct setup *u, const char *name)
     return false;
 }
 
+/* What belayd would have refused at its submit, another scheduler took: it runs, and is late. */
+static bool can_be_held(const struct log_job *l)
+{
+    return l->ends_late && l->finish_by.ms - l->time_limit_ms > l->submit.ms;
+}
+
 static void add_job(struct setup *u, const struct log_job *l)
 {
     bool is_other;
@@ -247,6 +253,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .work_ms = l->work_ms,
         .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
         .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
+        .deadline_ms = can_be_held(l) ? l->finish_by.ms - u->start_ms : 0,
         .time_limit_ms = l->time_limit_ms};
     if (j.pool[0] && !has_pool(u, j.pool)) {
         j.pool = "";

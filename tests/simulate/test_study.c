@@ -183,6 +183,33 @@ static void owned_machines_cost_their_time(void **state)
     done(g, &s);
 }
 
+/* One machine, taken for an hour: of two that wait and have to be done before it is free, one is given up, as with submit --deadline. */
+static void what_cannot_make_its_deadline_is_late_or_given_up(void **state)
+{
+    (void)state;
+    static const char pools[] = "pools:\n  base: {kind: reserved}\n";
+    struct given *g = given(pools,
+        "submit,run,cpus,time_limit,finish_by,deadline\n"
+        "2026-08-01T00:00:00Z,1h,4,1h,,\n"
+        "2026-08-01T00:01:00Z,10m,4,10m,2026-08-01T00:30:00Z,\n"
+        "2026-08-01T00:02:00Z,10m,4,10m,,2026-08-01T00:30:00Z\n"
+        "2026-08-01T00:03:00Z,10m,4,10m,,2026-08-01T02:00:00Z\n"
+        "2026-08-01T00:04:00Z,10m,4,2h,,2026-08-01T00:10:00Z\n"); /* belayd would have refused it */
+    struct study_owned owned;
+    assert_int_equal(study_parse_owned("base=1,cpus=4,memory=16G", &owned, NULL), 0);
+    g->o.owned = &owned;
+    g->o.n_owned = 1;
+    struct study s = run(g);
+    assert_int_equal(s.all.jobs, 5);
+    assert_int_equal(s.all.ended, 5);
+    assert_int_equal(s.all.started, 4);
+    assert_int_equal(s.all.given_up, 1);
+    assert_int_equal(s.all.with_deadline, 4);
+    assert_int_equal(s.all.late, 3);
+    assert_int_equal(s.r.end_ms, 90 * 60000);
+    done(g, &s);
+}
+
 static void what_fits_no_machine_is_left_out_and_said(void **state)
 {
     (void)state;
@@ -324,6 +351,7 @@ int main(void)
         cmocka_unit_test(two_jobs_on_demand_cost_what_they_cost_by_hand),
         cmocka_unit_test(a_reclaim_costs_a_save_and_a_restore),
         cmocka_unit_test(owned_machines_cost_their_time),
+        cmocka_unit_test(what_cannot_make_its_deadline_is_late_or_given_up),
         cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
         cmocka_unit_test(processors_of_a_log_that_names_no_nodes_are_spread),
         cmocka_unit_test(offers_find_their_traces),
