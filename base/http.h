@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An HTTP client as a vtable: cloud drivers, notice readers and the agent's link use it; base/uv implements
- * it on libcurl's multi interface, tests play it from recorded bytes. Redirects are never followed and
+ * it on libcurl's multi interface, and for UNIX sockets by itself; tests play it from recorded bytes. Redirects are never followed and
  * proxies never used unless asked for, so that a credential cannot be sent to another host.
  */
 #ifndef BELAY_BASE_HTTP_H
@@ -44,11 +44,12 @@ struct http_request {
 };
 
 #define HTTP_REPLY_HEADERS_MAX 64
+#define HTTP_REPLY_HEADER_BYTES_MAX 8192
 
 struct http_reply {
     int status; /* 100 .. 599 */
     struct buf body;
-    /* "Name: value" as received. Those of over 8192 bytes, and those after the last place, are left out. */
+    /* "Name: value" as received. Those that are too long, and those after the last place, are left out. */
     char *headers[HTTP_REPLY_HEADERS_MAX];
     size_t n_headers;
 };
@@ -56,6 +57,15 @@ struct http_reply {
 /* Wipes and frees what it holds, for it may be a secret; it is empty then. For replies that one owns. */
 void http_reply_deinit(struct http_reply *r);
 void http_reply_clear_headers(struct http_reply *r);
+
+/* For clients. What comes in is added to the body; whole is how long that will be, 0: not known, and is to be a length that is
+ * allowed. Where the bytes so far have to move, they are not left behind. */
+void http_reply_add(struct http_reply *r, const void *p, size_t n, size_t whole);
+void http_reply_add_line(struct http_reply *r, const char *line, size_t n); /* a header, unless it is to be left out */
+
+/* Whether a request's header is "Name: value" in one line. */
+bool http_header_is_line(const char *line);
+bool http_request_has_header(const struct http_request *r, const char *name);
 
 /* The value of the first header of that name (compared without case), blanks before it left out; or NULL.
  * Borrowed. */

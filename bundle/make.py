@@ -88,6 +88,8 @@ def contents(a):
         places += "place %s %d\n" % (name, place_of(data, a.loader, program))
         for library, path in libraries(program).items():
             files["lib/private/" + library] = (read(path), 0o755)
+    if not any(name.startswith("lib/private/libcurl.so.") for name in files):  # belay loads it by itself (cli/curl_late.c)
+        sys.exit("no program of the bundle is linked with libcurl, which belay loads when it needs it")
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
     for path in a.python:
         files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)

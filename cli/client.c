@@ -21,8 +21,8 @@
 
 struct client {
     uv_loop_t loop;
-    struct http_client *http;
-    char *socket; /* or: */
+    struct http_client *http; /* a uv_http_local for a socket */
+    char *socket;             /* or: */
     char *url;    /* https://host:port */
     char *authorization;
     char *ca_pem;
@@ -122,17 +122,22 @@ static void use_socket(struct client *c)
     free(home);
 }
 
+static void open_http(struct client *c)
+{
+    uv_loop_init(&c->loop);
+    c->http = c->socket ? uv_http_local_create(&c->loop) : uv_http_client_create(&c->loop);
+}
+
 int client_create(struct client **ret_client, struct err *e)
 {
     struct client *c = mem_alloc(sizeof(*c));
     const char *server = getenv("BELAY_SERVER");
-    uv_loop_init(&c->loop);
-    c->http = uv_http_client_create(&c->loop);
     int rc = 0;
     if (server && server[0])
         rc = use_server(c, server, e);
     else
         use_socket(c);
+    open_http(c);
     if (rc != 0)
         client_destroy(c);
     else
@@ -143,11 +148,10 @@ int client_create(struct client **ret_client, struct err *e)
 void client_create_at(const char *server, const char *ca_pem, const char *token, struct client **ret_client)
 {
     struct client *c = mem_alloc(sizeof(*c));
-    uv_loop_init(&c->loop);
-    c->http = uv_http_client_create(&c->loop);
     c->url = mem_strdup(server);
     c->ca_pem = mem_strdup(ca_pem);
     c->authorization = mem_printf("Authorization: Bearer %s", token);
+    open_http(c);
     *ret_client = c;
 }
 
@@ -155,7 +159,7 @@ void client_destroy(struct client *c)
 {
     if (!c)
         return;
-    uv_http_client_destroy(c->http);
+    (c->socket ? uv_http_local_destroy : uv_http_client_destroy)(c->http);
     uv_loop_finish(&c->loop);
     if (c->authorization)
         explicit_bzero(c->authorization, strlen(c->authorization));

@@ -15,11 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-
-#define PAGED_MIN 65536 /* bodies that may be worth writing to a disk as they are: they begin at a page */
-#define REPLY_HEADER_MAX 8192 /* longer ones are left out */
 
 /* An option that this libcurl does not know would be a broken build, not a failed request. */
 #define SET(c, option, value)                                                                                \
@@ -31,27 +27,6 @@
 
 /* ---- What comes in ---- */
 
-/* Room for n more bytes of the body; one whose length is known and allowed gets its memory at once. Where the bytes so far have
- * to move, they are not left behind. */
-static void make_room(struct http_curl *c, size_t n)
-{
-    struct buf *b = &c->reply.body, larger = {0};
-    if (n < b->cap - b->len)
-        return;
-    curl_off_t whole = -1;
-    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &whole);
-    if (whole >= PAGED_MIN && (uint64_t)whole <= c->max_reply_bytes) {
-        larger = (struct buf){.data = mem_pages((size_t)whole + 1), .cap = (size_t)whole + 1};
-        larger.data[0] = '\0';
-    } else if (whole > 0 && (uint64_t)whole <= c->max_reply_bytes) {
-        buf_reserve(&larger, (size_t)whole);
-    }
-    buf_reserve(&larger, b->len + n);
-    buf_add(&larger, b->data, b->len);
-    buf_wipe(b);
-    *b = larger;
-}
-
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_curl *c = ctx;
@@ -59,8 +34,10 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
         c->is_too_large = true;
         return 0;
     }
-    make_room(c, size * n);
-    buf_add(&c->reply.body, p, size * n);
+    curl_off_t whole = -1;
+    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &whole);
+    bool is_known = whole > 0 && (uint64_t)whole <= c->max_reply_bytes;
+    http_reply_add(&c->reply, p, size * n, is_known ? (size_t)whole : 0);
     return size * n;
 }
 
@@ -76,8 +53,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
     c->has_head = len == 0;
     if (len > 5 && memcmp(p, "HTTP/", 5) == 0)
         http_reply_clear_headers(r);
-    else if (len > 0 && len <= REPLY_HEADER_MAX && r->n_headers < HTTP_REPLY_HEADERS_MAX)
-        r->headers[r->n_headers++] = mem_strndup(p, len);
+    else if (len > 0)
+        http_reply_add_line(r, p, len);
     return size * n;
 }
 
@@ -141,15 +118,6 @@ static void make_label(struct http_curl *c, const char *method, CURLU *u)
     free(host);
 }
 
-static bool has_header(const struct http_request *r, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++)
-        if (strncasecmp(r->headers[i], name, n) == 0 && r->headers[i][n] == ':')
-            return true;
-    return false;
-}
-
 static void add_header(struct http_curl *c, const char *line)
 {
     c->headers = curl_slist_append(c->headers, line);
@@ -160,7 +128,7 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
 {
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++) {
         const char *line = r->headers[i];
-        if (strpbrk(line, "\r\n") || !strchr(line, ':'))
+        if (!http_header_is_line(line))
             return err_set(e, ERR_INVALID, "request header %zu is not \"Name: value\" in one line", i + 1);
         /* curl drops a header without value unless it ends in ';' */
         const char *value = strchr(line, ':') + 1;
@@ -172,9 +140,9 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
             add_header(c, line);
         }
     }
-    if (!has_header(r, "Expect"))
+    if (!http_request_has_header(r, "Expect"))
         add_header(c, "Expect:");
-    if (!has_header(r, "Content-Type"))
+    if (!http_request_has_header(r, "Content-Type"))
         add_header(c, "Content-Type:");
     return 0;
 }
@@ -221,7 +189,7 @@ static void set_verify_name(struct http_curl *c, const struct http_request *r, C
     c->connect_to = curl_slist_append(NULL, rule);
     assert(c->connect_to); /* out of memory */
     SET(c, CURLOPT_CONNECT_TO, c->connect_to);
-    if (!has_header(r, "Host")) {
+    if (!http_request_has_header(r, "Host")) {
         char *line = mem_printf("Host: %s", host);
         add_header(c, line);
         free(line);

@@ -20,6 +20,11 @@ void uv_timers_destroy(struct timers *ts);
 struct http_client *uv_http_client_create(uv_loop_t *loop);
 void uv_http_client_destroy(struct http_client *c);
 
+/* The same for requests that name a unix_socket, all of them, and without libcurl: its loading alone takes longer than a call to
+ * belayd. Plain HTTP, a connection a call, any number of them; one whose server's queue is full waits for a place in it. */
+struct http_client *uv_http_local_create(uv_loop_t *loop);
+void uv_http_local_destroy(struct http_client *c);
+
 /* Runs work on a thread of uv's pool, then done on the loop. ctx is the caller's. */
 typedef void (*uv_work_fn)(void *ctx);
 void uv_run_work(uv_loop_t *loop, uv_work_fn work, uv_work_fn done, void *ctx);

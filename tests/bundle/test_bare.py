@@ -62,6 +62,13 @@ class Bare(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertTrue(done.stdout.startswith("belay-agent %s\nbelay: " % self.version()), done.stdout)
 
+    def test_it_brings_what_belay_loads_by_itself(self):
+        self.unpack("/b")
+        done = self.run_inside("sh /b/relocate /b; printf word >/word; ! BELAY_SERVER=https://127.0.0.1:1 BELAY_TOKEN_FILE=/word "
+                               "BELAY_CA_FILE=/word /b/bin/belay list")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("no belayd answers at https://127.0.0.1:1", done.stdout)
+
     def test_places_that_cannot_be_are_refused(self):
         self.unpack("/b")
         done = self.run_inside("! sh /b/relocate b && ! sh /b/relocate /%s" % ("x" * 600))

@@ -24,6 +24,7 @@ LIBRARIES = {
     "uv.h": "libuv",
     "sqlite3.h": "sqlite",
     "curl/": "libcurl",
+    "http_parser.h": "http_parser",
     "microhttpd.h": "libmicrohttpd",
     "glib.h": "glib",
     "gnutls/": "gnutls",
@@ -39,7 +40,7 @@ LIBRARIES = {
 }
 
 SYSTEM = set(
-    """assert ctype dirent errno fcntl float fnmatch fts ftw getopt glob grp ifaddrs inttypes libgen limits locale malloc math
+    """assert ctype dirent dlfcn errno fcntl float fnmatch fts ftw getopt glob grp ifaddrs inttypes libgen limits locale malloc math
     netdb poll pthread pwd regex sched semaphore setjmp signal spawn stdarg stdatomic stdbool stddef stdint
     stdio stdlib stdnoreturn string strings syslog termios threads time unistd wchar""".split()
 )

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PATIENCE_MS 20000
 
@@ -123,10 +124,29 @@ void rig_init(struct rig *r)
     r->client = uv_http_client_create(&r->loop);
 }
 
+void rig_init_local(struct rig *r)
+{
+    *r = (struct rig){.is_local = true, .base = "http://server"};
+    assert_int_equal(uv_loop_init(&r->loop), 0);
+    r->timers = uv_timers_create(&r->loop);
+    r->client = uv_http_local_create(&r->loop);
+    STR_COPY(r->folder, "/tmp/belay-rig-XXXXXX");
+    assert_non_null(mkdtemp(r->folder));
+    snprintf(r->socket, sizeof(r->socket), "%s/socket", r->folder);
+}
+
+void rig_destroy_client(struct rig *r)
+{
+    (r->is_local ? uv_http_local_destroy : uv_http_client_destroy)(r->client);
+    r->client = NULL;
+}
+
 void rig_serve(struct rig *r, struct http_server_options o)
 {
     struct err e = {0};
-    if (!o.unix_path && !o.host)
+    if (r->is_local)
+        o.unix_path = r->socket;
+    else if (!o.unix_path && !o.host)
         o.host = "127.0.0.1";
     if (o.max_body_bytes == 0)
         o.max_body_bytes = 65536;
@@ -135,6 +155,8 @@ void rig_serve(struct rig *r, struct http_server_options o)
     o.ctx = r;
     if (http_server_start(&r->loop, &o, &r->server, &e) < 0)
         fail_msg("%s", e.text);
+    if (r->is_local)
+        return;
     snprintf(r->base, sizeof(r->base), "%s://%s:%d", o.cert_pem ? "https" : "http",
         o.host ? o.host : "localhost", http_server_port(r->server));
 }
@@ -142,9 +164,13 @@ void rig_serve(struct rig *r, struct http_server_options o)
 void rig_deinit(struct rig *r)
 {
     http_server_stop(r->server);
-    uv_http_client_destroy(r->client);
+    rig_destroy_client(r);
     uv_timers_destroy(r->timers);
     uv_loop_finish(&r->loop);
+    if (r->is_local) {
+        unlink(r->socket);
+        rmdir(r->folder);
+    }
 }
 
 static void on_patience_over(struct timer *t, void *ctx)
@@ -201,6 +227,8 @@ struct http_call *rig_start(
     q.method = method;
     if (!q.url)
         q.url = url;
+    if (r->is_local && !q.unix_socket)
+        q.unix_socket = r->socket;
     if (q.timeout_ms == 0)
         q.timeout_ms = PATIENCE_MS;
     if (q.max_reply_bytes == 0)

@@ -19,6 +19,8 @@ struct rig {
     struct timers *timers;
     struct http_client *client;
     struct http_server *server;
+    bool is_local;                /* the client is that for UNIX sockets; set by rig_init_local */
+    char folder[32], socket[48];  /* then: what it connects to, in a directory of its own */
     char base[64];                /* "http://127.0.0.1:4711" */
     struct http_exchange *parked; /* the last request to /park */
     int n_parked, n_gone, n_wait_over, n_requests;
@@ -56,7 +58,9 @@ struct outcome {
  *   /big           1 MiB of 'x'
  * else 404 */
 void rig_init(struct rig *r);
-/* Fills handler, body_limit and ctx, listens on 127.0.0.1 unless o says otherwise. */
+void rig_init_local(struct rig *r);
+void rig_destroy_client(struct rig *r); /* earlier than rig_deinit does */
+/* Fills handler, body_limit and ctx, listens on 127.0.0.1, or the rig's socket, unless o says otherwise. */
 void rig_serve(struct rig *r, struct http_server_options o);
 void rig_deinit(struct rig *r);
 

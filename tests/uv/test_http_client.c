@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *     test_http_client [local]    with it: what holds for the client for UNIX sockets too, on it
+ */
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -8,14 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const struct http_request plain = {0};
 
+static void begin(struct rig *r, void **state)
+{
+    if (*(const bool *)*state)
+        rig_init_local(r);
+    else
+        rig_init(r);
+}
+
 /* A server of canned bytes: answers each connection with them when it hears anything, then closes. Without
  * bytes it accepts and says nothing. */
 struct canned {
-    uv_tcp_t listener;
+    union uv_any_handle listener;
     const char *bytes;
     size_t n;
     char base[64];
@@ -26,7 +38,7 @@ struct canned {
 
 struct canned_conn {
     struct link link;
-    uv_tcp_t tcp;
+    union uv_any_handle socket;
     uv_write_t write;
     struct canned *server;
     char room[4096];
@@ -74,36 +86,50 @@ static void on_connection(uv_stream_t *listener, int status)
     struct canned_conn *c = mem_alloc(sizeof(*c));
     c->server = s;
     s->n_connections++;
-    uv_tcp_init(listener->loop, &c->tcp);
-    c->tcp.data = c;
+    if (listener->type == UV_NAMED_PIPE)
+        uv_pipe_init(listener->loop, &c->socket.pipe, 0);
+    else
+        uv_tcp_init(listener->loop, &c->socket.tcp);
+    c->socket.handle.data = c;
     list_push_back(&s->open, &c->link);
-    uv_accept(listener, (uv_stream_t *)&c->tcp);
-    uv_read_start((uv_stream_t *)&c->tcp, on_conn_alloc, on_conn_read);
+    uv_accept(listener, &c->socket.stream);
+    uv_read_start(&c->socket.stream, on_conn_alloc, on_conn_read);
+}
+
+static void canned_bind_tcp(struct rig *r, uv_tcp_t *listener)
+{
+    struct sockaddr_in addr;
+    int len = sizeof(addr);
+    uv_tcp_init(&r->loop, listener);
+    uv_ip4_addr("127.0.0.1", 0, &addr);
+    uv_tcp_bind(listener, (struct sockaddr *)&addr, 0);
+    uv_tcp_getsockname(listener, (struct sockaddr *)&addr, &len);
+    snprintf(r->base, sizeof(r->base), "http://127.0.0.1:%d", ntohs(addr.sin_port));
 }
 
 static void canned_start(struct rig *r, struct canned *s, const char *bytes)
 {
-    struct sockaddr_in addr;
-    int len = sizeof(addr);
     *s = (struct canned){.bytes = bytes, .n = bytes ? strlen(bytes) : 0};
-    uv_tcp_init(&r->loop, &s->listener);
-    s->listener.data = s;
-    uv_ip4_addr("127.0.0.1", 0, &addr);
-    uv_tcp_bind(&s->listener, (struct sockaddr *)&addr, 0);
-    assert_int_equal(uv_listen((uv_stream_t *)&s->listener, 64, on_connection), 0);
-    uv_tcp_getsockname(&s->listener, (struct sockaddr *)&addr, &len);
-    snprintf(r->base, sizeof(r->base), "http://127.0.0.1:%d", ntohs(addr.sin_port));
+    if (r->is_local) {
+        uv_pipe_init(&r->loop, &s->listener.pipe, 0);
+        assert_int_equal(uv_pipe_bind(&s->listener.pipe, r->socket), 0);
+    } else {
+        canned_bind_tcp(r, &s->listener.tcp);
+    }
+    s->listener.handle.data = s;
+    assert_int_equal(uv_listen(&s->listener.stream, 64, on_connection), 0);
 }
 
 static void canned_stop(struct canned *s)
 {
-    uv_close((uv_handle_t *)&s->listener, NULL);
+    uv_loop_t *loop = s->listener.handle.loop;
+    uv_close(&s->listener.handle, NULL);
     LIST_FOREACH (&s->open, l) {
-        uv_handle_t *h = (uv_handle_t *)&LIST_ENTRY(l, struct canned_conn, link)->tcp;
+        uv_handle_t *h = &LIST_ENTRY(l, struct canned_conn, link)->socket.handle;
         if (!uv_is_closing(h))
             uv_close(h, on_conn_closed);
     }
-    uv_run(s->listener.loop, UV_RUN_NOWAIT);
+    uv_run(loop, UV_RUN_NOWAIT);
     buf_deinit(&s->heard);
 }
 
@@ -130,10 +156,9 @@ static void expect_error(struct rig *r, const char *path, struct http_request q,
 
 static void a_dead_port_is_unavailable(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     snprintf(r.base, sizeof(r.base), "http://127.0.0.1:%d", dead_port());
     rig_fetch(&r, "GET", "/secret-free?token=hush", plain, &o);
     assert_int_equal(o.kind, ERR_UNAVAILABLE);
@@ -144,12 +169,141 @@ static void a_dead_port_is_unavailable(void **state)
     rig_deinit(&r);
 }
 
-static void a_silent_server_times_out(void **state)
+static void a_socket_without_a_server_is_unavailable(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
-    rig_init(&r);
+    struct outcome o;
+    char far[300];
+    begin(&r, state);
+    rig_fetch(&r, "GET", "/secret-free?token=hush", plain, &o);
+    assert_int_equal(o.kind, ERR_UNAVAILABLE);
+    assert_non_null(strstr(o.text, r.socket));
+    assert_null(strstr(o.text, "hush"));
+    outcome_deinit(&o);
+    memset(far, 'x', sizeof(far) - 1);
+    far[0] = '/';
+    far[sizeof(far) - 1] = '\0';
+    expect_error(&r, "/", (struct http_request){.unix_socket = far}, ERR_UNAVAILABLE);
+    canned_start(&r, &s, "");
+    char *kept = mem_printf("%s.kept", r.socket); /* libuv removes what it has bound; this is what a kill leaves */
+    assert_int_equal(link(r.socket, kept), 0);
+    canned_stop(&s);
+    expect_error(&r, "/", (struct http_request){.unix_socket = kept}, ERR_UNAVAILABLE);
+    unlink(kept);
+    free(kept);
+    rig_deinit(&r);
+}
+
+/* More than the server's queue holds, before it takes the first. */
+static void many_calls_at_once_wait_for_the_server(void **state)
+{
+    enum { N = 200 };
+    struct rig r;
+    struct canned s;
+    struct outcome o[N];
+    begin(&r, state);
+    canned_start(&r, &s, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    for (int i = 0; i < N; i++)
+        rig_start(&r, "GET", "/", plain, &o[i]);
+    for (int i = 0; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].status, 200);
+        assert_string_equal(buf_str(&o[i].body), "hello");
+        outcome_deinit(&o[i]);
+    }
+    assert_int_equal(s.n_connections, N);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void a_full_queue_ends_with_the_deadline(void **state)
+{
+    struct rig r;
+    struct outcome o[3];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    begin(&r, state);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    STR_COPY(at.sun_path, r.socket);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 0), 0); /* Linux: room for one */
+    for (int i = 0; i < 3; i++)
+        rig_start(&r, "GET", "/", (struct http_request){.timeout_ms = 50}, &o[i]);
+    for (int i = 0; i < 3; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].kind, ERR_TIMEOUT);
+        outcome_deinit(&o[i]);
+    }
+    close(fd);
+    rig_deinit(&r);
+}
+
+/* Neither way has what the sockets hold room for it. */
+static void large_bodies_go_both_ways(void **state)
+{
+    enum { N = 3 << 20 };
+    struct rig r;
+    struct outcome o;
+    char *body = mem_alloc(N);
+    for (int i = 0; i < N; i++)
+        body[i] = (char)(i * 31 + i / 977);
+    begin(&r, state);
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = N});
+    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = N}, &o);
+    assert_int_equal(o.status, 200);
+    assert_int_equal(o.body.len, N);
+    assert_memory_equal(o.body.data, body, N);
+    outcome_deinit(&o);
+    free(body);
+    rig_deinit(&r);
+}
+
+/* The server reads a piece of the body, answers and hangs up: its answer counts, and no signal kills us. */
+static void an_answer_before_the_body_was_read_is_one(void **state)
+{
+    enum { N = 3 << 20 };
+    struct rig r;
+    struct canned s;
+    struct outcome o;
+    char *body = mem_alloc(N);
+    begin(&r, state);
+    canned_start(&r, &s, "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n");
+    rig_fetch(&r, "POST", "/", (struct http_request){.body = body, .body_len = N}, &o);
+    assert_int_equal(o.status, 413);
+    outcome_deinit(&o);
+    free(body);
+    canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void only_plain_http_without_passwords_is_spoken(void **state)
+{
+    static const char *const urls[] = {"https://server/", "ftp://server/", "http://", "", "/", "http://user:hush@server/",
+        "http://server/a b", "http://server/a\r\nX: y"};
+    struct rig r;
+    begin(&r, state);
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        struct outcome o;
+        rig_fetch(&r, "GET", "", (struct http_request){.url = urls[i]}, &o);
+        assert_int_equal(o.kind, ERR_INVALID);
+        assert_null(strstr(o.text, "hush"));
+        outcome_deinit(&o);
+    }
+    char *far = mem_alloc(70000);
+    memset(far, 'a', 69999);
+    memcpy(far, "http://server/", 14);
+    expect_error(&r, "", (struct http_request){.url = far}, ERR_INVALID);
+    free(far);
+    expect_error(&r, "/", (struct http_request){.headers = {"A: b\r\nEvil: 1"}}, ERR_INVALID);
+    expect_error(&r, "/", (struct http_request){.headers = {"no colon"}}, ERR_INVALID);
+    rig_deinit(&r);
+}
+
+static void a_silent_server_times_out(void **state)
+{
+    struct rig r;
+    struct canned s;
+    begin(&r, state);
     canned_start(&r, &s, NULL);
     expect_error(&r, "/", (struct http_request){.timeout_ms = 50}, ERR_TIMEOUT);
     canned_stop(&s);
@@ -159,12 +313,11 @@ static void a_silent_server_times_out(void **state)
 /* The 33rd and later have no connection yet: their deadline holds all the same. */
 static void a_call_that_waits_for_a_connection_times_out(void **state)
 {
-    (void)state;
     enum { N = 40 };
     struct rig r;
     struct canned s;
     struct outcome o[N];
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, NULL);
     for (int i = 0; i < N; i++)
         rig_start(&r, "GET", "/", (struct http_request){.timeout_ms = i < 32 ? 20000 : 100}, &o[i]);
@@ -173,8 +326,7 @@ static void a_call_that_waits_for_a_connection_times_out(void **state)
         assert_int_equal(o[i].kind, ERR_TIMEOUT);
     }
     assert_int_equal(s.n_connections, 32);
-    uv_http_client_destroy(r.client); /* ends the others */
-    r.client = NULL;
+    rig_destroy_client(&r); /* ends the others */
     for (int i = 0; i < N; i++) {
         assert_int_equal(o[i].kind, i < 32 ? ERR_CANCELLED : ERR_TIMEOUT);
         outcome_deinit(&o[i]);
@@ -185,10 +337,9 @@ static void a_call_that_waits_for_a_connection_times_out(void **state)
 
 static void a_reply_over_the_limit_is_refused(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     rig_serve(&r, (struct http_server_options){0});
     rig_fetch(&r, "GET", "/hello", (struct http_request){.max_reply_bytes = 5}, &o);
     assert_int_equal(o.status, 200);
@@ -200,23 +351,23 @@ static void a_reply_over_the_limit_is_refused(void **state)
 
 static void malformed_replies_are_errors(void **state)
 {
-    (void)state;
     static const struct {
         const char *bytes;
-        enum err_kind kind;
+        enum err_kind kind, local_kind;
     } cases[] = {
-        {"", ERR_IO},
-        {"hello\r\n\r\n", ERR_INVALID},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", ERR_IO},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", ERR_IO},
-        {"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", ERR_INVALID},
+        {"", ERR_IO, ERR_IO},
+        {"hello\r\n\r\n", ERR_INVALID, ERR_INVALID},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", ERR_IO, ERR_IO},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", ERR_IO, ERR_INVALID},
+        {"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", ERR_INVALID, ERR_INVALID},
+        {"HTTP/1.1 200 OK\r\nContent-Le", ERR_IO, ERR_IO},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         struct canned s;
-        rig_init(&r);
+        begin(&r, state);
         canned_start(&r, &s, cases[i].bytes);
-        expect_error(&r, "/", plain, cases[i].kind);
+        expect_error(&r, "/", plain, r.is_local ? cases[i].local_kind : cases[i].kind);
         canned_stop(&s);
         rig_deinit(&r);
     }
@@ -224,11 +375,10 @@ static void malformed_replies_are_errors(void **state)
 
 static void redirects_are_replies_and_not_followed(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     canned_start(
         &r, &s, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nETag: \"e\"\r\n\r\n");
     rig_fetch(&r, "GET", "/", plain, &o);
@@ -242,7 +392,6 @@ static void redirects_are_replies_and_not_followed(void **state)
 
 static void too_many_and_too_long_headers_are_left_out(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
@@ -251,7 +400,7 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     for (int i = 0; i < 100; i++)
         buf_printf(&b, "X-%d: y\r\n", i);
     buf_adds(&b, "\r\n");
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, buf_str(&b));
     rig_fetch(&r, "GET", "/", plain, &o);
     assert_int_equal(o.status, 200);
@@ -265,11 +414,10 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
 
 static void requests_carry_what_was_asked_and_nothing_else(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     struct http_request q = {.body = "{}", .body_len = 2, .headers = {"X-Empty:", "X-One: 1"}};
     rig_fetch(&r, "PUT", "/a/../%41?q=%2f", q, &o);
@@ -304,14 +452,13 @@ static bool was_wiped(const char *text)
 
 static void what_may_be_a_secret_is_wiped(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
     struct http_request q = {.body = "client_secret=hush-body",
         .body_len = strlen("client_secret=hush-body"),
         .headers = {"Authorization: Bearer hush-header"}};
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, "HTTP/1.1 200 OK\r\nX-Token: hush-reply-header\r\n\r\n{\"token\":\"hush-reply\"}");
     buf_clear(&wiped);
     rig_fetch(&r, "POST", "/token", q, &o);
@@ -331,7 +478,6 @@ static void what_may_be_a_secret_is_wiped(void **state)
 /* Its length is not told, and it comes in more than one piece: no part is left behind where it does not fit any more. */
 static void a_reply_that_moves_is_wiped_where_it_was(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
@@ -339,7 +485,7 @@ static void a_reply_that_moves_is_wiped_where_it_was(void **state)
     buf_adds(&b, "HTTP/1.1 200 OK\r\n\r\nhush-first");
     for (int i = 0; i < 100000; i++)
         buf_addc(&b, 'x');
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, buf_str(&b));
     buf_clear(&wiped);
     rig_fetch(&r, "GET", "/token", plain, &o);
@@ -359,11 +505,10 @@ static void a_reply_that_moves_is_wiped_where_it_was(void **state)
 
 static void a_proxy_is_used_only_when_asked_for(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     setenv("http_proxy", r.base, 1);
     char url[64];
@@ -380,10 +525,9 @@ static void a_proxy_is_used_only_when_asked_for(void **state)
 
 static void malformed_requests_fail_later_not_inside_start(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     expect_error(&r, "", (struct http_request){.url = "ftp://127.0.0.1/"}, ERR_INVALID);
     expect_error(&r, "", (struct http_request){.url = "http://"}, ERR_INVALID);
     expect_error(&r, "", (struct http_request){.url = ""}, ERR_INVALID);
@@ -399,11 +543,10 @@ static void malformed_requests_fail_later_not_inside_start(void **state)
 
 static void cancel_hastens_the_end(void **state)
 {
-    (void)state;
     struct rig r;
     struct canned s;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     canned_start(&r, &s, NULL);
     struct http_call *call = rig_start(&r, "GET", "/", plain, &o);
     http_cancel(r.client, call); /* before anything was sent */
@@ -425,16 +568,14 @@ static void cancel_hastens_the_end(void **state)
 
 static void destroying_the_client_ends_all_calls_in_it(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome o[5];
-    rig_init(&r);
+    begin(&r, state);
     rig_serve(&r, (struct http_server_options){0});
     for (int i = 0; i < 5; i++)
         rig_start(&r, "GET", "/park", (struct http_request){0}, &o[i]);
     rig_run_until_count(&r, &r.n_parked, 5);
-    uv_http_client_destroy(r.client);
-    r.client = NULL;
+    rig_destroy_client(&r);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(o[i].kind, ERR_CANCELLED);
         outcome_deinit(&o[i]);
@@ -448,21 +589,19 @@ static void destroy_in_done(void *ctx, const struct err *e, const struct http_re
     (void)e, (void)reply;
     o->n_done++;
     o->is_done = true;
-    uv_http_client_destroy(o->rig->client);
-    o->rig->client = NULL;
+    rig_destroy_client(o->rig);
 }
 
 static void the_client_may_be_destroyed_by_a_done_callback(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome parked, o = {.rig = &r};
-    rig_init(&r);
+    begin(&r, state);
     rig_serve(&r, (struct http_server_options){0});
     rig_start(&r, "GET", "/park", plain, &parked);
     rig_run_until_count(&r, &r.n_parked, 1);
     char *url = mem_printf("%s/hello", r.base);
-    struct http_request q = {.method = "GET", .url = url, .timeout_ms = 5000, .max_reply_bytes = 100};
+    struct http_request q = {.method = "GET", .url = url, .timeout_ms = 5000, .max_reply_bytes = 100, .unix_socket = r.is_local ? r.socket : NULL};
     http_start(r.client, &q, destroy_in_done, &o);
     rig_run_until(&r, &o.is_done);
     assert_int_equal(parked.kind, ERR_CANCELLED);
@@ -473,10 +612,9 @@ static void the_client_may_be_destroyed_by_a_done_callback(void **state)
 
 static void connections_are_kept_and_reused(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome a, b;
-    rig_init(&r);
+    begin(&r, state);
     rig_serve(&r, (struct http_server_options){0});
     rig_fetch(&r, "GET", "/whoami", plain, &a);
     rig_fetch(&r, "GET", "/whoami", plain, &b);
@@ -490,10 +628,9 @@ static void connections_are_kept_and_reused(void **state)
  */
 static void sockets_are_closed_on_exec(void **state)
 {
-    (void)state;
     struct rig r;
     struct outcome o;
-    rig_init(&r);
+    begin(&r, state);
     rig_serve(&r, (struct http_server_options){0});
     rig_start(&r, "GET", "/park", plain, &o);
     rig_run_until_count(&r, &r.n_parked, 1);
@@ -501,7 +638,7 @@ static void sockets_are_closed_on_exec(void **state)
     for (int fd = 3; fd < 256; fd++) {
         int domain;
         socklen_t len = sizeof(domain);
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_INET)
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != (r.is_local ? AF_UNIX : AF_INET))
             continue;
         n++;
         if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
@@ -514,26 +651,41 @@ static void sockets_are_closed_on_exec(void **state)
     rig_deinit(&r);
 }
 
-int main(void)
+#define BOTH(state)                                                                                          \
+    cmocka_unit_test_prestate(a_silent_server_times_out, &state), \
+    cmocka_unit_test_prestate(a_reply_over_the_limit_is_refused, &state), \
+    cmocka_unit_test_prestate(malformed_replies_are_errors, &state), \
+    cmocka_unit_test_prestate(redirects_are_replies_and_not_followed, &state), \
+    cmocka_unit_test_prestate(too_many_and_too_long_headers_are_left_out, &state), \
+    cmocka_unit_test_prestate(requests_carry_what_was_asked_and_nothing_else, &state), \
+    cmocka_unit_test_prestate(what_may_be_a_secret_is_wiped, &state), \
+    cmocka_unit_test_prestate(a_reply_that_moves_is_wiped_where_it_was, &state), \
+    cmocka_unit_test_prestate(cancel_hastens_the_end, &state), \
+    cmocka_unit_test_prestate(destroying_the_client_ends_all_calls_in_it, &state), \
+    cmocka_unit_test_prestate(the_client_may_be_destroyed_by_a_done_callback, &state), \
+    cmocka_unit_test_prestate(sockets_are_closed_on_exec, &state)
+
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dead_port_is_unavailable),
-        cmocka_unit_test(a_silent_server_times_out),
-        cmocka_unit_test(a_call_that_waits_for_a_connection_times_out),
-        cmocka_unit_test(a_reply_over_the_limit_is_refused),
-        cmocka_unit_test(malformed_replies_are_errors),
-        cmocka_unit_test(redirects_are_replies_and_not_followed),
-        cmocka_unit_test(too_many_and_too_long_headers_are_left_out),
-        cmocka_unit_test(requests_carry_what_was_asked_and_nothing_else),
-        cmocka_unit_test(what_may_be_a_secret_is_wiped),
-        cmocka_unit_test(a_reply_that_moves_is_wiped_where_it_was),
-        cmocka_unit_test(a_proxy_is_used_only_when_asked_for),
-        cmocka_unit_test(malformed_requests_fail_later_not_inside_start),
-        cmocka_unit_test(cancel_hastens_the_end),
-        cmocka_unit_test(destroying_the_client_ends_all_calls_in_it),
-        cmocka_unit_test(the_client_may_be_destroyed_by_a_done_callback),
-        cmocka_unit_test(connections_are_kept_and_reused),
-        cmocka_unit_test(sockets_are_closed_on_exec),
+    static bool curl = false, local = true;
+    const struct CMUnitTest curl_tests[] = {
+        BOTH(curl),
+        cmocka_unit_test_prestate(a_dead_port_is_unavailable, &curl),
+        cmocka_unit_test_prestate(a_call_that_waits_for_a_connection_times_out, &curl),
+        cmocka_unit_test_prestate(a_proxy_is_used_only_when_asked_for, &curl),
+        cmocka_unit_test_prestate(malformed_requests_fail_later_not_inside_start, &curl),
+        cmocka_unit_test_prestate(connections_are_kept_and_reused, &curl),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest local_tests[] = {
+        BOTH(local),
+        cmocka_unit_test_prestate(a_socket_without_a_server_is_unavailable, &local),
+        cmocka_unit_test_prestate(many_calls_at_once_wait_for_the_server, &local),
+        cmocka_unit_test_prestate(a_full_queue_ends_with_the_deadline, &local),
+        cmocka_unit_test_prestate(large_bodies_go_both_ways, &local),
+        cmocka_unit_test_prestate(an_answer_before_the_body_was_read_is_one, &local),
+        cmocka_unit_test_prestate(only_plain_http_without_passwords_is_spoken, &local),
+    };
+    if (argc > 1 && str_eq(argv[1], "local"))
+        return cmocka_run_group_tests(local_tests, NULL, NULL);
+    return cmocka_run_group_tests(curl_tests, NULL, NULL);
 }
