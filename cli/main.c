@@ -187,7 +187,7 @@ static int finish(int rc)
 
 int main(int argc, char **argv)
 {
-    setlocale(LC_ALL, "");
+    setlocale(LC_CTYPE, ""); /* for the widths of characters; what we write and read is English, with points in numbers */
     log_init("belay", LOG_WARN);
     const struct slurm_program *program = argc > 0 ? slurm_program_find(argv[0]) : NULL;
     const char *name = argc > 1 ? argv[1] : NULL;

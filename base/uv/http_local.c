@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The HTTP client for UNIX sockets. It is there since `belay` is started for each submit of a script: loading libcurl and what
- * that is linked with takes longer than a whole call to belayd does. One connection a call, closed after the reply: another one
- * costs less than a look at whether the last is still good. As in http_client.c a call ends in one place, a turn of the loop
- * after its outcome is known:
+ * that is linked with takes longer than a whole call to belayd does. One connection a call, closed after the reply: that costs
+ * some 35 us more than one that is kept, which the server may close just when a request goes out. As in http_client.c a call
+ * ends in one place, a turn of the loop after its outcome is known:
  *
  *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED --(next turn)--> done(), freed
  *
