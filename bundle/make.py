@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 
 SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+LATE = ("libcrypto.so.3", "libcurl.so.4")  # belay loads them by itself (cli/late.h); others are linked with them
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\
@@ -88,8 +89,9 @@ def contents(a):
         places += "place %s %d\n" % (name, place_of(data, a.loader, program))
         for library, path in libraries(program).items():
             files["lib/private/" + library] = (read(path), 0o755)
-    if not any(name.startswith("lib/private/libcurl.so.") for name in files):  # belay loads it by itself (cli/curl_late.c)
-        sys.exit("no program of the bundle is linked with libcurl, which belay loads when it needs it")
+    for library in LATE:
+        if "lib/private/" + library not in files:
+            sys.exit("no program of the bundle is linked with %s, which belay loads when it needs it" % library)
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
     for path in a.python:
         files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)

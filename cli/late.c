@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/late.h"
+
+#include "cli/cli.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+
+void *late_find(const char *library, const char *name)
+{
+    void *lib = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    void *f = lib ? dlsym(lib, name) : NULL;
+    if (f)
+        return f;
+    cli_error("this needs a library which cannot be loaded (%s): install the package that has %s", dlerror(), library);
+    exit(CLI_FAILED);
+}
