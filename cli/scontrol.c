@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/grace.h"
+#include "cli/scontrol_update.h"
 #include "cli/slurm.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -358,6 +359,8 @@ static int act(struct scontrol *s, const char *verb, char **words, int n)
         return show(s, words, n);
     if (str_eq(verb, "requeue") || str_eq(verb, "hold") || str_eq(verb, "release"))
         return change(s, words, n, verb);
+    if (str_eq(verb, "update"))
+        return scontrol_update(s->c, words, n);
     if (str_eq(verb, "uhold"))
         return change(s, words, n, "hold");
     if (str_eq(verb, "ping")) {
@@ -368,7 +371,7 @@ static int act(struct scontrol *s, const char *verb, char **words, int n)
     }
     if (str_eq(verb, "write"))
         return write_script(s, words, n);
-    return fail("%s is not supported: show, hold, release, requeue, write batch_script and ping are", verb);
+    return fail("%s is not supported: show, update, hold, release, requeue, write batch_script and ping are", verb);
 }
 
 static void help(void)
@@ -377,7 +380,8 @@ static void help(void)
          "  show job [JOB]            show node [NODE]        show partition [NAME]\n"
          "  show hostnames [LIST]     show hostlist HOSTS     requeue JOB...\n"
          "  hold JOB...               release JOB...          ping\n"
-         "  write batch_script JOB [FILE]");
+         "  write batch_script JOB [FILE]\n"
+         "  update JobId=JOB Name=Value...                    update NodeName=NODE State=DRAIN|RESUME");
 }
 
 static void print_list(const struct scontrol *s, const char *what)

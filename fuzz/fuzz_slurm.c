@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "base/pattern.h"
 #include "base/str.h"
+#include "cli/scontrol_update.h"
 #include "cli/slurm.h"
+#include "cli/updates.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +68,29 @@ static void words(const char *text)
     buf_deinit(&out);
 }
 
+/* A word of scontrol update. */
+static void update(const char *text)
+{
+    json_t *job = json_pack("{s:i,s:i,s:I}", "nodes", 2, "cpus", 4, "time_limit_ms", (json_int_t)3600000), *changes = json_object();
+    struct err e = {0};
+    char *told;
+    int rc = scontrol_update_word(text, job, changes, &told, &e);
+    assert(rc == 0 || e.text[0]);
+    if (rc == 0)
+        updates_finish(changes, NULL, NULL, &e);
+    free(told);
+    json_decref(changes);
+    json_decref(job);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size);
     formats(text);
-    if (size < 4096)
+    if (size < 4096) {
         words(text);
+        update(text);
+    }
     free(text);
     return 0;
 }

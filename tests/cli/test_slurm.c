@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/since.h"
+#include "cli/scontrol_update.h"
 #include "cli/slurm.h"
+#include "cli/updates.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -359,6 +361,48 @@ static void tasks_of_an_array_are_named_behind_it(void **state)
     free(longest);
 }
 
+static void words_of_an_update_become_members_of_a_job(void **state)
+{
+    static const struct {
+        const char *word, *changes; /* of a job of one node, 4 CPUs and an hour */
+    } taken[] = {{"timelimit=30", "{\"time_limit_ms\": 1800000}"}, {"TimeLimit=+1-00:00:00", "{\"time_limit_ms\": 90000000}"},
+        {"TimeLimit=-30", "{\"time_limit_ms\": 1800000}"}, {"TIMELIMIT=UNLIMITED", "{\"time_limit_ms\": 0}"}, {"JobName=a=b", "{\"name\": \"a=b\"}"},
+        {"Partition=burst", "{\"pool\": \"burst\"}"}, {"Requeue=0", "{\"requeue\": false}"}, {"ArrayTaskThrottle=0", "{\"at_once\": 0}"},
+        {"MinMemoryNode=2G", "{\"memory_mib\": 2048}"}, {"MinMemoryCPU=100", "{\"memory_mib\": 400}"}, {"NumCPUs=6", "{\"cpus\": 6}"},
+        {"NumNodes=2-3", "{\"nodes\": 3, \"nodes_min\": 2, \"script_on\": \"first\"}"}, {"ReqNodes=1", "{\"nodes\": 1}"},
+        {"Gres=gres/gpu:2,lego:1", "{\"gpus\": 2, \"resources\": {\"lego\": 1}}"}, {"TresPerNode=gres:gpu:1", "{\"gpus\": 1}"},
+        {"Features=a100&ib", "{\"constraint\": \"a100&ib\"}"}, {"Features=", "{\"constraint\": \"\"}"}, {"Licenses=matlab:2", "{\"licences\": {\"matlab\": 2}}"},
+        {"Account=red", "{\"team\": \"red\"}"}, {"Nice=5", "{\"nice\": 5}"}, {"Dependency=afterok:7", "{\"depends\": [{\"kind\": \"afterok\", \"job\": 7}], \"depends_any\": false}"},
+        {"Dependency=", "{\"depends\": []}"}, {"Comment=x", "{}"}};
+    static const char *const refused[] = {"", "TimeLimit", "=5", "TimeLimit=", "TimeLimit=x", "TimeLimit=-60", "TimeLimit=+x", "Priority=7", "priority=0",
+        "TimeMin=5", "EndTime=now", "NumTasks=2", "NumCPUs=2-4", "NumCPUs=0", "MinMemoryCPU=x", "NumNodes=0", "OverSubscribe=yes", "StdOut=x",
+        "ReservationName=x", "MailUser=x", "Nonsense=1", "Requeue=2", "JobName=", "Partition=a b"};
+    json_t *job = json_pack("{s:i,s:i,s:I}", "nodes", 1, "cpus", 4, "time_limit_ms", (json_int_t)3600000);
+    (void)state;
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+        json_t *changes = json_object(), *expected = json_loads(taken[i].changes, 0, NULL);
+        struct err e = {0};
+        char *told;
+        if (scontrol_update_word(taken[i].word, job, changes, &told, &e) != 0 || updates_finish(changes, NULL, NULL, &e) != 0)
+            fail_msg("%s: %s", taken[i].word, e.text);
+        if (!json_equal(changes, expected))
+            fail_msg("%s: %s", taken[i].word, json_dump_text(changes));
+        free(told);
+        json_decref(changes);
+        json_decref(expected);
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        json_t *changes = json_object();
+        struct err e = {0};
+        char *told;
+        if (scontrol_update_word(refused[i], job, changes, &told, &e) == 0 || !e.text[0])
+            fail_msg("taken, or refused without a reason: %s", refused[i]);
+        free(told);
+        json_decref(changes);
+    }
+    json_decref(job);
+}
+
 static void programs_are_found_by_the_end_of_a_path(void **state)
 {
     (void)state;
@@ -384,6 +428,7 @@ int main(void)
         cmocka_unit_test(states_have_slurms_words),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
         cmocka_unit_test(tasks_of_an_array_are_named_behind_it),
+        cmocka_unit_test(words_of_an_update_become_members_of_a_job),
         cmocka_unit_test(programs_are_found_by_the_end_of_a_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

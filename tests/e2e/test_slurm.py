@@ -351,6 +351,43 @@ class Slurm(unittest.TestCase):
         self.assertEqual(json.loads(self.ok("sinfo", "--json"))["nodes"][0]["name"], self.node)
         self.assertRegex(self.ok("squeue").splitlines()[0], r"^ +JOBID PARTITION +NAME +USER ST +TIME +NODES NODELIST\(REASON\)$")
 
+    def test_scontrol_changes_jobs_and_nodes(self):
+        first = self.ok("sbatch", "--parsable", "-H", "--wrap", "true").strip()
+        job = self.ok("sbatch", "--parsable", "-H", "-c", "2", "--wrap", "true").strip()
+        self.ok("scontrol", "update", "jobid=" + job, "timelimit=1:00:00", "JobName=other", "NumCPUs=1", "MinMemoryNode=64", "Nice=3",
+                "Dependency=afterok:" + first, "Requeue=0", "StartTime=now+1hour")
+        shown = self.ok("scontrol", "show", "job", job)
+        for part in ("JobName=other\n", "TimeLimit=01:00:00", "NumCPUs=1 ", "Nice=3 ", "Requeue=0 ", "Dependency=afterok:%s" % first):
+            self.assertIn(part, shown)
+        self.ok("scontrol", "update", "JobId=" + job, "TimeLimit=+30", "Dependency=", "StartTime=", "Comment=mine")
+        self.assertIn("TimeLimit=01:30:00", self.ok("scontrol", "show", "job", job))
+        for words, text in ((("JobId=" + job, "TimeLimit=5", "Priority=7"), "Priority cannot be changed"), (("JobId=" + job, "TimeLimit=5", "Nonsense=1"), "not supported: Nonsense"),
+                            (("JobId=999999", "TimeLimit=5"), "Invalid job id"), (("JobId=x", "TimeLimit=5"), "Invalid job id"), (("JobId=" + job,), "No changes"),
+                            (("TimeLimit=5",), "JobId=JOB or NodeName=NODE"), (("JobId=" + job, "Partition=nowhere"), "no pool"),
+                            (("NodeName=nowhere", "State=DRAIN"), "Invalid node name"), (("NodeName=" + self.node, "State=DOWN"), "State=DOWN of a node is not supported"),
+                            (("NodeName=" + self.node, "Weight=3", "State=DRAIN"), "Weight=3"), (("PartitionName=local", "State=DOWN"), "pools")):
+            with self.subTest(words):
+                done = self.run_program("scontrol", "update", *words)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(text, done.stderr)
+        self.assertIn("TimeLimit=01:30:00", self.ok("scontrol", "show", "job", job))
+        array = self.ok("sbatch", "--parsable", "-a", "0-2%1", "-t", "60", "--wrap", "exec sleep 1000").strip()
+        self.addCleanup(self.run_program, "scancel", array)
+        while "RUNNING" not in self.ok("squeue", "-h", "-o", "%T", "-j", array):
+            pass
+        self.ok("scontrol", "update", "JobId=" + array, "ArrayTaskThrottle=2", "TimeLimit=120")
+        while self.ok("squeue", "-h", "-o", "%T", "-j", array).count("RUNNING") < 2:
+            pass
+        self.assertEqual(set(self.ok("squeue", "-h", "-o", "%l", "-j", array).split()), {"2:00:00"})
+        self.ok("scontrol", "update", "JobId=%s_[0-1]" % array, "TimeLimit=0:01")
+        while "TIMEOUT" not in self.ok("sacct", "-nXPo", "state", "-j", array + "_0"):
+            pass
+        self.ok("scancel", array, first, job)
+        self.ok("scontrol", "update", "NodeName=" + self.node, "State=drain", "Reason=cleaning")
+        self.assertIn("DRAIN", self.ok("scontrol", "show", "node", self.node))
+        self.ok("scontrol", "update", "NodeName=" + self.node, "State=resume")
+        self.assertNotIn("DRAIN", self.ok("scontrol", "show", "node", self.node))
+
     def test_json_and_the_long_forms_have_the_job(self):
         job = self.ok("sbatch", "--parsable", "--wait", "-t", "10", "minimal.sh").strip()
         for words in (("squeue", "-t", "all", "--json", "-j", job), ("sacct", "--json", "-j", job),
