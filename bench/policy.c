@@ -589,6 +589,131 @@ static void judge_folder(const struct world *w, const struct folder *f)
     free(what);
 }
 
+/* When what was told is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand three times spot. */
+struct wrong {
+    const char *what;
+    double work, restart; /* told, of what is; the worst is told as what is, or as what was told if that is more */
+    bool triples, ends;   /* spot's price, or spot itself for good, halfway to the deadline */
+    int64_t lost_ms;      /* of work, when spot goes without notice */
+    bool strange;         /* what was learned is of a market that is the other way round: up for short, down for long */
+};
+
+#define WRONG_WORK_MS (24 * HOUR_MS)
+#define WRONG_TIME_MS (60 * HOUR_MS)
+#define WRONG_RESTART_MS 720000
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the job knows of itself, with so much of its work done. */
+static struct finish_job told(const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
+{
+    const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS), restart_ms = llround(x->restart * WRONG_RESTART_MS);
+    const int64_t restart_worst_ms = larger(restart_ms, WRONG_RESTART_MS), worst_ms = larger(told_ms, WRONG_WORK_MS) - done_ms;
+
+    return (struct finish_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2, .work_worst_ms = worst_ms,
+        .left_ms = WRONG_TIME_MS - passed_ms, .restart_ms = restart_ms, .restart_worst_ms = restart_worst_ms + x->lost_ms,
+        .failed_launch_ms = WRONG_RESTART_MS, .on = on, .last = FINISH_NOWHERE,
+        .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0, .whole_work_ms = told_ms, .whole_time_ms = WRONG_TIME_MS};
+}
+
+static struct played play_wrong(const struct zone *z, const struct finish_borders *borders, size_t from, const struct wrong *x, const struct finish_policy *p)
+{
+    struct finish_offer offers[2] = {{.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    int64_t done_ms = 0, boot_ms = 0;
+    size_t on = FINISH_NOWHERE;
+    struct played out = {0};
+
+    for (size_t t = from; done_ms < WRONG_WORK_MS && t < z->n; t++) {
+        const int64_t passed_ms = (int64_t)(t - from) * z->tick_ms;
+        const bool half = passed_ms >= WRONG_TIME_MS / 2;
+        struct finish_job job;
+        struct finish_choice choice;
+        offers[0].is_up = z->up[t] && !(x->ends && half);
+        offers[0].class = z->class[t];
+        if (x->ends && half) {
+            struct finish_watch gone = {.seen = true, .since_ms = WRONG_TIME_MS / 2};
+            offers[0].class = finish_class(borders, &gone, passed_ms);
+        }
+        if (x->triples && half)
+            offers[0].price_uusd_h = SURE_UUSD_H;
+        if (on == 0 && !offers[0].is_up) {
+            on = FINISH_NOWHERE;
+            done_ms = larger(0, done_ms - x->lost_ms);
+        }
+        job = told(x, done_ms, passed_ms, on, boot_ms);
+        job.look_ms = z->tick_ms;
+        finish_decide(p, &job, offers, 2, offers[0].class, &choice);
+        if (choice.offer != on && choice.offer != FINISH_NOWHERE)
+            boot_ms = WRONG_RESTART_MS;
+        on = choice.offer;
+        if (on == FINISH_NOWHERE)
+            continue;
+        const int64_t boot = boot_ms < z->tick_ms ? boot_ms : z->tick_ms;
+        const int64_t ran = larger(0, z->tick_ms - boot < WRONG_WORK_MS - done_ms ? z->tick_ms - boot : WRONG_WORK_MS - done_ms);
+        boot_ms -= boot;
+        done_ms += ran;
+        out.cost_ms += (double)offers[on].price_uusd_h / SURE_UUSD_H * (double)(boot + ran);
+        out.late = out.late || (done_ms == WRONG_WORK_MS && passed_ms + boot + ran > WRONG_TIME_MS);
+    }
+    out.late = out.late || done_ms < WRONG_WORK_MS;
+    return out;
+}
+
+/* A chain of ten minutes up and two hours down: nothing like what is judged. */
+static void learn_strange(const struct folder *f, struct finish_chain *ret_chain)
+{
+    struct finish_counts *counts = mem_alloc(sizeof *counts);
+    struct finish_market m = {.n = 1};
+
+    counts->borders = f->borders;
+    for (int i = 0; i < 5000; i++)
+        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){i % 13 == 0}, counts);
+    finish_chain_init(ret_chain, counts);
+    free(counts);
+}
+
+static void judge_wrong(const struct world *w, const struct folder *f)
+{
+    static const struct wrong cases[] = {{"all as told", 1, 1, false, false, 0, false}, {"work told as half", 0.5, 1, false, false, 0, false},
+        {"work told as twice", 2, 1, false, false, 0, false}, {"restart told as a third", 1, 1.0 / 3, false, false, 0, false},
+        {"restart told as thrice", 1, 3, false, false, 0, false}, {"spot triples halfway", 1, 1, true, false, 0, false},
+        {"spot gone for good halfway", 1, 1, false, true, 0, false}, {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
+        {"learned of another regime", 1, 1, false, false, 0, true}};
+    struct finish_chain chains[2];
+
+    if (w->only && !strstr("wrong", w->only))
+        return;
+    learn(w, f, 1, 0, 0, NULL, &chains[0]);
+    learn_strange(f, &chains[1]);
+    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong        cost   UP   late  UP\n", f->name);
+    for (size_t k = 0; k < N_OF(cases); k++) {
+        const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_UNIFORM};
+        double cost[2] = {0};
+        size_t late[2] = {0}, n = 0;
+        struct finish_table table;
+        finish_table_init(&table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX,
+            cases[k].restart * WRONG_RESTART_MS / FINISH_STEP_MS, 1.0 / 3);
+        for (size_t z = 0; z < f->n; z++)
+            for (size_t i = 0; i < w->offsets; i++, n++)
+                for (size_t r = 0; r < 2; r++) {
+                    const size_t need = (size_t)(WRONG_TIME_MS / f->zones[z].tick_ms) + 2;
+                    const struct finish_policy p = {.rule = rules[r], .table = &table};
+                    const struct played out = play_wrong(&f->zones[z], &f->borders, (f->zones[z].n - need) * i / w->offsets, &cases[k], &p);
+                    cost[r] += out.cost_ms / (double)(WRONG_WORK_MS + WRONG_RESTART_MS);
+                    late[r] += out.late;
+                }
+        finish_table_deinit(&table);
+        printf("  %-70s %5.1f %5.1f %5zu %5zu\n", cases[k].what, 100 * cost[0] / (double)n, 100 * cost[1] / (double)n, late[0], late[1]);
+        fflush(stdout);
+    }
+    printf("\n");
+    for (size_t i = 0; i < 2; i++)
+        finish_chain_deinit(&chains[i]);
+}
+
 /* What a decision takes: a thousand jobs in different places, each with 49 zones and on-demand. */
 static void time_decisions(const struct world *w)
 {
@@ -649,6 +774,9 @@ int main(int argc, char **argv)
         classify(&w->folders[i]);
     }
     time_decisions(w);
+    fflush(stdout);
+    for (size_t i = 0; i < w->n; i++)
+        judge_wrong(w, &w->folders[i]);
     printf("mean cost in %% of on-demand only, %zu windows a trace; job of %lld h; by: deadline in h, rst: restart in h, o:s: on-demand to spot\n",
         w->offsets, WORK_MS / HOUR_MS);
     for (size_t i = 0; i < w->n; i++)

@@ -199,7 +199,7 @@ static void consider_all(struct plan *pl)
             consider_spot(pl, i);
     if (pl->slack_ms < job->look_ms)
         return;
-    costs_of(pl, market, 0, costs);
+    costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
     consider(pl, FINISH_NOWHERE, finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP, costs[FINISH_WAIT]);
 }
 
