@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The optimum with full knowledge, backwards over ticks. Lost time is counted in units of the greatest common divisor of tick and restart,
- * so nothing is rounded. A start is counted as lost when it is made: who leaves before it is over has run for nothing, which is
+ * so no time is rounded; costs are in single precision, good to one in ten thousand. A start is counted as lost when it is made: who leaves before it is over has run for nothing, which is
  * never better than idling.
  */
 #include "bench/policy_best.h"
