@@ -294,8 +294,10 @@ static void on_fill(void *ctx, struct wire_status *s)
     told = told < WIRE_ATTEMPTS_MAX ? told : WIRE_ATTEMPTS_MAX;
     s->attempts = mem_array(told, sizeof(*s->attempts));
     LIST_FOREACH (&a->tasks, n) {
-        if (s->n_attempts < told && !task_is_leaving(task_of_link(n)))
-            task_status(task_of_link(n), &s->attempts[s->n_attempts++]);
+        if (s->n_attempts == told || task_is_leaving(task_of_link(n)))
+            continue;
+        task_read_usage(task_of_link(n));
+        task_status(task_of_link(n), &s->attempts[s->n_attempts++]);
     }
 }
 

@@ -46,16 +46,26 @@ static const struct wire_field exit_fields[] = {
     WIRE_I64_REQ(task_exit, code, 0, 255),
     WIRE_I64_OPT(task_exit, signal, 0, 64),
     WIRE_I64_REQ(task_exit, ended_at, 0, INT64_MAX),
-    WIRE_I64_OPT(task_exit, memory_peak, 0, INT64_MAX),
+    WIRE_I64_OPT(task_exit, memory_peak, 0, INT64_C(1) << 60),
+    WIRE_I64_OPT(task_exit, cpu_ms, 0, INT64_C(1) << 53),
     WIRE_TEXT_OPT(task_exit, text),
     WIRE_END,
 };
 static const struct wire_table exit_table = {sizeof(struct task_exit), exit_fields};
 
+static const struct wire_field usage_files_fields[] = {
+    WIRE_TEXT_OPT(usage_files, cpu),
+    WIRE_TEXT_OPT(usage_files, memory),
+    WIRE_TEXT_OPT(usage_files, peak),
+    WIRE_END,
+};
+static const struct wire_table usage_files_table = {sizeof(struct usage_files), usage_files_fields};
+
 static const struct wire_field start_fields[] = {
     WIRE_I64_REQ(task_start, started_at, 0, INT64_MAX),
     WIRE_I64_REQ(task_start, init_pid, 1, INT32_MAX),
     WIRE_I64_REQ(task_start, init_ticks, 0, INT64_MAX),
+    WIRE_STRUCT(task_start, usage, &usage_files_table),
     WIRE_END,
 };
 static const struct wire_table start_table = {sizeof(struct task_start), start_fields};

@@ -18,6 +18,7 @@
 #define BELAY_AGENT_RECORD_H
 
 #include "agent/gpus.h"
+#include "base/uv/usage.h"
 #include "base/wire/wire.h"
 #include <sys/types.h>
 
@@ -59,12 +60,14 @@ struct task_exit {
     int64_t signal;      /* 0: exited */
     int64_t ended_at;    /* wall ms */
     int64_t memory_peak; /* bytes; 0 unknown */
+    int64_t cpu_ms;      /* of the processor, by all that it started; 0 unknown */
     char text[256];      /* for people; "" when there is nothing to add */
 };
 
 struct task_start {
     int64_t started_at;           /* wall ms */
     int64_t init_pid, init_ticks; /* the process above all of the task's */
+    struct usage_files usage;     /* what tells what it uses */
 };
 
 /* path is the file's. Reading: ERR_NOT_FOUND, ERR_INVALID when malformed. */

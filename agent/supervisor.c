@@ -40,6 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -133,10 +134,23 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
     }
 }
 
-static void note_memory(struct supervisor *s)
+/* Of all that were below it and were waited for: what there is where no group counts. */
+static int64_t children_ms(void)
 {
-    int64_t peak = proc_group_memory_peak(s->group);
-    s->exit.memory_peak = peak > 0 ? peak : 0;
+    struct rusage r;
+    if (getrusage(RUSAGE_CHILDREN, &r) < 0)
+        return 0;
+    return (int64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+}
+
+static void note_usage(struct supervisor *s)
+{
+    struct usage_files files;
+    struct usage used;
+    proc_group_usage_files(s->group, &files);
+    usage_read(&files, &used);
+    s->exit.cpu_ms = used.cpu_ms >= 0 ? used.cpu_ms : children_ms();
+    s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
     if (s->exit.signal == SIGKILL && unasked && s->task->memory_mib > 0 &&
         s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98) {
@@ -501,6 +515,7 @@ static int start_program(struct supervisor *s, struct err *e)
         .init_pid = s->launched.init,
         .init_ticks = (int64_t)proc_start_ticks(s->launched.init)};
     s->started_at = start.started_at;
+    proc_group_usage_files(s->group, &start.usage);
     rc = record_write_start("start.json", &start, e);
     if (!rc && write(s->launched.gate, "g", 1) != 1)
         rc = err_errno(e, errno, "opening the gate for the program");
@@ -613,7 +628,7 @@ static int run(struct supervisor *s, struct err *e)
     kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
     scribe_finish(&s->scribe);
     if (s->group)
-        note_memory(s);
+        note_usage(s);
     return write_exit(s, e);
 }
 

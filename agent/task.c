@@ -26,6 +26,7 @@
 #define REMOVE_RETRY_MS 30000 /* a directory that cannot be removed */
 #define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
+#define USAGE_EVERY_MS 2000 /* what ends before costs nothing for it */
 #define TELL_WAIT_MS 2000 /* for the next piece of output to get to belayd */
 
 static const char *const phase_names[] = {
@@ -78,6 +79,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     STR_COPY(told->text, text);
     told->exit_code = code;
     t->exited = true;
+    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms, .memory_peak_bytes = t->exit.memory_peak};
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->retry);
     timer_stop(t->room->timers, &t->linger);
@@ -444,6 +446,23 @@ struct link *task_link(struct task *t)
 struct task *task_of_link(struct link *n)
 {
     return LIST_ENTRY(n, struct task, in_agent);
+}
+
+void task_read_usage(struct task *t)
+{
+    struct wire_usage *told = &t->state.told.usage;
+    struct mono now = clock_mono(t->room->timers->clock);
+    struct usage used;
+    if (t->exited || !mono_is_set(t->usage_at) || now.ms - t->usage_at.ms < USAGE_EVERY_MS)
+        return;
+    usage_read(&t->usage, &used);
+    bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
+    told->cpu_milli = is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
+    told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
+    t->usage_cpu_ms = used.cpu_ms;
+    told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
+    told->memory_peak_bytes = used.peak_bytes > told->memory_bytes ? used.peak_bytes : told->memory_bytes;
+    t->usage_at = now;
 }
 
 void task_status(const struct task *t, struct wire_attempt_status *s)

@@ -79,6 +79,8 @@ struct task *task_of_link(struct link *n);
 
 /* Fills s with borrowed texts, until the task's next change. */
 void task_status(const struct task *t, struct wire_attempt_status *s);
+/* What its processes use is read anew, if that was some seconds ago: before it is told. */
+void task_read_usage(struct task *t);
 
 /* What belayd wants of it now. */
 void task_desired(struct task *t, const struct wire_desired_attempt *d);

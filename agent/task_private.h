@@ -167,6 +167,9 @@ struct task {
     bool left_gang;  /* its other ranks end: no save of all of them comes about any more */
     bool killing, leaving, removed, released;
     struct task_exit exit;
+    struct usage_files usage; /* what tells what its processes use; "": nothing does, or it does not run */
+    struct mono usage_at;     /* the last reading, or when it was found running; MONO_NONE */
+    int64_t usage_cpu_ms;     /* what it had used by then; -1: not known */
 };
 
 /* task_start.c calls these once; each fills the timers of its file */

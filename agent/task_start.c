@@ -20,6 +20,7 @@
 
 #define PREPARE_MS 300000 /* how long a store that cannot be reached is tried */
 #define RETRY_BASE_MS 1000
+#define JUST_NOW_MS 1000  /* what started since has used nothing that we did not see */
 #define RETRY_CAP_MS 30000
 
 static void prepare(struct task *t);
@@ -37,8 +38,12 @@ static void note_start(struct task *t)
     struct task_start start;
     struct err e;
     char *path = mem_printf("%s/start.json", t->dir);
-    if (record_read_start(path, &start, &e) == 0)
+    if (record_read_start(path, &start, &e) == 0) {
         t->state.told.started_at = start.started_at;
+        t->usage = start.usage;
+        t->usage_at = clock_mono(t->room->timers->clock);
+        t->usage_cpu_ms = clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
+    }
     free(path);
 }
 
@@ -280,6 +285,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->control_fd = -1;
     t->keeper.dirfd = -1;
     t->hard_at = MONO_NONE;
+    t->usage_at = MONO_NONE;
     t->save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
     t->own.n_attempts = 1;

@@ -27,10 +27,10 @@ static const struct slurm_field fields[] = {
     {"AllocCPUS", 0, "AllocCPUS", 10, JOB_CPUS},
     {"AllocNodes", 0, "AllocNodes", 10, JOB_N_NODES},
     {"AllocTRES", 0, "AllocTRES", 10, JOB_TRES},
-    {"AveCPU", 0, "AveCPU", 10, JOB_NOTHING},
+    {"AveCPU", 0, "AveCPU", 10, JOB_AVE_CPU},
     {"AveDiskRead", 0, "AveDiskRead", 14, JOB_NOTHING},
     {"AveDiskWrite", 0, "AveDiskWrite", 14, JOB_NOTHING},
-    {"AveRSS", 0, "AveRSS", 10, JOB_NOTHING},
+    {"AveRSS", 0, "AveRSS", 10, JOB_AVE_RSS},
     {"AveVMSize", 0, "AveVMSize", 10, JOB_NOTHING},
     {"Cluster", 0, "Cluster", 10, JOB_CLUSTER},
     {"Comment", 0, "Comment", 14, JOB_NOTHING},
@@ -48,7 +48,7 @@ static const struct slurm_field fields[] = {
     {"JobName", 0, "JobName", 10, JOB_NAME},
     {"MaxDiskRead", 0, "MaxDiskRead", 12, JOB_NOTHING},
     {"MaxDiskWrite", 0, "MaxDiskWrite", 12, JOB_NOTHING},
-    {"MaxRSS", 0, "MaxRSS", 10, JOB_NOTHING},
+    {"MaxRSS", 0, "MaxRSS", 10, JOB_MAX_RSS},
     {"MaxRSSNode", 0, "MaxRSSNode", 10, JOB_NOTHING},
     {"MaxRSSTask", 0, "MaxRSSTask", 10, JOB_NOTHING},
     {"MaxVMSize", 0, "MaxVMSize", 10, JOB_NOTHING},
@@ -76,7 +76,7 @@ static const struct slurm_field fields[] = {
     {"SystemCPU", 0, "SystemCPU", 10, JOB_NOTHING},
     {"Timelimit", 0, "Timelimit", 10, JOB_LIMIT_LONG},
     {"TimelimitRaw", 0, "TimelimitRaw", 12, JOB_LIMIT_MINUTES},
-    {"TotalCPU", 0, "TotalCPU", 10, JOB_NOTHING},
+    {"TotalCPU", 0, "TotalCPU", 10, JOB_TOTAL_CPU},
     {"UID", 0, "UID", 6, JOB_UID},
     {"User", 0, "User", 9, JOB_USER},
     {"UserCPU", 0, "UserCPU", 10, JOB_NOTHING},
@@ -295,7 +295,8 @@ static int prepare(struct sacct *s)
         int what = s->format.pieces[i].field->what;
         s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES;
         s->q.wants_reasons = s->q.wants_reasons || what == JOB_REASON;
-        s->q.wants_detail = s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS;
+        s->q.wants_detail = s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS || what == JOB_TOTAL_CPU ||
+                            what == JOB_AVE_CPU || what == JOB_MAX_RSS || what == JOB_AVE_RSS;
     }
     s->q.wants_nodes = s->q.wants_nodes || s->nodes || s->json;
     s->q.wants_detail = s->q.wants_detail || s->json;

@@ -6,6 +6,7 @@
 #include "cli/grace.h"
 #include "cli/notify.h"
 #include "cli/retry.h"
+#include "cli/used.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -285,6 +286,32 @@ static void print_extras(const json_t *job)
     buf_deinit(&words);
 }
 
+static int64_t percent(int64_t part, int64_t of)
+{
+    return of > 0 ? (int64_t)(100.0 * (double)part / (double)of + 0.5) : 0;
+}
+
+/* What it used of what it asked for. */
+static void print_used(const json_t *v)
+{
+    const json_t *job = json_object_get(v, "job");
+    struct used u;
+    char cpu[32], could[32], peak[32], asked[32];
+    if (!used_of(v, &u))
+        return;
+    int64_t cpus = cli_int(job, "cpus", 1) * u.ranks, asked_mib = cli_int(job, "memory_mib", 0) * u.ranks;
+    printf("cpu used      %s of %s on %lld cpus: %lld %%\n", cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
+        cli_duration(u.ran_ms * cpus, could, sizeof(could)), (long long)cpus, (long long)percent(u.cpu_ms, u.ran_ms * cpus));
+    if (u.peak_sum == 0)
+        return;
+    str_format_bytes((uint64_t)u.peak_sum, peak, sizeof(peak));
+    str_format_bytes((uint64_t)asked_mib << 20, asked, sizeof(asked));
+    printf("memory used   at most %s", peak);
+    if (asked_mib > 0)
+        printf(" of %s: %lld %%", asked, (long long)percent(u.peak_sum, asked_mib << 20));
+    putchar('\n');
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -316,6 +343,7 @@ static void print_job(const json_t *v)
     printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
+    print_used(v);
     print_retries(job);
     print_money(job);
     print_drills(v);

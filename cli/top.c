@@ -65,10 +65,19 @@ static void print_head(const json_t *s)
     printf("cpus   %lld of %lld, gpus %lld of %lld, memory %lld of %lld GiB\n", (long long)part(s, "cpus", "used"),
         (long long)part(s, "cpus", "total"), (long long)part(s, "gpus", "used"), (long long)part(s, "gpus", "total"),
         (long long)part(s, "memory_mib", "used") >> 10, (long long)part(s, "memory_mib", "total") >> 10);
+    const json_t *usage = json_object_get(s, "usage");
+    printf("in use %.1f cpus, %lld GiB of memory\n", (double)cli_int(usage, "cpu_milli", 0) / 1000,
+        (long long)cli_int(usage, "memory_bytes", 0) >> 30);
     printf("cost   %s an hour", cli_usd(uusd_h, cost, sizeof(cost)));
     if (on_demand > 0)
         printf(", %s on demand: %s", cli_usd(on_demand, full, sizeof(full)), cli_saved(uusd_h, on_demand, now, sizeof(now)));
     puts("\n");
+}
+
+static const char *memory_text(int64_t bytes, char *out, size_t size)
+{
+    str_format_bytes((uint64_t)(bytes > 0 ? bytes : 0), out, size);
+    return out;
 }
 
 static int64_t count_nodes(const json_t *pool)
@@ -85,18 +94,20 @@ static void print_pools(const json_t *pools)
     struct table *t = table_create();
     size_t i;
     json_t *p;
-    static const char *const titles[] = {"POOL", "NODES", "COMING", "JOBS", "CPUS", "GPUS", "COST/H", NULL};
+    static const char *const titles[] = {"POOL", "NODES", "COMING", "JOBS", "CPUS", "IN USE", "MEMORY", "GPUS", "COST/H", NULL};
     for (i = 0; titles[i]; i++)
         table_column(t, titles[i], i > 0);
     json_array_foreach(pools, i, p)
     {
-        char cost[32];
+        char cost[32], memory[32];
         table_row(t);
         table_cell(t, "%s", cli_text(p, "pool"));
         table_cell(t, "%lld", (long long)count_nodes(p));
         table_cell(t, "%lld", (long long)cli_int(p, "coming", 0));
         table_cell(t, "%lld", (long long)cli_int(p, "jobs", 0));
         table_cell(t, "%lld/%lld", (long long)part(p, "cpus", "used"), (long long)part(p, "cpus", "total"));
+        table_cell(t, "%.1f", (double)part(p, "usage", "cpu_milli") / 1000);
+        table_cell(t, "%s", memory_text(part(p, "usage", "memory_bytes"), memory, sizeof(memory)));
         table_cell(t, "%lld/%lld", (long long)part(p, "gpus", "used"), (long long)part(p, "gpus", "total"));
         table_cell(t, "%s", cli_usd(cli_int(p, "uusd_h", 0), cost, sizeof(cost)));
     }
@@ -115,6 +126,24 @@ static void progress_text(const json_t *job, char *out, size_t size)
         snprintf(out, size, "%lld", (long long)done);
 }
 
+/* What of its cpus it uses; how much memory now, the most, and what it asked for. "-": its agents have not told (yet). */
+static void usage_cells(struct table *t, const json_t *job, int64_t nodes)
+{
+    const json_t *u = json_object_get(job, "usage");
+    char now[32], peak[32], asked[32] = "-";
+    int64_t asked_mib = cli_int(job, "memory_mib", 0) * nodes;
+    if (!json_is_object(u)) {
+        table_cell(t, "-");
+        table_cell(t, "-");
+        return;
+    }
+    if (asked_mib > 0)
+        memory_text(asked_mib << 20, asked, sizeof(asked));
+    table_cell(t, "%lld %%", (long long)(cli_int(u, "cpu_milli", 0) / (10 * cli_int(job, "cpus", 1) * nodes)));
+    table_cell(t, "%s/%s/%s", memory_text(cli_int(u, "memory_bytes", 0), now, sizeof(now)),
+        memory_text(cli_int(u, "memory_peak_bytes", 0), peak, sizeof(peak)), asked);
+}
+
 static void print_jobs(const json_t *jobs)
 {
     struct table *t = table_create();
@@ -123,7 +152,7 @@ static void print_jobs(const json_t *jobs)
     static const struct {
         const char *title;
         bool right;
-    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"NODE", false}, {"CPUS", true}, {"GPUS", true}, {"STARTED", true},
+    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"NODE", false}, {"CPUS", true}, {"CPU", true}, {"MEMORY/PEAK/ASKED", true}, {"GPUS", true}, {"STARTED", true},
         {"PROGRESS", true}, {"SAVED", true}, {"COST", true}};
     for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         table_column(t, columns[i].title, columns[i].right);
@@ -138,6 +167,7 @@ static void print_jobs(const json_t *jobs)
         table_cell(t, "%s", cli_text(job, "user"));
         table_cell(t, nodes > 1 ? "%s +%lld" : "%s", cli_text(job, "node"), (long long)nodes - 1);
         table_cell(t, "%lld", (long long)(cli_int(job, "cpus", 1) * nodes));
+        usage_cells(t, job, nodes);
         table_cell(t, "%lld", (long long)(cli_int(job, "gpus", 0) * nodes));
         table_cell(t, "%s", cli_ago(job, "started_at", started, sizeof(started)));
         table_cell(t, "%s", progress);
@@ -155,7 +185,7 @@ static int64_t room(const json_t *summary)
     struct winsize w;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0)
         return JOBS_DEFAULT;
-    int64_t left = w.ws_row - 11 - (int64_t)json_array_size(json_object_get(summary, "pools"));
+    int64_t left = w.ws_row - 12 - (int64_t)json_array_size(json_object_get(summary, "pools"));
     return left < 1 ? 1 : left > JOBS_DEFAULT ? JOBS_DEFAULT : left;
 }
 

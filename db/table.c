@@ -288,6 +288,8 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, text),
     COL(attempt_row, base_uusd),
     COL(attempt_row, saves_asked),
+    COL(attempt_row, cpu_ms),
+    COL(attempt_row, memory_peak),
 };
 
 static const struct column checkpoint_columns[] = {

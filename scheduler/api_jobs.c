@@ -179,6 +179,22 @@ static json_t *priority_json(const struct api *api, const struct job *j)
         (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
 }
 
+/* What its processes use, as their agents told last, on all of its nodes; null: nobody has. */
+static json_t *usage_json(const struct job *j)
+{
+    int64_t cpu_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        cpu_ms += a->row.cpu_ms;
+        cpu_milli += a->cpu_milli;
+        bytes += a->memory_bytes;
+        peak += a->row.memory_peak;
+    }
+    return cpu_ms + bytes == 0 ? json_null()
+                               : json_pack("{s:I,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_milli", (json_int_t)cpu_milli,
+                                     "memory_bytes", (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
+}
+
 /* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
  * not know is not committed yet), what that attempt has cost by now, and its progress, which is stored only when
  * something else is. */
@@ -205,6 +221,7 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
         live.on_demand_uusd += on_demand_uusd;
     }
     json_t *o = api_json_job(&live, a->node->row.name);
+    json_object_set_new(o, "usage", usage_json(j));
     if (row->method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
         json_object_set_new(o, "reclaims_per_hour", json_real(core_job_reclaims_per_hour(j)));

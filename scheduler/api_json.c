@@ -114,6 +114,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "pause_ms", j->save_ms > 0 ? json_integer(j->pause_ms) : json_null());
     set(o, "save_interval_ms", json_null());
     set(o, "reclaims_per_hour", json_null());
+    set(o, "usage", json_null());
     set_i(o, "lost_ms", j->lost_ms);
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);
@@ -281,6 +282,8 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set_i(o, "restore_ms", a->restore_ms);
     set_i(o, "save_ms", a->save_ms);
     set_i(o, "checkpoints", a->sequence);
+    set(o, "cpu_ms", api_json_opt(a->cpu_ms, 0));
+    set(o, "memory_peak_bytes", api_json_opt(a->memory_peak, 0));
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
     set(o, "text", opt_text(a->text));
@@ -368,6 +371,13 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "resources", json_counts(live ? &live->resources : &own));
     set(o, "resources_free", live ? json_stock(&live->stock) : json_null());
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
+    int64_t cpu_milli = 0, bytes = 0;
+    if (live)
+        LIST_FOREACH (&live->attempts, l) {
+            cpu_milli += LIST_ENTRY(l, struct attempt, on_node)->cpu_milli;
+            bytes += LIST_ENTRY(l, struct attempt, on_node)->memory_bytes;
+        }
+    set(o, "usage", json_pack("{s:I,s:I}", "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes));
     set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;
 }

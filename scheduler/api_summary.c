@@ -15,6 +15,7 @@ struct sum {
     int64_t coming, jobs;
     int64_t cpus, cpus_used, gpus, gpus_used, memory_mib, memory_used_mib;
     int64_t uusd_h, on_demand_uusd_h;
+    int64_t cpu_milli, memory_bytes; /* that what runs uses, as agents told last */
 };
 
 static void add_node(struct sum *s, const struct node *n)
@@ -30,6 +31,10 @@ static void add_node(struct sum *s, const struct node *n)
     s->memory_used_mib += all->memory_mib - left->memory_mib;
     s->uusd_h += n->row.price_uusd_h;
     s->on_demand_uusd_h += n->row.on_demand_uusd_h;
+    LIST_FOREACH (&n->attempts, l) {
+        s->cpu_milli += LIST_ENTRY(l, struct attempt, on_node)->cpu_milli;
+        s->memory_bytes += LIST_ENTRY(l, struct attempt, on_node)->memory_bytes;
+    }
 }
 
 /* A machine that has not joined costs already. */
@@ -57,6 +62,7 @@ static json_t *sum_json(const struct sum *s)
     json_object_set_new(o, "cpus", used_of(s->cpus, s->cpus_used));
     json_object_set_new(o, "gpus", used_of(s->gpus, s->gpus_used));
     json_object_set_new(o, "memory_mib", used_of(s->memory_mib, s->memory_used_mib));
+    json_object_set_new(o, "usage", json_pack("{s:I,s:I}", "cpu_milli", (json_int_t)s->cpu_milli, "memory_bytes", (json_int_t)s->memory_bytes));
     json_object_set_new(o, "uusd_h", json_integer(s->uusd_h));
     json_object_set_new(o, "on_demand_uusd_h", json_integer(s->on_demand_uusd_h));
     return o;

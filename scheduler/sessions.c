@@ -646,7 +646,27 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
         end = END_FAILED;
     }
     ev.ended.end = (enum end_kind)end;
+    ev.ended.cpu_ms = st->usage.cpu_ms;
+    ev.ended.memory_peak = st->usage.memory_peak_bytes;
     STR_COPY(ev.ended.text, st->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* What is known already is told again with every status. */
+static void post_usage(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    const struct wire_usage *u = &st->usage;
+    if (u->cpu_ms == a->row.cpu_ms && u->memory_peak_bytes == a->row.memory_peak && u->cpu_milli == a->cpu_milli &&
+        u->memory_bytes == a->memory_bytes)
+        return;
+    struct event ev = {.type = EV_USAGE,
+        .usage = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .cpu_ms = u->cpu_ms,
+            .memory_peak = u->memory_peak_bytes,
+            .cpu_milli = u->cpu_milli,
+            .memory_bytes = u->memory_bytes}};
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
@@ -688,6 +708,8 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
     post_failed_saves(s, k, a, st);
     if (st->phase == WIRE_ENDED)
         post_end(s, a, st);
+    else
+        post_usage(s, a, st);
 }
 
 /* An attempt that this agent had told and does not tell any more is lost with whatever it was (a wiped disk). One that was told to the

@@ -519,6 +519,21 @@ int64_t cgroups_memory_peak(const struct cgroups *c)
     return c->dirs[CGROUP_V2].path ? read_number(c->dirs[CGROUP_V2].path, "memory.peak") : -1;
 }
 
+static void name_file(char out[USAGE_PATH_MAX], const char *dir, const char *file)
+{
+    if (!dir || snprintf(out, USAGE_PATH_MAX, "%s/%s", dir, file) >= USAGE_PATH_MAX)
+        out[0] = '\0';
+}
+
+/* Time is counted in every v2 group, whichever controllers it has; in v1 beside the cpu controller where both are mounted together. */
+void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files)
+{
+    const char *v2 = c->dirs[CGROUP_V2].path, *v1_memory = c->dirs[CGROUP_MEMORY].path;
+    name_file(ret_files->cpu, v2 ? v2 : c->dirs[CGROUP_CPU].path, v2 ? "cpu.stat" : "cpuacct.usage");
+    name_file(ret_files->memory, v1_memory ? v1_memory : v2, v1_memory ? "memory.usage_in_bytes" : "memory.current");
+    name_file(ret_files->peak, v1_memory ? v1_memory : v2, v1_memory ? "memory.max_usage_in_bytes" : "memory.peak");
+}
+
 /* A process leaves its group a moment after it was last seen there. */
 #define REMOVE_TRIES 100
 static const struct timespec remove_pause = {.tv_nsec = 2000000};

@@ -352,6 +352,11 @@ int64_t proc_group_memory_peak(const struct proc_group *g)
     return cgroups_memory_peak(&g->cgroups);
 }
 
+void proc_group_usage_files(const struct proc_group *g, struct usage_files *ret_files)
+{
+    cgroups_usage_files(&g->cgroups, ret_files);
+}
+
 void proc_group_close(struct proc_group *g, bool remove)
 {
     if (!g)

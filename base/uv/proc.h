@@ -15,6 +15,7 @@
 #define BELAY_BASE_UV_PROC_H
 
 #include "base/err.h"
+#include "base/uv/usage.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -82,6 +83,8 @@ bool proc_group_is_empty(const struct proc_group *g);
 
 /* Memory high-water mark in bytes where a cgroup tells, else -1. */
 int64_t proc_group_memory_peak(const struct proc_group *g);
+/* Which files tell what it uses; without cgroups all "". */
+void proc_group_usage_files(const struct proc_group *g, struct usage_files *ret_files);
 
 /* Removes the (empty) cgroup directories and frees. NULL is fine. */
 void proc_group_close(struct proc_group *g, bool remove);

@@ -77,6 +77,15 @@ static const struct wire_field checkpoint_fields[] = {
 };
 static const struct wire_table checkpoint_table = {sizeof(struct wire_checkpoint), checkpoint_fields};
 
+static const struct wire_field usage_fields[] = {
+    WIRE_I64_OPT(wire_usage, cpu_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(wire_usage, cpu_milli, 0, COUNT_MAX),
+    WIRE_I64_OPT(wire_usage, memory_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(wire_usage, memory_peak_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_END,
+};
+static const struct wire_table usage_table = {sizeof(struct wire_usage), usage_fields};
+
 static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_REQ(wire_attempt_status, job, 1, ID_MAX),
     WIRE_I64_REQ(wire_attempt_status, attempt, 1, ID_MAX),
@@ -92,6 +101,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_OR_NONE(wire_attempt_status, first_done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, total, 0, ID_MAX),
+    WIRE_STRUCT(wire_attempt_status, usage, &usage_table),
     WIRE_STRUCTS(wire_attempt_status, checkpoints, &checkpoint_table, WIRE_CHECKPOINTS_MAX),
     WIRE_I64_OPT(wire_attempt_status, failed_saves, 0, COUNT_MAX),
     WIRE_TEXT_OPT(wire_attempt_status, save_error),

@@ -97,6 +97,13 @@ struct wire_checkpoint {
     char cause[16];
 };
 
+/* What the processes of an attempt use, as its cgroup counts it; 0: not known. */
+struct wire_usage {
+    int64_t cpu_ms;    /* since its start */
+    int64_t cpu_milli; /* thousandths of a cpu, since the reading before this */
+    int64_t memory_bytes, memory_peak_bytes;
+};
+
 struct wire_attempt_status {
     int64_t job, attempt;
     enum wire_phase phase;
@@ -107,6 +114,7 @@ struct wire_attempt_status {
     int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
     int64_t first_done;                   /* the first progress that this attempt's program told; WIRE_NONE */
     int64_t done, total;                  /* progress; WIRE_NONE */
+    struct wire_usage usage;              /* read at most every few seconds; at the end cpu_ms and the peak alone */
     struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
     int64_t failed_saves; /* counted; */

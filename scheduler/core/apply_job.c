@@ -583,8 +583,11 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
             (int)ev->ended.end);
     struct attempt *a = live_attempt(m, ev->ended.job, ev->ended.attempt, ev->ended.node);
     ret_outcome->id = ev->ended.job;
-    if (a)
-        attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
+    if (!a)
+        return 0;
+    a->row.cpu_ms = ev->ended.cpu_ms > a->row.cpu_ms ? ev->ended.cpu_ms : a->row.cpu_ms;
+    a->row.memory_peak = ev->ended.memory_peak > a->row.memory_peak ? ev->ended.memory_peak : a->row.memory_peak;
+    attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
     return 0;
 }
 
@@ -701,5 +704,19 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
     j->row.progress_total = ev->progress.total;
     drill_progressed(
         m, job_attempt(j), ev->now, ev->progress.has_first ? ev->progress.first : ev->progress.done);
+    return 0;
+}
+
+int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct attempt *a = live_attempt(m, ev->usage.job, ev->usage.attempt, ev->usage.node);
+    ret_outcome->id = ev->usage.job;
+    if (!a)
+        return 0;
+    a->row.cpu_ms = ev->usage.cpu_ms;
+    a->row.memory_peak = ev->usage.memory_peak;
+    a->cpu_milli = ev->usage.cpu_milli;
+    a->memory_bytes = ev->usage.memory_bytes;
     return 0;
 }

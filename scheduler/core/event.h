@@ -29,6 +29,7 @@ enum event_type {
     EV_SAVE_FAILED,
     EV_NO_CREDENTIALS,   /* for its part of the store; told once for a row of failures */
     EV_PROGRESS,         /* memory only until something else stores the job */
+    EV_USAGE,            /* likewise */
     EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
     EV_UNDRAIN,
     EV_NODE_DELETE,      /* it will not come back, and its instance, if it has one, is ended; ERR_CONFLICT while it has attempts */
@@ -192,6 +193,7 @@ struct event {
                                   DRAINED EVICTED */
             int32_t exit_code;
             char text[CORE_TEXT_MAX];
+            int64_t cpu_ms, memory_peak; /* as an attempt's row has them */
         } ended;
         struct {
             int64_t job, node;
@@ -209,6 +211,10 @@ struct event {
             bool has_first;
             int64_t first; /* that its program told in this attempt */
         } progress;
+        struct {
+            int64_t job, attempt, node, cpu_ms, memory_peak; /* as its row has them */
+            int64_t cpu_milli, memory_bytes;
+        } usage;
         const struct pool_row *pool;
         const struct offer_row *offer; /* pool, zone, type, market, rank, total, arch, gpu, prices */
         struct {

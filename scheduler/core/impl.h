@@ -622,6 +622,7 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

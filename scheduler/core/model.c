@@ -98,6 +98,7 @@ static const apply_fn appliers[] = {
     [EV_SAVE_FAILED] = apply_save_failed,
     [EV_NO_CREDENTIALS] = apply_no_credentials,
     [EV_PROGRESS] = apply_progress,
+    [EV_USAGE] = apply_usage,
     [EV_DRAIN] = apply_drain,
     [EV_UNDRAIN] = apply_undrain,
     [EV_NODE_DELETE] = apply_node_delete,

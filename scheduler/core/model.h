@@ -153,6 +153,7 @@ struct attempt {
     struct node *node;
     bool save_failed; /* its last save; not stored */
     bool drill_due;   /* has got somewhere since it started */
+    int64_t cpu_milli, memory_bytes; /* that it used when its agent last looked; 0: not known, or nothing. Not stored */
     struct resources held; /* of its node, from its placement to its end; not stored */
     int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */

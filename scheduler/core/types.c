@@ -215,6 +215,7 @@ const char *const event_type_names[] = {
     "save-failed",
     "no-credentials",
     "progress",
+    "usage",
     "drain",
     "undrain",
     "node-delete",

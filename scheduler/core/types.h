@@ -305,6 +305,8 @@ struct attempt_row {
     int64_t saves_asked;       /* how many saves users have asked for */
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;           /* what its instance had cost by then */
+    int64_t cpu_ms, memory_peak; /* what its processes used of the processor, and the most of memory at once, in bytes; 0: not known.
+                                    Memory only until something else stores the attempt */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
 };
 

@@ -60,6 +60,44 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     assert_non_null(strstr(out, " HOME "));
 }
 
+static bool has_told_what_it_burnt(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->usage.cpu_ms >= 500 && s->usage.cpu_milli > 0;
+}
+
+static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char *path = NULL;
+    world_want(w, 42, 1,
+        "#!/usr/bin/python3\n"
+        "import os, time\n"
+        "held = bytearray(32 << 20)\n"
+        "while time.process_time() < 0.5: pass\n"
+        "control = os.environ['BELAY_CONTROL_DIR']\n"
+        "while not os.path.exists(control + '/go'): time.sleep(0.05)\n");
+    world_start_agent(w);
+    world_until(w, is_running, 42, "the program runs");
+    path = world_task_path(w, 42, 1, "start.json");
+    char *start = world_read(path);
+    bool counts = start && strstr(start, "\"usage\"");
+    free(start);
+    free(path);
+    if (counts)
+        world_until(w, has_told_what_it_burnt, 42, "what it used was told");
+    else
+        print_message("SKIP: this machine has no cgroups for us\n");
+    path = world_task_path(w, 42, 1, "control/go");
+    world_write(path, "");
+    free(path);
+    world_until(w, has_ended, 42, "it ended");
+    assert_end(w, 42, "succeeded", 0, "");
+    const struct wire_usage *u = &world_told(w, 42)->usage;
+    assert_true(u->cpu_ms >= 500 && u->cpu_ms < 15000 && u->cpu_milli == 0);
+    assert_true(u->memory_peak_bytes == 0 || u->memory_peak_bytes >= 32 << 20);
+}
+
 static char *piece_of(const char *name)
 {
     struct buf b = {0};
@@ -560,6 +598,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
+        world_test(what_a_program_uses_is_told_while_it_runs_and_at_its_end),
         world_test(output_goes_to_the_files_that_were_named_as_well),
         world_test(a_later_attempt_adds_to_its_file),
         world_test(a_file_that_cannot_be_opened_is_told),

@@ -446,7 +446,7 @@ class Local(unittest.TestCase):
                                 (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
-                                (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
+                                (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "usage", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
                                 (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
@@ -770,8 +770,11 @@ class Local(unittest.TestCase):
 
     def wait_started(self, job):
         """Its output may be there before belayd was told so."""
+        self.wait_event(job, "started")
+
+    def wait_event(self, job, kind):
         client, after, kinds = self.client(), 0, []
-        while "started" not in kinds:
+        while kind not in kinds:
             page = client.job_events(int(job), after=after, wait_ms=20000)
             after = page["last"]
             kinds += [e["kind"] for e in page["events"]]
@@ -785,6 +788,32 @@ class Local(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^ *%d busy " % job)
         self.assertNotIn("busy", self.ok("top", "-1", "-u", "nobody"))
         self.ok("cancel", str(job))
+
+    def test_what_a_job_uses_is_shown_while_it_runs_and_afterwards(self):
+        job = self.submit("-J", "burner", "--mem", "256M", self.h.script("echo go; while [ ! -e stop ]; do :; done\n"))
+        self.wait_log(job, "^go$")
+        client, usage, until = self.client(), None, time.monotonic() + 30
+        while not (usage and usage["cpu_milli"]) and time.monotonic() < until:
+            self.wait_event(self.submit(self.h.script("true\n")), "ended")  # the agent tells of its end, and of all else
+            usage = client.show_job(job)["job"]["usage"]
+        if usage is None and not os.access("/sys/fs/cgroup", os.W_OK):
+            self.ok("cancel", str(job))
+            self.skipTest("no cgroups for jobs here")
+        self.assertGreater(usage["cpu_milli"], 100)
+        self.assertGreaterEqual(usage["memory_peak_bytes"], usage["memory_bytes"])
+        shown = self.ok("top")
+        self.assertRegex(shown, r"(?m)^in use +\d+\.\d cpus, \d+ GiB of memory")
+        self.assertRegex(shown, r"(?m)^ *%d burner .* [1-9]\d* %% " % job)
+        if usage["memory_bytes"]:
+            self.assertRegex(shown, r"(?m)^ *%d burner .*/256(\.0)? MiB " % job)
+        self.assertGreater(sum(n["usage"]["cpu_milli"] for n in client.list_nodes()["nodes"]), 100)
+        self.ok("cancel", str(job))
+        self.wait_event(job, "ended")
+        self.assertRegex(self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpus: [1-9]\d* %")
+        cpu, rss = self.ok("slurm", "sacct", "-j", str(job), "-n", "-P", "-o", "totalcpu,maxrss").strip().split("|")
+        self.assertRegex(cpu, r"^\d\d:\d\d\.\d\d\d$")
+        self.assertNotEqual(cpu, "00:00.000")
+        self.assertRegex(rss, r"^(\d+K)?$")
 
     def test_the_example_for_python_runs(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")

@@ -725,6 +725,32 @@ static void progress_is_known_at_once_and_stored_later(void **state)
     assert_int_equal(f->lab->n_commits, commits);
 }
 
+static int keep_attempt(void *ctx, const struct attempt_row *row)
+{
+    *(struct attempt_row *)ctx = *row;
+    return 0;
+}
+
+static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    int commits = f->lab->n_commits;
+    f->agent->attempts[0].usage = (struct wire_usage){1500, 2250, 3 << 20, 4 << 20};
+    send(f->agent, 0, 0, &f->answer);
+    const struct attempt *a = job_attempt(job(f, 1));
+    assert_true(a->row.cpu_ms == 1500 && a->cpu_milli == 2250 && a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
+    assert_int_equal(f->lab->n_commits, commits);
+    f->agent->attempts[0].phase = WIRE_ENDED;
+    STR_COPY(f->agent->attempts[0].end, "succeeded");
+    f->agent->attempts[0].usage = (struct wire_usage){.cpu_ms = 1700, .memory_peak_bytes = 5 << 20};
+    send(f->agent, 0, 0, &f->answer);
+    struct attempt_row stored = {0};
+    struct err e;
+    assert_int_equal(db_read_attempts(f->lab->reader, 1, keep_attempt, &stored, &e), 0);
+    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 && stored.memory_peak == 5 << 20);
+}
+
 static int count_kind(void *ctx, const struct history_row *h)
 {
     int *n = ctx;
@@ -912,6 +938,7 @@ int main(void)
         TEST(an_automatic_interval_follows_the_last_save),
         TEST(saves_are_acknowledged_by_their_sequence),
         TEST(progress_is_known_at_once_and_stored_later),
+        TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
         TEST(a_failed_save_is_told_once),
         TEST(a_start_that_is_told_while_it_is_to_stop_counts),
         TEST(an_unknown_end_counts_as_failed),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -44,6 +45,7 @@ static struct wire_status status_of_everything(void)
         .first_done = 100,
         .done = 101,
         .total = 1000,
+        .usage = {123456, 1875, 1 << 20, 2 << 20},
         .checkpoints = c,
         .n_checkpoints = 2,
         .failed_saves = 1,
@@ -90,6 +92,8 @@ static void status_survives_a_round_trip(void **state)
     assert_int_equal(back.attempts[1].exit_code, 255);
     assert_string_equal(back.notice.kind, "reclaim");
     assert_int_equal(back.attempts[0].reused_bytes, 400);
+    assert_int_equal(back.attempts[0].usage.cpu_milli, 1875);
+    assert_int_equal(back.attempts[1].usage.cpu_ms, 0);
     assert_int_equal(back.n_kept, 1);
     assert_int_equal(back.kept[0].job, 7);
     wire_status_encode(&back, &again);
@@ -331,6 +335,24 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
     }
 }
 
+static void malformed_usage_is_refused_with_its_path(void **state)
+{
+    static const char *const bad[][2] = {{"7", "attempts[0].usage"}, {"{\"cpu_ms\":-1}", "usage.cpu_ms"}, {"{\"cpu_milli\":\"1\"}", "usage.cpu_milli"},
+        {"{\"memory_bytes\":1.5}", "usage.memory_bytes"}, {"{\"memory_peak_bytes\":9223372036854775807}", "usage.memory_peak_bytes"}, {"[]", "usage"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char text[512];
+        struct wire_status m = {.seq = 77};
+        struct err e = {0};
+        snprintf(text, sizeof(text), "{\"incarnation\":1,\"seq\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"phase\":\"running\",\"usage\":%s}]}",
+            bad[i][0]);
+        assert_int_equal(wire_status_decode(text, strlen(text), &m, &e), ERR_INVALID);
+        if (!strstr(e.text, bad[i][1]))
+            fail_msg("%s: %s", text, e.text);
+        assert_int_equal(m.seq, 77);
+    }
+}
+
 static void too_many_attempts_are_refused(void **state)
 {
     (void)state;
@@ -371,6 +393,7 @@ int main(void)
         cmocka_unit_test(an_unknown_key_is_tolerated),
         cmocka_unit_test(a_status_without_a_notice_has_none),
         cmocka_unit_test(a_malformed_message_is_refused_with_its_path),
+        cmocka_unit_test(malformed_usage_is_refused_with_its_path),
         cmocka_unit_test(too_many_attempts_are_refused),
         cmocka_unit_test(a_truncated_message_is_refused_at_every_length),
     };
