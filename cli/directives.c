@@ -376,6 +376,24 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
     return rc;
 }
 
+static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct wall at;
+    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "finish_by_ms", json_integer(at.ms));
+    return rc;
+}
+
+static int apply_work(const struct directive_context *c, const char *value, struct err *e)
+{
+    int64_t ms;
+    int rc = time_parse_duration(value, true, &ms, e);
+    if (rc == 0)
+        json_object_set_new(c->spec, "work_ms", json_integer(ms));
+    return rc;
+}
+
 static int apply_kill_on_invalid_dep(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"yes", "no", NULL};
@@ -514,6 +532,9 @@ static const struct flag flags[] = {
     {{"kill-on-invalid-dep", 0, "yes|no", "end it when what it depends on can never come true (default), or let it wait"},
         apply_kill_on_invalid_dep},
     {{"deadline", 0, "TIME", "end it if it waits when it could not have ended by then any more, by its time limit"}, apply_deadline},
+    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00, now+2days"},
+        apply_finish_by},
+    {{"work", 0, "TIME", "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"}, apply_work},
     {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},

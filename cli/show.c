@@ -256,6 +256,8 @@ static void print_times(const json_t *job)
             json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at") : "no time: by hand");
     if (json_is_string(json_object_get(job, "begin_at")))
         printf("begins        not before %s\n", cli_text(job, "begin_at"));
+    if (json_is_string(json_object_get(job, "finish_by")))
+        printf("finish by     %s, now %s\n", cli_text(job, "finish_by"), cli_text(job, "pace"));
     if (json_is_string(json_object_get(job, "deadline_at")))
         printf("deadline      %s\n", cli_text(job, "deadline_at"));
 }

@@ -234,6 +234,8 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
     row->deadline_ms = json_opt_i64(r, "deadline_at_ms", 1, INT64_MAX / 2, 0);
+    row->finish_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0);
+    row->work_ms = json_opt_i64(r, "work_ms", 1000, 10 * YEAR_MS, 0);
     row->keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
     row->depends_any = json_opt_bool(r, "depends_any", false);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;

@@ -218,6 +218,10 @@ static void submit(struct world *w)
         row.market = WISH_ANY; /* or it may wait for ever */
     if (spec.extras && strstr(spec.extras, "z2"))
         row.market = WISH_ANY; /* likewise */
+    if (row.market == WISH_ANY && world_chance(w, 0.1)) {
+        row.work_ms = world_between(w, 1000, 1800000);
+        row.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.work_ms);
+    }
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w, .row = row, .spec = job_spec_copy(&spec), .asks = world_chance(w, 0.1)};
     if (world_chance(w, 0.15)) {

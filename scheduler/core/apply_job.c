@@ -24,6 +24,7 @@ void job_move(struct model *m, struct job *j, enum job_state to)
 void job_finish(struct model *m, struct job *j, struct stamp now)
 {
     job_move(m, j, JOB_ENDED);
+    pace_leave(m, j);
     j->row.ended_at = now.wall;
     limits_submitted(j->account, -job_submitted(j));
     notify_unwatch(m, j);
@@ -148,6 +149,8 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
         rc = criu_check_submit(m, r, e);
     if (!rc)
         rc = deadline_check(r, ev->now.wall, e);
+    if (!rc)
+        rc = pace_check(r, ev->now.wall, e);
     return rc ? rc : waits_check(m, ev, e);
 }
 
@@ -188,6 +191,9 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .hold = r->hold,
         .begin_at = r->begin_at,
         .deadline_ms = r->deadline_ms,
+        .finish_ms = r->finish_ms,
+        .work_ms = r->work_ms,
+        .pace = r->finish_ms > 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
         .keep_unmeetable = r->keep_unmeetable,
         .depends_any = r->depends_any,
         .eligible_at = WALL_NONE,
@@ -641,16 +647,18 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     if (!a || ref.sequence <= a->row.sequence)
         return 0; /* fenced, or told before */
     struct job_row *j = &a->job->row;
+    /* the agent's clock must not put a save into the future */
+    struct wall saved_at = ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
     a->row.save_ms += ev->checkpoint.pause_ms;
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good))
         return 0; /* another rank of its gang has told it */
+    pace_saved(a, saved_at);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
-    /* the agent's clock must not put a save into the future */
-    j->last_good_at = ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
+    j->last_good_at = saved_at;
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
     j->save_ms = ev->checkpoint.took_ms;

@@ -191,6 +191,7 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
         reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
     struct job *t = split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
     array_write(m, j->array);
+    pace_look(m, t, now);
     touch_job(m, t);
     array_settle(m, j, now);
     return t;
@@ -222,6 +223,7 @@ void array_settle(struct model *m, struct job *j, struct stamp now)
     } else if (j->row.state == JOB_PENDING && j->array->left.n == 0) {
         waits_withdraw(m, j);
         job_move(m, j, JOB_UNFOLDED);
+        pace_leave(m, j);
     } else if (j->row.state == JOB_PENDING && array_is_kept(j) == tree_has(&j->in_shape)) {
         waits_withdraw(m, j);
         job_enqueue(m, j, now);

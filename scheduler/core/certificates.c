@@ -61,7 +61,7 @@ void certificate_note(struct model *m, const struct drill_row *d)
 
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
 {
-    if (!wish_allows(s->wish, market))
+    if (!wish_allows(s->wish, market) || !pace_allows(s->pace, market))
         return false;
     bool is_free = market != MARKET_SPOT || !wall_is_set(p->certified_since);
     return is_free || (wall_is_set(s->certified_at) && s->certified_at.ms >= p->certified_since.ms);

@@ -173,6 +173,15 @@ static int check_kinds(const struct model *m, struct err *e)
     return n == m->queue.n ? 0 : BROKEN("kinds of demand have %zu shapes, the queue %zu", n, m->queue.n);
 }
 
+static int check_pace(const struct job *j, struct err *e)
+{
+    bool has = j->row.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
+    if (tree_has(&j->by_pace) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) || j->shape->pace != j->row.pace)
+        return BROKEN("job %" PRId64 " is %slooked at for the time it is to be done by, and its pace is %s", j->row.id,
+            has ? "not " : "", pace_names[j->row.pace]);
+    return 0;
+}
+
 static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
@@ -182,6 +191,8 @@ static int check_jobs(const struct model *m, struct err *e)
         int rc = check_job(m, j, e);
         if (!rc)
             rc = check_array(m, j, e);
+        if (!rc)
+            rc = check_pace(j, e);
         if (rc)
             return rc;
         pending += j->row.state == JOB_PENDING && !j->is_waiting;

@@ -735,6 +735,20 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
+static void explain_pace(struct stamp now, const struct job *j, struct answer *a)
+{
+    static const char *const what[] = {[PACE_FREE] = "nothing that it could use is always to be had, so it takes what there is",
+        [PACE_WAIT] = "it waits for better spot: there is time",
+        [PACE_SPOT] = "only spot is bought for it as yet: there is time to wait for that",
+        [PACE_SURE] = "on-demand is bought for it: spot alone might make it late"};
+    char in[32];
+    int64_t left_ms = j->row.finish_ms - now.wall.ms;
+    if (j->row.finish_ms == 0)
+        return;
+    time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
+    say(a, "finish-by", "it is to be done %s%s; %s", left_ms > 0 ? "in " : "by a time that was over ", in, what[j->row.pace]);
+}
+
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct survey v = {.now = now};
@@ -831,6 +845,7 @@ size_t core_explain_with(
         explain_pending(m, now, j, &a);
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
+    explain_pace(now, j, &a);
     explain_retries(j, &a);
     return a.n;
 }

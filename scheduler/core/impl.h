@@ -63,6 +63,7 @@ struct shape {
     int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
+    enum pace pace;
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
@@ -123,6 +124,7 @@ struct model {
     int64_t reserve_epoch;    /* grows when there may be others to be found */
     struct tree by_park;      /* jobs whose window closes */
     struct tree by_begin;     /* jobs that wait for their time */
+    struct tree by_pace;      /* jobs that are to be done by some moment, by when that is looked at next */
     struct tree by_deadline;  /* jobs that wait, and are to have ended by some moment */
     struct list unmeetable;   /* jobs whose dependencies cannot come true */
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
@@ -600,6 +602,14 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
 int crons_check(const struct model *m, struct err *e);
 void crons_destroy_all(struct model *m);
 
+/* ---- jobs that are to be done by some moment, for the least money (pace.c) ---- */
+int pace_check(const struct job_row *r, struct wall now, struct err *e); /* at a submit: ERR_INVALID */
+void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decided anew at once; harmless without a finish_ms */
+void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
+void pace_saved(struct attempt *a, struct wall saved_at); /* before the job's last good checkpoint becomes this one */
+bool pace_allows(enum pace pace, enum market market);
+struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event);
+
 /* ---- how long jobs run (runtimes.c) ---- */
 void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms);
 /* Of jobs of its user and name, of its account, or of all, whichever is known well enough first; NULL: nothing is. */
@@ -631,6 +641,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -321,7 +321,7 @@ static void cover_returns(struct work *w)
     p->n_offered = 0;
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
-        if (a->job->row.market == WISH_ANY && can_move(a) && is_due(w, a))
+        if (a->job->row.market == WISH_ANY && can_move(a) && (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT))
             *GROW(p->offered, p->n_offered) =
                 (struct victim){.job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
     }

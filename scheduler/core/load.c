@@ -129,6 +129,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32, r->id,
             r->nodes_min, r->nodes, r->ranks);
+    if (r->pace != PACE_FREE && r->finish_ms == 0)
+        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
     int rc = check_id(r->id, &m->next.next_job, "job", e);
@@ -148,6 +150,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->least = r->nodes;
     queue_adopt(m, j);
     limits_submitted(j->account, job_submitted(j));
+    if (r->state != JOB_UNFOLDED)
+        pace_look(m, j, now);
     if (r->array == CORE_ID_NONE)
         waits_adopt(m, j);
     j->not_before = window_not_before(m, r, now.wall);

@@ -120,6 +120,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_DUE] = apply_cron_due,
     [EV_PARK] = apply_park,
     [EV_DEADLINE] = apply_deadline,
+    [EV_PACE] = apply_pace,
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,
     [EV_RECLAIM] = apply_reclaim,

@@ -131,6 +131,8 @@ struct job {
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
     struct wall park_at;       /* its window closes soon then */
     struct tree_link by_park;  /* in a window that closes: queued, or running */
+    struct tree_link by_pace;  /* with a finish_ms */
+    struct mono pace_at;       /* then its pace is decided anew */
     struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */

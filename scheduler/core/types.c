@@ -130,6 +130,7 @@ const char *const end_kind_names[] = {
     "deadline",
     NULL,
 };
+const char *const pace_names[] = {"free", "wait", "spot", "on-demand", NULL};
 const char *const hold_names[] = {"none", "user", "operator", NULL};
 const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
@@ -249,6 +250,7 @@ const char *const event_type_names[] = {
     "cron-due",
     "park",
     "deadline",
+    "pace",
     "put-aside",
     "take-up",
     "reclaim",

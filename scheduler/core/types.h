@@ -103,6 +103,9 @@ enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
 extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
 enum market_wish { WISH_ANY, WISH_SPOT, WISH_ON_DEMAND };
 extern const char *const market_wish_names[]; /* "any" "spot" "on-demand" */
+/* What a job that is to be done by some moment may be given now, beside what is owned: anything, nothing, spot, on-demand. */
+enum pace { PACE_FREE, PACE_WAIT, PACE_SPOT, PACE_SURE };
+extern const char *const pace_names[]; /* "free" "wait" "spot" "on-demand" */
 enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP, CKPT_CRIU };
 extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" "criu" */
 /* What CRIU can do on a machine, each more than the one before: nothing that is known, nothing, programs without GPUs, all. */
@@ -226,6 +229,10 @@ struct job_row {
     enum hold hold;
     struct wall begin_at;      /* not started before that; WALL_NONE: at any time */
     int64_t deadline_ms;       /* by the wall clock: not started when it could not have ended by then; 0: none */
+    int64_t finish_ms;         /* by the wall clock: to be done by then, for the least money (pace.c); 0: whenever */
+    int64_t work_ms;           /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was told */
+    int64_t done_ms;           /* of it, what the last good checkpoint has */
+    enum pace pace;            /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
     bool keep_unmeetable;      /* a dependency that can never come true does not end it */
     bool depends_any;          /* one of its dependencies is enough */
     struct wall eligible_at;   /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */

@@ -535,6 +535,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         m->rewind++;
     }
     deadline_watch(m, j);
+    pace_look(m, j, now);
     touch_job(m, j);
 }
 

@@ -106,6 +106,10 @@ static void submit(struct storm *st)
     r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     r.depends_any = below(st, 2);
     r.keep_unmeetable = below(st, 8) == 0;
+    if (r.market == WISH_ANY && below(st, 4) == 0) {
+        r.work_ms = 1000 + below(st, 100000);
+        r.finish_ms = st->l.now.wall.ms + 1 + below(st, 200000);
+    }
     r.deadline_ms = below(st, 8) ? 0 : st->l.now.wall.ms + r.time_limit_ms + below(st, 60000);
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,

@@ -689,6 +689,8 @@ class Api(unittest.TestCase):
                 spec = {**JOB, name: doc.sample(of)}
                 if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
                     spec.update(nodes=2, nodes_min=1)
+                if name == "finish_by_ms":  # how much there is to do until then
+                    spec.update(work_ms=3600000)
                 if name == "launch":  # how many tasks on all nodes
                     spec.update(nodes=2, script_on="first", launch={k: v for k, v in spec["launch"].items() if k != "image"})
                 job = self.d.submit(**spec)

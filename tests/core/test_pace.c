@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that are to be done by some moment: on spot while there is time, on on-demand when there is not, and never late for having
+ * waited for spot.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+
+enum { SPOT = 1, ON_DEMAND };
+
+static struct job_row job_by(const struct lab *l, int64_t work_ms, int64_t in_ms)
+{
+    struct job_row r = lab_job(4);
+    r.begin_at = WALL_NONE;
+    r.work_ms = work_ms;
+    r.finish_ms = l->now.wall.ms + in_ms;
+    return r;
+}
+
+static void refused(struct lab *l, const struct job_row *r, const char *words)
+{
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r}};
+    assert_int_equal(lab_try(l, &ev, NULL), ERR_INVALID);
+    if (!strstr(l->e.text, words))
+        fail_msg("%s", l->e.text);
+}
+
+static int64_t intended(const struct lab *l, enum market market)
+{
+    LIST_FOREACH (&l->m->all_instances, li) {
+        const struct instance *i = LIST_ENTRY(li, struct instance, in_all);
+        if (i->row.state == INSTANCE_INTENDED && i->row.market == market)
+            return i->row.id;
+    }
+    return CORE_ID_NONE;
+}
+
+/* Time passes; agents live, and the provider has no spot. */
+static void no_spot_for_a_while(struct lab *l)
+{
+    int64_t spot = intended(l, MARKET_SPOT);
+    if (spot != CORE_ID_NONE)
+        lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {spot, true, "no capacity"}});
+    lab_wait(l, MINUTE_MS / 4);
+    lab_heartbeats(l);
+    lab_plan(l);
+}
+
+/* Until the job's pace is this one; how long it took. */
+static int64_t until_pace(struct lab *l, int64_t job, enum pace pace, int64_t at_most_ms)
+{
+    int64_t began = l->now.wall.ms;
+    while (model_job(l->m, job)->row.pace != pace && l->now.wall.ms - began < at_most_ms)
+        no_spot_for_a_while(l);
+    assert_int_equal(model_job(l->m, job)->row.pace, pace);
+    return l->now.wall.ms - began;
+}
+
+static void with_time_only_spot_is_bought(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct reason why[16];
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_take(&l);
+    assert_int_equal(lab_launches(&l, SPOT), 1);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
+    assert_string_equal(lab_history(&l, "pace")->text, "only spot for now: about 1h00m of work, and 10h00m to do it in");
+    size_t n = core_explain(l.m, l.now, job, why, 16);
+    assert_string_equal(why[n - 1].code, "finish-by");
+    assert_string_equal(why[n - 1].text, "it is to be done in 10h00m; only spot is bought for it as yet: there is time to wait for that");
+    /* refused, it waits; where another job goes on-demand at once */
+    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
+    lab_submit_pool(&l, 4, "burst", WISH_ANY);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
+    lab_deinit(&l);
+}
+
+static void without_time_it_is_on_demand_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+    lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_take(&l);
+    assert_int_equal(lab_launches(&l, SPOT), 0);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
+    assert_string_equal(lab_history(&l, "pace")->text, "on-demand from now on: about 1h00m of work, and 1h10m to do it in");
+    lab_deinit(&l);
+}
+
+/* No spot, ever; the first machine on demand never joins, and the second is twice as slow as machines are. From every moment to be done
+ * by that could be met when the job came. */
+static void who_waits_in_vain_is_not_late(void **state)
+{
+    (void)state;
+    for (int64_t in_ms = 2 * HOUR_MS; in_ms <= 40 * HOUR_MS; in_ms += 5 * HOUR_MS / 2) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, HOUR_MS, in_ms);
+        int64_t job = lab_submit(&l, &r), first = CORE_ID_NONE, asked_at = 0;
+        lab_plan(&l);
+        while (!job_attempt(model_job(l.m, job)) && l.now.wall.ms < r.finish_ms) {
+            int64_t sure = intended(&l, MARKET_ON_DEMAND);
+            if (sure != CORE_ID_NONE && first == CORE_ID_NONE)
+                lab_launched(&l, first = sure);
+            else if (sure != CORE_ID_NONE && asked_at == 0)
+                asked_at = l.now.wall.ms;
+            else if (sure != CORE_ID_NONE && l.now.wall.ms - asked_at >= 3 * MINUTE_MS)
+                lab_bring_up(&l, sure, 4);
+            if (first != CORE_ID_NONE && model_instance(l.m, first) && model_instance(l.m, first)->row.state == INSTANCE_ENDING)
+                lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {.instance = first, .ended_at = WALL_NONE}});
+            no_spot_for_a_while(&l);
+        }
+        assert_true(job_attempt(model_job(l.m, job)) && l.now.wall.ms + HOUR_MS <= r.finish_ms);
+        lab_deinit(&l);
+    }
+}
+
+static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m4", 4);
+    struct job_row r = job_by(&l, 10 * HOUR_MS, 40 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_true(until_pace(&l, job, PACE_SURE, 40 * HOUR_MS) < HOUR_MS); /* long before the net */
+    int64_t node = lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), node);
+    lab_started(&l, job);
+    int64_t spot_before = lab_launches(&l, SPOT);
+    lab_wait(&l, 2 * MINUTE_MS);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SURE);
+    assert_int_equal(lab_launches(&l, SPOT), spot_before);
+    lab_saved(&l, job, 1, 10);
+    until_pace(&l, job, PACE_SPOT, 2 * HOUR_MS);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, SPOT), spot_before + 1);
+    lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+    lab_plan(&l);
+    assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_EVICTED); /* to go on where it costs less */
+    lab_deinit(&l);
+}
+
+/* What was saved counts, whatever becomes of the rest; and what the program shows counts more than what was told. */
+static void work_that_is_saved_or_shown_counts(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 2 * HOUR_MS, 20 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+    lab_plan(&l);
+    lab_started(&l, job);
+    lab_wait(&l, 20 * MINUTE_MS);
+    lab_saved(&l, job, 1, PROGRESS_NONE);
+    int64_t done = model_job(l.m, job)->row.done_ms;
+    assert_in_range(done, 20 * MINUTE_MS - 1000, 20 * MINUTE_MS);
+    lab_wait(&l, 10 * MINUTE_MS);
+    lab_saved(&l, job, 2, PROGRESS_NONE);
+    done = model_job(l.m, job)->row.done_ms;
+    assert_in_range(done, 30 * MINUTE_MS - 1000, 30 * MINUTE_MS);
+    lab_wait(&l, 5 * MINUTE_MS);
+    lab_ended(&l, job, END_RECLAIMED, 0);
+    assert_int_equal(model_job(l.m, job)->row.done_ms, done);
+    lab_deinit(&l);
+}
+
+static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
+{
+    (void)state;
+    int64_t took[2];
+    for (int shown = 0; shown < 2; shown++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, 2 * HOUR_MS, 20 * HOUR_MS);
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+        lab_plan(&l);
+        lab_started(&l, job);
+        lab_wait(&l, 30 * MINUTE_MS);
+        if (shown) /* a tenth in half an hour: five hours, not two */
+            lab_apply(&l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
+        lab_saved(&l, job, 1, shown ? 10 : PROGRESS_NONE);
+        lab_ended(&l, job, END_RECLAIMED, 0);
+        lab_plan(&l);
+        took[shown] = until_pace(&l, job, PACE_SURE, 20 * HOUR_MS);
+        lab_deinit(&l);
+    }
+    assert_true(took[1] < took[0]);
+}
+
+static void where_nothing_is_sure_it_takes_what_there_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), node);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_FREE);
+    lab_deinit(&l);
+}
+
+static void what_cannot_be_meant_is_refused(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS), unknown = job_by(&l, 0, HOUR_MS);
+    spot.market = WISH_SPOT;
+    refused(&l, &over, "is over");
+    refused(&l, &spot, "leave --market out");
+    refused(&l, &unknown, "say --work 6h, or --time");
+    unknown.time_limit_ms = HOUR_MS;
+    lab_submit(&l, &unknown);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(with_time_only_spot_is_bought), cmocka_unit_test(without_time_it_is_on_demand_at_once),
+        cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
+        cmocka_unit_test(work_that_is_saved_or_shown_counts), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
+        cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is), cmocka_unit_test(what_cannot_be_meant_is_refused)};
+    return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}
