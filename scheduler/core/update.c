@@ -229,6 +229,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = check_retries(m, ev->update.to, w, fields, e);
     if (!rc && j->row.state == JOB_PENDING && (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
         rc = deadline_check(&w->row, ev->now.wall, e);
+    if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT))))
+        rc = pace_check(&w->row, w->row.submitted_at, e); /* it may be late by now */
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
