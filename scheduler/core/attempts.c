@@ -22,7 +22,7 @@ void attempt_start(struct model *m, struct attempt *a)
     attempt_move(m, a, ATTEMPT_RUNNING);
 }
 
-void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first)
+static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first)
 {
     if (a->row.state == ATTEMPT_STOPPING && save_first)
         return; /* it is on its way already; only a cancel is stronger */

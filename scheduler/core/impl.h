@@ -348,7 +348,6 @@ int64_t limits_loose(const struct model *m);
 /* ---- what teams are owed (reclaim.c) ---- */
 /* The next job of the shape is within its team's quota, or that is what a place is being made for. */
 bool quota_owes(const struct shape *s);
-int64_t quota_borrowed(const struct team *t); /* what its jobs take beyond its quota, in mcpu; 0: nothing */
 struct shape *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
 struct shape *queue_next_of(const struct shape *s);
 
@@ -490,10 +489,8 @@ void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; lea
 
 /* ---- attempts (attempts.c) ---- */
 void attempt_start(struct model *m, struct attempt *a);
-/* save_first: save, then stop, unless it is being stopped already; else at once, whatever it was stopped for.
- */
-void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first);
-/* All live ranks of the job's attempt. */
+/* All live ranks of the job's attempt. save_first: save, then stop, unless they are being stopped already; else at once, whatever
+ * they were stopped for. */
 void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first);
 /* The other ranks: they save with this one, and stop. */
 void gang_follow(struct model *m, struct attempt *a);

@@ -44,7 +44,8 @@ bool shape_preempts(const struct shape *s, const struct shape *other)
     return s->class && other->class && bits_has(&s->class->qos->preempts, other->class->index);
 }
 
-int64_t quota_borrowed(const struct team *t)
+/* What its jobs take beyond its quota, in mcpu; 0: nothing. */
+static int64_t quota_borrowed(const struct team *t)
 {
     return t->may.used[LIMIT_MCPU] > t->quota_mcpu ? t->may.used[LIMIT_MCPU] - t->quota_mcpu : 0;
 }
