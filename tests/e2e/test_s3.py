@@ -132,7 +132,7 @@ class S3(unittest.TestCase):
             self.assertGreater(l.job(job)["lost_steps"], 0)
             lost = l.job(job)["lost_steps"]
             step = first["progress"] + 60
-            l.wait(lambda: len(re.findall("(?m)^step %d " % step, l.log(job))) > 1, "the second attempt is as far")
+            self.wait_step(l, job, 2, step)
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 30}})
             l.wait_event(job, "started", 3)
             l.cloud({"clear": {}})
@@ -166,10 +166,15 @@ class S3(unittest.TestCase):
                 text = l.belay("logs", "--rank", str(rank), str(job))
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [value])
 
+    def wait_step(self, l, job, attempt, step):
+        """Those before it may not have come as far."""
+        seam = "" if attempt == 1 else r"^---- belay: attempt %d (?s:.*?)" % attempt
+        l.wait_log(job, seam + "^step %d " % step)
+
     def take_rank_away(self, l, job, rank, step, notice_s):
         """When the newest attempt is at that step: by then its next checkpoint is accepted and not stored."""
         number = l.show(job)["attempts"][-1]["attempt"]
-        l.wait(lambda: len(re.findall("(?m)^step %d " % step, l.log(job))) == number, "attempt %d is as far" % number)
+        self.wait_step(l, job, number, step)
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
         machine = [i["provider_id"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node][0]
         l.cloud({"reclaim": {"instance": machine, "notice_s": notice_s}})
