@@ -35,7 +35,6 @@
 #include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -529,7 +528,7 @@ static int open_dirs(struct agent *a, struct err *e)
     a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (a->lock_fd < 0)
         rc = err_errno(e, errno, "opening %s", path);
-    else if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
+    else if (fs_lock(a->lock_fd) < 0)
         rc = err_set(e, ERR_CONFLICT, "another agent is running with the directory %s", a->config->dir);
     free(path);
     return rc;

@@ -6,15 +6,20 @@
 #include "base/fs.h"
 
 #include "base/mem.h"
+#include "base/time.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_STEP ((size_t)16 << 10)
+#define LOCK_MS 5000
+#define LOCK_LOOK_MS 20
 
 /* size is a guess. */
 static int read_all(int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
@@ -67,6 +72,16 @@ int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
     buf_reserve(
         out, max + 2 * READ_STEP); /* all of it, or what was read first would be left behind where it was */
     return read_regular(path, true, max, out, e);
+}
+
+/* A process that was killed gives its locks back only after its memory, which takes a moment. */
+int fs_lock(int fd)
+{
+    int64_t end = clock_mono(&clock_system).ms + LOCK_MS;
+    int rc;
+    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK && clock_mono(&clock_system).ms < end)
+        poll(NULL, 0, LOCK_LOOK_MS);
+    return rc;
 }
 
 int fs_write_all(int fd, const void *p, size_t n, struct err *e)

@@ -41,6 +41,9 @@ int fs_sync_dir(const char *path, struct err *e);
 
 bool fs_exists(const char *path); /* follows symbolic links */
 
+/* flock, exclusive. Who holds it may be dying, so it waits for five seconds at most. 0; or -1 with errno, EWOULDBLOCK: it is held. */
+int fs_lock(int fd);
+
 /* write(2) until all is written or it fails. fd must be blocking. */
 int fs_write_all(int fd, const void *p, size_t n, struct err *e);
 

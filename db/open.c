@@ -6,6 +6,7 @@
  */
 #include "db/conn.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "db/schema.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ static int take_lock(struct db *d, struct err *e)
     d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (d->lock_fd < 0) {
         rc = err_errno(e, errno, "open %s", path);
-    } else if (flock(d->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+    } else if (fs_lock(d->lock_fd) == 0) {
         int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
         /* A full disk leaves it empty: harmless. */
         if (ftruncate(d->lock_fd, 0) == 0 && pwrite(d->lock_fd, pid, (size_t)n, 0) < 0)
