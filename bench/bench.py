@@ -15,13 +15,11 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -29,6 +27,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import agents  # noqa: E402
 import checkpoint  # noqa: E402
 import lab  # noqa: E402
+import load  # noqa: E402
 import lost  # noqa: E402
 import slurm  # noqa: E402
 
@@ -85,34 +84,8 @@ class Local:
             return said
 
     def post_all(self, requests, connections):
-        """POSTs of (path, body) over so many connections; seconds. Raw sockets: the client must not be what is measured."""
-        texts = [b"POST /api/v1%s HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                 % (path.encode(), len(body), body) for path, body in requests]
-
-        def run(mine):
-            s = socket.socket(socket.AF_UNIX)
-            s.connect(self.socket)
-            with contextlib.closing(s), s.makefile("rb") as f:
-                for text in mine:
-                    s.sendall(text)
-                    status, length = f.readline(), 0
-                    if b" 20" not in status:
-                        raise SystemExit("bench: %r" % status)
-                    while True:
-                        line = f.readline().lower()
-                        if line == b"\r\n":
-                            break
-                        if line.startswith(b"content-length:"):
-                            length = int(line.split(b":")[1])
-                    f.read(length)
-
-        clients = [threading.Thread(target=run, args=(texts[i::connections],)) for i in range(connections)]
-        began = time.monotonic()
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
-        return time.monotonic() - began
+        """POSTs of (path, body) over so many connections; seconds."""
+        return load.post_all(self.socket, [("/api/v1" + path, body) for path, body in requests], connections)
 
     def programs(self):
         """Processes of belay's: the scheduler, the agent and what that has started, not the jobs."""
