@@ -223,6 +223,7 @@ void array_settle(struct model *m, struct job *j, struct stamp now)
     } else if (j->row.state == JOB_PENDING && j->array->left.n == 0) {
         waits_withdraw(m, j);
         job_move(m, j, JOB_UNFOLDED);
+        waits_no_more(m, j);
         pace_leave(m, j);
     } else if (j->row.state == JOB_PENDING && array_is_kept(j) == tree_has(&j->in_shape)) {
         waits_withdraw(m, j);

@@ -393,6 +393,7 @@ void waits_adopt(struct model *m, struct job *j);  /* a job new to the model, by
 void job_enqueue(struct model *m, struct job *j, struct stamp now);
 void waits_started(struct model *m, struct job *j, struct stamp now); /* for the first time */
 void waits_ended(struct model *m, struct job *j, struct stamp now);   /* it leaves the model */
+void waits_no_more(struct model *m, struct job *j); /* what it depends on is of no consequence any more: all that are left of it have begun */
 void waits_dropped(struct model *m, struct job *array, struct stamp now); /* tasks that will not begin are no more in `left` */
 void waits_tell_unmeetable(struct model *m, struct job *j); /* whether it, or some of its tasks, can never run may have changed */
 void waits_met(struct model *m, struct dependency *d); /* and what follows from that is the caller's */

@@ -142,6 +142,12 @@ static void drop_all(struct model *m, struct job *j)
     }
 }
 
+void waits_no_more(struct model *m, struct job *j)
+{
+    link_remove(&j->unmeetable);
+    drop_all(m, j);
+}
+
 /* It is to end for that. Tasks that wait for others one by one are always given up one by one. */
 static bool is_unmeetable(const struct job *j)
 {

@@ -459,6 +459,33 @@ static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
     lab_deinit(&l);
 }
 
+/* The rest is cancelled: what it was to wait for is nobody's business any more, nor is it after a restart. */
+static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    struct ranges rest;
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t first = submit(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
+    lab_plan(&l);
+    lab_apply(&l, depends(j, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first}, 1, false));
+    assert_int_equal(ranges_parse("1-3", &rest, &l.e), 0);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = j, .by = "ann", .tasks = &rest}});
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, j)->row.state, JOB_UNFOLDED);
+    assert_int_equal(n_depends(&l, j), 0);
+    restart(&l, &s);
+    int64_t t = array_task(model_job(l.m, j), 0)->row.id;
+    lab_started(&l, t);
+    lab_ended(&l, t, END_SUCCEEDED, 0);
+    assert_null(model_job(l.m, j));
+    assert_non_null(model_job(l.m, first));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
 static void in_another_team_it_counts_there(void **state)
 {
     (void)state;
@@ -591,6 +618,7 @@ int main(void)
         cmocka_unit_test(so_many_tasks_run_at_once_as_is_said_last),
         cmocka_unit_test(an_array_changes_as_far_as_it_has_not_begun),
         cmocka_unit_test(tasks_that_have_begun_outlive_what_the_rest_depends_on),
+        cmocka_unit_test(an_array_whose_rest_is_cancelled_depends_on_nothing),
         cmocka_unit_test(in_another_team_it_counts_there),
         cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
         cmocka_unit_test(a_job_of_several_nodes_may_need_others),
