@@ -150,6 +150,14 @@ int lab_try_asking(struct lab *l, const struct job_row *row, const char *extras)
     return try_asking(l, row, extras, NULL);
 }
 
+void lab_refused(struct lab *l, const struct job_row *r, const char *words)
+{
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r}};
+    assert_int_equal(lab_try(l, &ev, NULL), ERR_INVALID);
+    if (!strstr(l->e.text, words))
+        fail_msg("%s", l->e.text);
+}
+
 int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *extras)
 {
     int64_t id = CORE_ID_NONE;

@@ -18,14 +18,6 @@ static struct job_row job_by(const struct lab *l, int64_t limit_ms, int64_t in_m
     return r;
 }
 
-static void refused(struct lab *l, const struct job_row *r, const char *words)
-{
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r}};
-    assert_int_equal(lab_try(l, &ev, NULL), ERR_INVALID);
-    if (!strstr(l->e.text, words))
-        fail_msg("%s", l->e.text);
-}
-
 /* The node lives. */
 static void beat(struct lab *l, int64_t node)
 {
@@ -108,10 +100,10 @@ static void what_could_never_be_in_time_is_refused(void **state)
     struct lab l;
     lab_init(&l);
     struct job_row r = job_by(&l, 10 * MINUTE_MS, 10 * MINUTE_MS - 1), over = job_by(&l, 0, -1), late = job_by(&l, 5 * MINUTE_MS, 10 * MINUTE_MS);
-    refused(&l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
-    refused(&l, &over, "its deadline is over");
+    lab_refused(&l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
+    lab_refused(&l, &over, "its deadline is over");
     late.begin_at.ms = l.now.wall.ms + 6 * MINUTE_MS;
-    refused(&l, &late, "with a time limit of 5m00s, and its time to begin, it cannot");
+    lab_refused(&l, &late, "with a time limit of 5m00s, and its time to begin, it cannot");
     r.deadline_ms++;
     lab_submit(&l, &r);
     lab_deinit(&l);

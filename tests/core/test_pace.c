@@ -22,14 +22,6 @@ static struct job_row job_by(const struct lab *l, int64_t work_ms, int64_t in_ms
     return r;
 }
 
-static void refused(struct lab *l, const struct job_row *r, const char *words)
-{
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r}};
-    assert_int_equal(lab_try(l, &ev, NULL), ERR_INVALID);
-    if (!strstr(l->e.text, words))
-        fail_msg("%s", l->e.text);
-}
-
 static int64_t intended(const struct lab *l, enum market market)
 {
     LIST_FOREACH (&l->m->all_instances, li) {
@@ -237,9 +229,9 @@ static void what_cannot_be_meant_is_refused(void **state)
     lab_init(&l);
     struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS), unknown = job_by(&l, 0, HOUR_MS);
     spot.market = WISH_SPOT;
-    refused(&l, &over, "is over");
-    refused(&l, &spot, "leave --market out");
-    refused(&l, &unknown, "say --work 6h, or --time");
+    lab_refused(&l, &over, "is over");
+    lab_refused(&l, &spot, "leave --market out");
+    lab_refused(&l, &unknown, "say --work 6h, or --time");
     unknown.time_limit_ms = HOUR_MS;
     lab_submit(&l, &unknown);
     lab_deinit(&l);
