@@ -99,7 +99,7 @@ static size_t follow_rule(const struct finish_policy *p, const struct finish_job
         return sure;
     if (is_on_spot(job, offers))
         return job->on;
-    if (spare < job->restart_worst_ms || spare < job->look_ms)
+    if (spare < most(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
         return on_sure ? job->on : sure;
     if (on_sure && p->rule == FINISH_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
         return job->on;

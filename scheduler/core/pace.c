@@ -4,20 +4,13 @@
  * PACE: nothing, spot, or on-demand. It is decided anew when the job comes, whenever it is queued again, and in between every LOOK_MS;
  * the rest is the planner's, as for all jobs: places, offers, launches, the way back from on-demand.
  *
- * The guarantee comes first: as long as on-demand, started now, still makes it, it does so later as well. NET is the time left that a
- * job needs to be done for certain: the worst that its work may come to, a restart, one launch that fails before that, and the time
- * until the next look. Above it Uniform Progress decides (Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
- * NSDI 2024):
- *
- *     on spot                                it stays until it is lost
- *     the time left is below the net         on-demand, for good
- *     nowhere, and some spot could be had    spot
- *     nowhere, no spot, behind the line      on-demand. The line is straight, from the start to the moment that it is to be done by
- *     nowhere, no spot, not behind           it waits, and spot is asked for again and again: asking is how one learns that there is some
- *     on on-demand                           it goes back to spot once it is ahead of the line by two restarts (launch.c moves it)
+ * What decides is finish.h, which is told here what is known of the job and of what it could run on. Spot counts as up unless it is
+ * avoided: asking for it is how one learns that there is some. The job that waits for spot, and the one that is to let go of on-demand, has the pace
+ * SPOT: the one asks again and again, the other moves when there is a machine for it (launch.c).
  *
  * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor UNFOLDED.
  */
+#include "scheduler/core/finish.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/planner.h"
 
@@ -31,6 +24,7 @@
 #define SHOWN_FROM_MS 60000   /* that counts once it has worked for so long, */
 #define SHOWN_PART 50         /* and done a fiftieth */
 #define OVER_PCT 5            /* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
+#define OFFERS_MAX 256        /* that are looked at for one job */
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -122,63 +116,95 @@ static struct work_left work_left(const struct job *j, struct wall now)
 /* ---- where it could run ---- */
 
 struct sight {
-    bool has_sure, spot_is_up;
+    struct finish_offer offers[OFFERS_MAX];
+    size_t n, on;
+    bool has_sure;
     int64_t boot_ms, failed_ms; /* of the slowest of the sure ones */
 };
 
-static void see(struct sight *s, const struct shape *shape, const struct offer *o, struct stamp now)
+static bool is_avoided(const struct offer *o, struct stamp now)
 {
-    struct resources total = offer_total(o);
-    struct mono until = o->row.avoid_until;
-    if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&shape->need, &total) || !offer_suits(o, shape))
+    return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
+}
+
+static void see(struct sight *s, const struct offer *o, bool is_on, struct stamp now)
+{
+    bool is_sure = o->row.market == MARKET_ON_DEMAND;
+    s->offers[s->n] = (struct finish_offer){.is_sure = is_sure, .is_up = is_on || !is_avoided(o, now), .price_uusd_h = o->row.price_uusd_h};
+    s->on = is_on ? s->n : s->on;
+    s->n++;
+    if (!is_sure)
         return;
-    if (o->row.market == MARKET_SPOT) {
-        s->spot_is_up |= !mono_is_set(until) || until.ms <= now.mono.ms;
-        return;
-    }
     s->has_sure = true;
     s->boot_ms = greater(s->boot_ms, offer_boot_ms(o));
     s->failed_ms = greater(s->failed_ms, o->pool->row.boot_timeout_ms);
 }
 
-static struct sight look_around(const struct model *m, const struct shape *shape, struct stamp now)
+static bool could_serve(const struct offer *o, const struct shape *shape)
 {
-    struct sight s = {0};
+    struct resources total = offer_total(o);
+    return o->row.rank != OFFER_WITHDRAWN && resources_fit(&shape->need, &total) && offer_suits(o, shape);
+}
+
+/* What the job is on counts as there whatever became of the offer since, unless it is about to be taken back. */
+static const struct offer *offer_under(const struct attempt *a)
+{
+    bool goes = a && (a->node->row.state == NODE_NOTICED || a->row.state == ATTEMPT_STOPPING);
+    return a && !goes && a->node->instance ? a->node->instance->offer : NULL;
+}
+
+static void look_around(const struct model *m, const struct job *j, struct stamp now, struct sight *s)
+{
+    const struct offer *under = offer_under(job_attempt(j));
+    *s = (struct sight){.on = FINISH_NOWHERE};
+    if (under)
+        see(s, under, true, now);
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!p->row.elastic || !pool_serves(p, shape))
+        if (!p->row.elastic || !pool_serves(p, j->shape))
             continue;
-        LIST_FOREACH (&p->offers, lo)
-            see(&s, shape, LIST_ENTRY(lo, struct offer, in_pool), now);
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            if (o != under && s->n < OFFERS_MAX && could_serve(o, j->shape))
+                see(s, o, false, now);
+        }
     }
-    return s;
 }
 
 /* ---- deciding ---- */
 
-/* What it would have to have done by now, if it went steadily. */
-static bool is_behind(const struct job *j, const struct work_left *w, int64_t ahead_ms, struct wall now)
+/* Of the restart that the job is in the middle of, at worst. */
+static int64_t starting_ms(const struct job *j, int64_t restart_worst_ms, struct wall now)
 {
-    int64_t all_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1);
-    double due = (double)w->whole_ms * (double)(now.ms - j->row.submitted_at.ms) / (double)all_ms;
-    return (double)(w->whole_ms - w->ms) < due + (double)ahead_ms;
+    const struct attempt *a = job_attempt(j);
+    if (!a || a->row.state != ATTEMPT_ASSIGNED)
+        return 0;
+    return greater(restart_worst_ms - (now.ms - a->row.assigned_at.ms), 1);
 }
 
 static enum pace decide(const struct model *m, const struct job *j, const struct work_left *w, struct stamp now)
 {
-    const struct attempt *a = job_attempt(j);
-    struct sight s = look_around(m, j->shape, now);
-    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, restart_ms = s.boot_ms + 2 * save_ms;
-    int64_t net_ms = w->worst_ms + RESTART_WORST * restart_ms + s.failed_ms + LOOK_MS;
+    const struct finish_policy policy = {.rule = FINISH_UNIFORM_STICKY};
+    struct finish_choice choice;
+    struct sight s;
+    look_around(m, j, now, &s);
     if (!s.has_sure)
         return PACE_FREE;
-    if (a && a->node->row.market == MARKET_SPOT)
-        return PACE_SPOT;
-    if (j->row.finish_ms - now.wall.ms < net_ms)
-        return PACE_SURE;
-    if (a)
-        return is_behind(j, w, 2 * restart_ms, now.wall) ? PACE_SURE : PACE_SPOT;
-    return s.spot_is_up || !is_behind(j, w, 0, now.wall) ? PACE_SPOT : PACE_SURE;
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, restart_ms = s.boot_ms + 2 * save_ms;
+    const struct finish_job job = {.work_ms = w->ms,
+        .work_worst_ms = w->worst_ms,
+        .left_ms = j->row.finish_ms - now.wall.ms,
+        .restart_ms = restart_ms,
+        .restart_worst_ms = RESTART_WORST * restart_ms,
+        .failed_launch_ms = s.failed_ms + LOOK_MS, /* and until that is seen */
+        .look_ms = LOOK_MS,
+        .on = s.on,
+        .last = FINISH_NOWHERE,
+        .starting_ms = starting_ms(j, RESTART_WORST * restart_ms, now.wall),
+        .whole_work_ms = w->whole_ms,
+        .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
+    finish_decide(&policy, &job, s.offers, s.n, 0, &choice);
+    return choice.offer != FINISH_NOWHERE && s.offers[choice.offer].is_sure ? PACE_SURE : PACE_SPOT;
 }
 
 static void describe(enum pace pace, const struct job *j, const struct work_left *w, struct wall now, char *out, size_t size)

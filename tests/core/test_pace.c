@@ -140,7 +140,7 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     assert_int_equal(lab_node_of(&l, job), node);
     lab_started(&l, job);
     int64_t spot_before = lab_launches(&l, SPOT);
-    lab_wait(&l, 2 * MINUTE_MS);
+    lab_wait(&l, MINUTE_MS);
     lab_heartbeats(&l);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SURE);
