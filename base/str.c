@@ -235,6 +235,17 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
+/* "name" is one of the words of "job-name". */
+static bool has_word(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(name, word); n && at; at = strstr(at + 1, word)) {
+        if ((at == name || at[-1] == '-') && (at[n] == '\0' || at[n] == '-'))
+            return true;
+    }
+    return false;
+}
+
 const char *str_nearest(const char *word, const char *const *names)
 {
     const char *nearest = NULL;
@@ -245,6 +256,8 @@ const char *str_nearest(const char *word, const char *const *names)
         if (strlen(*names) > STR_NEAREST_MAX)
             continue;
         size_t d = distance(word, *names);
+        if (d > 1 && has_word(*names, word))
+            d = 1;
         if (d < limit) {
             limit = d;
             nearest = *names;

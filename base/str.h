@@ -55,6 +55,7 @@ void str_format_bytes(uint64_t bytes, char *out, size_t size);
 
 /* The candidate nearest to word (the first of equals) by Damerau-Levenshtein distance, where neighbours may
  * be swapped but no letter edited twice, if the distance is at most 1 + length of word / 3; otherwise NULL.
+ * A name with dashes of which word is a part ("name" of "job-name") is as near as one edit.
  * Words longer than STR_NEAREST_MAX are near to nothing. names is NULL-terminated. */
 #define STR_NEAREST_MAX 64
 const char *str_nearest(const char *word, const char *const *names);

@@ -169,6 +169,9 @@ static void the_nearest_name_is_offered_if_it_is_near(void **state)
     assert_string_equal(str_nearest("ondemand", names), "on-demand");
     assert_string_equal(str_nearest("an", names), "any");
     assert_null(str_nearest("reserved", names));
+    static const char *const flags[] = {"time", "job-name-x", "job-name", "dame", NULL};
+    assert_string_equal(str_nearest("name", flags), "job-name-x");
+    assert_string_equal(str_nearest("nam", flags), "dame"); /* two edits; a piece of a word is not a word */
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = 0;
     assert_null(str_nearest(longest, names));
