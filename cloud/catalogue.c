@@ -302,6 +302,41 @@ int catalogue_find(const char *provider, const char *type, struct catalogue_type
     return 0;
 }
 
+const char *catalogue_region(const char *provider, const char *type)
+{
+    if (str_eq(provider, "aws"))
+        return "us-east-1";
+    if (str_eq(provider, "azure"))
+        return str_eq(type, "Standard_ND96isr_H200_v5") ? "westus2" : "eastus";
+    if (str_eq(provider, "gcp"))
+        return str_eq(type, "a3-megagpu-8g") ? "us-east4" : "us-central1";
+    return "";
+}
+
+static const char *spot_source(const char *provider, const char *type)
+{
+    if (str_eq(provider, "aws"))
+        return str_eq(type, "p5.48xlarge") ? "typical spot price of 2025 or 2026, us-west-2" : "typical spot price of 2025 or 2026, us-east-1";
+    if (str_eq(provider, "azure"))
+        return "typical spot price of 2024 or 2025";
+    return str_starts(type, "n1-") ? "typical spot price of 2025 or 2026, us-central1" : "spot price of 2026-07-30";
+}
+
+const char *catalogue_source(const char *provider, const char *type, bool spot)
+{
+    if (spot)
+        return spot_source(provider, type);
+    if (str_eq(provider, "aws"))
+        return "list price of 2026-07-20, us-east-1";
+    if (str_eq(provider, "azure"))
+        return str_eq(type, "Standard_ND96isr_H200_v5") ? "list price of 2026-06-18, westus2" : "list price of 2026-06-18, eastus";
+    if (str_eq(provider, "gcp"))
+        return str_eq(type, "a3-megagpu-8g")  ? "list price of 2026-07-30, us-east4"
+               : str_starts(type, "n1-") ? "list price, us-central1"
+                                         : "list price of 2026-07-30, us-central1";
+    return "list price of 2025 or 2026, all regions";
+}
+
 /* c7g.4xlarge, r8gd.metal: a g behind the generation. Not g5g of g5.xlarge, whose g stands before it. */
 static bool is_arm_of_aws(const char *type)
 {

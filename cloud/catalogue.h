@@ -36,6 +36,11 @@ int catalogue_find(const char *provider, const char *type, struct catalogue_type
  * also one that the table does not have; "" with a provider whose names say nothing of it. */
 const char *catalogue_arch(const char *provider, const char *type);
 
+/* Where the table's on-demand price of a type that it has is in force: "us-east-1"; "": everywhere. */
+const char *catalogue_region(const char *provider, const char *type);
+/* Where its on-demand or spot price was taken, and when, for people. */
+const char *catalogue_source(const char *provider, const char *type, bool spot);
+
 /* The types of one provider without attached GPUs, NULL-terminated names for str_nearest; borrowed for ever. */
 const char *const *catalogue_names(const char *provider);
 

@@ -32,13 +32,18 @@ static const char *add_until(struct buf *out, const char *from, const char *mark
     return at + strlen(mark);
 }
 
-void page_write(const json_t *result, struct buf *out)
+void page_fill(const char *html, const json_t *data, struct buf *out)
 {
-    const char *rest = add_until(out, page_html, "@STYLE@");
+    const char *rest = add_until(out, html, "@STYLE@");
     buf_adds(out, dygraph_css);
     rest = add_until(out, rest, "@LIBRARY@");
     buf_adds(out, dygraph_js);
     rest = add_until(out, rest, "@DATA@");
-    add_data(result, out);
+    add_data(data, out);
     buf_adds(out, rest);
+}
+
+void page_write(const json_t *result, struct buf *out)
+{
+    page_fill(page_html, result, out);
 }

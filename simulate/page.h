@@ -8,6 +8,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+/* Adds a page: the text of one, with the marks @STYLE@ and @LIBRARY@, for those of the library that draws, and @DATA@ in this order. */
+void page_fill(const char *html, const json_t *data, struct buf *out);
+
 /* Adds the page for what study_json gives. */
 void page_write(const json_t *result, struct buf *out);
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BELAY_MONEY_BREAKEVEN_JSON_H
+#define BELAY_MONEY_BREAKEVEN_JSON_H
+
+#include "base/json.h"
+#include "money/breakeven.h"
+
+/* All of it, item by item and month by month: docs/breakeven.md has the members. */
+json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r);
+
+extern const char breakeven_html[]; /* the page that shows it: simulate/page.h */
+
+#endif
