@@ -557,7 +557,7 @@ static void wire_up(struct agent *a)
         .timers = a->timers,
         .prng = &a->prng,
         .peer = &a->peer,
-        .nursery = nursery_create(a->loop),
+        .nursery = nursery_create(a->loop, a->timers),
         .net = storage_net(a->storage),
         .criu = &a->criu,
         .dir = a->tasks_dir,

@@ -15,11 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define TRIES_MAX 12
 #define RETRY_MS 100            /* x try */
-#define HANDSHAKE_WAIT_MS 30000 /* it may have to kill what an earlier one left */
+#define HELD_LOOKS 200
+#define HELD_LOOK_MS 50
+#define ANSWER_WAIT_MS 30000    /* it may have to kill what an earlier one left */
 
 static void look(struct keeper *k);
 
@@ -54,42 +57,87 @@ static bool has_ended(const struct keeper *k)
     return faccessat(k->dirfd, "exit.json", F_OK, 0) == 0;
 }
 
+/* Its supervisor lives, but has not noticed yet that it is looked for. */
+static bool is_held(const struct keeper *k)
+{
+    int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return is_locked;
+}
+
 static void end(struct keeper *k, const struct err *e)
 {
     let_go(&k->ctl);
-    let_go(&k->handshake);
     k->ended(k->ctx, e);
 }
 
 /* ---- a living supervisor ---- */
 
-static void on_answer(struct keeper *k)
+static void is_up_now(struct keeper *k)
+{
+    k->is_up = true;
+    k->tries = k->waits = 0;
+    timer_stop(k->timers, &k->timer);
+    k->up(k->ctx);
+}
+
+/* Its task is over, and it takes another. */
+static void is_free_now(struct keeper *k)
+{
+    uv_pipe_t *pipe = k->ctl;
+    k->ctl = NULL;
+    k->is_up = false;
+    nursery_keep(k->nursery, pipe);
+    look(k);
+}
+
+/* False: what it came from is nobody's any more. */
+static bool on_answer(struct keeper *k)
 {
     int count;
     k->line[k->n_line] = '\0';
+    k->n_line = 0;
     if (sscanf(k->line, "signalled %d", &count) == 1)
         k->signalled(k->ctx, count);
     else if (str_eq(k->line, "ready"))
         k->ready(k->ctx);
-    k->n_line = 0;
+    else if (k->is_own && !k->is_up && str_eq(k->line, "ok"))
+        is_up_now(k);
+    else if (!k->is_up)
+        STR_COPY(k->said, k->line);
+    else if (k->is_own && str_eq(k->line, "free")) {
+        is_free_now(k);
+        return false;
+    }
+    return true;
+}
+
+static void on_gone(struct keeper *k)
+{
+    bool was_up = k->is_up;
+    k->is_up = false;
+    let_go(&k->ctl);
+    if (!was_up && !has_ended(k))
+        log_warn("a supervisor could not take its task", log_s("dir", k->dir), log_s("error", *k->said ? k->said : "it died"));
+    later(k, was_up || has_ended(k) ? 0 : (int64_t)RETRY_MS * k->tries);
 }
 
 static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
     struct keeper *k = stream->data;
-    for (ssize_t i = 0; k && i < n; i++) {
+    bool goes_on = true;
+    for (ssize_t i = 0; k && goes_on && i < n; i++) {
         if (b->base[i] == '\n')
-            on_answer(k);
+            goes_on = on_answer(k);
         else if (k->n_line < sizeof(k->line) - 1)
             k->line[k->n_line++] = b->base[i];
-        k = stream->data; /* the answer may have made the caller let go */
+        k = goes_on ? stream->data : NULL; /* the answer may have made the caller let go */
     }
     free(b->base);
-    if (!k || n >= 0)
-        return;
-    k->is_up = false;
-    let_go(&k->ctl);
-    later(k, 0);
+    if (k && n < 0)
+        on_gone(k);
 }
 
 static void start_supervisor(struct keeper *k);
@@ -104,21 +152,22 @@ static void on_connected(uv_connect_t *request, int status)
         let_go(&k->ctl);
         if (has_ended(k)) /* meanwhile */
             end(k, NULL);
+        else if (is_held(k) && k->waits++ < HELD_LOOKS)
+            later(k, HELD_LOOK_MS);
         else
             start_supervisor(k);
         return;
     }
-    k->is_up = true;
-    k->tries = 0;
     k->n_line = 0;
     uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
-    k->up(k->ctx);
+    is_up_now(k);
 }
 
 static void connect_ctl(struct keeper *k)
 {
     char path[64]; /* the directory's own path may be too long for a socket's address */
     snprintf(path, sizeof(path), "/proc/self/fd/%d/ctl.sock", k->dirfd);
+    k->is_own = false;
     k->ctl = mem_alloc(sizeof(*k->ctl));
     uv_pipe_init(k->loop, k->ctl, 0);
     k->ctl->data = k;
@@ -127,75 +176,48 @@ static void connect_ctl(struct keeper *k)
 
 /* ---- starting one ---- */
 
-static void on_handshake_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-    struct keeper *k = stream->data;
-    for (ssize_t i = 0; k && i < n && k->n_said < sizeof(k->said) - 1; i++)
-        k->said[k->n_said++] = b->base[i];
-    free(b->base);
-    if (!k || n >= 0)
-        return;
-    k->said[k->n_said] = '\0';
-    let_go(&k->handshake);
-    bool fine = str_eq(k->said, "ok\n");
-    if (!fine)
-        log_warn("a supervisor could not take its task", log_s("dir", k->dir),
-            log_s("error", k->n_said ? k->said : "it died"));
-    later(k, fine ? 0 : (int64_t)RETRY_MS * k->tries);
-}
-
-/* The end that is read of the hand-shake, for the loop. */
-static void read_handshake(struct keeper *k, int fd)
-{
-    k->handshake = mem_alloc(sizeof(*k->handshake));
-    uv_pipe_init(k->loop, k->handshake, 0);
-    k->handshake->data = k;
-    uv_pipe_open(k->handshake, fd);
-    k->n_said = 0;
-    uv_read_start((uv_stream_t *)k->handshake, on_alloc, on_handshake_read);
-}
-
 static int request_supervisor(struct keeper *k, struct err *e)
 {
-    int ends[2];
     if (k->dirfd < 0)
         return err_set(e, ERR_NOT_FOUND, "%s cannot be opened", k->dir);
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_errno(e, errno, "making a pipe");
-    int rc = nursery_fork(k->nursery, k->dir, k->node, ends[1], e);
-    close(ends[1]);
+    int rc = nursery_ask(k->nursery, k->dir, k->node, &k->ctl, e);
     if (rc)
-        close(ends[0]);
-    else
-        read_handshake(k, ends[0]);
-    return rc;
+        return rc;
+    k->is_own = true;
+    k->n_line = 0;
+    k->said[0] = '\0';
+    k->ctl->data = k;
+    uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
+    return 0;
 }
 
 static void start_supervisor(struct keeper *k)
 {
     struct err e;
     if (k->tries++ >= TRIES_MAX) {
-        err_set(&e, ERR_IO, "no supervisor could be started: %s", k->n_said ? k->said : "it died");
+        err_set(&e, ERR_IO, "no supervisor could be started: %s", *k->said ? k->said : "it died");
         end(k, &e);
         return;
     }
     int rc = request_supervisor(k, &e);
-    if (rc) {
+    if (rc)
         STR_COPY(k->said, e.text);
-        k->n_said = strlen(k->said);
-    }
-    later(k, rc ? (int64_t)RETRY_MS * k->tries : HANDSHAKE_WAIT_MS);
+    later(k, rc ? (int64_t)RETRY_MS * k->tries : ANSWER_WAIT_MS);
 }
 
 /* ---- */
 
 static void look(struct keeper *k)
 {
-    let_go(&k->handshake); /* of a supervisor that hangs */
-    if (has_ended(k))
+    let_go(&k->ctl); /* of a supervisor that hangs */
+    if (has_ended(k)) {
         end(k, NULL);
-    else
+    } else if (k->is_new) {
+        k->is_new = false;
+        start_supervisor(k);
+    } else {
         connect_ctl(k);
+    }
 }
 
 static void on_timer(struct timer *timer, void *ctx)
@@ -256,7 +278,6 @@ void keeper_stop(struct keeper *k)
         return;
     timer_stop(k->timers, &k->timer);
     let_go(&k->ctl);
-    let_go(&k->handshake);
     if (k->dirfd >= 0)
         close(k->dirfd);
     k->dirfd = -1;

@@ -7,8 +7,8 @@
  *      +--> exit.json there? --yes--> ended
  *      |        | no
  *      |    ctl.sock answers? --yes--> up ... connection ends --+
- *      |        | no                                            |
- *      |    start a supervisor, wait for its hand-shake         |
+ *      |        | no (of a new task: not looked at)             |
+ *      |    ask for a supervisor --"ok"--> up ... "free", end --+
  *      +--------+<----------------------------------------------+
  */
 #ifndef BELAY_AGENT_KEEPER_H
@@ -25,6 +25,7 @@ struct keeper {
     struct nursery *nursery;
     const char *dir;       /* the task's */
     const char *node;      /* this node's name */
+    bool is_new;           /* it never had a supervisor */
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
     void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
     void (*ready)(void *ctx);                /* the answer to keeper_await_ready */
@@ -33,13 +34,13 @@ struct keeper {
     void *ctx;
     /* private */
     struct timer timer;
-    uv_pipe_t *ctl, *handshake;
+    uv_pipe_t *ctl; /* to the supervisor: its own socket, or ctl.sock */
+    bool is_own;
     int dirfd; /* of dir, for a short path to the socket */
-    int tries;
+    int tries, waits;
     bool started, is_up;
-    char said[256]; /* on the hand-shake pipe */
-    size_t n_said;
-    char line[64];
+    char said[256]; /* by a supervisor that did not take the task */
+    char line[256];
     size_t n_line;
 };
 

@@ -8,7 +8,7 @@
  *              prepared --> started --> waiting <--> commands, time limit, SIGTERM
  *                                          | the script's end is reported
  *                                          v
- *                                  kill the rest --> exit.json --> end
+ *                                  kill the rest --> exit.json --> end, or, when nothing had to be killed: the next task
  *
  * Invariants.
  *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
@@ -21,6 +21,7 @@
 #include "agent/env.h"
 #include "agent/image.h"
 #include "agent/launch.h"
+#include "agent/nursery.h"
 #include "agent/record.h"
 #include "agent/scribe.h"
 #include "agent/vigil.h"
@@ -40,7 +41,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,7 +61,7 @@
 struct supervisor {
     const struct supervisor_room *room;
     const char *dir, *node;
-    int handshake; /* -1: done */
+    int boss; /* the socket with the agent; -1: that has let go of it */
     struct wire_desired spec;
     const struct wire_desired_attempt *task;
     struct task_state state;
@@ -68,6 +71,7 @@ struct supervisor {
     struct vigil vigil;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
+    int64_t children_before_ms;
     bool is_whole; /* the end: the init ended by itself, which it does when nothing is below it any more */
     int pid_file;
     struct scribe scribe;
@@ -85,12 +89,10 @@ static int64_t now_ms(void)
 
 static void tell_agent(struct supervisor *s, const char *text)
 {
-    if (s->handshake < 0)
-        return;
-    ssize_t n = write(s->handshake, text, strlen(text));
-    (void)n; /* an agent that is gone asks again through ctl.sock */
-    close(s->handshake);
-    s->handshake = -1;
+    char line[sizeof(((struct err *)0)->text) + 1];
+    int n = snprintf(line, sizeof(line), "%s\n", text);
+    if (s->boss >= 0 && send(s->boss, line, (size_t)n, MSG_NOSIGNAL) < 0)
+        log_debug("nobody hears a supervisor", log_s("dir", s->dir)); /* an agent that is gone asks again through ctl.sock */
 }
 
 static void describe(struct task_exit *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -134,7 +136,7 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
     }
 }
 
-/* Of all that were below it and were waited for: what there is where no group counts. */
+/* Of all that were below it and were waited for: what there is where no group counts. With those of the tasks before. */
 static int64_t children_ms(void)
 {
     struct rusage r;
@@ -149,7 +151,7 @@ static void note_usage(struct supervisor *s)
     struct usage used;
     proc_group_usage_files(s->group, &files);
     usage_read(&files, &used);
-    s->exit.cpu_ms = used.cpu_ms >= 0 ? used.cpu_ms : children_ms();
+    s->exit.cpu_ms = used.cpu_ms >= 0 ? used.cpu_ms : children_ms() - s->children_before_ms;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
     if (s->exit.signal == SIGKILL && unasked && s->task->memory_mib > 0 &&
@@ -586,8 +588,9 @@ static void keep_vigil(struct supervisor *s)
         .cwd = work_dir(s),
         .image = s->image.image && !holds(s) ? &s->image : NULL,
         .listener = s->vigil.shells.listener};
-    tell_agent(s, "ok\n");
+    tell_agent(s, "ok");
     struct launch_report report = vigil_keep(&s->vigil);
+    s->boss = s->vigil.boss;
     note_report(s, &report);
     if (report.step == LAUNCH_ENDED)
         await_init(s);
@@ -632,31 +635,82 @@ static int run(struct supervisor *s, struct err *e)
     return write_exit(s, e);
 }
 
-int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node)
+/* Whether nothing of it is left is beyond doubt, in the system and here. */
+static bool was_clean(const struct supervisor *s)
+{
+    siginfo_t info;
+    bool is_plain = !s->task->image && s->vigil.input < 0 && !str_eq(s->task->method, "criu");
+    return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
+static void deinit(struct supervisor *s)
+{
+    proc_group_close(s->group, true);
+    wire_desired_deinit(&s->spec);
+    free(s->output);
+    free(s->error);
+    free(s->input);
+    free(s->workdir);
+    env_free(s->env);
+    record_deinit_state(&s->state);
+    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+}
+
+/* True: it can take another task. */
+static bool supervise(const struct supervisor_room *room, const char *dir, const char *node)
 {
     struct supervisor s = {.room = room,
         .dir = dir,
         .node = node,
-        .handshake = SUPERVISOR_HANDSHAKE_FD,
-        .vigil = {.input = -1, .input_end = -1}};
+        .boss = SUPERVISOR_BOSS_FD,
+        .children_before_ms = children_ms(),
+        .vigil = {.boss = SUPERVISOR_BOSS_FD, .input = -1, .input_end = -1}};
     struct err e;
-    int rc = 0;
-    fcntl(s.handshake, F_SETFD, FD_CLOEXEC);
-    close_range(SUPERVISOR_HANDSHAKE_FD + 1, ~0U, 0);
-    if (chdir(dir) < 0)
-        rc = err_errno(&e, errno, "entering %s", dir);
-    else
-        rc = run(&s, &e);
-    if (rc)
+    int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
+    if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
-    tell_agent(&s, rc ? e.text : "ok\n");
-    proc_group_close(s.group, true);
-    wire_desired_deinit(&s.spec);
-    free(s.output);
-    free(s.error);
-    free(s.input);
-    free(s.workdir);
-    env_free(s.env);
-    record_deinit_state(&s.state);
-    return rc ? 1 : 0;
+        tell_agent(&s, e.text);
+    }
+    bool was = !rc && s.boss >= 0 && was_clean(&s);
+    deinit(&s);
+    return was;
+}
+
+/* Into dir, in place of the task before. False: there is no agent any more, or none that makes sense. Until then SIGTERM ends it. */
+static bool await_task(char *dir, size_t size)
+{
+    char line[SUPERVISOR_LINE_MAX], *slash = strrchr(dir, '/'), *end;
+    sigset_t none;
+    size_t n = 0;
+    prctl(PR_SET_NAME, "belay-spare", 0, 0, 0);
+    if (!slash || chdir("/") < 0 || send(SUPERVISOR_BOSS_FD, "free\n", 5, MSG_NOSIGNAL) < 0)
+        return false;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    while (n < sizeof(line)) {
+        ssize_t got = read(SUPERVISOR_BOSS_FD, line + n, sizeof(line) - n);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        for (n += got > 0 ? (size_t)got : 0; (end = memchr(line, '\n', n)); memmove(line, end + 1, n)) {
+            *end = '\0';
+            n -= (size_t)(end - line) + 1;
+            if (str_starts(line, "task ") && str_is_name(line + 5, sizeof(line)))
+                return str_copy(slash + 1, size - (size_t)(slash + 1 - dir), line + 5);
+        } /* what is something else was meant for the task before */
+    }
+    return false;
+}
+
+int supervisor_main(const struct supervisor_room *room, const char *first_dir, const char *node)
+{
+    char dir[NURSERY_MESSAGE_MAX];
+    bool is_clean;
+    STR_COPY(dir, first_dir);
+    fcntl(SUPERVISOR_BOSS_FD, F_SETFD, FD_CLOEXEC);
+    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+    do {
+        prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
+        is_clean = supervise(room, dir, node);
+    } while (is_clean && await_task(dir, sizeof(dir)));
+    return 0;
 }

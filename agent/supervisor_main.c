@@ -24,7 +24,7 @@
 struct request {
     char text[NURSERY_MESSAGE_MAX + 2];
     const char *dir, *node;
-    int handshake;
+    int boss;
 };
 
 /* -1: there is none. */
@@ -52,8 +52,8 @@ static int receive(struct request *r)
     r->text[n] = r->text[n + 1] = '\0';
     r->dir = r->text;
     r->node = r->text + strlen(r->text) + 1;
-    r->handshake = take_fd(&m);
-    return r->handshake >= 0;
+    r->boss = take_fd(&m);
+    return r->boss >= 0;
 }
 
 /* In the child. */
@@ -63,8 +63,7 @@ static int become(const struct supervisor_room *room, const struct request *r)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
-    if (dup2(r->handshake, SUPERVISOR_HANDSHAKE_FD) < 0)
+    if (dup2(r->boss, SUPERVISOR_BOSS_FD) < 0)
         return 1;
     return supervisor_main(room, r->dir, r->node);
 }
@@ -75,8 +74,8 @@ static void fork_one(const struct supervisor_room *room, const struct request *r
     if (pid == 0)
         exit(become(room, r));
     if (pid < 0)
-        dprintf(r->handshake, "no process can be made: %s", strerror(errno));
-    close(r->handshake);
+        dprintf(r->boss, "no process can be made: %s\n", strerror(errno));
+    close(r->boss);
 }
 
 static void reap(int signals)

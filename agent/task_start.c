@@ -147,7 +147,7 @@ static void open_control(struct task *t)
     free(path);
 }
 
-static void start_keeper(struct task *t)
+static void start_keeper(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
     open_control(t);
@@ -157,6 +157,7 @@ static void start_keeper(struct task *t)
         .nursery = r->nursery,
         .dir = t->dir,
         .node = r->peer->id->node.name,
+        .is_new = is_new,
         .up = on_up,
         .signalled = on_signalled,
         .ready = on_ready,
@@ -231,7 +232,7 @@ static void on_prepared(struct task *t)
     task_persist(t);
     if (!t->ship.started)
         start_ship(t, true);
-    start_keeper(t);
+    start_keeper(t, true);
 }
 
 static bool admit(struct task *t)
@@ -389,7 +390,7 @@ static void on_found(struct task *t)
             answer_gang(t);
     }
     task_persist(t);
-    start_keeper(t);
+    start_keeper(t, false);
     task_changed(t);
 }
 
@@ -414,7 +415,7 @@ static void resume(struct task *t)
             open_control(t);
             if (t->control_fd >= 0)
                 control_settle(t->control_fd, t->attempt, 0);
-            start_keeper(t);
+            start_keeper(t, false);
         }
     }
 }
@@ -478,7 +479,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         t->is_damaged = true;
         STR_COPY(t->state.stop, "node-lost");
         STR_COPY(t->state.stop_text, e.text);
-        start_keeper(t);
+        start_keeper(t, false);
     } else {
         if (t->spec->needs_secrets || t->state.needs_secrets)
             find_secrets(t);

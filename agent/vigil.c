@@ -27,6 +27,7 @@
 #define KILL_WAIT_MS 10000
 #define GRACE_AGAIN_MS 250 /* nobody hears it yet */
 #define SLEEP_MAX_MS 3600000
+#define LISTEN_AGAIN_MS 1000
 #define FIXED 5 /* descriptors that are waited for, before the connections */
 
 static int64_t now_ms(void)
@@ -113,7 +114,8 @@ static int poll_timeout(const struct vigil *v)
     int64_t when_ready = v->is_ready ? earlier(v->term_at, v->grace_at) : NEVER;
     int64_t at = earlier(v->limit_at, earlier(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
-    return left < 0 ? 0 : left > SLEEP_MAX_MS ? SLEEP_MAX_MS : (int)left;
+    int64_t most = v->boss < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
+    return left < 0 ? 0 : left > most ? (int)most : (int)left;
 }
 
 /* ---- commands ---- */
@@ -201,8 +203,10 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
     answer(from->fd, text);
 }
 
-static void drop(struct vigil_connection *c)
+static void drop(struct vigil *v, struct vigil_connection *c)
 {
+    if (c->fd == v->boss)
+        v->boss = -1;
     close(c->fd);
     *c = (struct vigil_connection){.fd = -1};
 }
@@ -213,7 +217,7 @@ static void on_input(struct vigil *v, struct vigil_connection *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        drop(c);
+        drop(v, c);
         return;
     }
     c->n += (size_t)n;
@@ -225,7 +229,7 @@ static void on_input(struct vigil *v, struct vigil_connection *c)
         c->n -= used;
     }
     if (c->n == sizeof(c->line))
-        drop(c);
+        drop(v, c);
 }
 
 /* The newest connection is the living agent's: an older one makes room. */
@@ -239,7 +243,7 @@ static void on_connect(struct vigil *v)
             v->connections[i] = (struct vigil_connection){.fd = fd};
             return;
         }
-    drop(&v->connections[0]);
+    drop(v, &v->connections[0]);
     v->connections[0].fd = fd;
 }
 
@@ -280,8 +284,21 @@ static int open_signals(struct vigil *v, struct err *e)
 
 int vigil_open(struct vigil *v, struct err *e)
 {
-    int rc = open_listener(v, e);
+    v->listener = -1;
+    int rc = v->boss < 0 ? open_listener(v, e) : 0;
     return rc ? rc : open_signals(v, e);
+}
+
+/* The agent is gone: the next one finds us by this. */
+static void be_found(struct vigil *v)
+{
+    struct err e;
+    if (v->boss < 0 && v->listener < 0 && open_listener(v, &e) != 0) {
+        log_warn("trying again", log_err(&e));
+        if (v->listener >= 0)
+            close(v->listener);
+        v->listener = -1;
+    }
 }
 
 /* What was written is read before it; whoever still writes there holds it open, too. */
@@ -331,7 +348,9 @@ struct launch_report vigil_keep(struct vigil *v)
     v->term_at = v->kill_at = NEVER;
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;
+    v->connections[0].fd = v->boss;
     for (;;) {
+        be_found(v);
         struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
             {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN},

@@ -35,6 +35,7 @@ struct vigil_connection {
 };
 
 struct vigil {
+    int boss; /* to be filled before vigil_open: the socket with the agent; -1 once that has let go of it, or if there is none */
     int listener, signals; /* from vigil_open */
     /* to be filled by the caller before vigil_keep */
     struct proc_group *group;
@@ -54,7 +55,7 @@ struct vigil {
     bool is_ready, term_sent;
 };
 
-/* Listens on ctl.sock in the working directory and takes over SIGTERM. */
+/* Takes over SIGTERM. Without a boss it listens on ctl.sock in the working directory, where an agent to come finds it. */
 int vigil_open(struct vigil *v, struct err *e);
 
 /* Until the program has ended; the report then is LAUNCH_ENDED or why it could not start. */

@@ -342,6 +342,65 @@ static void what_supervisors_are_forked_from_may_be_killed(void **state)
     assert_kept(w, 1);
 }
 
+static bool has_no_supervisor(struct world *w, int64_t pid)
+{
+    (void)w;
+    return proc_start_ticks((pid_t)pid) == 0;
+}
+
+static pid_t run_two_lines(struct world *w, int64_t job)
+{
+    world_want(w, job, 1, two_lines);
+    world_go(w);
+    world_until(w, has_first_line, job, "its first line is shipped");
+    return supervisor_of(w, job);
+}
+
+static void a_supervisor_takes_the_next_task(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_start_agent(w);
+    pid_t first = run_two_lines(w, 1);
+    let_go(w, 1);
+    world_until(w, has_ended, 1, "the first task ended");
+    assert_kept(w, 1);
+    assert_int_equal(run_two_lines(w, 2), first);
+    assert_true(run_two_lines(w, 3) != first); /* it has one */
+    world_kill_agent(w, SIGKILL);
+    world_start_agent(w);
+    let_go(w, 2);
+    world_until(w, has_ended, 2, "the second task, which an agent to come has found, ended");
+    assert_kept(w, 2);
+    world_until(w, has_no_supervisor, first, "the supervisor, which has no agent any more, ended");
+}
+
+static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_start_agent(w);
+    pid_t first = run_two_lines(w, 1);
+    let_go(w, 1);
+    world_until(w, has_ended, 1, "the task ended");
+    assert_true(proc_start_ticks(first) != 0);
+    world_kill_agent(w, SIGKILL);
+    world_until(w, has_no_supervisor, first, "it ends");
+}
+
+/* Who had to kill something is not trusted with another. */
+static void a_supervisor_whose_task_has_left_something_takes_no_other(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\nsetsid sleep 1000 &\necho $! first\nwhile ! test -e \"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n");
+    world_start_agent(w);
+    world_until(w, has_first_line, 1, "its first line is shipped");
+    pid_t first = supervisor_of(w, 1);
+    let_go(w, 1);
+    world_until(w, has_ended, 1, "the first task ended");
+    assert_all_dead(world_output(w, 1));
+    assert_true(run_two_lines(w, 2) != first);
+    world_until(w, has_no_supervisor, first, "it has ended");
+}
+
 static pid_t init_of(struct world *w, int64_t job)
 {
     char *path = world_task_path(w, job, 1, "start.json");
@@ -417,6 +476,9 @@ int main(void)
         world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),
         world_test(an_end_that_was_told_is_told_again_by_the_next_agent),
         world_test(a_stop_that_was_wanted_is_remembered_by_the_next_agent),
+        world_test(a_supervisor_takes_the_next_task),
+        world_test(a_supervisor_without_a_task_ends_with_its_agent),
+        world_test(a_supervisor_whose_task_has_left_something_takes_no_other),
         world_test(nothing_outlives_a_killed_supervisor),
         world_test(nothing_outlives_a_killed_supervisor_without_cgroups),
         world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
