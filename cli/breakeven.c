@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "cli/use.h"
 #include "money/breakeven_json.h"
 #include "money/plan.h"
 #include "simulate/page.h"
@@ -29,6 +30,8 @@ enum {
     VAL_KWH,
     VAL_STAFF,
     VAL_UTILIZATION,
+    VAL_WEEKS,
+    VAL_POOL,
     VAL_MONTHS,
     VAL_CASH_FLOW,
     VAL_HTML
@@ -42,7 +45,9 @@ struct request {
     } given[GIVEN_MAX];
     size_t n_given;
     const char *html;
-    bool cash_flow;
+    bool cash_flow, measured;
+    int64_t weeks; /* 0: not given */
+    const char *pool;
     struct breakeven_plan plan;
     struct breakeven_result result;
 };
@@ -60,6 +65,8 @@ static const struct {
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct request *q = ctx;
+    if (val == VAL_WEEKS)
+        return use_read_weeks(arg, &q->weeks);
     if (val == VAL_CASH_FLOW)
         q->cash_flow = true;
     else if (q->n_given == GIVEN_MAX) {
@@ -98,7 +105,11 @@ static int take_option(struct request *q, int val, const char *arg, const char *
         return plan_add_price(&q->plan, arg, e);
     case VAL_UTILIZATION:
         *ret_name = "utilization";
-        return plan_set_utilisation(&q->plan, arg, e);
+        q->measured = str_eq(arg, "measured");
+        return q->measured ? 0 : plan_set_utilisation(&q->plan, arg, e);
+    case VAL_POOL:
+        q->pool = arg;
+        return 0;
     case VAL_MONTHS:
         *ret_name = "months";
         return take_months(&q->plan, arg, e);
@@ -121,6 +132,35 @@ static int read_plan(struct request *q, const char *file, struct err *e)
     return rc;
 }
 
+/* Of belayd's nodes: CLI_FAILED when it cannot be asked, or had none. */
+static int measure(struct request *q)
+{
+    char source[512]; /* more than is kept: the plan cuts it */
+    struct use u;
+    struct err e;
+    int64_t weeks = q->weeks > 0 ? q->weeks : USE_WEEKS;
+    if (use_read(weeks, q->pool, false, 0, &u, &e) != 0) {
+        cli_error("--utilization: %s", e.text);
+        return CLI_FAILED;
+    }
+    snprintf(source, sizeof source, "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %%, %.1f %% still run", (double)u.there_ms / 3600000,
+        u.unit[0] == 'g' ? "GPU" : "cpu", (long long)weeks, u.pools, 100.0 * (double)u.held_ms / (double)u.there_ms,
+        100.0 * (double)u.running_ms / (double)u.there_ms);
+    int rc = plan_measured(&q->plan, llround(use_productive(&u) * 100 * BREAKEVEN_MICRO), source, &e);
+    use_deinit(&u);
+    if (rc != 0)
+        cli_error("--utilization: %s", e.text);
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int check_words(const struct request *q)
+{
+    if (q->measured || (q->weeks == 0 && !q->pool))
+        return CLI_OK;
+    cli_error("--weeks and --pool say what is measured: --utilization measured");
+    return CLI_USAGE;
+}
+
 static int load(struct request *q, const struct cli_args *a)
 {
     const char *name = "";
@@ -137,8 +177,12 @@ static int load(struct request *q, const struct cli_args *a)
             return CLI_USAGE;
         }
     }
+    if (rc == 0 && check_words(q) != CLI_OK)
+        return CLI_USAGE;
     if (rc == 0)
         rc = plan_complete(&q->plan, &e);
+    if (rc == 0 && q->measured && measure(q) != CLI_OK)
+        return CLI_FAILED;
     if (rc == 0)
         rc = breakeven_run(&q->plan, &q->result, &e);
     if (rc != 0)
@@ -242,7 +286,7 @@ static void print_figures(const struct breakeven_plan *p)
         table_cell(t, "own");
         table_cell(t, "utilisation_percent");
         table_cell(t, "%s", plan_number(p->utilisation.micro, number));
-        table_cell(t, "%s", p->utilisation.source);
+        table_cell(t, "%s%s", p->utilisation.origin == FIGURE_MEASURED ? "measured " : "", p->utilisation.source);
     }
     add_figures(t, "own", own_figures, p->own, OWN_FIGURES, 0);
     for (size_t i = 0; i < p->n_rents; i++)
@@ -495,7 +539,9 @@ static const struct poptOption options[] = {
     {"pue", 0, POPT_ARG_STRING, NULL, VAL_PUE, "of the data centre (default 1.56)", "N"},
     {"kwh", 0, POPT_ARG_STRING, NULL, VAL_KWH, "the price of a kWh (default 0.10)", "USD"},
     {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF, "people who look after them (default: not counted)", "N"},
-    {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION, "which part of their hours is productive (default 80%)", "PERCENT"},
+    {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION, "which part of their hours is productive (default 80%), or measured: of belayd's nodes", "PERCENT|measured"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "that are measured, 1 to 52 (default 4)", "N"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "whose nodes are measured (default: the reserved pools)", "POOL"},
     {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE, "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several", "PROVIDER/TYPE"},
     {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE, "compare with GPUs at so much an hour each; several", "USD"},
     {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS, "over which costs are averaged, 1 to 60 (default 36)", "N"},

@@ -196,6 +196,32 @@ typedef int (*db_cost_fn)(void *ctx, const struct cost_line *line);
 int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from, struct wall to, db_cost_fn fn,
     void *ctx, struct err *e);
 
+/* How much of the nodes there was, and what it was used for: time times their cpus, or GPUs. */
+struct use_sum {
+    int64_t there_ms;             /* of nodes that had joined and were not gone */
+    int64_t held_ms;              /* of these by jobs, */
+    int64_t useful_ms;            /* which the ledger calls useful, */
+    int64_t running_ms;           /* or does not know yet: the attempt has not ended */
+};
+struct use_pool {
+    char pool[CORE_NAME_MAX];
+    bool elastic;                 /* its nodes are instances */
+    struct use_sum cpus, gpus;
+    int64_t on_demand_uusd;       /* what the nodes would have cost on-demand while they were there; 0: nobody said */
+};
+struct use_step {
+    struct use_sum cpus, gpus;
+};
+struct use_of {
+    const char *pool;             /* NULL: all */
+    struct wall from, to;         /* to: not after now */
+    int64_t step_ms;              /* 0: no steps are wanted */
+};
+typedef int (*db_use_fn)(void *ctx, const struct use_pool *p);
+/* Calls fn for each pool that had nodes then, with the sums of the period, and adds what there was in each step of it, of all those
+ * pools together, to steps: zeroed, (to - from) / step_ms of them, rounded up. */
+int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *steps, db_use_fn fn, void *ctx, struct err *e);
+
 /* What the ledger says of an instance, summed, for those that it has rows of, by number. */
 struct ledger_sum {
     int64_t instance;

@@ -51,7 +51,7 @@ int plan_set(struct figure *f, const struct figure_info *info, const char *text,
 }
 
 static const struct figure_info utilisation_info = {"utilisation_percent", "% of a GPU's hours", BREAKEVEN_MICRO,
-    100LL * BREAKEVEN_MICRO, 80LL * BREAKEVEN_MICRO, "assumed: measure it", false, 0};
+    100LL * BREAKEVEN_MICRO, 80LL * BREAKEVEN_MICRO, "assumed: --utilization measured asks belayd", false, 0, 0};
 
 int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err *e)
 {
@@ -66,8 +66,17 @@ int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err 
     if (!percent && micro <= BREAKEVEN_MICRO)
         micro *= 100;
     if (micro < utilisation_info.min || micro > utilisation_info.max)
-        return err_set(e, ERR_INVALID, "expected 1%% to 100%%, found %s", str_show(text, shown));
+        return err_set(e, ERR_INVALID, "expected 1%% to 100%%, or the word measured, found %s", str_show(text, shown));
     set_from(&p->utilisation, micro, FIGURE_GIVEN, "");
+    return 0;
+}
+
+int plan_measured(struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e)
+{
+    char number[PLAN_NUMBER_MAX];
+    if (micro_percent < utilisation_info.min)
+        return err_set(e, ERR_INVALID, "only %s %% was productive (%s): that is too little to divide by; give a number", plan_number(micro_percent, number), source);
+    set_from(&p->utilisation, micro_percent < utilisation_info.max ? micro_percent : utilisation_info.max, FIGURE_MEASURED, source);
     return 0;
 }
 

@@ -20,6 +20,9 @@ int plan_set(struct figure *f, const struct figure_info *info, const char *text,
 /* "80%", "80" or "0.8". */
 int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err *e);
 
+/* What was measured, in millionths of a percent; source says where. Below 1 %: ERR_INVALID. */
+int plan_measured(struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e);
+
 /* Adds machines of the catalogue, "azure/Standard_ND96isr_H100_v5": on-demand, spot if it knows a price, and the machines of Lambda
  * that have the same GPUs. ERR_INVALID, ERR_NOT_FOUND: with the nearest. */
 int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e);

@@ -69,6 +69,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
     {"POST", "/api/v1/audit", NEED_USER, api_audit},
     {"GET", "/api/v1/cost", NEED_USER, api_cost},
+    {"GET", "/api/v1/use", NEED_USER, api_use},
     {"GET", "/api/v1/events", NEED_USER, api_events},
     {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},
     {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list},

@@ -333,6 +333,9 @@ class Client:
     def cost(self, *, by=None, user=None, from_=None, to=None):
         return self._call("GET", "/api/v1/cost", query=_clean(locals()))
 
+    def use(self, *, pool=None, from_=None, to=None, step_ms=None):
+        return self._call("GET", "/api/v1/use", query=_clean(locals()))
+
     def events(self, *, after=None, wait_ms=None):
         return self._call("GET", "/api/v1/events", query=_clean(locals()))
 

@@ -652,6 +652,104 @@ static void cost_by_something_else_is_refused(void **state)
     assert_int_equal(none.len, 0);
 }
 
+/* ---- use ---- */
+
+#define HOUR_MS INT64_C(3600000)
+
+static void add_use_sum(struct buf *out, const char *name, const struct use_sum *s)
+{
+    buf_printf(out, " %s %lld/%lld/%lld/%lld", name, (long long)(s->there_ms / HOUR_MS), (long long)(s->held_ms / HOUR_MS),
+        (long long)(s->useful_ms / HOUR_MS), (long long)(s->running_ms / HOUR_MS));
+}
+
+static int print_use(void *ctx, const struct use_pool *p)
+{
+    buf_printf(ctx, "%s%s", p->pool, p->elastic ? "*" : "");
+    add_use_sum(ctx, "cpus", &p->cpus);
+    add_use_sum(ctx, "gpus", &p->gpus);
+    buf_printf(ctx, " $%lld; ", (long long)(p->on_demand_uusd / 1000000));
+    return 0;
+}
+
+/* Ten hours, of which the last are now. */
+static void assert_use(const char *pool, int64_t from_h, int64_t to_h, const char *want)
+{
+    struct buf got = {0};
+    struct use_step steps[10] = {0};
+    struct use_sum all = {0};
+    struct use_of of = {.pool = pool, .from = at_ms(from_h * HOUR_MS), .to = at_ms(to_h * HOUR_MS), .step_ms = HOUR_MS};
+    assert_int_equal(db_read_use(r, &of, steps, print_use, &got, &e), 0);
+    for (int i = 0; i < 10; i++) {
+        all.there_ms += steps[i].gpus.there_ms;
+        all.held_ms += steps[i].gpus.held_ms;
+        all.useful_ms += steps[i].gpus.useful_ms;
+        all.running_ms += steps[i].gpus.running_ms;
+    }
+    add_use_sum(&got, "steps", &all);
+    assert_string_equal(buf_str(&got), want);
+    buf_deinit(&got);
+}
+
+static void add_use_job(struct db_batch *b, int64_t id, int32_t gpus, int64_t extras)
+{
+    batch_add(b, TABLE_JOBS, &(struct job_row){.id = id, .user = "ada", .state = JOB_RUNNING, .need = {.cpus = 2, .gpus = gpus}, .extras = extras});
+}
+
+static void what_there_was_and_what_it_was_used_for(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    add_use_job(&b, 1, 4, 0);
+    add_use_job(&b, 2, 1, 7);
+    add_use_job(&b, 3, 2, 0);
+    batch_add(&b, TABLE_EXTRAS, &(struct extras_row){.id = 7, .text = "exclusive=yes"});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base", .total = {.cpus = 16, .gpus = 8}, .joined_at = at_ms(0), .gone_at = WALL_NONE});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 2, .pool = "burst", .instance = 1, .total = {.cpus = 4, .gpus = 4}, .on_demand_uusd_h = 5000000,
+                                   .joined_at = at_ms(4 * HOUR_MS), .gone_at = at_ms(8 * HOUR_MS)});
+    add_ledger(&b, 1, 1, 0, LEDGER_USEFUL, 4 * HOUR_MS, 4 * HOUR_MS, 0);
+    add_ledger(&b, 1, 1, 0, LEDGER_LOST, 6 * HOUR_MS, 2 * HOUR_MS, 0);
+    add_ledger(&b, 2, 2, 1, LEDGER_USEFUL, 8 * HOUR_MS, 2 * HOUR_MS, 0); /* exclusive: all four */
+    add_ledger(&b, 0, 2, 1, LEDGER_BOOT, 4 * HOUR_MS, HOUR_MS, 0);
+    batch_add(&b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 3, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING, .assigned_at = at_ms(7 * HOUR_MS)});
+    util_commit(d, &b);
+    assert_use(NULL, 0, 10, "base cpus 160/18/8/6 gpus 80/30/16/6 $0; burst* cpus 16/8/8/0 gpus 16/8/8/0 $20;  steps 96/38/24/6");
+    assert_use("base", 2, 5, "base cpus 48/6/4/0 gpus 24/12/8/0 $0;  steps 24/12/8/0");
+    assert_use("burst", 7, 10, "burst* cpus 4/4/4/0 gpus 4/4/4/0 $5;  steps 4/4/4/0");
+    assert_use("none", 0, 10, " steps 0/0/0/0");
+    assert_use(NULL, 11, 11, " steps 0/0/0/0");
+}
+
+/* Of attempts several kinds share the time from their beginning to their end; parts of it add up. */
+static void the_parts_of_a_time_add_up_to_its_use(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct use_step whole[1] = {0}, parts[7] = {0};
+    struct buf text = {0};
+    struct use_of of = {.from = at_ms(0), .to = at_ms(7 * HOUR_MS), .step_ms = 7 * HOUR_MS};
+    struct ledger_row row = {.job = 1, .node = 1, .kind = LEDGER_USEFUL, .from = at_ms(1), .to = at_ms(6 * HOUR_MS + 7), .ms = 3 * HOUR_MS + 1};
+    add_use_job(&b, 1, 3, 0);
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base", .total = {.cpus = 16, .gpus = 8}, .joined_at = at_ms(5), .gone_at = at_ms(6 * HOUR_MS + 1)});
+    batch_add(&b, TABLE_LEDGER, &row);
+    row.kind = LEDGER_SAVE;
+    row.ms = 3 * HOUR_MS + 5;
+    batch_add(&b, TABLE_LEDGER, &row);
+    util_commit(d, &b);
+    assert_int_equal(db_read_use(r, &of, whole, print_use, &text, &e), 0);
+    of.step_ms = HOUR_MS;
+    assert_int_equal(db_read_use(r, &of, parts, print_use, &text, &e), 0);
+    for (int i = 1; i < 7; i++) {
+        parts[0].gpus.there_ms += parts[i].gpus.there_ms;
+        parts[0].gpus.held_ms += parts[i].gpus.held_ms;
+        parts[0].gpus.useful_ms += parts[i].gpus.useful_ms;
+    }
+    assert_int_equal(parts[0].gpus.there_ms, whole[0].gpus.there_ms);
+    assert_int_equal(parts[0].gpus.held_ms, 3 * (6 * HOUR_MS + 6));
+    assert_int_equal(whole[0].gpus.held_ms, 3 * (6 * HOUR_MS + 6));
+    assert_int_equal(parts[0].gpus.useful_ms, 3 * (3 * HOUR_MS + 1));
+    buf_deinit(&text);
+}
+
 static int keep_text(unsigned type, void *ctx, void *stmt, void *text)
 {
     (void)type;
@@ -753,6 +851,8 @@ int main(void)
         TEST(a_stretch_of_days_is_spread_over_them_to_the_micro_dollar),
         TEST(sums_of_the_largest_numbers_are_exact),
         TEST(cost_by_something_else_is_refused),
+        TEST(what_there_was_and_what_it_was_used_for),
+        TEST(the_parts_of_a_time_add_up_to_its_use),
         TEST(lists_read_no_more_than_they_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What belayd knows of how its nodes were used: the call, and the advice that is made of it. Nodes, jobs and the ledger are
+written into the database of a belayd that runs; all of them have ended, so the model is not concerned."""
+
+import datetime
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
+from belayd import BUILD, Belayd  # noqa: E402
+
+HOUR = 3600000
+
+
+class Use(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.belayd = Belayd()
+        cls.d = cls.belayd.__enter__()
+        cls.addClassCleanup(cls.belayd.__exit__, None, None, None)
+        cls.now = int(datetime.datetime.now(datetime.timezone.utc).timestamp() * 1000)
+
+    def setUp(self):
+        self.sql = sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30, isolation_level=None)
+        self.addCleanup(self.sql.close)
+        for table in ("nodes", "jobs", "ledger"):
+            self.sql.execute("DELETE FROM " + table)
+
+    def insert(self, table, **values):
+        for _, name, kind, required, default, _ in self.sql.execute("PRAGMA table_info(%s)" % table):
+            if required and default is None and name not in values:
+                values[name] = "" if kind == "TEXT" else 0
+        self.sql.execute("INSERT INTO %s (%s) VALUES (%s)" % (table, ", ".join(values), ", ".join("?" * len(values))), list(values.values()))
+
+    def node(self, id, pool, gpus, since_h, until_h, **values):
+        self.insert("nodes", id=id, name="n%d" % id, pool=pool, state="gone", cpus=16, gpus=gpus, market="owned", criu="unknown", notice="none",
+                    joined_at=self.now - since_h * HOUR, gone_at=self.now - until_h * HOUR, **values)
+
+    def used(self, job, node, gpus, since_h, until_h, kind="useful"):
+        if not self.sql.execute("SELECT id FROM jobs WHERE id = ?", (job,)).fetchone():
+            self.insert("jobs", id=job, user="ann", state="ended", end_kind="succeeded", cpus=2, gpus=gpus, market="any", method="none")
+        self.insert("ledger", job=job, attempt=1, node=node, kind=kind, from_at=self.now - since_h * HOUR, to_at=self.now - until_h * HOUR,
+                    ms=(since_h - until_h) * HOUR)
+
+    def belay(self, *words, expect=0):
+        done = subprocess.run([os.path.join(BUILD, "cli/belay"), *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "BELAY_SOCKET": self.d.socket})
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout if expect == 0 else done.stderr
+
+    def breakeven(self, *words, expect=0):
+        out = self.belay("breakeven", "--node-usd", "300000", "--price", "4", *words, expect=expect)
+        return json.loads(out) if expect == 0 and "--json" in words else out
+
+    def test_utilisation_is_that_of_the_reserved_nodes(self):
+        self.node(1, "base", 8, 100, 50)            # 400 GPU-hours
+        self.used(1, 1, 4, 100, 75)                 # 100 of them useful,
+        self.used(2, 1, 4, 90, 70, kind="lost")     # 80 lost
+        self.node(2, "burst", 8, 60, 50, instance=7, on_demand_uusd_h=40000000)
+        self.used(3, 2, 8, 60, 50)
+        result = self.breakeven("--utilization", "measured", "--json")
+        self.assertAlmostEqual(result["utilisation"], 0.25, places=6)
+        figure = result["own"]["figures"][0]
+        self.assertEqual((figure["figure"], figure["origin"]), ("utilisation_percent", "measured"))
+        self.assertIn("of 400 GPU-hours in 4 weeks, pools base; jobs held 45.0 %", figure["source"])
+        self.assertIn("measured of 400 GPU-hours", self.breakeven("--utilization", "measured"))
+        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--pool", "burst", "--json")["utilisation"], 1)
+        self.assertIn("no node of the pool none was there", self.breakeven("--utilization", "measured", "--pool", "none", expect=1))
+
+    def test_where_there_are_no_gpus_cpus_count_and_it_is_said(self):
+        self.node(1, "base", 0, 10, 0)
+        self.used(1, 1, 0, 10, 5)
+        result = self.breakeven("--utilization", "measured", "--json")
+        self.assertAlmostEqual(result["utilisation"], 0.0625, places=6)
+        self.assertIn("cpu-hours", result["own"]["figures"][0]["source"])
+
+    def test_only_the_weeks_that_are_asked_for_count(self):
+        self.node(1, "base", 8, 20 * 24, 0)
+        self.used(1, 1, 8, 19 * 24, 10 * 24)
+        self.used(2, 1, 8, 84, 0)
+        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--weeks", "1", "--json")["utilisation"], 0.5, places=4)
+        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--weeks", "4", "--json")["utilisation"], (9 * 24 + 84) / 480, places=4)
+
+    def test_what_cannot_be_measured_is_told(self):
+        self.assertIn("no node of a reserved pool was there in the last 4 weeks; of elastic ones, say which: --pool",
+                      self.breakeven("--utilization", "measured", expect=1))
+        self.node(1, "base", 8, 100, 50)
+        self.assertIn("that is too little to divide by; give a number", self.breakeven("--utilization", "measured", expect=1))
+        self.assertIn("--weeks and --pool say what is measured", self.breakeven("--weeks", "2", expect=2))
+        self.assertIn("--weeks: ", self.breakeven("--weeks", "0", "--utilization", "measured", expect=2))
+
+    def test_a_base_is_advised_by_what_was_held(self):
+        self.node(1, "base", 8, 96, 0)
+        self.node(2, "burst", 32, 96, 0, instance=3, on_demand_uusd_h=160000000)
+        self.used(1, 1, 8, 96, 0)                   # 8 all the time,
+        self.used(2, 2, 12, 96, 47)                 # 12 half of it, and a little more
+        result = json.loads(self.belay("advise", "reserve", "--json", "--reserved", "2"))
+        self.assertEqual((result["unit"], result["peak"]), ("gpus", 20))
+        self.assertAlmostEqual(result["mean"], 14, places=0)
+        self.assertGreaterEqual(result["hours"], 95)
+        # Of 16: 8 and half of 8 more, 12: three quarters and a little.
+        self.assertEqual(result["size"], 16)
+        self.assertAlmostEqual(result["use"], 0.755, places=2)
+        # 32 GPUs at $160 an hour; those that are owned have no such price. Beyond 8 each is used half of the time.
+        self.assertAlmostEqual(result["on_demand_uusd_per_hour"] / 1e6, 5, places=3)
+        for point in result["sizes"]:
+            self.assertAlmostEqual(point["cost_uusd"], point["reserved_uusd"] + point["beyond_uusd"], delta=1)
+        cost = {p["size"]: p["cost_uusd"] for p in result["sizes"]}
+        self.assertEqual(min(cost.values()), cost[result["cheapest"]])
+        self.assertEqual(set(cost), set(range(21)))
+        self.assertEqual(json.loads(self.belay("advise", "reserve", "--json", "--reserved", "1"))["cheapest"], 20)
+        self.assertEqual(json.loads(self.belay("advise", "reserve", "--json", "--reserved", "3"))["cheapest"], 8)
+        printed = self.belay("advise", "reserve")
+        for part in ("Reserve 16: 75.", "by use", "--reserved says it", "What waited for room"):
+            self.assertIn(part, printed)
+        alone = json.loads(self.belay("advise", "reserve", "--json", "--pool", "burst"))
+        self.assertEqual((alone["size"], alone["peak"], alone["cheapest"]), (0, 12, None))
+        self.assertIn("Reserve none", self.belay("advise", "reserve", "--pool", "burst"))
+
+    def test_advice_that_is_not_there_is_told(self):
+        for words, part in (((), "belay advise reserve says how many"), (("idle",), "belay advise reserve says how many"),
+                            (("reserve", "--reserved", "cheap"), "--reserved: "), (("reserve", "--weeks", "53"), "--weeks: ")):
+            with self.subTest(words):
+                self.assertIn(part, self.belay("advise", *words, expect=2))
+        self.assertIn("no node of any pool was there", self.belay("advise", "reserve", expect=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
