@@ -100,7 +100,8 @@ static void run_script(const struct launch *l, int to_supervisor)
     enum launch_step step = LAUNCH_FILES;
     setsid();
     launch_reset_signals();
-    report(keep, LAUNCH_READY, getpid());
+    if (!l->alone)
+        report(keep, LAUNCH_READY, getpid());
     umask(022);
     if (set_files(l) == 0) {
         step = LAUNCH_USER;
@@ -227,30 +228,52 @@ static void run_init(const struct launch *l, int to_supervisor, int gate, int en
     start_script(l, to_supervisor);
 }
 
+/* -1: there is no such pipe, and errno. */
+static int make_pipes(const struct launch *l, int up[2], int gate[2])
+{
+    gate[0] = gate[1] = -1;
+    if (pipe2(up, O_CLOEXEC) < 0)
+        return -1;
+    if (l->alone || pipe2(gate, O_CLOEXEC) == 0)
+        return 0;
+    int why = errno;
+    close(up[0]);
+    close(up[1]);
+    errno = why;
+    return -1;
+}
+
+static _Noreturn void run(const struct launch *l, int to_supervisor, int gate, int entered)
+{
+    if (!l->alone)
+        run_init(l, to_supervisor, gate, entered);
+    else if (entered < 0)
+        report(to_supervisor, LAUNCH_GROUP, -entered);
+    else
+        run_script(l, to_supervisor);
+    _exit(127);
+}
+
 int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e)
 {
-    int up[2], gate[2];
-    if (pipe2(up, O_CLOEXEC) < 0)
+    int up[2], gate[2], entered = 0;
+    if (make_pipes(l, up, gate) < 0)
         return err_errno(e, errno, "making a pipe");
-    if (pipe2(gate, O_CLOEXEC) < 0) {
-        int rc = err_errno(e, errno, "making a pipe");
-        close(up[0]);
-        close(up[1]);
-        return rc;
-    }
-    int entered = 0;
     pid_t pid = proc_group_fork(l->group, &entered);
     if (pid == 0)
-        run_init(l, up[1], gate[0], entered);
+        run(l, up[1], gate[0], entered);
+    int why = errno;
     close(up[1]);
-    close(gate[0]);
+    if (gate[0] >= 0)
+        close(gate[0]);
     if (pid < 0) {
-        int rc = err_errno(e, errno, "starting a process");
         close(up[0]);
-        close(gate[1]);
-        return rc;
+        if (gate[1] >= 0)
+            close(gate[1]);
+        return err_errno(e, why, "starting a process");
     }
     fcntl(up[0], F_SETFL, O_NONBLOCK);
-    *ret_launched = (struct launched){.init = pid, .report = up[0], .gate = gate[1]};
+    *ret_launched = (struct launched){.report = up[0], .gate = gate[1]};
+    *(l->alone ? &ret_launched->script : &ret_launched->init) = pid;
     return 0;
 }

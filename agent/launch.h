@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the supervisor to the program, two processes:
+ * From the supervisor to the program, one process or two:
  *
- *     supervisor --fork--> init --fork--> script
+ *     supervisor --fork--> script                     in a cgroup, by which all that it starts can be found
+ *     supervisor --fork--> init --fork--> script      else, and where something is around the script (rooms, containers)
+ *
+ * Without an init the supervisor is the one that waits for the script, and for what that leaves (vigil.h). It knows the group before the
+ * script is forked, so there is nothing to write down in between.
  *
  * The init is a subreaper of all that the script starts, holds no files and ignores signals, so that after a
  * supervisor's sudden death the whole tree can still be found below it where there are no cgroups. It waits
@@ -28,6 +32,7 @@ struct launch {
     const char *input;   /* becomes stdin, opened by the user in cwd; NULL: /dev/null */
     const char *room;    /* the task's directory: the script gets a room of its own (criu_room.h), in which script and
                             output.log are looked for; NULL: none */
+    bool alone;          /* without an init; never with a room or holds */
     bool holds;          /* no script: a process that waits to be killed, so that others may be started beside it */
     const char *restore; /* with a room: the criu that brings the script back, instead of a start; NULL */
 };
@@ -48,7 +53,7 @@ enum launch_step {
 };
 
 /* What comes out of the report pipe, whole: LAUNCH_READY, then one of the others; its end without that
- * (LAUNCH_SILENT): the init was killed. */
+ * (LAUNCH_SILENT): the init was killed. Of a script alone: why it could not start, or nothing. */
 struct launch_report {
     enum launch_step step;
     int value; /* LAUNCH_READY: the script's process, by its number in the room if it has one; LAUNCH_ENDED: wait status;
@@ -56,9 +61,10 @@ struct launch_report {
 };
 
 struct launched {
-    pid_t init;
-    int report; /* read end, non-blocking */
-    int gate;   /* write a byte to let the script start; closed without one it never does */
+    pid_t init;   /* 0: there is none */
+    pid_t script; /* without an init */
+    int report;   /* read end, non-blocking */
+    int gate;     /* write a byte to let the script start; closed without one it never does. -1: it does at once, there is no init */
 };
 
 /* For a child between fork and exec: every signal as it is by default and none blocked; and the user's identity (-1, errno). */

@@ -63,7 +63,7 @@ static const struct wire_table usage_files_table = {sizeof(struct usage_files), 
 
 static const struct wire_field start_fields[] = {
     WIRE_I64_REQ(task_start, started_at, 0, INT64_MAX),
-    WIRE_I64_REQ(task_start, init_pid, 1, INT32_MAX),
+    WIRE_I64_REQ(task_start, init_pid, 0, INT32_MAX),
     WIRE_I64_REQ(task_start, init_ticks, 0, INT64_MAX),
     WIRE_STRUCT(task_start, usage, &usage_files_table),
     WIRE_END,

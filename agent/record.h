@@ -66,7 +66,7 @@ struct task_exit {
 
 struct task_start {
     int64_t started_at;           /* wall ms */
-    int64_t init_pid, init_ticks; /* the process above all of the task's */
+    int64_t init_pid, init_ticks; /* the process above all of the task's; 0: they are found by its cgroup */
     struct usage_files usage;     /* what tells what it uses */
 };
 

@@ -13,7 +13,7 @@
  * Invariants.
  *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
  *  2. One supervisor a task: it has supervisor.pid locked.
- *  3. A script starts only after supervisor.pid and start.json say by whom and below which process.
+ *  3. A script starts only after supervisor.pid and start.json say by whom, and below which process or that its cgroup tells.
  */
 #include "agent/supervisor.h"
 
@@ -72,7 +72,7 @@ struct supervisor {
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
     int64_t children_before_ms;
-    bool is_whole; /* the end: the init ended by itself, which it does when nothing is below it any more */
+    bool is_whole; /* the end: no process that was below this one is left; the init, if there is one, ended by itself */
     int pid_file;
     struct scribe scribe;
     char *output, *error, *input; /* files of the user's; NULL: none */
@@ -121,6 +121,22 @@ static void await_init(struct supervisor *s)
         s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (fd >= 0)
         close(fd);
+}
+
+/* Without an init: what the script has left is below us. */
+static void await_rest(struct supervisor *s)
+{
+    int64_t until = now_ms() + INIT_WAIT_MS;
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        s->is_whole = pid < 0 && errno == ECHILD;
+        if (pid < 0)
+            return;
+        struct pollfd p = {.fd = s->vigil.signals, .events = POLLIN};
+        int left = (int)(until - now_ms());
+        if (pid == 0 && (left <= 0 || poll(&p, 1, left) <= 0 || !vigil_take_signal(&s->vigil)))
+            return;
+    }
 }
 
 /* A process that would not die (state D) is no reason to keep the job waiting, but has to be told. */
@@ -365,6 +381,13 @@ static bool holds(const struct supervisor *s)
     return s->task->script_on_first && s->task->rank > 0;
 }
 
+/* Nothing but its cgroup is needed to hold it together. Copies of its output are made by a child, which is not the script's. */
+static bool runs_alone(const struct supervisor *s)
+{
+    return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") && !holds(s) && !s->task->image &&
+           s->scribe.pid == 0;
+}
+
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
@@ -398,6 +421,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .output = output,
         .error = error,
         .input = s->input,
+        .alone = runs_alone(s),
         .holds = holds(s),
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
@@ -504,21 +528,30 @@ static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct
     return rc || s->scribe.copies[0].from < 0 ? rc : scribe_start(&s->scribe, e);
 }
 
+static int note_start(struct supervisor *s, struct err *e)
+{
+    struct task_start start = {.started_at = s->started_at, .init_pid = s->launched.init};
+    if (s->launched.init > 0)
+        start.init_ticks = (int64_t)proc_start_ticks(s->launched.init);
+    proc_group_usage_files(s->group, &start.usage);
+    return record_write_start("start.json", &start, e);
+}
+
 static int start_program(struct supervisor *s, struct err *e)
 {
     int output, error;
     int rc = open_files(s, &output, &error, e);
     if (rc)
         return rc;
+    s->started_at = clock_wall(&clock_system).ms;
+    if (runs_alone(s)) {
+        rc = note_start(s, e);
+        return rc ? rc : fork_program(s, output, error, e);
+    }
     rc = fork_program(s, output, error, e);
     if (rc)
         return rc;
-    struct task_start start = {.started_at = clock_wall(&clock_system).ms,
-        .init_pid = s->launched.init,
-        .init_ticks = (int64_t)proc_start_ticks(s->launched.init)};
-    s->started_at = start.started_at;
-    proc_group_usage_files(s->group, &start.usage);
-    rc = record_write_start("start.json", &start, e);
+    rc = note_start(s, e);
     if (!rc && write(s->launched.gate, "g", 1) != 1)
         rc = err_errno(e, errno, "opening the gate for the program");
     close(s->launched.gate);
@@ -573,6 +606,7 @@ static void keep_vigil(struct supervisor *s)
 {
     s->vigil.group = s->group;
     s->vigil.report = s->launched.report;
+    s->vigil.child = s->launched.script;
     s->vigil.in_image = s->task->image != NULL;
     s->vigil.time_limit_ms = s->task->time_limit_ms;
     s->vigil.kill_wait_ms = s->task->kill_wait_ms;
@@ -593,7 +627,7 @@ static void keep_vigil(struct supervisor *s)
     s->boss = s->vigil.boss;
     note_report(s, &report);
     if (report.step == LAUNCH_ENDED)
-        await_init(s);
+        s->launched.init > 0 ? await_init(s) : await_rest(s);
 }
 
 static int run(struct supervisor *s, struct err *e)

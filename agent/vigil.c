@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NEVER INT64_MAX
@@ -105,7 +106,7 @@ static void check_times(struct vigil *v)
     if (now_ms() < v->kill_at)
         return;
     v->kill_at = NEVER;
-    if (proc_group_kill_all(v->group, 0, KILL_WAIT_MS, &e))
+    if (proc_group_kill_all(v->group, v->child, KILL_WAIT_MS, &e))
         log_error("a task does not die", log_err(&e));
 }
 
@@ -247,11 +248,28 @@ static void on_connect(struct vigil *v)
     v->connections[0].fd = fd;
 }
 
-static void on_signal(struct vigil *v)
+bool vigil_take_signal(struct vigil *v)
 {
     struct signalfd_siginfo info;
-    if (read(v->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        stop(v, EXIT_SHUTDOWN, "its node was shut down", 0, v->kill_wait_ms);
+    if (read(v->signals, &info, sizeof(info)) != (ssize_t)sizeof(info) || info.ssi_signo == SIGCHLD)
+        return true;
+    stop(v, EXIT_SHUTDOWN, "its node was shut down", 0, v->kill_wait_ms);
+    return false;
+}
+
+/* A script that is our child: what it said, if anything, is why it could not start. What it has left behind comes to us, as we are
+ * its reaper, and goes. */
+static bool has_ended(struct vigil *v, struct launch_report *ret_report)
+{
+    bool has = false;
+    int status;
+    for (pid_t pid; v->child > 0 && (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        if (pid == v->child) {
+            has = true;
+            if (read(v->report, ret_report, sizeof(*ret_report)) != (ssize_t)sizeof(*ret_report))
+                *ret_report = (struct launch_report){.step = LAUNCH_ENDED, .value = status};
+        }
+    return has;
 }
 
 /* ---- */
@@ -277,6 +295,7 @@ static int open_signals(struct vigil *v, struct err *e)
     signal(SIGHUP, SIG_IGN);
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return v->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
@@ -322,7 +341,7 @@ static void turn(struct vigil *v, const struct pollfd *p)
     if (p[1].revents)
         on_connect(v);
     if (p[2].revents)
-        on_signal(v);
+        vigil_take_signal(v);
 }
 
 static bool is_reported(struct vigil *v, struct launch_report *ret_report)
@@ -349,9 +368,11 @@ struct launch_report vigil_keep(struct vigil *v)
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         v->connections[i].fd = -1;
     v->connections[0].fd = v->boss;
+    v->is_ready = v->child > 0; /* signals that end it reach it from its fork on */
+    v->grace.script = v->child;
     for (;;) {
         be_found(v);
-        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->report, .events = POLLIN},
+        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
             {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN},
             {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
@@ -359,7 +380,7 @@ struct launch_report vigil_keep(struct vigil *v)
             p[FIXED + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
         if (poll(p, FIXED + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
             turn(v, p);
-        if (p[0].revents && is_reported(v, &report))
+        if ((p[0].revents && is_reported(v, &report)) || (p[2].revents && has_ended(v, &report)))
             return report;
         check_times(v);
     }

@@ -40,6 +40,7 @@ struct vigil {
     /* to be filled by the caller before vigil_keep */
     struct proc_group *group;
     int report;            /* of the launch */
+    pid_t child;           /* the script, of which the report does not tell the end (launch.h); 0: it does */
     int64_t time_limit_ms; /* 0: none */
     int64_t kill_wait_ms;
     bool in_image;         /* the script runs in a container: what is around it gets no signals */
@@ -57,6 +58,9 @@ struct vigil {
 
 /* Takes over SIGTERM. Without a boss it listens on ctl.sock in the working directory, where an agent to come finds it. */
 int vigil_open(struct vigil *v, struct err *e);
+
+/* signals is readable: takes one. False: it was the machine's shutdown, and is noted. */
+bool vigil_take_signal(struct vigil *v);
 
 /* Until the program has ended; the report then is LAUNCH_ENDED or why it could not start. */
 struct launch_report vigil_keep(struct vigil *v);
