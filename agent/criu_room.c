@@ -156,7 +156,7 @@ int criu_room_dump(const struct criu_dump *d, struct err *e)
 static int find_init(const char *task_dir, pid_t *ret_pid, struct err *e)
 {
     struct task_start start;
-    char *path = mem_printf("%s/start.json", task_dir);
+    char *path = mem_printf("%s/supervisor.pid", task_dir);
     int rc = record_read_start(path, &start, e);
     free(path);
     if (rc)

@@ -10,10 +10,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define RECORD_MODE 0600
+#define START_FILE_MAX 16384
 
 static const char *const cause_names[] = {
     "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", NULL};
@@ -97,21 +99,25 @@ static int create(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
 }
 
+int record_put_new(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
+{
+    int rc = 0, fd = create(path);
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0) /* of an agent that was killed here */
+        fd = create(path);
+    if (fd < 0)
+        return err_errno(e, errno, "creating %s", path);
+    if (mode != RECORD_MODE && fchmod(fd, mode) < 0)
+        rc = err_errno(e, errno, "chmod %03o %s", (unsigned)mode, path);
+    else
+        rc = fs_write_all(fd, p, n, e);
+    close(fd);
+    return rc;
+}
+
 int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temp = mem_printf("%s.new", path);
-    int rc = 0;
-    int fd = create(temp);
-    if (fd < 0 && errno == EEXIST && unlink(temp) == 0) /* of an agent that was killed here */
-        fd = create(temp);
-    if (fd < 0)
-        rc = err_errno(e, errno, "creating %s", temp);
-    else if (mode != RECORD_MODE && fchmod(fd, mode) < 0)
-        rc = err_errno(e, errno, "chmod %03o %s", (unsigned)mode, temp);
-    else
-        rc = fs_write_all(fd, p, n, e);
-    if (fd >= 0)
-        close(fd);
+    int rc = record_put_new(temp, p, n, mode, e);
     if (!rc && rename(temp, path) < 0)
         rc = err_errno(e, errno, "renaming %s to %s", temp, path);
     free(temp);
@@ -178,12 +184,28 @@ int record_write_exit(const char *path, const struct task_exit *exit, bool sync,
 
 int record_read_start(const char *path, struct task_start *ret_start, struct err *e)
 {
-    return read_table(&start_table, path, ret_start, e);
+    struct buf text = {0};
+    int rc = fs_read(path, START_FILE_MAX, &text, e);
+    char *line = strchr(buf_str(&text), '\n'), *end = line ? strchr(line + 1, '\n') : NULL;
+    if (!rc && !end)
+        rc = err_set(e, ERR_NOT_FOUND, "%s does not say that the program was started", path);
+    if (!rc) {
+        rc = wire_table_decode(&start_table, line + 1, (size_t)(end - line) - 1, START_FILE_MAX, ret_start, e);
+        if (rc)
+            err_wrap(e, "%s", path);
+    }
+    buf_deinit(&text);
+    return rc;
 }
 
-int record_write_start(const char *path, const struct task_start *start, struct err *e)
+int record_add_start(int fd, const struct task_start *start, struct err *e)
 {
-    return write_table(&start_table, path, start, e);
+    struct buf text = {0};
+    wire_table_encode(&start_table, start, &text);
+    buf_adds(&text, "\n");
+    int rc = fs_write_all(fd, text.data, text.len, e);
+    buf_deinit(&text);
+    return rc;
 }
 
 void record_init_state(struct task_state *ret_state, int64_t job, int64_t attempt)

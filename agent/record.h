@@ -5,9 +5,9 @@
  *
  *     spec.json        struct wire_desired with this one attempt, as belayd gave it but for its struct wire_secrets
  *                      (0600: its environment may hold a user's secrets)
- *     state.json       struct task_state, the agent's
- *     supervisor.pid   "PID TICKS" (proc_start_ticks): a supervisor took the task; locked (flock) as long as that lives
- *     start.json       struct task_start: the program was started
+ *     state.json       struct task_state, the agent's; not there as long as it says no more than the spec (task_needs_state in task_start.c)
+ *     supervisor.pid   "PID TICKS" (proc_start_ticks): a supervisor took the task; locked (flock) as long as that lives. On the next
+ *                      line struct task_start: the program was, or is about to be, started
  *     exit.json        struct task_exit: the program ended and nothing of it is left
  *     script, output.log, control/, checkpoint/, ctl.sock
  *
@@ -79,11 +79,15 @@ int record_write_state(const char *path, const struct task_state *state, struct 
 void record_deinit_state(struct task_state *state);
 int record_read_exit(const char *path, struct task_exit *ret_exit, struct err *e);
 int record_write_exit(const char *path, const struct task_exit *exit, bool sync, struct err *e);
+/* The supervisor's file. ERR_NOT_FOUND, too: its second line, with an end, is not there. fd is at its end. */
 int record_read_start(const char *path, struct task_start *ret_start, struct err *e);
-int record_write_start(const char *path, const struct task_start *start, struct err *e);
+int record_add_start(int fd, const struct task_start *start, struct err *e);
 
 /* Replaces a file whole, without a sync. mode is exact. */
 int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
+
+/* The same of a file that is not there, or that nobody reads yet: a kill in the middle leaves a part of it. */
+int record_put_new(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
 /* A state in which nothing is known yet. */
 void record_init_state(struct task_state *ret_state, int64_t job, int64_t attempt);

@@ -13,7 +13,7 @@
  * Invariants.
  *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
  *  2. One supervisor a task: it has supervisor.pid locked.
- *  3. A script starts only after supervisor.pid and start.json say by whom, and below which process or that its cgroup tells.
+ *  3. A script starts only after supervisor.pid says by whom, and below which process or that its cgroup tells.
  */
 #include "agent/supervisor.h"
 
@@ -534,7 +534,7 @@ static int note_start(struct supervisor *s, struct err *e)
     if (s->launched.init > 0)
         start.init_ticks = (int64_t)proc_start_ticks(s->launched.init);
     proc_group_usage_files(s->group, &start.usage);
-    return record_write_start("start.json", &start, e);
+    return record_add_start(s->pid_file, &start, e);
 }
 
 static int start_program(struct supervisor *s, struct err *e)
@@ -590,7 +590,7 @@ static int clean_up(struct supervisor *s, struct err *e)
     describe(&s->exit, "supervisor died");
     if (proc_group_mode(s->group) != PROC_SUBREAPER)
         kill_rest(s, KILL_WAIT_MS); /* the agent waits */
-    if (record_read_start("start.json", &start, e) == 0 &&
+    if (record_read_start("supervisor.pid", &start, e) == 0 &&
         proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks && start.init_ticks > 0)
         rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
     return rc;

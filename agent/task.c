@@ -66,8 +66,15 @@ void task_log(const struct task *t, const char *what, const struct err *e)
 void task_persist(struct task *t)
 {
     struct err e;
+    t->has_state = true;
     if (t->state_path && record_write_state(t->state_path, &t->state, &e))
         task_log(t, "a task's state could not be written", &e);
+}
+
+/* What an agent to come would find out of exit.json, and say in the same words. */
+static bool end_is_on_disk(const struct task *t)
+{
+    return t->has_exit && !t->has_state && !t->ask.stop;
 }
 
 /* ---- ending ---- */
@@ -94,7 +101,8 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
         task_remove(t);
         return;
     }
-    task_persist(t);
+    if (!end_is_on_disk(t))
+        task_persist(t);
     ship_kick(&t->ship);
     task_tell_end(t);
 }

@@ -161,6 +161,8 @@ struct task {
     bool is_damaged; /* its records cannot be read */
     bool is_up;      /* the supervisor takes commands */
     bool exited;     /* exit is known */
+    bool has_exit;   /* from exit.json: an agent to come will read the same there */
+    bool has_state;  /* state.json is there */
     bool end_told;   /* or to be told now */
     bool stop_saved; /* the save before the stop was served */
     bool is_dumped;  /* by CRIU, for a stop: its processes stay stopped until that dump is stored */

@@ -37,7 +37,7 @@ static void note_start(struct task *t)
         return;
     struct task_start start;
     struct err e;
-    char *path = mem_printf("%s/start.json", t->dir);
+    char *path = mem_printf("%s/supervisor.pid", t->dir);
     if (record_read_start(path, &start, &e) == 0) {
         t->state.told.started_at = start.started_at;
         t->usage = start.usage;
@@ -50,7 +50,7 @@ static void note_start(struct task *t)
 /* The checkpoint before, or the beginning, is for this node: another one is not known to do better. */
 static void try_older(struct task *t)
 {
-    static const char *const left[] = {"exit.json", "start.json", "supervisor.pid", "ctl.sock", SHELL_SOCKET};
+    static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock", SHELL_SOCKET};
     struct wire_attempt_status *told = &t->state.told;
     char *path;
     log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),
@@ -69,7 +69,7 @@ static void try_older(struct task *t)
         unlink(path);
         free(path);
     }
-    t->exited = false;
+    t->exited = t->has_exit = false;
     t->exit = (struct task_exit){0};
     prepare(t);
 }
@@ -80,6 +80,7 @@ static void on_ended(void *ctx, const struct err *e)
     char *path = mem_printf("%s/exit.json", t->dir);
     struct err why;
     int rc = e ? e->kind : record_read_exit(path, &t->exit, &why);
+    t->has_exit = rc == 0;
     free(path);
     t->is_up = false;
     t->exited = true;
@@ -221,6 +222,13 @@ static void note_restored(struct task *t)
             log_s("why", r->damage));
 }
 
+/* What it starts with is more than its spec. If not, it is prepared as soon as that is there. */
+static bool task_needs_state(const struct task *t)
+{
+    const struct task_state *s = &t->state;
+    return task_saves(t) || *s->gpus || *s->gpu_maker || *s->stop || s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
+}
+
 static void on_prepared(struct task *t)
 {
     if (t->killing || t->work.rc || *t->state.stop) {
@@ -229,7 +237,8 @@ static void on_prepared(struct task *t)
     }
     note_restored(t);
     t->state.prepared = true;
-    task_persist(t);
+    if (task_needs_state(t))
+        task_persist(t);
     if (!t->ship.started)
         start_ship(t, true);
     start_keeper(t, true);
@@ -427,6 +436,13 @@ static void grow_checkpoints(struct wire_attempt_status *told)
         told->checkpoints = mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
 }
 
+/* Its spec is there and no state: the agent before had none to write, or did not come to it. */
+static bool is_prepared_by_spec(struct task *t)
+{
+    struct err e;
+    return !t->spec->exclusive && t->room->admit(t->room->ctx, t, &t->state, &e) == 0 && !task_needs_state(t);
+}
+
 static int read_records(struct task *t, struct err *e)
 {
     struct task_state state;
@@ -443,7 +459,10 @@ static int read_records(struct task *t, struct err *e)
     if (!rc) {
         grow_checkpoints(&state.told);
         t->state = state;
+        t->has_state = true;
     }
+    if (rc == ERR_NOT_FOUND)
+        t->state.prepared = is_prepared_by_spec(t);
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 

@@ -70,7 +70,7 @@ static int make_sub(const struct task *t, const struct job_user *u, const char *
 static int make_script(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *path = mem_printf("%s/script", t->dir);
-    int rc = record_put(path, t->spec->script, strlen(t->spec->script), 0500, e);
+    int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e); /* nobody looks before there is a spec */
     if (!rc)
         rc = own(u, path, e);
     free(path);
@@ -136,6 +136,8 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
         rc = make_sub(t, u, "control", e);
     if (!rc)
         rc = make_steps(t, u, e);
+    if (!rc && !task_by_criu(t))
+        rc = make_sub(t, u, "checkpoint", e);
     if (!rc)
         rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
     free(spec);
@@ -415,9 +417,9 @@ static int prepare(struct task *t)
         rc = with_store(t, restore);
     if (!rc && task_by_criu(t))
         return prepare_room(t, &u);
-    if (!rc)
+    if (!rc && task_saves(t))
         rc = make_sub(t, &u, "checkpoint", &w->e);
-    if (!rc) {
+    if (!rc && task_saves(t)) {
         char *done = mem_printf("%s/.done", t->checkpoint_dir);
         unlink(done);
         free(done);
@@ -428,11 +430,24 @@ static int prepare(struct task *t)
     return rc;
 }
 
+/* What is in the directory of a task that did nothing out of the ordinary. To look what there is takes longer than to remove it. */
+static bool remove_plain(const struct task *t)
+{
+    static const char *const files[] = {"exit.json", "supervisor.pid", "state.json", "output.log", "script", "spec.json"};
+    int dir = open(t->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is = dir >= 0 && unlinkat(dir, "control", AT_REMOVEDIR) == 0 && unlinkat(dir, "checkpoint", AT_REMOVEDIR) == 0;
+    for (size_t i = 0; is && i < sizeof(files) / sizeof(*files); i++)
+        unlinkat(dir, files[i], 0);
+    if (dir >= 0)
+        close(dir);
+    return is && rmdir(t->dir) == 0;
+}
+
 static int remove_all(struct task *t)
 {
     if (t->work.keeps)
         kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
-    return fs_remove_tree(t->dir, &t->work.e);
+    return remove_plain(t) ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
 static void on_thread(void *ctx)

@@ -11,6 +11,8 @@ struct watch {
     struct timer timer;
     int64_t coalesce_ms, poll_ms;
     bool soon; /* the timer runs for a change, not for the poll */
+    bool is_started;
+    char *path;
     watch_fn fn;
     void *ctx;
 };
@@ -29,13 +31,18 @@ static void on_timer(struct timer *timer, void *ctx)
 {
     struct watch *w = ctx;
     w->soon = false;
+    if (!w->is_started) /* when it fails there is still the poll */
+        uv_fs_event_start(&w->events, on_event, w->path, 0);
+    w->is_started = true;
     timer_start(w->timers, timer, w->poll_ms);
     w->fn(w->ctx);
 }
 
 static void on_closed(uv_handle_t *h)
 {
-    free(h->data);
+    struct watch *w = h->data;
+    free(w->path);
+    free(w);
 }
 
 struct watch *watch_start(uv_loop_t *loop, struct timers *timers, const char *path, int64_t coalesce_ms,
@@ -50,8 +57,9 @@ struct watch *watch_start(uv_loop_t *loop, struct timers *timers, const char *pa
     timer_init(&w->timer, on_timer, w);
     uv_fs_event_init(loop, &w->events);
     w->events.data = w;
-    uv_fs_event_start(&w->events, on_event, path, 0); /* when it fails there is still the poll */
-    timer_start(timers, &w->timer, poll_ms);
+    w->path = mem_strdup(path);
+    w->soon = true; /* what is over by then costs no watch */
+    timer_start(timers, &w->timer, coalesce_ms);
     return w;
 }
 

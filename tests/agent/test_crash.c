@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "base/json.h"
+#include "agent/record.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/proc.h"
@@ -403,15 +403,13 @@ static void a_supervisor_whose_task_has_left_something_takes_no_other(void **sta
 
 static pid_t init_of(struct world *w, int64_t job)
 {
-    char *path = world_task_path(w, job, 1, "start.json");
-    char *text = world_read(path);
-    json_t *v = text ? json_loads(text, 0, NULL) : NULL;
-    pid_t pid = (pid_t)json_integer_value(json_object_get(v, "init_pid"));
-    assert_true(pid > 1);
-    json_decref(v);
-    free(text);
+    char *path = world_task_path(w, job, 1, "supervisor.pid");
+    struct task_start start;
+    struct err e;
+    assert_int_equal(record_read_start(path, &start, &e), 0);
+    assert_true(start.init_pid > 1);
     free(path);
-    return pid;
+    return (pid_t)start.init_pid;
 }
 
 /* Without cgroups the process above all of the task's is belay's own: its death is not the program's failure. */

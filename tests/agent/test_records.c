@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -79,9 +80,20 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
     assert_int_equal(x2.cause, EXIT_TIMEOUT);
     assert_int_equal(x2.code, 137);
     assert_string_equal(x2.text, "too long");
-    assert_int_equal(record_write_start("start.json", &s, &e), 0);
-    assert_int_equal(record_read_start("start.json", &s2, &e), 0);
+    assert_int_equal(record_put_new("supervisor.pid", "17 4711\n", 8, 0600, &e), 0);
+    assert_int_equal(record_read_start("supervisor.pid", &s2, &e), ERR_NOT_FOUND);
+    int fd = open("supervisor.pid", O_WRONLY | O_APPEND);
+    assert_int_equal(record_add_start(fd, &s, &e), 0);
+    assert_int_equal(record_read_start("supervisor.pid", &s2, &e), 0);
     assert_memory_equal(&s, &s2, sizeof(s));
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(ftruncate(fd, st.st_size - 1), 0); /* killed in the middle */
+    assert_int_equal(record_read_start("supervisor.pid", &s2, &e), ERR_NOT_FOUND);
+    close(fd);
+    assert_int_equal(record_read_start("nothing", &s2, &e), ERR_NOT_FOUND);
+    assert_int_equal(record_put_new("supervisor.pid", "17 4711\n{\"started_at\":x}\n", 25, 0600, &e), 0);
+    assert_int_equal(record_read_start("supervisor.pid", &s2, &e), ERR_INVALID);
 }
 
 static void a_spec_is_kept_from_others(void **state)

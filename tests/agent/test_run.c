@@ -79,7 +79,7 @@ static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **stat
         "while not os.path.exists(control + '/go'): time.sleep(0.05)\n");
     world_start_agent(w);
     world_until(w, is_running, 42, "the program runs");
-    path = world_task_path(w, 42, 1, "start.json");
+    path = world_task_path(w, 42, 1, "supervisor.pid");
     char *start = world_read(path);
     bool counts = start && strstr(start, "\"usage\"");
     free(start);
