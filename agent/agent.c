@@ -561,6 +561,7 @@ static void wire_up(struct agent *a)
         .net = storage_net(a->storage),
         .criu = &a->criu,
         .dir = a->tasks_dir,
+        .spares = spares_create(a->tasks_dir),
         .kept_dir = a->kept_dir,
         .workdirs_dir = a->workdirs_dir,
         .notice = &a->notice,
@@ -708,6 +709,7 @@ static void stop(struct agent *a)
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
     nursery_destroy(a->room.nursery);
+    spares_destroy(a->room.spares);
     storage_destroy(a->storage);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);

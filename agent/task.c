@@ -276,6 +276,8 @@ static void on_removed(struct task *t)
         leave_later(t, REMOVE_RETRY_MS);
         return;
     }
+    if (t->work.is_spare)
+        spares_keep(t->room->spares, t->spec->user, t->work.spare);
     keyring_drop(t->dir);
     t->removed = true;
     gone_if_idle(t);
@@ -287,6 +289,9 @@ static void start_removal(struct task *t)
     const struct wire_attempt_status *told = &t->state.told;
     bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
     t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
+    t->work.spare[0] = '\0';
+    if (!task_saves(t) && spares_wants(t->room->spares))
+        snprintf(t->work.spare, sizeof(t->work.spare), SPARE_PREFIX "%lld-%lld", (long long)t->job, (long long)t->attempt);
     task_work_start(t, WORK_REMOVE, on_removed);
 }
 

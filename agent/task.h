@@ -9,6 +9,7 @@
 #include "agent/nursery.h"
 #include "agent/order.h"
 #include "agent/peer.h"
+#include "agent/spares.h"
 #include "base/list.h"
 #include "base/prng.h"
 #include "base/sm.h"
@@ -45,6 +46,7 @@ struct task_room {
      * ERR_UNAVAILABLE: too few are free (yet), or somebody is to have the node for himself and is not alone (yet). */
     int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
     const char *dir;                         /* where tasks' directories are */
+    struct spares *spares;                   /* there */
     const char *kept_dir;                    /* kept.h */
     const char *workdirs_dir;                /* workdir.h */
     const struct notice *notice;             /* kind NOTICE_NONE: none */

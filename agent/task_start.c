@@ -265,6 +265,9 @@ static void prepare(struct task *t)
     }
     if (task_saves(t))
         task_move(t, WIRE_RESTORING);
+    t->work.spare[0] = '\0';
+    if (!task_saves(t))
+        spares_take(t->room->spares, t->spec->user, t->work.spare);
     task_work_start(t, WORK_PREPARE, on_prepared);
 }
 

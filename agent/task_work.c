@@ -10,6 +10,7 @@
 #include "agent/image.h"
 #include "agent/kept.h"
 #include "agent/keyring.h"
+#include "agent/shells.h"
 #include "agent/user.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -125,18 +126,19 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
-    int rc = fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
+    bool is_spare = *t->work.spare && spare_use(t->room->dir, t->work.spare, t->dir, u);
+    int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc)
         rc = make_script(t, u, e);
     if (!rc)
         rc = make_image_script(t, u, e);
     if (!rc)
         rc = make_output(t, e);
-    if (!rc)
+    if (!rc && !is_spare)
         rc = make_sub(t, u, "control", e);
     if (!rc)
         rc = make_steps(t, u, e);
-    if (!rc && !task_by_criu(t))
+    if (!rc && !is_spare && !task_by_criu(t))
         rc = make_sub(t, u, "checkpoint", e);
     if (!rc)
         rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
@@ -430,24 +432,16 @@ static int prepare(struct task *t)
     return rc;
 }
 
-/* What is in the directory of a task that did nothing out of the ordinary. To look what there is takes longer than to remove it. */
-static bool remove_plain(const struct task *t)
-{
-    static const char *const files[] = {"exit.json", "supervisor.pid", "state.json", "output.log", "script", "spec.json"};
-    int dir = open(t->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool is = dir >= 0 && unlinkat(dir, "control", AT_REMOVEDIR) == 0 && unlinkat(dir, "checkpoint", AT_REMOVEDIR) == 0;
-    for (size_t i = 0; is && i < sizeof(files) / sizeof(*files); i++)
-        unlinkat(dir, files[i], 0);
-    if (dir >= 0)
-        close(dir);
-    return is && rmdir(t->dir) == 0;
-}
+/* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is none: that goes first. */
+static const char *const plain_files[] = {
+    "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock", SHELL_SOCKET};
 
 static int remove_all(struct task *t)
 {
     if (t->work.keeps)
         kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
-    return remove_plain(t) ? 0 : fs_remove_tree(t->dir, &t->work.e);
+    t->work.is_spare = *t->work.spare && spare_make(t->room->dir, t->work.spare, t->dir, plain_files, sizeof(plain_files) / sizeof(*plain_files));
+    return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
 static void on_thread(void *ctx)
@@ -599,7 +593,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->done = done;
     w->rc = 0;
     w->e = (struct err){0};
-    w->fenced = false;
+    w->is_spare = w->fenced = false;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
     w->stats = (struct ckpt_stats){0};

@@ -252,6 +252,39 @@ static void what_belayd_does_not_want_any_more_is_forgotten(void **state)
     world_until(w, is_forgotten, 1, "the ended attempt is forgotten");
 }
 
+/* What it finds, and whose it is. */
+static const char look_around[] = "#!/bin/sh\nls -A \"$BELAY_CHECKPOINT_DIR\" \"$BELAY_CONTROL_DIR\" | grep -v : | tr -d '\\n'\n"
+                                  "stat -c '%i %a' \"$BELAY_CHECKPOINT_DIR\"\n";
+
+static char *run_and_forget(struct world *w, int64_t job, const char *script)
+{
+    world_want(w, job, 1, script);
+    world_go(w);
+    world_until(w, has_ended, job, "it ended");
+    char *said = mem_strdup(world_output(w, job));
+    world_forget(w, job);
+    world_go(w);
+    world_until(w, is_forgotten, job, "it is forgotten");
+    return said;
+}
+
+static void a_directory_in_which_nothing_was_left_is_the_next_tasks(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char *script = mem_printf("%stouch \"$BELAY_CHECKPOINT_DIR/mine\"\n", look_around);
+    world_start_agent(w);
+    char *first = run_and_forget(w, 1, look_around);
+    char *second = run_and_forget(w, 2, script);
+    assert_true(str_ends(first, " 700\n") && strlen(first) < 30);
+    assert_string_equal(first, second);
+    char *third = run_and_forget(w, 3, look_around);
+    assert_true(str_ends(third, " 700\n") && strlen(third) < 30); /* nothing but a number: it is empty */
+    free(first);
+    free(second);
+    free(third);
+    free(script);
+}
+
 static void a_running_attempt_that_is_not_wanted_is_killed_at_once(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -607,6 +640,7 @@ int main(void)
         world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_told),
         world_test(a_joined_node_does_not_join_again),
         world_test(what_belayd_does_not_want_any_more_is_forgotten),
+        world_test(a_directory_in_which_nothing_was_left_is_the_next_tasks),
         world_test(a_running_attempt_that_is_not_wanted_is_killed_at_once),
         world_test(a_stop_sends_sigterm_and_tells_its_reason),
         world_test(a_stop_before_the_start_is_told_as_an_end),

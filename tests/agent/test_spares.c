@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directories that are used again: only those in which nothing is left of the task before.
+ */
+#include "agent/spares.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define TASK "tasks/7-1"
+#define SPARE SPARE_PREFIX "7-1"
+
+static const char *const files[] = {"spec.json", "script"};
+
+static int set_up(void **state)
+{
+    static const char template[] = "/tmp/belay-spares-XXXXXX";
+    char *dir = mem_strdup(template);
+    *state = dir;
+    return !mkdtemp(dir) || chdir(dir) < 0 || mkdir("tasks", 0700) < 0;
+}
+
+static int tear_down(void **state)
+{
+    struct err e;
+    int rc = chdir("/") < 0 || fs_remove_tree(*state, &e) != 0;
+    free(*state);
+    return rc;
+}
+
+static void put(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+static void make_task(void)
+{
+    assert_int_equal(mkdir(TASK, 0711), 0);
+    assert_int_equal(mkdir(TASK "/control", 0700), 0);
+    assert_int_equal(mkdir(TASK "/checkpoint", 0700), 0);
+    put(TASK "/script");
+}
+
+static bool keep(void)
+{
+    return spare_make("tasks", SPARE, TASK, files, 2);
+}
+
+static struct job_user me(void)
+{
+    return (struct job_user){.uid = geteuid(), .gid = getegid()};
+}
+
+static void what_a_task_left_as_it_was_is_the_next_ones(void **state)
+{
+    const struct job_user u = me();
+    struct stat st;
+    (void)state;
+    make_task();
+    assert_true(keep());
+    assert_false(fs_exists(TASK));
+    assert_true(spare_use("tasks", SPARE, "tasks/8-1", &u));
+    assert_false(fs_exists("tasks/" SPARE));
+    assert_false(fs_exists("tasks/8-1/script"));
+    assert_int_equal(stat("tasks/8-1/checkpoint", &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void spoil_file(void)
+{
+    put(TASK "/notes");
+}
+
+static void spoil_checkpoint(void)
+{
+    put(TASK "/checkpoint/checkpoint");
+}
+
+static void spoil_control(void)
+{
+    assert_int_equal(mkdir(TASK "/control/.hidden", 0700), 0);
+}
+
+static void spoil_mode(void)
+{
+    assert_int_equal(chmod(TASK "/control", 0777), 0);
+}
+
+static void spoil_link(void)
+{
+    assert_int_equal(rmdir(TASK "/checkpoint"), 0);
+    assert_int_equal(symlink("/tmp", TASK "/checkpoint"), 0);
+}
+
+static void spoil_missing(void)
+{
+    assert_int_equal(rmdir(TASK "/control"), 0);
+}
+
+static void spoil_attribute(void)
+{
+    if (setxattr(TASK "/checkpoint", "user.mine", "1", 1, 0) < 0) /* this file system has none */
+        put(TASK "/checkpoint/mine");
+}
+
+static void what_a_task_has_changed_is_no_spare(void **state)
+{
+    static void (*const spoil[])(void) = {
+        spoil_file, spoil_checkpoint, spoil_control, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(spoil) / sizeof(*spoil); i++) {
+        make_task();
+        spoil[i]();
+        if (keep())
+            fail_msg("number %zu was kept", i);
+        assert_false(fs_exists("tasks/" SPARE));
+        assert_true(fs_exists(TASK));
+        assert_int_equal(fs_remove_tree(TASK, &e), 0);
+    }
+    assert_false(keep()); /* and there is none */
+}
+
+static void a_spare_is_its_users_alone(void **state)
+{
+    struct job_user other = me();
+    (void)state;
+    other.uid++;
+    make_task();
+    assert_true(keep());
+    assert_false(spare_use("tasks", SPARE, "tasks/8-1", &other));
+    assert_false(fs_exists("tasks/" SPARE));
+    assert_false(fs_exists("tasks/8-1"));
+}
+
+static void each_user_gets_his_own_newest(void **state)
+{
+    char name[SPARE_NAME_MAX];
+    struct spares *s = spares_create("tasks");
+    (void)state;
+    spares_keep(s, "ada", SPARE_PREFIX "1-1");
+    spares_keep(s, "ada", SPARE_PREFIX "2-1");
+    spares_keep(s, "", SPARE_PREFIX "3-1");
+    spares_take(s, "bob", name);
+    assert_string_equal(name, "");
+    spares_take(s, "ada", name);
+    assert_string_equal(name, SPARE_PREFIX "2-1");
+    spares_take(s, "ada", name);
+    assert_string_equal(name, SPARE_PREFIX "1-1");
+    spares_take(s, "ada", name);
+    assert_string_equal(name, "");
+    spares_take(s, "", name);
+    assert_string_equal(name, SPARE_PREFIX "3-1");
+    spares_destroy(s);
+}
+
+static void none_is_left_behind(void **state)
+{
+    (void)state;
+    make_task();
+    assert_true(keep());
+    struct spares *s = spares_create("tasks"); /* of an agent that was killed */
+    assert_false(fs_exists("tasks/" SPARE));
+    make_task();
+    assert_true(keep());
+    spares_keep(s, "", SPARE);
+    spares_destroy(s);
+    assert_int_equal(rmdir("tasks"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_a_task_left_as_it_was_is_the_next_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_task_has_changed_is_no_spare, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_spare_is_its_users_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_user_gets_his_own_newest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(none_is_left_behind, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
