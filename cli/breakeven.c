@@ -22,6 +22,8 @@
 enum {
     VAL_TYPE = 1,
     VAL_PRICE,
+    VAL_RESERVED,
+    VAL_SPOT,
     VAL_NODES,
     VAL_NODE_USD,
     VAL_YEARS,
@@ -102,7 +104,13 @@ static int take_option(struct request *q, int val, const char *arg, const char *
         return plan_add_type(&q->plan, arg, e);
     case VAL_PRICE:
         *ret_name = "price";
-        return plan_add_price(&q->plan, arg, e);
+        return plan_add_price(&q->plan, RENT_ON_DEMAND, arg, e);
+    case VAL_RESERVED:
+        *ret_name = "reserved";
+        return plan_add_price(&q->plan, RENT_RESERVED, arg, e);
+    case VAL_SPOT:
+        *ret_name = "spot";
+        return plan_add_price(&q->plan, RENT_SPOT, arg, e);
     case VAL_UTILIZATION:
         *ret_name = "utilization";
         q->measured = str_eq(arg, "measured");
@@ -544,6 +552,8 @@ static const struct poptOption options[] = {
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "whose nodes are measured (default: the reserved pools)", "POOL"},
     {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE, "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several", "PROVIDER/TYPE"},
     {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE, "compare with GPUs at so much an hour each; several", "USD"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "compare with reserved GPUs: the months of the term, and the price of an hour of one, as 36=2.10; several", "MONTHS=USD"},
+    {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT, "compare with spot GPUs at so much an hour each; several", "USD"},
     {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS, "over which costs are averaged, 1 to 60 (default 36)", "N"},
     {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "print what is paid month by month too", NULL},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file", "FILE"},

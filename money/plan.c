@@ -132,16 +132,25 @@ static void name_rent(struct breakeven_rent *r, const char *what)
     snprintf(r->name, sizeof r->name, "%.48s%s%s%s", what, what[0] ? " " : "", rent_market_names[r->market], term);
 }
 
-static void add_found(struct breakeven_plan *p, enum rent_market market, const struct catalogue_type *t)
+static struct breakeven_rent *next_rent(struct breakeven_plan *p, struct err *e)
+{
+    if (p->n_rents < BREAKEVEN_RENTS_MAX)
+        return &p->rents[p->n_rents++];
+    err_set(e, ERR_INVALID, "more than %d ways to rent cannot be compared at once", BREAKEVEN_RENTS_MAX);
+    return NULL;
+}
+
+static int add_found(struct breakeven_plan *p, enum rent_market market, const struct catalogue_type *t, struct err *e)
 {
     char what[BREAKEVEN_NAME_MAX];
-    if (p->n_rents == BREAKEVEN_RENTS_MAX)
-        return;
-    struct breakeven_rent *r = &p->rents[p->n_rents++];
+    struct breakeven_rent *r = next_rent(p, e);
+    if (!r)
+        return ERR_INVALID;
     init_rent(r, market);
     take_from_catalogue(r, t);
     snprintf(what, sizeof what, "%s/%s", t->provider, t->type);
     name_rent(r, what);
+    return 0;
 }
 
 int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e)
@@ -153,29 +162,44 @@ int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e)
         return rc;
     if (t.gpus == 0)
         return err_set(e, ERR_INVALID, "%s has no GPUs: what is compared here is the GPU-hour", t.type);
-    add_found(p, RENT_ON_DEMAND, &t);
-    if (t.spot_uusd_h > 0)
-        add_found(p, RENT_SPOT, &t);
-    for (size_t i = 0; names[i]; i++)
+    rc = add_found(p, RENT_ON_DEMAND, &t, e);
+    if (rc == 0 && t.spot_uusd_h > 0)
+        rc = add_found(p, RENT_SPOT, &t, e);
+    for (size_t i = 0; rc == 0 && names[i]; i++)
         if (!str_eq(t.provider, RENT_LAMBDA) && catalogue_find(RENT_LAMBDA, names[i], &other, NULL) == 0 &&
             str_eq(other.gpu_model, t.gpu_model) && other.gpus == t.gpus && other.gpu_memory_mib == t.gpu_memory_mib)
-            add_found(p, RENT_ON_DEMAND, &other);
+            rc = add_found(p, RENT_ON_DEMAND, &other, e);
     if (p->own[OWN_GPUS].origin == FIGURE_DEFAULT)
         set_from(&p->own[OWN_GPUS], (int64_t)t.gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE, "as many as the machine that it is compared with");
-    return 0;
+    return rc;
 }
 
-int plan_add_price(struct breakeven_plan *p, const char *usd_gpu_hour, struct err *e)
+/* Of "36=2.10" what stands before the price; returns the price. */
+static const char *read_term(struct breakeven_rent *r, const char *text, struct err *e)
 {
-    if (p->n_rents == BREAKEVEN_RENTS_MAX)
-        return err_set(e, ERR_INVALID, "more than %d ways to rent", BREAKEVEN_RENTS_MAX);
-    struct breakeven_rent r;
-    init_rent(&r, RENT_ON_DEMAND);
-    int rc = plan_set(&r.f[RENT_USD_HOUR], &rent_figures[RENT_USD_HOUR], usd_gpu_hour, e);
-    if (rc != 0)
-        return rc;
-    snprintf(r.name, sizeof r.name, "on-demand at $%.24s", usd_gpu_hour);
-    p->rents[p->n_rents++] = r;
+    const char *equals = strchr(text, '=');
+    char months[PLAN_NUMBER_MAX], shown[STR_SHOW_MAX];
+    size_t n = equals ? (size_t)(equals - text) : 0;
+    snprintf(months, sizeof months, "%.*s", (int)(n < sizeof months ? n : 0), text);
+    if (n > 0 && plan_set(&r->f[RENT_TERM], &rent_figures[RENT_TERM], months, e) == 0)
+        return equals + 1;
+    err_set(e, ERR_INVALID, "expected MONTHS=USD, the term in months, 1 to 60, and dollars of a GPU-hour, as 36=2.10, found %s", str_show(text, shown));
+    return NULL;
+}
+
+int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e)
+{
+    char made[BREAKEVEN_NAME_MAX];
+    struct breakeven_rent *r = next_rent(p, e);
+    if (!r)
+        return ERR_INVALID;
+    init_rent(r, market);
+    const char *price = market == RENT_RESERVED ? read_term(r, usd_gpu_hour, e) : usd_gpu_hour;
+    if (!price || plan_set(&r->f[RENT_USD_HOUR], &rent_figures[RENT_USD_HOUR], price, e) != 0)
+        return ERR_INVALID;
+    name_rent(r, "");
+    STR_COPY(made, r->name);
+    snprintf(r->name, sizeof r->name, "%.40s at $%.24s", made, price);
     return 0;
 }
 
@@ -268,6 +292,8 @@ static void read_type(struct yaml_reader *r, struct breakeven_rent *rent, const 
     struct catalogue_type t;
     struct err e;
     *ret_what = type ? type : "";
+    if (region && !type)
+        yaml_reader_fail(r, yaml_opt(r, "region"), "is of a type of the catalogue: give type too, or leave it out");
     bool priced = rent->f[RENT_USD_HOUR].origin == FIGURE_GIVEN;
     if (!type || r->rc || (priced && find_type(type, &t, NULL) != 0))
         return;
@@ -354,6 +380,8 @@ static void read_what_ifs(struct yaml_reader *top, struct breakeven_plan *p)
         w->better_after = (int)yaml_opt_i64(&r, "after_months", 0, BREAKEVEN_MONTHS, 0);
         if (w->name[0] == 0)
             yaml_reader_fail(&r, NULL, "\"name\" is missing");
+        if (w->better_after > 0 && w->better_times == 0)
+            yaml_reader_fail(&r, NULL, "after_months is of better_times: give both");
         if (w->utilisation_points == 0 && w->spot_times == 0 && w->power_times == 0 && w->better_times == 0)
             yaml_reader_fail(&r, NULL, "what is different? utilisation_points, spot_price_times, power_price_times, or better_times and after_months");
         top->rc = yaml_reader_finish(&r);

@@ -27,8 +27,8 @@ int plan_measured(struct breakeven_plan *p, int64_t micro_percent, const char *s
  * that have the same GPUs. ERR_INVALID, ERR_NOT_FOUND: with the nearest. */
 int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e);
 
-/* Adds on-demand GPUs at so much an hour each. */
-int plan_add_price(struct breakeven_plan *p, const char *usd_gpu_hour, struct err *e);
+/* Adds GPUs at so much an hour each: "5.25"; reserved ones with their term in months, "36=2.10". ERR_INVALID. */
+int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e);
 
 /* Fills in what depends on what was said, the usual what-ifs if none was given, and says what is missing. ERR_INVALID. */
 int plan_complete(struct breakeven_plan *p, struct err *e);

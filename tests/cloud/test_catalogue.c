@@ -132,6 +132,9 @@ static void check_rows(const char *provider, size_t expected)
         assert_true(t.spot_uusd_h >= 0 && t.spot_uusd_h < t.on_demand_uusd_h);
         assert_int_equal(t.gpus > 0, t.gpu_memory_mib > 0);
         assert_int_equal(t.gpus > 0, *t.gpu_model != '\0');
+        assert_non_null(strstr(catalogue_source(provider, names[n], false), "list price"));
+        assert_non_null(strstr(catalogue_source(provider, names[n], false), catalogue_region(provider, names[n])));
+        assert_non_null(strstr(catalogue_source(provider, names[n], true), "spot price"));
     }
     assert_int_equal(n, expected);
 }

@@ -271,6 +271,24 @@ static void machines_of_the_catalogue_come_with_their_like(void **state)
     assert_int_not_equal(plan_add_type(&p, "p5", &e), 0);
     assert_non_null(strstr(e.text, "expected PROVIDER/TYPE"));
     assert_int_not_equal(plan_add_type(&p, "aws/m5.2xlarge", &e), 0);
+    assert_int_equal(plan_add_price(&p, RENT_RESERVED, "36=2.10", &e), 0);
+    assert_string_equal(p.rents[3].name, "reserved, 36 months at $2.10");
+    assert_int_equal(p.rents[3].f[RENT_TERM].micro, 36000000);
+    assert_int_equal(plan_add_price(&p, RENT_SPOT, "2.46", &e), 0);
+    assert_string_equal(p.rents[4].name, "spot at $2.46");
+    static const char *const no_terms[] = {"2.10", "=2.10", "0=2.10", "61=2.10", "1.5=2", "a=2", "36=", "36=-1", "36=2=2",
+        "11111111111111111111111111111111111111111=2"};
+    for (size_t i = 0; i < sizeof no_terms / sizeof no_terms[0]; i++) {
+        struct breakeven_plan one;
+        plan_init(&one);
+        assert_int_equal(plan_add_price(&one, RENT_RESERVED, no_terms[i], &e), ERR_INVALID);
+    }
+    for (int i = 5; i < BREAKEVEN_RENTS_MAX; i++)
+        assert_int_equal(plan_add_price(&p, RENT_ON_DEMAND, "3.5", &e), 0);
+    assert_int_equal(plan_add_price(&p, RENT_ON_DEMAND, "3.5", &e), ERR_INVALID);
+    assert_int_equal(plan_add_type(&p, "aws/p5.48xlarge", &e), ERR_INVALID);
+    assert_string_equal(e.text, "more than 16 ways to rent cannot be compared at once");
+    assert_int_equal(p.n_rents, BREAKEVEN_RENTS_MAX);
     assert_int_equal(plan_set_utilisation(&p, "0.8", &e), 0);
     assert_int_equal(p.utilisation.micro, 80000000);
     assert_int_equal(plan_set_utilisation(&p, "80%", &e), 0);
@@ -312,6 +330,8 @@ static void mistakes_are_told_with_their_line(void **state)
         {"rent:\n- {usd_per_hour: 5,\n   term_months: 12}", "plan.yaml:3: term_months: is not of on-demand machines"},
         {"rent:\n- {usd_per_gpu_hour: 5,\n   gpus: 8}", "plan.yaml:2: usd_per_gpu_hour: is the price of one GPU"},
         {"rent:\n- {market: spot, usd_per_hour: 5, without_spot_percent: 5}", "plan.yaml:2: without_spot_percent needs on_demand_usd_per_hour"},
+        {"rent:\n- {usd_per_hour: 5,\n   region: mars}", "plan.yaml:3: region: is of a type of the catalogue"},
+        {"what_if:\n- {name: a, after_months: 5}", "plan.yaml:2: after_months is of better_times"},
         {"what_if:\n- {name: a}", "plan.yaml:2: what is different?"},
         {"what_if:\n- {utilisation_points: -10}", "plan.yaml:2: \"name\" is missing"},
         {"what_if:\n- {name: a, utilisation_points: --10}", "plan.yaml:2: utilisation_points: expected a number in -100 .. 100, found \"--10\""},

@@ -91,9 +91,11 @@ class Breakeven(unittest.TestCase):
         self.assertEqual(own("--utilization", "0.8"), own("--utilization", "80"))
         for words in (("--node-usd", "500000"), ("--pue", "1.9"), ("--kwh", "0.2"), ("--kw", "0.9"), ("--staff", "3"), ("--years", "2"), ("--nodes", "4")):
             self.assertGreater(own(*words), usual["own"]["uusd_per_productive_gpu_hour"], words)
-        more = json.loads(belay("one-price.yaml", "--json", "--price", "3.10", "--type", "aws/p5.48xlarge", "--months", "60"))
+        more = json.loads(belay("one-price.yaml", "--json", "--price", "3.10", "--type", "aws/p5.48xlarge", "--months", "60",
+                                "--reserved", "12=2.90", "--reserved", "36=2.10", "--spot", "1.80"))
         self.assertEqual([r["name"] for r in more["rent"]],
-                         ["rented", "on-demand at $3.10", "aws/p5.48xlarge on-demand", "aws/p5.48xlarge spot", "lambda/gpu_8x_h100_sxm5 on-demand"])
+                         ["rented", "on-demand at $3.10", "aws/p5.48xlarge on-demand", "aws/p5.48xlarge spot", "lambda/gpu_8x_h100_sxm5 on-demand",
+                          "reserved, 12 months at $2.90", "reserved, 36 months at $2.10", "spot at $1.80"])
         self.assertEqual(more["months"], 60)
 
     def test_what_is_not_given_is_told_with_its_source(self):
@@ -145,6 +147,7 @@ class Breakeven(unittest.TestCase):
                 (("--utilization", "120%"), "--utilization: expected 1% to 100%"),
                 (("--type", "aws/p5.48xlarge2"), "did you mean \"p5.48xlarge\"?"),
                 (("--months", "61"), "--months: "),
+                (("--reserved", "2.10"), "--reserved: expected MONTHS=USD"),
                 (("nowhere.yaml",), "nowhere.yaml"),
                 (("one-price.yaml", "h100.yaml"), "unexpected word \"h100.yaml\""),
                 ((wrong,), "wrong.yaml:3: unknown key \"pues\"; did you mean \"pue\"?"),
