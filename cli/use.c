@@ -111,3 +111,32 @@ double use_productive(const struct use *u)
 {
     return (double)(u->useful_ms + u->running_ms) / (double)u->there_ms;
 }
+
+int use_read_interruptions(const char *pool, double *ret_per_hour, char ret_text[USE_SOURCE_MAX], struct err *e)
+{
+    struct client *c;
+    json_t *reply, *o;
+    int64_t reclaims = 0, up_ms = 0;
+    size_t i;
+    int rc = client_create(&c, e);
+    if (rc != 0)
+        return rc;
+    rc = client_json(c, "GET", "/api/v1/offers", NULL, &reply, e);
+    client_destroy(c);
+    if (rc != 0)
+        return rc;
+    json_array_foreach(json_object_get(reply, "offers"), i, o)
+    {
+        if (!str_eq(cli_text(o, "market"), "spot") || (pool && !str_eq(cli_text(o, "pool"), pool)))
+            continue;
+        reclaims += cli_int(o, "reclaims", 0);
+        up_ms += cli_int(o, "up_ms", 0);
+    }
+    json_decref(reply);
+    if (up_ms == 0)
+        return err_set(e, ERR_NOT_FOUND, "no spot machine%s%s has ended yet: give a number", pool ? " of the pool " : "", pool ? pool : "");
+    *ret_per_hour = (double)reclaims * HOUR_MS / (double)up_ms;
+    snprintf(ret_text, USE_SOURCE_MAX, "%lld reclaims in %.0f machine-hours of spot%s%.60s", (long long)reclaims, (double)up_ms / HOUR_MS,
+        pool ? ", pool " : "", pool ? pool : "");
+    return 0;
+}

@@ -27,6 +27,10 @@ void use_deinit(struct use *u);
 /* Of what was there, 0 .. 1: the useful part, what still runs counted as useful. there_ms > 0. */
 double use_productive(const struct use *u);
 
+/* How often an hour spot machines were taken back, of one pool or (NULL) all, for as long as belayd remembers: of those that have
+ * ended. ERR_NOT_FOUND: there were none. The text says of how many. */
+int use_read_interruptions(const char *pool, double *ret_per_hour, char ret_text[USE_SOURCE_MAX], struct err *e);
+
 /* --weeks of a verb. CLI_USAGE after a report. */
 int use_read_weeks(const char *arg, int64_t *ret_weeks);
 

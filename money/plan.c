@@ -203,6 +203,18 @@ int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char
     return 0;
 }
 
+int plan_interruptions(struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e)
+{
+    int rc = err_set(e, ERR_INVALID, "no spot machines are compared");
+    for (size_t i = 0; i < p->n_rents; i++) {
+        if (p->rents[i].market != RENT_SPOT)
+            continue;
+        p->rents[i].f[RENT_INTERRUPTIONS] = *percent_an_hour;
+        rc = 0;
+    }
+    return rc;
+}
+
 /* ---- the file ---- */
 
 static void read_figure(struct yaml_reader *r, const struct figure_info *info, struct figure *f)

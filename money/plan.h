@@ -30,6 +30,9 @@ int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e);
 /* Adds GPUs at so much an hour each: "5.25"; reserved ones with their term in months, "36=2.10". ERR_INVALID. */
 int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e);
 
+/* Says of all spot machines that are compared how often they are interrupted; wins over the file. ERR_INVALID: there are none. */
+int plan_interruptions(struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e);
+
 /* Fills in what depends on what was said, the usual what-ifs if none was given, and says what is missing. ERR_INVALID. */
 int plan_complete(struct breakeven_plan *p, struct err *e);
 

@@ -27,7 +27,7 @@ class Use(unittest.TestCase):
     def setUp(self):
         self.sql = sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30, isolation_level=None)
         self.addCleanup(self.sql.close)
-        for table in ("nodes", "jobs", "ledger"):
+        for table in ("nodes", "jobs", "ledger", "offers"):
             self.sql.execute("DELETE FROM " + table)
 
     def insert(self, table, **values):
@@ -67,7 +67,7 @@ class Use(unittest.TestCase):
         figure = result["own"]["figures"][0]
         self.assertEqual((figure["figure"], figure["origin"]), ("utilisation_percent", "measured"))
         self.assertIn("of 400 GPU-hours in 4 weeks, pools base; jobs held 45.0 %", figure["source"])
-        self.assertIn("measured of 400 GPU-hours", self.breakeven("--utilization", "measured"))
+        self.assertIn("measured, of 400 GPU-hours", self.breakeven("--utilization", "measured"))
         self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--pool", "burst", "--json")["utilisation"], 1)
         self.assertIn("no node of the pool none was there", self.breakeven("--utilization", "measured", "--pool", "none", expect=1))
 
@@ -90,8 +90,24 @@ class Use(unittest.TestCase):
                       self.breakeven("--utilization", "measured", expect=1))
         self.node(1, "base", 8, 100, 50)
         self.assertIn("that is too little to divide by; give a number", self.breakeven("--utilization", "measured", expect=1))
-        self.assertIn("--weeks and --pool say what is measured", self.breakeven("--weeks", "2", expect=2))
+        self.assertIn("--weeks says of which weeks", self.breakeven("--weeks", "2", expect=2))
+        self.assertIn("--pool says of which pool", self.breakeven("--pool", "base", "--interruptions", "3", "--spot", "2", expect=2))
         self.assertIn("--weeks: ", self.breakeven("--weeks", "0", "--utilization", "measured", expect=2))
+
+    def test_interruptions_are_those_of_spot_machines(self):
+        def spot(*words):
+            return next(f for f in self.breakeven("--spot", "2", "--json", *words)["rent"][1]["figures"] if f["figure"] == "interruptions_percent_per_hour")
+        self.assertIn("no spot machine has ended yet", self.breakeven("--spot", "2", "--interruptions", "measured", expect=1))
+        for id, pool, market, reclaims, hours in ((1, "burst", "spot", 3, 50), (2, "burst", "spot", 0, 50), (3, "other", "spot", 50, 100),
+                                                  (4, "burst", "on-demand", 7, 100)):
+            self.insert("offers", id=id, pool=pool, market=market, reclaims=reclaims, up_ms=hours * HOUR)
+        measured = spot("--interruptions", "measured", "--pool", "burst")
+        self.assertEqual((measured["value"], measured["origin"], measured["source"]), (3, "measured", "3 reclaims in 100 machine-hours of spot, pool burst"))
+        self.assertAlmostEqual(spot("--interruptions", "measured")["value"], 26.5)
+        self.assertEqual(spot("--interruptions", "4.5")["value"], 4.5)
+        self.assertEqual(spot()["value"], 2)
+        self.assertIn("no spot machines are compared", self.breakeven("--interruptions", "4", expect=2))
+        self.assertIn("--interruptions: expected a number in 0 .. 100", self.breakeven("--spot", "2", "--interruptions", "often", expect=2))
 
     def test_a_base_is_advised_by_what_was_held(self):
         self.node(1, "base", 8, 96, 0)

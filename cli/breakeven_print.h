@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BELAY_CLI_BREAKEVEN_PRINT_H
+#define BELAY_CLI_BREAKEVEN_PRINT_H
+
+#include "money/breakeven.h"
+
+/* All of it, for people; the months only if they are wanted. */
+void breakeven_print(const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow);
+
+#endif
