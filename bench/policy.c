@@ -8,7 +8,10 @@
  * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is known when it begins (as in the paper's own
  * simulator), nothing later is. What was seen before the job came is known, as to a belayd that was there: the age of spells, the share up.
  * A start anywhere costs the restart, in time and at that place's price, and a spot that goes loses nothing else. The last tick is paid
- * for as long as it is used. Offsets are spread evenly over where a whole deadline fits.
+ * for as long as it is used. Offsets are spread evenly over where a whole deadline fits. On-demand is always there, so no policy reckons with a launch that fails:
+ * the net is the two restarts of the paper, for all.
+ *
+ * The optimum takes longer than all policies together, so it is found in one window of BEST_EVERY.
  *
  * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other folders from both and the first 40 %
  * of their own time, of which nothing is judged. A trace of 16 nodes counts as up when all are there.
@@ -20,7 +23,7 @@
 #include "base/str.h"
 #include "bench/policy_best.h"
 #include "cloud/trace.h"
-#include "scheduler/core/finish.h"
+#include "scheduler/core/finish_rival.h"
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -35,6 +38,9 @@
 #define ZONES_MAX 16
 #define FOLDERS_MAX 16
 #define SUBSETS 12
+#define BEST_EVERY 10
+#define CAP 0.1 /* of on-demand only, that a window may be dearer than Uniform Progress */
+#define FLAPS 8   /* reckoned with by it; of the made-up worlds of tests/core/test_finish_rival.c one in 4,000 is worse */
 #define FADE 50 /* counts that a row from elsewhere keeps beside those of the folder itself */
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
@@ -95,6 +101,14 @@ struct setting {
 struct played {
     double cost_ms; /* in ms on demand */
     bool late;
+    size_t starts;
+    int64_t spot_ms, sure_ms; /* paid for */
+};
+
+/* How belay plays: under a cap that reckons with so many flaps, or whatever comes (INFINITY), or without. */
+struct hedge {
+    bool is_capped;
+    double flaps;
 };
 
 static void die(const char *text)
@@ -328,15 +342,20 @@ static size_t epoch_at(const struct known *k, size_t tick)
     return e < k->n ? e : k->n - 1;
 }
 
-static struct played play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct known *known)
+static struct played play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct hedge *hedge, const struct known *known)
 {
     struct finish_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
     struct finish_offer offers[ZONES_MAX + 1] = {0};
     struct finish_job job = {.work_ms = WORK_MS, .work_worst_ms = WORK_MS, .left_ms = s->deadline_ms, .restart_ms = s->restart_ms,
-        .restart_worst_ms = s->restart_ms, .failed_launch_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms};
+        .restart_worst_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms, .flaps = hedge->flaps};
+    struct finish_rival rival;
     struct played out = {0};
+
+    finish_rival_init(&rival);
+    job.rival = hedge->is_capped ? &rival : NULL;
+    job.cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
 
     for (size_t i = 0; i < g->n; i++)
         offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
@@ -350,8 +369,12 @@ static struct played play(const struct group *g, size_t from, const struct setti
         if (job.on < g->n && !offers[job.on].is_up)
             job.on = FINISH_NOWHERE;
         finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
-        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE)
+        if (hedge->is_capped)
+            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
+        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE) {
             job.starting_ms = s->restart_ms;
+            out.starts++;
+        }
         job.on = choice.offer;
         if (job.on < g->n)
             job.last = job.on;
@@ -362,7 +385,9 @@ static struct played play(const struct group *g, size_t from, const struct setti
             if (job.work_ms <= tick_ms - boot)
                 paid = boot + job.work_ms;
             job.work_ms -= paid - boot;
+            *(job.on < g->n ? &out.spot_ms : &out.sure_ms) += paid;
             out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
+            job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             out.late = out.late || (job.work_ms == 0 && job.left_ms < paid);
         }
         job.work_worst_ms = job.work_ms;
@@ -373,58 +398,88 @@ static struct played play(const struct group *g, size_t from, const struct setti
 
 /* The table. */
 
-enum column { BEST, OURS, UNIFORM, STICKY, PLAIN, GREEDY, UNIFORM_BEST, STICKY_BEST, PLAIN_BEST, COLUMNS };
+enum column { BEST, OURS, CERTAIN, FREE, UNIFORM, STICKY, PLAIN, GREEDY, UNIFORM_BEST, STICKY_BEST, PLAIN_BEST, COLUMNS };
 
 static const struct {
     const char *name;
     enum finish_rule rule;
     bool takes_best;
+    struct hedge hedge;
 } columns[COLUMNS] = {
-    [BEST] = {"optimum", 0, false},
-    [OURS] = {"belay", FINISH_PLANNED, false},
-    [UNIFORM] = {"UP", FINISH_UNIFORM, false},
-    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false},
-    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false},
-    [GREEDY] = {"greedy", FINISH_GREEDY, false},
-    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true},
-    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true},
-    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true},
+    [BEST] = {"optimum", 0, false, {false, 0}},
+    [OURS] = {"belay", FINISH_PLANNED, false, {true, FLAPS}},
+    [CERTAIN] = {"certain", FINISH_PLANNED, false, {true, INFINITY}},
+    [FREE] = {"free", FINISH_PLANNED, false, {false, 0}},
+    [UNIFORM] = {"UP", FINISH_UNIFORM, false, {false, 0}},
+    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false, {false, 0}},
+    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false, {false, 0}},
+    [GREEDY] = {"greedy", FINISH_GREEDY, false, {false, 0}},
+    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true, {false, 0}},
+    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true, {false, 0}},
+    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true, {false, 0}},
+};
+
+/* The window in which belay was dearest beside UP. */
+struct worst {
+    double more; /* of on-demand only */
+    const char *zone;
+    size_t from;
+    struct setting s;
+    struct played ours, theirs;
 };
 
 struct sums {
     size_t n, late, late_others;
-    double cost[COLUMNS]; /* of on-demand only */
-    double worst;         /* most that ours was dearer than UP in a window */
+    double cost[COLUMNS];              /* of on-demand only */
+    size_t n_best;
+    double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
+    struct worst worst[FREE + 1];      /* of OURS, CERTAIN, FREE */
 };
 
-static void play_window(const struct group *g, size_t from, const struct setting *s, const struct known *known, struct sums *sums)
+static void note_worst(const struct group *g, size_t from, const struct setting *s, const struct played *ours, const struct played *theirs,
+    struct worst *w)
 {
-    const double sure = (double)(WORK_MS + s->restart_ms);
+    const double more = (ours->cost_ms - theirs->cost_ms) / (double)(WORK_MS + s->restart_ms);
+
+    if (w->zone && more <= w->more)
+        return;
+    *w = (struct worst){.more = more, .zone = g->f->zones[g->zones[0]].name, .from = from, .s = *s, .ours = *ours, .theirs = *theirs};
+}
+
+static double best_of(const struct group *g, size_t from, const struct setting *s)
+{
     struct best_case c = {.n_zones = g->n, .n_ticks = g->ticks - from, .tick_ms = g->f->zones[g->zones[0]].tick_ms, .work_ms = WORK_MS,
         .deadline_ms = s->deadline_ms, .restart_ms = s->restart_ms, .price = s->price};
-    double cost[COLUMNS];
 
     for (size_t i = 0; i < g->n; i++)
         c.up[i] = g->f->zones[g->zones[i]].up + from;
-    cost[BEST] = best_cost(&c);
-    sums->cost[BEST] += cost[BEST] / sure;
+    return best_cost(&c);
+}
+
+static void play_window(const struct group *g, size_t from, const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
+{
+    const double sure = (double)(WORK_MS + s->restart_ms), best = with_best ? best_of(g, from, s) : 0;
+    struct played played[COLUMNS];
+
+    sums->cost_best += best / sure;
+    sums->n_best += with_best;
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
         const struct finish_policy p = {.rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        const struct played played = play(g, from, s, &p, known);
-        cost[k] = played.cost_ms;
-        sums->cost[k] += cost[k] / sure;
-        if (k == OURS)
-            sums->late += played.late;
+        played[k] = play(g, from, s, &p, &columns[k].hedge, known);
+        sums->cost[k] += played[k].cost_ms / sure;
+        sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
+        if (k <= FREE)
+            sums->late += played[k].late;
         else
-            sums->late_others += played.late;
-        if (cost[k] < cost[BEST] * 0.9995) /* single precision, over a thousand ticks */
+            sums->late_others += played[k].late;
+        if (played[k].cost_ms < best * 0.9995) /* single precision, over a thousand ticks */
             die("a policy was cheaper than the optimum");
     }
-    double beside = cost[UNIFORM];
-    if (g->n > 1 && cost[UNIFORM_BEST] < beside)
-        beside = cost[UNIFORM_BEST];
-    if ((cost[OURS] - beside) / sure > sums->worst)
-        sums->worst = (cost[OURS] - beside) / sure;
+    const struct played *theirs = &played[UNIFORM];
+    if (g->n > 1 && played[UNIFORM_BEST].cost_ms < theirs->cost_ms)
+        theirs = &played[UNIFORM_BEST];
+    for (size_t k = OURS; k <= FREE; k++)
+        note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
     sums->n++;
 }
 
@@ -434,58 +489,72 @@ static void play_group(const struct world *w, const struct group *g, const struc
 
     if (g->ticks < g->from + need + w->offsets)
         die("a trace is too short");
+    const size_t every = w->offsets < 10 * BEST_EVERY ? 1 : BEST_EVERY;
     for (size_t i = 0; i < w->offsets; i++)
-        play_window(g, g->from + (g->ticks - g->from - need) * i / w->offsets, s, known, sums);
+        play_window(g, g->from + (g->ticks - g->from - need) * i / w->offsets, s, known, i % every == 0, sums);
 }
 
 struct bars {
-    size_t settings, dearer;
-    double to_uniform, to_forms, to_sticky, to_best, worst;
-    size_t late, late_others;
+    size_t settings, late, late_others;
+    struct {
+        size_t dearer;
+        double to_uniform, to_forms, to_sticky, to_best, to_best_most;
+        struct worst worst;
+    } of[FREE + 1];
+    double best_gain;                    /* of the optimum, below the cheapest form */
+    double greedy_gap, uniform_gap;      /* of greedy and UP to the optimum, of on-demand only */
 };
 
 /* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis holds against spot too. */
-static double least_of(const struct sums *sums, bool with_sticky)
+static double least_of(const double *cost, bool with_sticky)
 {
     static const enum column forms[] = {UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY, STICKY_BEST};
     double least = INFINITY;
 
     for (size_t i = 0; i < (with_sticky ? 6 : 4); i++)
-        if (sums->cost[forms[i]] > 0 && sums->cost[forms[i]] < least)
-            least = sums->cost[forms[i]];
+        if (cost[forms[i]] > 0 && cost[forms[i]] < least)
+            least = cost[forms[i]];
     return least;
 }
 
-static void print_row(const char *what, const struct setting *s, const struct sums *sums, struct bars *bars)
+static void sum_up(const struct sums *sums, struct bars *bars)
 {
-    const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
-    const double forms = least_of(sums, false), sticky = least_of(sums, true), ours = sums->cost[OURS];
+    const double forms = least_of(sums->cost, false), sticky = least_of(sums->cost, true), there = least_of(sums->beside, false);
 
-    printf("%-14s %3.0f %4.2f %.0f:1", what, (double)s->deadline_ms / HOUR_MS, (double)s->restart_ms / HOUR_MS, 1 / s->price);
-    for (size_t k = 0; k < n_columns; k++)
-        printf(" %6.2f", 100 * sums->cost[k] / (double)sums->n);
-    printf(" | %.3f %.3f %.3f %.3f %+5.1f %3zu %3zu\n", ours / sums->cost[UNIFORM], ours / forms, ours / sticky, ours / sums->cost[BEST],
-        100 * sums->worst, sums->late, sums->late_others);
-    fflush(stdout);
+    for (size_t k = OURS; k <= FREE; k++) {
+        const double ours = sums->cost[k], to_best = sums->beside[k] / sums->cost_best;
+        bars->of[k].dearer += ours > sticky * 1.00001;
+        bars->of[k].to_uniform += ours / sums->cost[UNIFORM];
+        bars->of[k].to_forms += ours / forms;
+        bars->of[k].to_sticky += ours / sticky;
+        bars->of[k].to_best += to_best;
+        bars->of[k].to_best_most = fmax(bars->of[k].to_best_most, to_best);
+        if (!bars->of[k].worst.zone || sums->worst[k].more > bars->of[k].worst.more)
+            bars->of[k].worst = sums->worst[k];
+    }
+    bars->best_gain += (there - sums->cost_best) / there;
+    bars->uniform_gap += (sums->beside[UNIFORM] - sums->cost_best) / (double)sums->n_best;
+    bars->greedy_gap += (sums->beside[GREEDY] - sums->cost_best) / (double)sums->n_best;
     bars->settings++;
-    bars->dearer += ours > sticky * 1.00001;
-    bars->to_uniform += ours / sums->cost[UNIFORM];
-    bars->to_forms += ours / forms;
-    bars->to_sticky += ours / sticky;
-    bars->to_best += ours / sums->cost[BEST];
-    bars->worst = fmax(bars->worst, sums->worst);
     bars->late += sums->late;
     bars->late_others += sums->late_others;
 }
 
-static void print_bars(const char *what, const struct bars *b)
+static void print_row(const char *what, const struct setting *s, const struct sums *sums)
 {
-    const double n = (double)b->settings;
+    const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
+    const double forms = least_of(sums->cost, false), there = least_of(sums->beside, false), best = sums->cost_best;
 
-    printf("== %s: mean of %zu settings: to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f, "
-           "worst window %+.1f, late %zu (others %zu)\n\n",
-        what, b->settings, b->to_uniform / n, b->to_forms / n, b->to_sticky / n, b->dearer, b->to_best / n, 100 * b->worst, b->late,
-        b->late_others);
+    printf("%-14s %3.0f %4.2f %.0f:1 %6.2f", what, (double)s->deadline_ms / HOUR_MS, (double)s->restart_ms / HOUR_MS, 1 / s->price,
+        100 * best / (double)sums->n_best);
+    for (size_t k = OURS; k < n_columns; k++)
+        printf(" %6.2f", 100 * sums->cost[k] / (double)sums->n);
+    printf(" | %.3f %.3f %.3f | %4.1f %4.0f |", sums->cost[OURS] / sums->cost[UNIFORM], sums->cost[OURS] / forms,
+        sums->beside[OURS] / best, 100 * (there - best) / there, 100 * (there - sums->beside[OURS]) / (there - best));
+    for (size_t k = OURS; k <= FREE; k++)
+        printf(" %+5.1f", 100 * sums->worst[k].more);
+    printf(" | %zu %zu\n", sums->late, sums->late_others);
+    fflush(stdout);
 }
 
 static void print_head(const char *what, bool many)
@@ -493,7 +562,27 @@ static void print_head(const char *what, bool many)
     printf("%-14s  by  rst  o:s", what);
     for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
         printf(" %6.6s", columns[k].name);
-    printf(" |  to UP form  all3  opt  worst late others\n");
+    printf(" | to UP  form   opt | gain took | worst certn  free | late, others\n");
+}
+
+static void print_bars(const char *what, const struct bars *b)
+{
+    const double n = (double)b->settings;
+
+    printf("== %s: means of %zu settings; late %zu (others %zu); the optimum is %.1f %% below the cheapest form; its distance to greedy is %.2f times that to UP\n",
+        what, b->settings, b->late, b->late_others, 100 * b->best_gain / n, b->greedy_gap / b->uniform_gap);
+    for (size_t k = OURS; k <= FREE; k++) {
+        const struct worst *w = &b->of[k].worst;
+        printf("   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f (at most %.3f), worst window %+.1f\n",
+            columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n, b->of[k].dearer, b->of[k].to_best / n,
+            b->of[k].to_best_most, 100 * w->more);
+        printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n", w->zone,
+            w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS, 1 / w->s.price, w->ours.starts,
+            (double)w->ours.spot_ms / HOUR_MS, (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts, (double)w->theirs.spot_ms / HOUR_MS,
+            (double)w->theirs.sure_ms / HOUR_MS);
+    }
+    printf("   %.0f s of processor time so far\n\n", (double)clock() / CLOCKS_PER_SEC);
+    fflush(stdout);
 }
 
 /* All settings for groups of n offers. */
@@ -527,7 +616,8 @@ static void judge(const struct world *w, const struct folder *f, struct group *g
                 struct sums sums = {0};
                 for (size_t i = 0; i < n_groups; i++)
                     play_group(w, &groups[i], &s, k, &sums);
-                print_row(f->name, &s, &sums, &bars);
+                print_row(f->name, &s, &sums);
+                sum_up(&sums, &bars);
             }
             for (size_t i = 0; i < k->n; i++)
                 finish_table_deinit(&k->table[i]);
@@ -724,7 +814,7 @@ static void time_decisions(const struct world *w)
     struct finish_policy p = {.rule = FINISH_PLANNED, .table = &table};
     struct prng prng;
     clock_t began;
-    double us, table_s;
+    double us[2], table_s;
 
     prng_init(&prng, 1);
     learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
@@ -739,17 +829,21 @@ static void time_decisions(const struct world *w)
         offers[i].price_uusd_h = prng_range(&prng, SURE_UUSD_H / 4, SURE_UUSD_H / 2);
     }
     offers[OFFERS - 1] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
-    began = clock();
-    for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
-        const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS);
-        const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS),
-            .restart_ms = 720000, .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE};
-        struct finish_choice choice;
-        finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
+    for (size_t capped = 0; capped < 2; capped++) {
+        began = clock();
+        for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
+            const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS), left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
+            const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS), .on = (i + 1) % OFFERS, .last = FINISH_NOWHERE};
+            const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = left_ms, .restart_ms = 720000,
+                .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE, .whole_work_ms = work_ms + HOUR_MS,
+                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .flaps = 8};
+            struct finish_choice choice;
+            finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
+        }
+        us[capped] = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
     }
-    us = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
-    printf("one decision, 50 offers, all of them up         %.2f us; of 1000 jobs: %.2f ms; their table, once: %.2f s, %.1f MB\n", us, us, table_s,
-        (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) / 1e6);
+    printf("one decision, 50 offers, all of them up         %.2f us, %.2f under a cap; of 1000 jobs: %.2f and %.2f ms; their table, once: %.2f s, %.1f MB\n",
+        us[0], us[1], us[0], us[1], table_s, (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) / 1e6);
     finish_table_deinit(&table);
     finish_chain_deinit(&chain);
 }

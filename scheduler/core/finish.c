@@ -5,10 +5,13 @@
  * 1. What leaves the net, time left - worst work left - worst restart - one failed launch, below nothing before the next look is not considered.
  * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start costs a restart of it, and waiting the
  *    time to the next look.
- * 3. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
+ * 3. What might pass the cap beside the rival is not considered. There is none left only when the rival's own way is closed to the job or was no way to
+ *    keep the cap: then the rival is followed if that may be, and if not all is considered.
+ * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
  */
 #include "scheduler/core/finish.h"
 
+#include "scheduler/core/finish_rival.h"
 #include <assert.h>
 #include <math.h>
 
@@ -92,7 +95,7 @@ static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
 static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n)
 {
     const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
-    const int64_t spare = job->left_ms - job->work_worst_ms - job->restart_worst_ms;
+    const int64_t spare = slack_ms(job);
     const bool on_sure = is_on_sure(job, offers);
 
     if (p->rule == FINISH_ON_DEMAND)
@@ -124,12 +127,30 @@ struct plan {
     double unit_uusd; /* what a step on demand costs */
     int64_t slack_ms;
     struct finish_choice best;
+    bool is_capped;
+    struct finish_job beside; /* the rival at the next look, if is_capped, and where it is until then */
+    size_t beside_on;
+    double followed_uusd, refused_uusd; /* what its way costs, and the least that the cap refused; INFINITY: nothing */
 };
+
+static bool passes_cap(const struct plan *pl, size_t offer)
+{
+    struct finish_job then = *pl->job;
+
+    finish_rival_go(&then, pl->offers, offer, then.look_ms);
+    return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > then.cap_uusd;
+}
 
 static void consider(struct plan *pl, size_t offer, enum finish_why why, double cost)
 {
     const double uusd = cost * pl->unit_uusd;
 
+    if (pl->is_capped && offer == pl->beside_on)
+        pl->followed_uusd = uusd;
+    if (pl->is_capped && passes_cap(pl, offer)) {
+        pl->refused_uusd = fmin(pl->refused_uusd, uusd);
+        return;
+    }
     if (uusd < pl->best.cost_uusd) {
         pl->best.next_cost_uusd = pl->best.cost_uusd;
         pl->best.cost_uusd = uusd;
@@ -203,6 +224,26 @@ static void consider_all(struct plan *pl)
     consider(pl, FINISH_NOWHERE, finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP, costs[FINISH_WAIT]);
 }
 
+static void consider_under_cap(struct plan *pl)
+{
+    pl->beside = finish_rival_job(pl->job->rival, pl->job, pl->offers);
+    pl->beside_on = finish_rival_look(pl->job->rival, pl->job, pl->offers, pl->n);
+    finish_rival_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
+    pl->followed_uusd = pl->refused_uusd = INFINITY;
+    pl->is_capped = true;
+    consider_all(pl);
+    if (isinf(pl->best.cost_uusd) && !isinf(pl->followed_uusd)) {
+        pl->best.offer = pl->beside_on;
+        pl->best.cost_uusd = pl->followed_uusd;
+    } else if (isinf(pl->best.cost_uusd)) {
+        pl->is_capped = false;
+        consider_all(pl);
+        return;
+    }
+    if (pl->refused_uusd < pl->best.cost_uusd)
+        pl->best.why = FINISH_WHY_CAP;
+}
+
 /* Behind the net: on-demand now, unless the job is on something already that is as quick and there is no time for a restart. */
 static size_t rescue(const struct finish_job *job, const struct finish_offer *offers, size_t sure)
 {
@@ -236,6 +277,9 @@ void finish_decide(const struct finish_policy *p, const struct finish_job *job, 
     pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * FINISH_STEP_MS;
     pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * FINISH_STEP_MS / HOUR_MS;
     pl.best = choose(pl.sure, FINISH_WHY_NET);
-    consider_all(&pl);
+    if (job->rival)
+        consider_under_cap(&pl);
+    else
+        consider_all(&pl);
     *ret_choice = pl.best;
 }

@@ -9,7 +9,10 @@
  * Others are here to be compared with. Uniform Progress is of Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
  * NSDI 2024: take spot whenever it is there and stay until it is lost; without it, go on-demand when behind the straight line from the
  * start to the deadline, and, with hysteresis, stay there until ahead of where the line is two restarts later; in any case go on-demand for good when the time left is
- * less than the work left and two restarts. All obey the same guarantee.
+ * less than the work left and two restarts. All obey the same guarantee: what a failed launch may take is beside these (0: as published).
+ *
+ * What is cheapest on average may, in a market that turns out otherwise, be much dearer than one of these. A job may name a rival and a cap on what it
+ * comes to cost more than that (finish_rival.h).
  *
  * PURE: no clock, no allocation, no state but what is passed in. One decision takes some microseconds with 50 offers.
  */
@@ -38,6 +41,13 @@ struct finish_offer {
     double share;          /* spot: finish_watch_share(); for the references */
 };
 
+/* Uniform Progress beside the job: finish_rival.h. */
+struct finish_rival {
+    int64_t done_ms, starting_ms;
+    size_t on, last;
+    double paid_uusd;
+};
+
 struct finish_job {
     int64_t work_ms, work_worst_ms;       /* left, at full speed; the worst that is to be reckoned with, >= work_ms >= 0 */
     int64_t left_ms;                      /* to the deadline; may be negative */
@@ -50,6 +60,11 @@ struct finish_job {
     int64_t starting_ms;                  /* of the restart there still to come, at worst: > 0 until the program runs */
     /* for Uniform Progress */
     int64_t whole_work_ms, whole_time_ms; /* work and time to the deadline when the job came */
+    /* FINISH_PLANNED; zero: no cap */
+    const struct finish_rival *rival; /* borrowed */
+    double paid_uusd;                 /* so far, by the job */
+    double cap_uusd;                  /* that it may come to cost more than the rival */
+    double flaps;                     /* restarts that the rival is reckoned to waste below its line; INFINITY: the cap holds whatever comes */
 };
 
 enum finish_why {
@@ -59,7 +74,8 @@ enum finish_why {
     FINISH_WHY_KEEP,       /* as this, and it is on it already */
     FINISH_WHY_NOTHING_UP, /* waiting: no spot is up, and there is time */
     FINISH_WHY_BETTER_WAIT,/* waiting although spot is up: it is not expected to last */
-    FINISH_WHY_RULE        /* what another rule says */
+    FINISH_WHY_RULE,       /* what another rule says */
+    FINISH_WHY_CAP         /* something else is expected to be cheaper, but might pass the cap */
 };
 
 struct finish_choice {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A cap on regret: however the market turns out, the plan of finish.h is to cost no more than so much above what Uniform Progress would have
+ * cost the same job. That rule is the RIVAL, played beside the job on what the job itself sees: the offers that are up, look by look. It
+ * needs no look-ahead, and costs what one more decision does.
+ *
+ * Before something is done, the worst that it can come to is worked out. Write w for the job's work left with what a start still takes,
+ * to where the rival is if it is elsewhere; w' for the rival's; D for what was paid more so far; p for the least price of spot, and count money
+ * in time on demand.
+ *
+ *     w <= w'                D - p (w' - w): doing from now on what the rival does is always possible, and costs no more than that
+ *     the rival has gone     D + w - w': it is on on-demand for good, so what it still costs is known
+ *     otherwise              D + w - p w': on-demand to the end, while the rival has spot to the end
+ *
+ * What would pass the cap is not done; while one of these holds, following the rival keeps it, so the cap holds for certain.
+ *
+ * That is the law with `flaps` INFINITY. It lets a job wait for spot while the rival pays for on-demand only towards the end, for spot might go and come until the rival's
+ * slack is used up and then stay. With a number of FLAPS it is enough that the cap holds if the rival will waste no more restarts than that below its own
+ * straight line: by then it has come to u = (2 restarts + w - w' + lag + flaps restarts) * whole work / whole slack, if that is less than w',
+ * and D + w - w' + a restart + (1 - p) u is what it comes to. In a market worse than that the job does as the rival does from where it is.
+ *
+ * PURE, as finish.h.
+ */
+#ifndef BELAY_CORE_FINISH_RIVAL_H
+#define BELAY_CORE_FINISH_RIVAL_H
+
+#include "scheduler/core/finish.h"
+
+/* A job that came just now. */
+void finish_rival_init(struct finish_rival *rival);
+
+/* Where the rival is until the next look. job says what is known of the job that it goes beside: its own work, places and payments are put in
+ * for the job's. What was on spot that is not up has lost it. */
+size_t finish_rival_look(const struct finish_rival *rival, const struct finish_job *job, const struct finish_offer *offers, size_t n);
+
+/* passed_ms later, if it was there, `to` that finish_rival_look() returned. job and offers are those of that look. */
+void finish_rival_pass(struct finish_rival *rival, const struct finish_job *job, const struct finish_offer *offers, size_t to, int64_t passed_ms);
+
+/* For finish.c. */
+
+/* The job as the rival has it now, and after the time to the next look at `to`. */
+struct finish_job finish_rival_job(const struct finish_rival *rival, const struct finish_job *job, const struct finish_offer *offers);
+void finish_rival_go(struct finish_job *job, const struct finish_offer *offers, size_t to, int64_t passed_ms);
+
+/* The most that the job may come to cost more than the rival, in uusd, both as they are after the same look; sure: the cheapest sure offer. */
+double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure);
+
+#endif
