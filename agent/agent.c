@@ -534,6 +534,12 @@ static int open_dirs(struct agent *a, struct err *e)
     return rc;
 }
 
+static int on_shell(void *ctx, int64_t job, int64_t attempt, int fd)
+{
+    struct task *t = find(ctx, job, attempt);
+    return t ? task_shell(t, fd) : -ENOENT;
+}
+
 static void wire_up(struct agent *a)
 {
     uint64_t seed;
@@ -572,7 +578,7 @@ static void wire_up(struct agent *a)
         .ended = on_ended,
         .order = on_order,
         .ctx = a};
-    a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .tasks_dir = a->tasks_dir};
+    a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
     a->enroll = (struct enroll){.peer = &a->peer,
         .config = a->config,
         .id = &a->id,

@@ -22,7 +22,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -434,20 +433,19 @@ static int make_terminal(struct channel *ch, const struct winsize *size, int the
     return 0;
 }
 
+/* Our end; -1 and errno. */
 static int connect_shell(const struct channel *ch)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    char *dir = mem_printf("%s/%lld-%lld", ch->of->tasks_dir, (long long)ch->job, (long long)ch->attempt);
-    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    free(dir);
-    snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHELL_SOCKET, at); /* its own path may be too long */
-    if (fd >= 0 && (at < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)) {
-        close(fd);
-        fd = -1;
-    }
-    if (at >= 0)
-        close(at);
-    return fd;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    int rc = ch->of->shell(ch->of->ctx, ch->job, ch->attempt, ends[1]);
+    close(ends[1]);
+    if (rc == 0)
+        return ends[0];
+    close(ends[0]);
+    errno = -rc;
+    return -1;
 }
 
 static int send_order(int fd, const char *text, const int theirs[SHELL_FDS])

@@ -19,7 +19,9 @@ struct channels {
     uv_loop_t *loop;
     struct timers *timers;
     const struct peer *peer;
-    const char *tasks_dir;
+    /* Passes fd, one end of a pair of sockets, to who starts commands in this attempt (shells.h). 0 or -errno. */
+    int (*shell)(void *ctx, int64_t job, int64_t attempt, int fd);
+    void *ctx;
     /* private */
     struct list all;
 };

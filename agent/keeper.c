@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define TRIES_MAX 12
@@ -270,6 +271,26 @@ void keeper_kill(struct keeper *k)
 void keeper_await_ready(struct keeper *k)
 {
     command(k, "ready\n");
+}
+
+int keeper_shell(struct keeper *k, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char text[] = "shell\n";
+    struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    int to;
+    if (!k->is_up || uv_fileno((uv_handle_t *)k->ctl, &to) != 0)
+        return -ENOTCONN;
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 void keeper_stop(struct keeper *k)

@@ -53,6 +53,8 @@ void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms);
 void keeper_limit(struct keeper *k, int64_t ms); /* its time limit, from its start on; 0: none */
 void keeper_kill(struct keeper *k);
 void keeper_await_ready(struct keeper *k);
+/* One end of a pair of sockets (shells.h), which stays the caller's. 0 or -errno. */
+int keeper_shell(struct keeper *k, int fd);
 
 /* Lets go of the supervisor, which goes on. No callback runs after it. */
 void keeper_stop(struct keeper *k);

@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -255,19 +254,6 @@ static void run_minder(const struct shells *s, const struct shell_order *o, cons
 
 /* ---- the supervisor ---- */
 
-int shells_open(struct shells *s, struct err *e)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = SHELL_SOCKET};
-    unlink(a.sun_path);
-    s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t old = umask(0177);
-    bool bad =
-        s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(s->listener, SHELLS_MAX) < 0;
-    int rc = bad ? err_errno(e, errno, "listening on " SHELL_SOCKET) : 0;
-    umask(old);
-    return rc;
-}
-
 /* A free place; NULL: there is none. Those that have ended are reaped. */
 static pid_t *place(struct shells *s)
 {
@@ -318,13 +304,10 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
     shell_order_deinit(&o);
 }
 
-void shells_accept(struct shells *s)
+void shells_start(struct shells *s, int connection)
 {
     const struct timeval wait = {.tv_sec = MESSAGE_WAIT_MS / 1000};
     int fds[SHELL_FDS] = {-1, -1, -1, -1};
-    int connection = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (connection < 0)
-        return;
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
     char *text = mem_alloc(SHELL_MESSAGE_MAX);
     ssize_t n = receive(connection, text, SHELL_MESSAGE_MAX, fds);

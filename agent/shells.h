@@ -4,7 +4,7 @@
  * directory, in its container if it has one, until it ends. The supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends of
  * their files.
  *
- * On shell.sock (SOCK_SEQPACKET, in the task's directory) each connection is one command: a message {"command": [...], "tty": false,
+ * With the supervisor's command "shell" (supervisor.h) comes one end of a pair of sockets (SOCK_SEQPACKET). On it is one message {"command": [...], "tty": false,
  * "term": "xterm"} with four descriptors, which become its standard input, output and error, and a socket (SOCK_SEQPACKET) between the
  * agent and the process that minds it: a byte to it is a signal for the command's processes, its end hangs them up; from it comes one
  * struct shell_report.
@@ -23,7 +23,6 @@
 #define SHELL_MESSAGE_MAX (128u << 10) /* bytes */
 #define SHELL_WORDS_MAX 256
 #define SHELL_FDS 4
-#define SHELL_SOCKET "shell.sock"
 
 enum shell_step { SHELL_ENDED, SHELL_REFUSED, SHELL_GROUP, SHELL_USER, SHELL_CWD, SHELL_EXEC };
 
@@ -52,14 +51,10 @@ struct shells {
     const char *cwd;
     const struct image_run *image; /* but for runtimes and argv; NULL: no container */
     /* private */
-    int listener; /* -1: not open */
     pid_t minders[SHELLS_MAX];
 };
 
-/* Listens in the working directory. */
-int shells_open(struct shells *s, struct err *e);
-
-/* The listener is readable: starts what is wanted there. The caller must have a single thread. */
-void shells_accept(struct shells *s);
+/* Starts what is wanted on this socket, which it takes. The caller must have a single thread. */
+void shells_start(struct shells *s, int connection);
 
 #endif

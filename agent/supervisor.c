@@ -166,6 +166,7 @@ static void note_usage(struct supervisor *s)
     struct usage_files files;
     struct usage used;
     proc_group_usage_files(s->group, &files);
+    files.memory[0] = '\0'; /* nothing is there any more */
     usage_read(&files, &used);
     s->exit.cpu_ms = used.cpu_ms >= 0 ? used.cpu_ms : children_ms() - s->children_before_ms;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
@@ -620,8 +621,7 @@ static void keep_vigil(struct supervisor *s)
         .user = &s->user,
         .env = s->env,
         .cwd = work_dir(s),
-        .image = s->image.image && !holds(s) ? &s->image : NULL,
-        .listener = s->vigil.shells.listener};
+        .image = s->image.image && !holds(s) ? &s->image : NULL};
     tell_agent(s, "ok");
     struct launch_report report = vigil_keep(&s->vigil);
     s->boss = s->vigil.boss;
@@ -649,8 +649,6 @@ static int run(struct supervisor *s, struct err *e)
         rc = write_pid(s->pid_file, e);
     if (!rc)
         rc = vigil_open(&s->vigil, e);
-    if (!rc)
-        rc = shells_open(&s->vigil.shells, e);
     if (!rc)
         rc = open_group(s, e);
     if (!rc)

@@ -21,6 +21,7 @@
  *     terminate DELAY GRACE    from now on the task counts as stopped; SIGTERM after DELAY ms unless it has ended, SIGKILL GRACE ms
  *                              later. A repeated one can only hasten it
  *     kill                     SIGKILL to all of it
+ *     shell                    with a descriptor: a command for the task (shells.h); is not answered
  *     limit MS                 its time limit from its start on, in place of that of spec.json; 0: none. The signal before it
  *                              comes before this one
  */

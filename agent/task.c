@@ -490,6 +490,11 @@ void task_status(const struct task *t, struct wire_attempt_status *s)
     s->secrets = t->secrets.version;
 }
 
+int task_shell(struct task *t, int fd)
+{
+    return keeper_shell(&t->keeper, fd);
+}
+
 /* ---- letting go ---- */
 
 void task_release(struct task *t)

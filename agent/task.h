@@ -87,6 +87,9 @@ void task_read_usage(struct task *t);
 /* What belayd wants of it now. */
 void task_desired(struct task *t, const struct wire_desired_attempt *d);
 
+/* For a command of a user's in it, as keeper_shell has it. */
+int task_shell(struct task *t, int fd);
+
 /* belayd does not want it any more: killed if need be, cleared away; room->gone follows. */
 void task_forget(struct task *t);
 

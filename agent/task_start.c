@@ -5,7 +5,6 @@
  */
 #include "agent/task_private.h"
 #include "agent/keyring.h"
-#include "agent/shells.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -50,7 +49,7 @@ static void note_start(struct task *t)
 /* The checkpoint before, or the beginning, is for this node: another one is not known to do better. */
 static void try_older(struct task *t)
 {
-    static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock", SHELL_SOCKET};
+    static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
     struct wire_attempt_status *told = &t->state.told;
     char *path;
     log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),

@@ -10,7 +10,6 @@
 #include "agent/image.h"
 #include "agent/kept.h"
 #include "agent/keyring.h"
-#include "agent/shells.h"
 #include "agent/user.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -434,7 +433,7 @@ static int prepare(struct task *t)
 
 /* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is none: that goes first. */
 static const char *const plain_files[] = {
-    "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock", SHELL_SOCKET};
+    "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
 
 static int remove_all(struct task *t)
 {

@@ -29,7 +29,7 @@
 #define GRACE_AGAIN_MS 250 /* nobody hears it yet */
 #define SLEEP_MAX_MS 3600000
 #define LISTEN_AGAIN_MS 1000
-#define FIXED 5 /* descriptors that are waited for, before the connections */
+#define FIXED 4 /* descriptors that are waited for, before the connections */
 
 static int64_t now_ms(void)
 {
@@ -149,9 +149,11 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
         rc = str_to_i64(line + strlen("limit "), 0, VIGIL_TIME_MAX_MS, "limit", &c.limit_ms, e);
     } else if (str_eq(line, "ready")) {
         c.what = VIGIL_READY;
+    } else if (str_eq(line, "shell")) {
+        c.what = VIGIL_SHELL;
     } else if (!str_eq(line, "kill")) {
         rc = err_set(
-            e, ERR_INVALID, "expected signal, terminate, limit, kill or ready, found %s", str_show(line, shown));
+            e, ERR_INVALID, "expected signal, terminate, limit, kill, shell or ready, found %s", str_show(line, shown));
     }
     if (!rc)
         *ret_command = c;
@@ -180,6 +182,27 @@ static void tell_ready(struct vigil *v)
         }
 }
 
+/* Those that came before the script could be joined. */
+static void start_early(struct vigil *v)
+{
+    for (size_t i = 0; i < v->n_early; i++)
+        shells_start(&v->shells, v->early[i]);
+    v->n_early = 0;
+}
+
+/* One that comes with too many is hung up. */
+static void take_shell(struct vigil *v, struct vigil_connection *from)
+{
+    int fd = from->passed;
+    from->passed = -1;
+    if (fd >= 0 && v->is_ready)
+        shells_start(&v->shells, fd);
+    else if (fd >= 0 && v->n_early < VIGIL_CONNECTIONS)
+        v->early[v->n_early++] = fd;
+    else if (fd >= 0)
+        close(fd);
+}
+
 static void obey(struct vigil *v, struct vigil_connection *from, const char *line)
 {
     struct vigil_command c;
@@ -191,6 +214,9 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
     } else if (c.what == VIGIL_READY) {
         from->wants_ready = true;
         tell_ready(v);
+        return;
+    } else if (c.what == VIGIL_SHELL) {
+        take_shell(v, from);
         return;
     } else if (c.what == VIGIL_SIGNAL) {
         snprintf(
@@ -209,12 +235,33 @@ static void drop(struct vigil *v, struct vigil_connection *c)
     if (c->fd == v->boss)
         v->boss = -1;
     close(c->fd);
-    *c = (struct vigil_connection){.fd = -1};
+    if (c->passed >= 0)
+        close(c->passed);
+    *c = (struct vigil_connection){.fd = -1, .passed = -1};
+}
+
+/* As recv; a descriptor that comes along stays with the connection. */
+static ssize_t receive(struct vigil_connection *c)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = c->line + c->n, .iov_len = sizeof(c->line) - c->n};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int))) {
+        if (c->passed >= 0)
+            close(c->passed);
+        memcpy(&c->passed, CMSG_DATA(h), sizeof(c->passed));
+    }
+    return n;
 }
 
 static void on_input(struct vigil *v, struct vigil_connection *c)
 {
-    ssize_t n = recv(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT);
+    ssize_t n = receive(c);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -241,7 +288,7 @@ static void on_connect(struct vigil *v)
         return;
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         if (v->connections[i].fd < 0) {
-            v->connections[i] = (struct vigil_connection){.fd = fd};
+            v->connections[i] = (struct vigil_connection){.fd = fd, .passed = -1};
             return;
         }
     drop(v, &v->connections[0]);
@@ -332,8 +379,6 @@ static void end_input(struct vigil *v)
 static void turn(struct vigil *v, const struct pollfd *p)
 {
     if (p[3].revents)
-        shells_accept(&v->shells);
-    if (p[4].revents)
         end_input(v);
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
         if (p[FIXED + i].revents)
@@ -356,6 +401,7 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
         return true;
     v->grace.script = ret_report->value;
     tell_ready(v);
+    start_early(v);
     return false;
 }
 
@@ -366,7 +412,7 @@ struct launch_report vigil_keep(struct vigil *v)
     set_limit(v, v->time_limit_ms);
     v->term_at = v->kill_at = NEVER;
     for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
-        v->connections[i].fd = -1;
+        v->connections[i].fd = v->connections[i].passed = -1;
     v->connections[0].fd = v->boss;
     v->is_ready = v->child > 0; /* signals that end it reach it from its fork on */
     v->grace.script = v->child;
@@ -374,7 +420,6 @@ struct launch_report vigil_keep(struct vigil *v)
         be_found(v);
         struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
-            {.fd = v->is_ready ? v->shells.listener : -1, .events = POLLIN},
             {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
         for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
             p[FIXED + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};

@@ -17,7 +17,7 @@
 #define VIGIL_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
 
 struct vigil_command {
-    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY, VIGIL_LIMIT } what;
+    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY, VIGIL_LIMIT, VIGIL_SHELL } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
     int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. VIGIL_TIME_MAX_MS */
     int64_t limit_ms;           /* LIMIT: likewise */
@@ -30,6 +30,7 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
 struct vigil_connection {
     int fd; /* -1: free */
     bool wants_ready;
+    int passed; /* a descriptor that came with what is read; -1 */
     char line[VIGIL_LINE_BYTES];
     size_t n;
 };
@@ -45,7 +46,7 @@ struct vigil {
     int64_t kill_wait_ms;
     bool in_image;         /* the script runs in a container: what is around it gets no signals */
     struct grace grace; /* but for script */
-    struct shells shells; /* listener -1: none */
+    struct shells shells;
     int input, input_end; /* -1: none. The task's input, open until there is something in the other (env.h) */
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
     enum exit_cause cause;
@@ -53,6 +54,8 @@ struct vigil {
     /* private */
     struct vigil_connection connections[VIGIL_CONNECTIONS];
     int64_t began, limit_at, grace_at, term_at, kill_at; /* mono ms; but for the first VIGIL_NEVER */
+    int early[VIGIL_CONNECTIONS]; /* for shells_start, once it is ready */
+    size_t n_early;
     bool is_ready, term_sent;
 };
 

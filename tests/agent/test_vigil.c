@@ -25,6 +25,8 @@ static void the_agents_commands_are_read(void **state)
     assert_int_equal(vigil_parse("limit 7200000", &c, &e), 0);
     assert_int_equal(c.what, VIGIL_LIMIT);
     assert_int_equal(c.limit_ms, 7200000);
+    assert_int_equal(vigil_parse("shell", &c, &e), 0);
+    assert_int_equal(c.what, VIGIL_SHELL);
     assert_int_equal(vigil_parse("kill", &c, &e), 0);
     assert_int_equal(c.what, VIGIL_KILL);
     assert_int_equal(c.delay_ms, 0);
@@ -38,7 +40,7 @@ static void what_is_malformed_or_out_of_range_is_refused(void **state)
         "signal 1x", "signal -1", "terminate", "terminate 1", "terminate 1 ", "terminate  1 2",
         "terminate 1 2 3", "terminate -1 0", "terminate 0 9223372036854775807",
         "terminate 9223372036854775807 0", "terminate 99999999999999999999999999 0", "limit", "limit ", "limit -1", "limit 1 2",
-        "limit 9223372036854775807", "reboot"};
+        "limit 9223372036854775807", "shell ", "shells", "reboot"};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct vigil_command c;
