@@ -100,7 +100,8 @@ class Breakeven(unittest.TestCase):
 
     def test_what_is_not_given_is_told_with_its_source(self):
         printed = belay("--node-usd", "300000", "--type", "aws/p5.48xlarge")
-        for part in ("Uptime Institute", "EIA, Electric Power Monthly", "catalogue, list price of 2026-07-20, us-east-1", "NVIDIA's data sheet",
+        self.assertNotIn("No staff is counted", belay("one-price.yaml"))
+        for part in ("No staff is counted: --staff", "Uptime Institute", "EIA, Electric Power Monthly", "catalogue, list price of 2026-07-20, us-east-1", "NVIDIA's data sheet",
                      "utilisation_percent", "Not counted, own: spares_percent", "network_usd_per_month, staff."):
             self.assertIn(part, printed)
         months = belay("--node-usd", "300000", "--price", "4", "--cash-flow")
@@ -133,6 +134,9 @@ class Breakeven(unittest.TestCase):
                 self.assertIn(item["item"], seen["text"])
             for figure in side["figures"]:
                 self.assertIn(figure["figure"], seen["text"])
+        self.assertNotIn("No staff is counted", seen["text"])
+        belay("one-price.yaml", "--staff", "0", "--html", page)
+        self.assertIn("No staff is counted", run_page(page.read_text())["text"])
         belay("one-price.yaml", "--html", page)
         self.assertIn("Hardware and power alone: above 40.5 %. That figure leaves out staff and all else; all but staff: above 41.3 %; with staff: above 54.3 %.",
                       run_page(page.read_text())["text"])
