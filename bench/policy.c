@@ -16,15 +16,12 @@
  * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other folders from both and the first 40 %
  * of their own time, of which nothing is judged. A trace of 16 nodes counts as up when all are there.
  */
-#include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "bench/policy_best.h"
-#include "cloud/trace.h"
+#include "bench/policy_world.h"
 #include "scheduler/core/finish_rival.h"
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -32,47 +29,17 @@
 #include <string.h>
 #include <time.h>
 
-#define HOUR_MS 3600000LL
 #define WORK_MS (48 * HOUR_MS)
 #define SURE_UUSD_H 3000000
-#define ZONES_MAX 16
-#define FOLDERS_MAX 16
-#define SUBSETS 12
 #define BEST_EVERY 10
 #define CAP 0.1 /* of on-demand only, that a window may be dearer than Uniform Progress */
 #define FLAPS 8   /* reckoned with by it; of the made-up worlds of tests/core/test_finish_rival.c one in 4,000 is worse */
-#define FADE 50 /* counts that a row from elsewhere keeps beside those of the folder itself */
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
 
 static const int64_t deadlines_h[] = {52, 60, 68, 80};
 static const int64_t restarts_ms[] = {180000, 720000, 1440000};
 static const double prices[] = {1.0 / 3, 1.0 / 2}; /* of spot, on-demand is 1 */
-#define N_OF(a) (sizeof(a) / sizeof(a)[0])
-
-struct zone {
-    char name[64];
-    size_t n;
-    int64_t tick_ms;
-    uint8_t *up;
-    uint16_t *class; /* as the folder's borders have it */
-    float *share;
-};
-
-struct folder {
-    char name[64];
-    size_t n;
-    struct zone zones[ZONES_MAX];
-    double judged_from; /* part of the time */
-    struct finish_borders borders;
-};
-
-struct world {
-    size_t n;
-    struct folder folders[FOLDERS_MAX];
-    size_t offsets;
-    const char *only;
-};
 
 /* Offers that one job may use, in parallel. */
 struct group {
@@ -110,218 +77,6 @@ struct hedge {
     bool is_capped;
     double flaps;
 };
-
-static void die(const char *text)
-{
-    fprintf(stderr, "bench_policy: %s\n", text);
-    exit(1);
-}
-
-/* Reading. */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct zone *)a)->name, ((const struct zone *)b)->name);
-}
-
-static int folder_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct folder *)a)->name, ((const struct folder *)b)->name);
-}
-
-static void load_zone(struct folder *f, const char *dir, const char *file)
-{
-    struct zone *z = &f->zones[f->n];
-    struct trace t;
-    struct err e;
-    int32_t most = 0;
-    char *path = mem_printf("%s/%s", dir, file);
-
-    if (trace_load(path, &t, &e) < 0)
-        die(e.text);
-    free(path);
-    if (f->n == ZONES_MAX)
-        die("too many traces in a folder");
-    STR_COPY(z->name, file);
-    z->n = t.n;
-    z->tick_ms = t.gap_ms;
-    z->up = mem_array(t.n, 1);
-    z->class = mem_array(t.n, sizeof *z->class);
-    z->share = mem_array(t.n, sizeof *z->share);
-    for (size_t i = 0; i < t.n; i++)
-        most = t.counts[i] > most ? t.counts[i] : most;
-    for (size_t i = 0; i < t.n; i++)
-        z->up[i] = t.counts[i] == most && most > 0;
-    trace_deinit(&t);
-    f->n++;
-}
-
-static void load_folder(struct world *w, const char *dir, const char *name)
-{
-    DIR *d = opendir(dir);
-    struct folder *f = &w->folders[w->n];
-
-    if (!d || w->n == FOLDERS_MAX)
-        return;
-    STR_COPY(f->name, name);
-    for (struct dirent *entry; (entry = readdir(d));)
-        if (strstr(entry->d_name, ".json"))
-            load_zone(f, dir, entry->d_name);
-    closedir(d);
-    qsort(f->zones, f->n, sizeof f->zones[0], by_name);
-    f->judged_from = strstr(name, "-2022") || strstr(name, "-02-15-2023") ? 0 : 0.4;
-    w->n += f->n > 0;
-}
-
-static void load(struct world *w, const char *dir)
-{
-    static const char *const kinds[] = {"1-node", "4-node", "16-node"};
-
-    for (size_t k = 0; k < N_OF(kinds); k++) {
-        char *top = mem_printf("%s/availability/%s", dir, kinds[k]);
-        DIR *d = opendir(top);
-        for (struct dirent *entry; d && (entry = readdir(d));) {
-            char *sub = mem_printf("%s/%s", top, entry->d_name);
-            if (entry->d_name[0] != '.')
-                load_folder(w, sub, entry->d_name);
-            free(sub);
-        }
-        if (d)
-            closedir(d);
-        free(top);
-    }
-    if (w->n == 0) {
-        fprintf(stderr,
-            "bench_policy: no traces in %s/availability: name the folder of github.com/skypilot-org/spot-traces in BELAY_TRACES\n", dir);
-        exit(77);
-    }
-    qsort(w->folders, w->n, sizeof w->folders[0], folder_by_name);
-}
-
-/* Learning. */
-
-/* How much of a folder may teach about another: all of it, or the part that is not judged. 2022 does not teach 2022. */
-static double teaches(const struct folder *teacher, const struct folder *judged)
-{
-    if (teacher == judged)
-        return judged->judged_from;
-    return teacher->judged_from > 0 ? 0 : 1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
-}
-
-static void set_borders(const struct world *w, const struct folder *judged, struct finish_borders *ret_borders)
-{
-    size_t n_shares = 0, n_rates = 0, room = 0;
-    double *shares, *rates;
-
-    for (size_t i = 0; i < w->n; i++)
-        for (size_t z = 0; z < w->folders[i].n; z++)
-            room += w->folders[i].zones[z].n;
-    shares = mem_array(room, sizeof *shares);
-    rates = mem_array(room, sizeof *rates);
-    for (size_t i = 0; i < w->n; i++)
-        for (size_t k = 0; k < w->folders[i].n; k++) {
-            const struct zone *z = &w->folders[i].zones[k];
-            struct finish_watch watch = {0};
-            const size_t n = (size_t)(teaches(&w->folders[i], judged) * (double)z->n);
-            for (size_t t = 0; t < n; t++) {
-                finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
-                shares[n_shares++] = finish_watch_share(&watch);
-                if (z->up[t])
-                    rates[n_rates++] = finish_watch_rate(&watch);
-            }
-        }
-    qsort(shares, n_shares, sizeof *shares, by_value);
-    qsort(rates, n_rates, sizeof *rates, by_value);
-    for (size_t i = 0; i + 1 < FINISH_SHARES; i++)
-        ret_borders->share[i] = shares[n_shares * (i + 1) / FINISH_SHARES];
-    for (size_t i = 0; i + 1 < FINISH_RATES; i++)
-        ret_borders->rate[i] = rates[n_rates * (i + 1) / FINISH_RATES];
-    free(shares);
-    free(rates);
-}
-
-static void watch_group(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
-    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes)
-{
-    struct finish_market m = {.n = n, .single = single};
-    bool up[ZONES_MAX];
-
-    for (size_t t = 0; t < ticks; t++) {
-        const int64_t at_ms = (int64_t)t * f->zones[zones[0]].tick_ms;
-        for (size_t i = 0; i < n; i++)
-            up[i] = f->zones[zones[i]].up[t];
-        finish_market_see(&m, at_ms, up, counts);
-        if (ret_classes)
-            ret_classes[t] = finish_market_class(&m, borders, at_ms);
-    }
-}
-
-/* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`, for others began at another time). */
-static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like, size_t n, const struct finish_chain *single, struct finish_counts *counts)
-{
-    size_t zones[ZONES_MAX], n_zones = 0, least = SIZE_MAX;
-    struct prng prng;
-
-    prng_init(&prng, 1);
-    for (size_t z = 0; z < f->n; z++) {
-        if (like && f->zones[z].n != like)
-            continue;
-        zones[n_zones++] = z;
-        least = f->zones[z].n < least ? f->zones[z].n : least;
-    }
-    least = (size_t)(part * (double)least);
-    least = least < ticks_most ? least : ticks_most;
-    if (n == 1) {
-        for (size_t z = 0; z < n_zones; z++)
-            watch_group(f, &zones[z], 1, least, NULL, counts, NULL, NULL);
-        return;
-    }
-    n = n > n_zones ? n_zones : n;
-    for (size_t s = 0; s < SUBSETS; s++) {
-        for (size_t i = 0; i < n; i++) {
-            const size_t other = i + prng_below(&prng, n_zones - i), keep = zones[i];
-            zones[i] = zones[other];
-            zones[other] = keep;
-        }
-        watch_group(f, zones, n, least, single, counts, NULL, NULL);
-        if (n == n_zones)
-            break;
-    }
-}
-
-/* Counts from elsewhere, faded, and then of the folder itself up to a tick. */
-static void learn(const struct world *w, const struct folder *judged, size_t n, size_t until, size_t like, const struct finish_chain *single, struct finish_chain *ret_chain)
-{
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-
-    counts->borders = judged->borders;
-    for (size_t i = 0; i < w->n; i++)
-        learn_folder(&w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
-    if (until > 0) {
-        finish_counts_fade(counts, FADE);
-        learn_folder(judged, 1, until, like, n, single, counts);
-    }
-    finish_chain_init(ret_chain, counts);
-    free(counts);
-}
-
-static void classify(struct folder *f)
-{
-    for (size_t k = 0; k < f->n; k++) {
-        struct zone *z = &f->zones[k];
-        struct finish_watch watch = {0};
-        for (size_t t = 0; t < z->n; t++) {
-            finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
-            z->class[t] = finish_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
-            z->share[t] = (float)finish_watch_share(&watch);
-        }
-    }
-}
 
 /* Playing. */
 
@@ -363,7 +118,7 @@ static struct played play(const struct group *g, size_t from, const struct setti
     for (size_t t = from; job.work_ms > 0; t++) {
         struct finish_choice choice;
         if (t == g->ticks)
-            die("a job ran out of its trace");
+            policy_die("a job ran out of its trace");
         look(g, t, offers);
         policy.table = &known->table[epoch_at(known, t)];
         if (job.on < g->n && !offers[job.on].is_up)
@@ -433,7 +188,8 @@ struct sums {
     double cost[COLUMNS];              /* of on-demand only */
     size_t n_best;
     double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
-    struct worst worst[FREE + 1];      /* of OURS, CERTAIN, FREE */
+    struct worst worst[FREE + 1];      /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
+    double beside_rival[FREE + 1];     /* the same beside the way that the cap is about */
 };
 
 static void note_worst(const struct group *g, size_t from, const struct setting *s, const struct played *ours, const struct played *theirs,
@@ -473,13 +229,15 @@ static void play_window(const struct group *g, size_t from, const struct setting
         else
             sums->late_others += played[k].late;
         if (played[k].cost_ms < best * 0.9995) /* single precision, over a thousand ticks */
-            die("a policy was cheaper than the optimum");
+            policy_die("a policy was cheaper than the optimum");
     }
     const struct played *theirs = &played[UNIFORM];
     if (g->n > 1 && played[UNIFORM_BEST].cost_ms < theirs->cost_ms)
         theirs = &played[UNIFORM_BEST];
-    for (size_t k = OURS; k <= FREE; k++)
+    for (size_t k = OURS; k <= FREE; k++) {
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
+        sums->beside_rival[k] = fmax(sums->beside_rival[k], (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
+    }
     sums->n++;
 }
 
@@ -488,7 +246,7 @@ static void play_group(const struct world *w, const struct group *g, const struc
     const size_t need = (size_t)(s->deadline_ms / g->f->zones[g->zones[0]].tick_ms) + 2;
 
     if (g->ticks < g->from + need + w->offsets)
-        die("a trace is too short");
+        policy_die("a trace is too short");
     const size_t every = w->offsets < 10 * BEST_EVERY ? 1 : BEST_EVERY;
     for (size_t i = 0; i < w->offsets; i++)
         play_window(g, g->from + (g->ticks - g->from - need) * i / w->offsets, s, known, i % every == 0, sums);
@@ -500,6 +258,7 @@ struct bars {
         size_t dearer;
         double to_uniform, to_forms, to_sticky, to_best, to_best_most;
         struct worst worst;
+        double beside_rival;
     } of[FREE + 1];
     double best_gain;                    /* of the optimum, below the cheapest form */
     double greedy_gap, uniform_gap;      /* of greedy and UP to the optimum, of on-demand only */
@@ -531,6 +290,7 @@ static void sum_up(const struct sums *sums, struct bars *bars)
         bars->of[k].to_best_most = fmax(bars->of[k].to_best_most, to_best);
         if (!bars->of[k].worst.zone || sums->worst[k].more > bars->of[k].worst.more)
             bars->of[k].worst = sums->worst[k];
+        bars->of[k].beside_rival = fmax(bars->of[k].beside_rival, sums->beside_rival[k]);
     }
     bars->best_gain += (there - sums->cost_best) / there;
     bars->uniform_gap += (sums->beside[UNIFORM] - sums->cost_best) / (double)sums->n_best;
@@ -573,9 +333,9 @@ static void print_bars(const char *what, const struct bars *b)
         what, b->settings, b->late, b->late_others, 100 * b->best_gain / n, b->greedy_gap / b->uniform_gap);
     for (size_t k = OURS; k <= FREE; k++) {
         const struct worst *w = &b->of[k].worst;
-        printf("   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f (at most %.3f), worst window %+.1f\n",
+        printf("   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f (at most %.3f), worst window %+.1f (beside the capped form %+.1f)\n",
             columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n, b->of[k].dearer, b->of[k].to_best / n,
-            b->of[k].to_best_most, 100 * w->more);
+            b->of[k].to_best_most, 100 * w->more, 100 * b->of[k].beside_rival);
         printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n", w->zone,
             w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS, 1 / w->s.price, w->ours.starts,
             (double)w->ours.spot_ms / HOUR_MS, (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts, (double)w->theirs.spot_ms / HOUR_MS,
@@ -598,12 +358,12 @@ static void judge(const struct world *w, const struct folder *f, struct group *g
     k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
     for (size_t i = 0; i < k->n; i++) {
         const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms), like = f->zones[groups[0].zones[0]].n;
-        learn(w, f, 1, until, like, NULL, &k->single[i]);
-        learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
+        policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
+        policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
     }
     for (size_t i = 0; i < n_groups; i++) {
         groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
-        watch_group(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market);
+        policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market);
     }
     print_head(what, n > 1);
     for (size_t r = 0; r < N_OF(restarts_ms); r++)
@@ -709,13 +469,16 @@ static struct finish_job told(const struct wrong *x, int64_t done_ms, int64_t pa
         .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0, .whole_work_ms = told_ms, .whole_time_ms = WRONG_TIME_MS};
 }
 
-static struct played play_wrong(const struct zone *z, const struct finish_borders *borders, size_t from, const struct wrong *x, const struct finish_policy *p)
+static struct played play_wrong(const struct zone *z, const struct finish_borders *borders, size_t from, const struct wrong *x,
+    const struct finish_policy *p, bool is_capped)
 {
     struct finish_offer offers[2] = {{.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
     int64_t done_ms = 0, boot_ms = 0;
     size_t on = FINISH_NOWHERE;
+    struct finish_rival rival;
     struct played out = {0};
 
+    finish_rival_init(&rival);
     for (size_t t = from; done_ms < WRONG_WORK_MS && t < z->n; t++) {
         const int64_t passed_ms = (int64_t)(t - from) * z->tick_ms;
         const bool half = passed_ms >= WRONG_TIME_MS / 2;
@@ -735,7 +498,16 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
         }
         job = told(x, done_ms, passed_ms, on, boot_ms);
         job.look_ms = z->tick_ms;
+        if (is_capped) {
+            job.whole_work_ms = done_ms + job.work_ms; /* the rival has learned as much of it */
+            job.rival = &rival;
+            job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
+            job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
+            job.flaps = FLAPS;
+        }
         finish_decide(p, &job, offers, 2, offers[0].class, &choice);
+        if (is_capped)
+            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, 2), z->tick_ms);
         if (choice.offer != on && choice.offer != FINISH_NOWHERE)
             boot_ms = WRONG_RESTART_MS;
         on = choice.offer;
@@ -776,27 +548,28 @@ static void judge_wrong(const struct world *w, const struct folder *f)
 
     if (w->only && !strstr("wrong", w->only))
         return;
-    learn(w, f, 1, 0, 0, NULL, &chains[0]);
+    policy_learn(w, f, 1, 0, 0, NULL, &chains[0]);
     learn_strange(f, &chains[1]);
-    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong        cost   UP   late  UP\n", f->name);
+    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong       belay  free    UP   late, of all\n", f->name);
     for (size_t k = 0; k < N_OF(cases); k++) {
-        const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_UNIFORM};
-        double cost[2] = {0};
-        size_t late[2] = {0}, n = 0;
+        const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_PLANNED, FINISH_UNIFORM};
+        double cost[3] = {0};
+        size_t late = 0, n = 0;
         struct finish_table table;
         finish_table_init(&table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX,
             cases[k].restart * WRONG_RESTART_MS / FINISH_STEP_MS, 1.0 / 3);
         for (size_t z = 0; z < f->n; z++)
             for (size_t i = 0; i < w->offsets; i++, n++)
-                for (size_t r = 0; r < 2; r++) {
+                for (size_t r = 0; r < 3; r++) {
                     const size_t need = (size_t)(WRONG_TIME_MS / f->zones[z].tick_ms) + 2;
                     const struct finish_policy p = {.rule = rules[r], .table = &table};
-                    const struct played out = play_wrong(&f->zones[z], &f->borders, (f->zones[z].n - need) * i / w->offsets, &cases[k], &p);
+                    const struct played out =
+                        play_wrong(&f->zones[z], &f->borders, (f->zones[z].n - need) * i / w->offsets, &cases[k], &p, r == 0);
                     cost[r] += out.cost_ms / (double)(WRONG_WORK_MS + WRONG_RESTART_MS);
-                    late[r] += out.late;
+                    late += out.late;
                 }
         finish_table_deinit(&table);
-        printf("  %-70s %5.1f %5.1f %5zu %5zu\n", cases[k].what, 100 * cost[0] / (double)n, 100 * cost[1] / (double)n, late[0], late[1]);
+        printf("  %-65s %5.1f %5.1f %5.1f %5zu\n", cases[k].what, 100 * cost[0] / (double)n, 100 * cost[1] / (double)n, 100 * cost[2] / (double)n, late);
         fflush(stdout);
     }
     printf("\n");
@@ -817,7 +590,7 @@ static void time_decisions(const struct world *w)
     double us[2], table_s;
 
     prng_init(&prng, 1);
-    learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
+    policy_learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
     began = clock();
     finish_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, prices[0]);
     table_s = (double)(clock() - began) / CLOCKS_PER_SEC;
@@ -862,10 +635,10 @@ int main(int argc, char **argv)
         else
             dir = argv[i];
     }
-    load(w, dir ? dir : "../shared/traces");
+    policy_load(w, dir ? dir : "../shared/traces");
     for (size_t i = 0; i < w->n; i++) {
-        set_borders(w, &w->folders[i], &w->folders[i].borders);
-        classify(&w->folders[i]);
+        policy_set_borders(w, &w->folders[i], &w->folders[i].borders);
+        policy_classify(&w->folders[i]);
     }
     time_decisions(w);
     fflush(stdout);
