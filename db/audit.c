@@ -12,7 +12,7 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
 
     query_init_text(&q, r->sql,
         "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
-        " sum(CASE WHEN job = 0 THEN ms ELSE 0 END)"
+        " sum(node_ms)"
         " FROM ledger WHERE instance <> 0 GROUP BY instance ORDER BY instance",
         e);
     while (query_step(&q)) {
@@ -20,9 +20,29 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
             .instance = sqlite3_column_int64(q.stmt, 0),
             .uusd = sqlite3_column_int64(q.stmt, 1),
             .attempts_uusd = sqlite3_column_int64(q.stmt, 2),
-            .own_ms = sqlite3_column_int64(q.stmt, 3),
+            .ms = sqlite3_column_int64(q.stmt, 3),
         };
         if (!query_goes_on(&q, fn(ctx, &sum)))
+            break;
+    }
+    return query_finish(&q);
+}
+
+int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->sql,
+        "SELECT n.id, ifnull(sum(l.node_ms), 0) AS ms, n.attempts_ms + n.idle_ms AS row_ms"
+        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id HAVING ms <> row_ms ORDER BY n.id",
+        e);
+    while (query_step(&q)) {
+        struct ledger_node node = {
+            .node = sqlite3_column_int64(q.stmt, 0),
+            .ms = sqlite3_column_int64(q.stmt, 1),
+            .row_ms = sqlite3_column_int64(q.stmt, 2),
+        };
+        if (!query_goes_on(&q, fn(ctx, &node)))
             break;
     }
     return query_finish(&q);

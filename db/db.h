@@ -227,10 +227,17 @@ struct ledger_sum {
     int64_t instance;
     int64_t uusd;          /* of all its rows */
     int64_t attempts_uusd; /* of those of attempts */
-    int64_t own_ms;        /* boot and idle */
+    int64_t ms;            /* of the node's time, of all its rows */
 };
 typedef int (*db_ledger_sum_fn)(void *ctx, const struct ledger_sum *sum);
 int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, struct err *e);
+
+/* Nodes that nobody rents out whose rows do not add up to what theirs says is in the ledger. */
+struct ledger_node {
+    int64_t node, ms, row_ms;
+};
+typedef int (*db_ledger_node_fn)(void *ctx, const struct ledger_node *node);
+int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, struct err *e);
 
 /* Attempts whose stretches do not add up to their time, or are of several times; none unless the ledger is damaged. */
 struct ledger_gap {

@@ -109,6 +109,7 @@ static const struct column offer_columns[] = {
     COL(offer_row, arch),
     COL_AS(offer_row, "gpu_model", gpu.model),
     COL_AS(offer_row, "gpu_memory_mib", gpu.memory_mib),
+    COL(offer_row, price_told),
 };
 
 static const struct column instance_columns[] = {
@@ -137,6 +138,12 @@ static const struct column instance_columns[] = {
     COL(instance_row, accrued_uusd),
     COL(instance_row, boot_uusd),
     COL(instance_row, used_until),
+    COL(instance_row, settled_at),
+    COL(instance_row, idle_uusd),
+    COL(instance_row, idle_ms),
+    COL(instance_row, before_uusd_h),
+    COL(instance_row, before_uusd),
+    COL(instance_row, before_at),
 };
 
 static const struct column node_columns[] = {
@@ -166,6 +173,14 @@ static const struct column node_columns[] = {
     COL(node_row, resources),
     COL_AS(node_row, "gpu_model", gpu.model),
     COL_AS(node_row, "gpu_memory_mib", gpu.memory_mib),
+    COL(node_row, priced_at),
+    COL(node_row, accrued_uusd),
+    COL(node_row, attempts_uusd),
+    COL(node_row, attempts_ms),
+    COL(node_row, idle_uusd),
+    COL(node_row, idle_ms),
+    COL(node_row, used_until),
+    COL(node_row, settled_at),
 };
 
 static const struct column job_columns[] = {
@@ -294,6 +309,12 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, saves_asked),
     COL(attempt_row, cpu_ms),
     COL(attempt_row, memory_peak),
+    COL(attempt_row, started_uusd),
+    COL(attempt_row, gathered_at),
+    COL(attempt_row, gathered_uusd),
+    COL(attempt_row, kept_at),
+    COL(attempt_row, kept_uusd),
+    COL(attempt_row, save_uusd),
 };
 
 static const struct column checkpoint_columns[] = {
@@ -334,6 +355,7 @@ static const struct column ledger_columns[] = {
     COL(ledger_row, ms),
     COL(ledger_row, uusd),
     COL(ledger_row, on_demand_uusd),
+    COL(ledger_row, node_ms),
 };
 
 static const struct column array_columns[] = {

@@ -67,6 +67,12 @@ static int add_row(void *ctx, const struct instance_row *r)
     return 0;
 }
 
+static int add_node(void *ctx, const struct ledger_node *n)
+{
+    audit_ledger_node(ctx, n);
+    return 0;
+}
+
 static int add_gap(void *ctx, const struct ledger_gap *g)
 {
     audit_ledger_gap(ctx, g);
@@ -83,6 +89,8 @@ static int hold_against(struct auditing *g, struct audit *a, struct err *e)
     int rc = db_read_ledger_sums(r, add_sum, a, e);
     if (rc == 0)
         rc = db_read_instances(r, false, add_row, a, e);
+    if (rc == 0)
+        rc = db_read_ledger_nodes(r, add_node, a, e);
     if (rc == 0)
         rc = db_read_ledger_gaps(r, add_gap, a, e);
     if (rc == 0)

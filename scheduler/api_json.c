@@ -333,6 +333,7 @@ json_t *api_json_ledger(const struct ledger_row *l)
     set(o, "from", api_json_time(l->from));
     set(o, "to", api_json_time(l->to));
     set_i(o, "ms", l->ms);
+    set_i(o, "node_ms", l->node_ms);
     set_i(o, "uusd", l->uusd);
     set_i(o, "on_demand_uusd", l->on_demand_uusd);
     return o;

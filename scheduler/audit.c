@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TOLD_TO_MS 1000
 #define KEY_MAX (16 + 2 * CORE_NAME_MAX + 4)
 
 const char *const audit_kind_names[] = {
@@ -235,27 +236,14 @@ static int64_t span_ms(struct wall from, struct wall to)
     return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
-static int64_t at_most(int64_t value, int64_t max)
-{
-    return value < max ? value : max;
-}
-
-/* Boot and idle, as core/ledger.c shares an instance's life out. */
-static int64_t own_ms(const struct instance_row *r)
-{
-    int64_t life = span_ms(r->launched_at, r->ended_at);
-    int64_t boot =
-        at_most(span_ms(r->launched_at, wall_is_set(r->joined_at) ? r->joined_at : r->ended_at), life);
-    return life - at_most(r->attempts_ms, life - boot);
-}
-
+/* What is in the ledger of it: all of its life once that is over, as core/ledger.c shares it out. */
 static void check_ledger(struct audit *a, const struct instance_row *r)
 {
     const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
     bool is_over = r->state == INSTANCE_GONE && wall_is_set(r->launched_at);
     s = s ? s : &none;
-    int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : s->attempts_uusd,
-            ms = is_over ? own_ms(r) : 0;
+    int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : r->attempts_uusd + r->idle_uusd,
+            ms = is_over ? span_ms(r->launched_at, r->ended_at) : r->attempts_ms + r->idle_ms;
     if (s->attempts_uusd != r->attempts_uusd)
         differ(a, AUDIT_LEDGER, r->pool, r, NULL,
             "its attempts cost %lld uusd in the ledger, and %lld in the row", (long long)s->attempts_uusd,
@@ -264,10 +252,20 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
         differ(a, AUDIT_LEDGER, r->pool, r, NULL,
             "it cost %lld uusd in the ledger, and %lld by its prices and times", (long long)s->uusd,
             (long long)cost);
-    if (s->own_ms != ms)
-        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
-            "its boot and idle time is %lld ms in the ledger, and %lld by its life and its attempts",
-            (long long)s->own_ms, (long long)ms);
+    if (s->ms != ms)
+        differ(a, AUDIT_LEDGER, r->pool, r, NULL, "the ledger has %lld ms of its time, and there are %lld by its life",
+            (long long)s->ms, (long long)ms);
+}
+
+/* What is billed for it is what the ledger has: its hours, as the provider tells them (most in whole seconds). */
+static void check_bill(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
+{
+    if (!wall_is_set(c->launched_at) || !wall_is_set(c->ended_at) || !wall_is_set(r->launched_at))
+        return;
+    int64_t billed = span_ms(c->launched_at, c->ended_at), have = span_ms(r->launched_at, r->ended_at);
+    if (have - billed > TOLD_TO_MS || billed - have > TOLD_TO_MS)
+        differ(a, AUDIT_LEDGER, r->pool, r, c, "the provider bills %lld ms of it, and the ledger has %lld", (long long)billed,
+            (long long)have);
 }
 
 void audit_row(struct audit *a, const struct instance_row *r)
@@ -281,8 +279,16 @@ void audit_row(struct audit *a, const struct instance_row *r)
         check_live(a, r, c, m);
     else
         check_over(a, r, m);
+    if (r->state == INSTANCE_GONE && m)
+        check_bill(a, r, m->c);
     check_ledger(a, r);
     free(map_remove(&a->sums, r->id));
+}
+
+void audit_ledger_node(struct audit *a, const struct ledger_node *n)
+{
+    differ(a, AUDIT_LEDGER, "", NULL, NULL, "node %lld: the ledger has %lld ms of its time, and its row %lld", (long long)n->node,
+        (long long)n->ms, (long long)n->row_ms);
 }
 
 void audit_ledger_gap(struct audit *a, const struct ledger_gap *g)

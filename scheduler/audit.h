@@ -49,6 +49,7 @@ void audit_listing(struct audit *a, const char *pool, struct wall began, const s
     const struct cloud_instance *list, size_t n);
 void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum);
 void audit_row(struct audit *a, const struct instance_row *row);
+void audit_ledger_node(struct audit *a, const struct ledger_node *node);
 void audit_ledger_gap(struct audit *a, const struct ledger_gap *gap);
 void audit_end(struct audit *a);
 

@@ -182,17 +182,22 @@ void provision_sweep_soon(struct provision *p)
 /* ---- launching ---- */
 
 void provision_post_gone(
-    struct provision *p, int64_t instance, bool reclaimed, struct wall ended_at, const char *text)
+    struct provision *p, int64_t instance, const struct cloud_instance *c, const char *text)
 {
     struct event ev = {.type = EV_INSTANCE_GONE,
-        .gone = {.instance = instance, .reclaimed = reclaimed, .ended_at = ended_at}};
+        .gone = {.instance = instance, .launched_at = WALL_NONE, .ended_at = WALL_NONE}};
+    if (c) {
+        ev.gone.reclaimed = c->reclaimed;
+        ev.gone.launched_at = c->launched_at;
+        ev.gone.ended_at = c->ended_at;
+    }
     STR_COPY(ev.gone.text, text);
     tick_post(p->o.tick, &ev, NULL, NULL);
 }
 
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c)
 {
-    struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = instance}};
+    struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = instance, .launched_at = c->launched_at}};
     STR_COPY(ev.launched.provider_id, c->id);
     STR_COPY(ev.launched.zone, c->zone);
     STR_COPY(ev.launched.type, c->type);
@@ -232,7 +237,7 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
     if (!e) {
         provision_post_launched(w->p, w->instance, instance);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
-            provision_post_gone(w->p, w->instance, instance->reclaimed, instance->ended_at,
+            provision_post_gone(w->p, w->instance, instance,
                 "had ended when the provider answered");
     }
     flow_step_done(&w->launch, e);

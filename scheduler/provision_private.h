@@ -71,7 +71,7 @@ void provision_launch(struct work *w);
 void provision_terminate(struct work *w, const struct instance *i);
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c);
 void provision_post_gone(
-    struct provision *p, int64_t instance, bool reclaimed, struct wall ended_at, const char *text);
+    struct provision *p, int64_t instance, const struct cloud_instance *c, const char *text); /* c: as listed; NULL: it is not */
 
 /* ---- provision_sweep.c ---- */
 

@@ -64,10 +64,11 @@ static void match(struct place *pl, const struct cloud_instance *c)
     w->listed_in = p->stats.sweeps;
     if (flow_is_running(&w->launch)) /* which will tell */
         return;
-    if (!i->row.provider_id[0] || core_other_offer(provision_model(p), i, c->zone, c->type))
+    bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
+    if (!i->row.provider_id[0] || told_later || core_other_offer(provision_model(p), i, c->zone, c->type))
         provision_post_launched(p, i->row.id, c);
     if (over)
-        provision_post_gone(p, i->row.id, c->reclaimed, c->ended_at, c->reason);
+        provision_post_gone(p, i->row.id, c, c->reason);
     else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))
         provision_terminate(w, i);
 }
@@ -93,7 +94,7 @@ static void miss(struct place *pl, const struct instance *i)
     if (ops->hides && ops->hides(pl->driver, i->row.provider_id))
         return;
     if (++w->misses >= GONE_MISSES && is_settled)
-        provision_post_gone(p, i->row.id, false, WALL_NONE, "the provider does not list it (any more)");
+        provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");
 }
 
 /* A listing, kept until the model holds nothing that is not on disk: what is concluded from it leaves at
@@ -194,7 +195,8 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     for (size_t k = 0; k < n; k++) {
         struct event ev = {.type = EV_PRICE,
             .price = {.market = list[k].market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
-                .uusd_h = list[k].uusd_h}};
+                .uusd_h = list[k].uusd_h,
+                .since = list[k].since}};
         STR_COPY(ev.price.region, pl->region);
         STR_COPY(ev.price.zone, list[k].zone);
         STR_COPY(ev.price.type, list[k].type);

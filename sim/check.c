@@ -249,23 +249,67 @@ static void count_loss(struct world *w, const struct attempt_row *r)
 
 /* ---- money: what an instance cost is in the ledger, all of it and nothing else ---- */
 
+/* Of an instance, or of an owned node, whose number is negative here. */
+static struct sim_spent *spent_of(struct world *w, int64_t id)
+{
+    struct sim_spent *s = map_get(&w->spent, id);
+    if (!s) {
+        s = mem_alloc(sizeof(*s));
+        map_put(&w->spent, id, s);
+    }
+    return s;
+}
+
 static void add_ledger(struct world *w, const struct ledger_row *r)
 {
-    intptr_t sum = (intptr_t)map_get(&w->spent, r->instance);
-    if (r->uusd < 0 || r->ms < 0)
+    if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0)) /* that may take back */
         world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
             (long long)r->ms, (long long)r->uusd);
-    if (r->instance != CORE_ID_NONE)
-        map_put(&w->spent, r->instance, (void *)((sum ? sum : 1) + (intptr_t)r->uusd));
+    struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
+    s->uusd += r->uusd;
+    s->ms += r->node_ms;
 }
 
 static void check_instance(struct world *w, const struct instance_row *r)
 {
-    intptr_t sum = (intptr_t)map_get(&w->spent, r->id);
-    int64_t spent = sum ? sum - 1 : 0, cost = core_instance_uusd(r, r->ended_at);
-    if (r->state == INSTANCE_GONE && spent != cost)
+
+    struct sim_spent *s = spent_of(w, r->id);
+    int64_t cost = core_instance_uusd(r, r->ended_at);
+    STR_COPY(s->token, r->token);
+    s->is_launched = wall_is_set(r->launched_at);
+    if (r->state != INSTANCE_GONE)
+        return;
+    s->is_over = true;
+    if (s->uusd != cost)
         world_fail(w, "instance %lld cost %lld and the ledger has %lld", (long long)r->id, (long long)cost,
-            (long long)spent);
+            (long long)s->uusd);
+}
+
+/* One that belongs to us, from its join to the end of the world. */
+static void check_owned(struct world *w, const struct node_row *r)
+{
+    const struct sim_spent *s = spent_of(w, -r->id);
+    if (r->state != NODE_GONE || r->instance != CORE_ID_NONE)
+        return;
+    if (s->ms != (r->gone_at.ms > r->joined_at.ms ? r->gone_at.ms - r->joined_at.ms : 0))
+        world_fail(w, "node %lld was there for %lld ms and the ledger has %lld", (long long)r->id,
+            (long long)(r->gone_at.ms - r->joined_at.ms), (long long)s->ms);
+}
+
+/* What was paid is what the ledger has, to the millisecond and the micro-dollar. */
+static void check_bill(struct world *w)
+{
+    size_t pos = 0;
+    cloud_forget_unheard(w);
+    for (const struct sim_spent *s; (s = map_next(&w->spent, &pos, NULL)) && cloud_bills(w);) {
+        int64_t ms = 0, uusd = 0;
+        for (int i = 0; i < w->n_machines; i++)
+            if (str_eq(w->machines[i]->token, s->token))
+                cloud_bill(w->machines[i], &ms, &uusd);
+        if (s->is_over && (s->ms != ms || s->uusd != uusd))
+            world_fail(w, "the provider bills %lld ms and %lld uusd under token %s, and the ledger has %lld and %lld", (long long)ms,
+                (long long)uusd, s->token, (long long)s->ms, (long long)s->uusd);
+    }
 }
 
 /* What is known to have been launched is where the row says. */
@@ -310,6 +354,8 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_attempts; i++)
         map_put(&w->attempts,
             rank_key(c->attempts[i].job, c->attempts[i].attempt, c->attempts[i].node), w);
+    for (size_t i = 0; i < c->n_offers; i++)
+        cloud_heard(w, &c->offers[i]);
     for (size_t i = 0; i < c->n_instances; i++)
         check_place(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_instances; i++)
@@ -318,6 +364,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         add_ledger(w, &c->ledger[i]);
     for (size_t i = 0; i < c->n_instances; i++)
         check_instance(w, &c->instances[i]);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        check_owned(w, &c->nodes[i]);
     for (size_t i = 0; i < c->n_history; i++) {
         if (c->history[i].id <= w->last_history)
             world_fail(w, "history number %lld was given twice", (long long)c->history[i].id);
@@ -470,4 +518,6 @@ void check_end(struct world *w)
     }
     if (cloud_alive(w) > 0)
         world_fail(w, "%d machines were left behind", cloud_alive(w));
+    if (!w->failure[0])
+        check_bill(w);
 }

@@ -54,6 +54,103 @@ static struct sim_machine *by_id(struct world *w, const char *id)
     return NULL;
 }
 
+/* ---- what it bills ---- */
+
+#define START_UUSD_H 80000 /* as belayd has the offers configured */
+
+static const char *const zones[2] = {"z1", "z2"};
+
+struct wall cloud_now(const struct world *w)
+{
+    return (struct wall){START_WALL_MS + world_now(w)};
+}
+
+static struct wall launched_at(const struct sim_machine *m)
+{
+    return (struct wall){START_WALL_MS + m->launched_ms};
+}
+
+bool cloud_bills(const struct world *w)
+{
+    return w->seed % 4 != 0;
+}
+
+/* Prices that do not change are those that belayd has of the offers. */
+int64_t cloud_uusd_h(const struct world *w, const char *zone, const char *type, enum cloud_market market)
+{
+    bool is_big = str_eq(type, SIM_BIG);
+    const struct sim_prices *p = &w->prices[str_eq(zone, "z2")];
+    if (market != CLOUD_SPOT)
+        return is_big ? 300000 : 192000;
+    return is_big ? 130000 : p->uusd_h[p->n - 1];
+}
+
+/* A bill has a line for each stretch at one price. */
+void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
+{
+    const struct sim_prices *p = &m->w->prices[str_eq(m->zone, "z2")];
+    struct wall from = launched_at(m);
+    *ret_ms = m->ended_at.ms - from.ms;
+    *ret_uusd = 0;
+    if (m->market != CLOUD_SPOT || str_eq(m->type, SIM_BIG)) {
+        *ret_uusd = core_cost_uusd(*ret_ms, cloud_uusd_h(m->w, m->zone, m->type, m->market));
+        return;
+    }
+    for (int k = 0; k < p->n && from.ms < m->ended_at.ms; k++) {
+        struct wall to = k + 1 < p->n && p->since[k + 1].ms < m->ended_at.ms ? p->since[k + 1] : m->ended_at;
+        if (to.ms <= from.ms)
+            continue;
+        *ret_uusd += core_cost_uusd(to.ms - from.ms, p->uusd_h[k]);
+        from = to;
+    }
+}
+
+/* Of what a machine costs before belayd has heard of it, belayd knows the price in force when it does. */
+static bool has_unheard_machine(struct world *w, const char *zone)
+{
+    for (int i = 0; i < w->n_machines; i++) {
+        const struct sim_spent *s = NULL;
+        size_t pos = 0;
+        while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, w->machines[i]->token))
+            ;
+        if (str_eq(w->machines[i]->zone, zone) && !(s && s->is_launched))
+            return true;
+    }
+    return false;
+}
+
+/* A while ago, but after all that was told before; of a machine that had ended then it would not be heard any more. */
+static void change_price(struct world *w, int zone)
+{
+    struct sim_prices *p = &w->prices[zone];
+    struct wall since = {cloud_now(w).ms - world_between(w, 0, 60000)};
+    int64_t uusd_h = world_between(w, 50000, 150000);
+    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zones[zone]) || uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
+        return;
+    if (since.ms <= p->since[p->n - 1].ms)
+        since.ms = p->since[p->n - 1].ms + 1;
+    for (int i = 0; i < w->n_machines; i++) {
+        const struct sim_machine *m = w->machines[i];
+        if (str_eq(m->zone, zones[zone]) && wall_is_set(m->ended_at) && m->ended_at.ms > since.ms)
+            since = m->ended_at;
+    }
+    p->since[p->n] = since;
+    p->uusd_h[p->n++] = uusd_h;
+}
+
+void cloud_forget_unheard(struct world *w)
+{
+    for (int i = 0; i < 2; i++)
+        w->prices[i].n = w->prices[i].n_heard;
+}
+
+void cloud_heard(struct world *w, const struct offer_row *r)
+{
+    struct sim_prices *p = &w->prices[str_eq(r->zone, "z2")];
+    if (r->market == MARKET_SPOT && str_eq(r->type, SIM_SMALL) && r->price_uusd_h == p->uusd_h[p->n - 1])
+        p->n_heard = p->n;
+}
+
 /* ---- machines ---- */
 
 static void on_boot(struct timer *t, void *ctx)
@@ -68,8 +165,8 @@ static void on_boot(struct timer *t, void *ctx)
 /* From then on it is not billed. */
 static void note_end(struct sim_machine *m)
 {
-    if (m->launched_ms % 2 && !wall_is_set(m->ended_at))
-        m->ended_at = clock_wall(m->w->vt.timers.clock);
+    if (!wall_is_set(m->ended_at))
+        m->ended_at = cloud_now(m->w);
 }
 
 void cloud_kill(struct sim_machine *m, bool reclaimed)
@@ -203,6 +300,8 @@ static void on_effect(struct timer *t, void *ctx)
     struct cloud_call *c = ctx;
     struct world *w = c->w;
     (void)t;
+    if ((c->e.kind == ERR_NO_CAPACITY || c->e.kind == ERR_QUOTA) && by_token(w, c->token))
+        c->e.kind = ERR_NONE; /* a provider looks for the token before it looks for capacity */
     if (c->e.kind == ERR_NONE || c->lost) {
         if (c->kind == CALL_LAUNCH)
             do_launch(c);
@@ -220,8 +319,8 @@ static void fill(const struct sim_machine *m, struct cloud_instance *out)
     *out = (struct cloud_instance){.market = m->market,
         .state = m->state,
         .reclaimed = m->reclaimed,
-        .launched_at = WALL_NONE,
-        .ended_at = m->ended_at};
+        .launched_at = cloud_bills(m->w) ? launched_at(m) : WALL_NONE,
+        .ended_at = cloud_bills(m->w) || m->launched_ms % 2 ? m->ended_at : WALL_NONE};
     STR_COPY(out->id, m->id);
     STR_COPY(out->token, m->token);
     STR_COPY(out->cluster, m->w->cluster_uid);
@@ -256,7 +355,7 @@ static void reply_list(const struct cloud_call *c)
     STR_COPY(w->unseen, w->calm || !world_chance(w, 0.1) ? "" : world_chance(w, 0.5) ? "z1" : "z2");
     for (int i = 0; i < w->n_machines; i++) {
         const struct sim_machine *m = w->machines[i];
-        bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000;
+        bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000 && !cloud_bills(w);
         if (m->visible_from_ms <= world_now(w) && !old && !str_eq(m->zone, w->unseen))
             fill(m, &list[n++]);
     }
@@ -266,14 +365,16 @@ static void reply_list(const struct cloud_call *c)
 
 static void reply_prices(struct cloud_call *c)
 {
-    struct cloud_price list[2] = {{.market = CLOUD_SPOT, .uusd_h = world_between(c->w, 50000, 150000)},
-        {.market = CLOUD_SPOT, .uusd_h = world_between(c->w, 50000, 150000)}};
-    STR_COPY(list[0].zone, "z1");
-    STR_COPY(list[1].zone, "z2");
-    STR_COPY(list[0].type, SIM_SMALL);
-    STR_COPY(list[1].type, SIM_SMALL);
-    for (int i = 0; i < 2; i++)
+    struct cloud_price list[2];
+    cloud_forget_unheard(c->w);
+    for (int i = 0; i < 2; i++) {
+        struct sim_prices *p = &c->w->prices[i];
+        change_price(c->w, i);
+        list[i] = (struct cloud_price){.market = CLOUD_SPOT, .uusd_h = p->uusd_h[p->n - 1], .since = p->since[p->n - 1]};
         list[i].score = (int)(list[i].uusd_h % 11); /* 0: none */
+        STR_COPY(list[i].zone, zones[i]);
+        STR_COPY(list[i].type, SIM_SMALL);
+    }
     c->priced(c->ctx, NULL, list, 2);
 }
 
@@ -449,6 +550,11 @@ static const struct cloud_driver_ops ops = {
 struct cloud_driver *cloud_create(struct world *w)
 {
     struct sim_driver *d = mem_alloc(sizeof(*d));
+    for (int i = 0; i < 2 && w->prices[i].n == 0; i++) {
+        w->prices[i].since[0] = (struct wall){0};
+        w->prices[i].uusd_h[0] = START_UUSD_H;
+        w->prices[i].n = w->prices[i].n_heard = 1;
+    }
     d->base.ops = &ops;
     d->w = w;
     return &d->base;
@@ -456,6 +562,7 @@ struct cloud_driver *cloud_create(struct world *w)
 
 void cloud_forget_calls(struct world *w)
 {
+    cloud_forget_unheard(w);
     LIST_FOREACH (&w->cloud_calls, l) {
         struct cloud_call *c = LIST_ENTRY(l, struct cloud_call, in_world);
         c->forgotten = true;

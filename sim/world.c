@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_WALL_MS 1767225600000LL /* 2026-01-01 */
 #define TROUBLE_MS (3 * 3600 * 1000)  /* how long things go wrong */
 #define CALM_MS (48LL * 3600 * 1000)  /* how long it may take to end after that */
 #define EVENTS_MAX 3000000
@@ -383,6 +382,9 @@ static void end(struct world *w)
     for (int i = 0; i < SIM_JOBS_MAX; i++)
         free(w->store[i].manifests);
     map_deinit(&w->attempts);
+    size_t at = 0;
+    for (struct sim_spent *s; (s = map_next(&w->spent, &at, NULL));)
+        free(s);
     map_deinit(&w->spent);
     map_deinit(&w->drills);
     map_deinit(&w->spot);

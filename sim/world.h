@@ -99,6 +99,8 @@ void outbox_port_kill(struct world *w);
 void outbox_port_committed(struct world *w, const struct db_batch *b);
 void outbox_check(struct world *w, const struct job_row *r); /* at the end, of a job that has ended */
 
+#define START_WALL_MS 1767225600000LL /* 2026-01-01 */
+
 /* ---- cloud.c ---- */
 /* The types of machines; owned ones are as small. */
 #define SIM_SMALL "m5.xlarge"
@@ -116,12 +118,28 @@ struct sim_machine {
     int64_t launched_ms;     /* monotonic */
     int64_t visible_from_ms; /* listings lag */
     int64_t gone_ms;
-    struct wall ended_at; /* as the provider tells it; every other machine's it does not */
+    struct wall ended_at; /* since then it is not billed; WALL_NONE */
     struct timer boot, reclaim, kill, end;
     struct sim_agent *agent;
 };
 
+/* What machines of SIM_SMALL on spot have cost in a zone, oldest first, by the provider's clock. */
+#define SIM_PRICES_MAX 2000
+struct sim_prices {
+    struct wall since[SIM_PRICES_MAX];
+    int64_t uusd_h[SIM_PRICES_MAX];
+    int n, n_heard; /* that belayd has stored */
+};
+
 struct cloud_driver *cloud_create(struct world *w);
+struct wall cloud_now(const struct world *w); /* the provider's clock, which nobody sets */
+int64_t cloud_uusd_h(const struct world *w, const char *zone, const char *type, enum cloud_market market); /* now */
+/* What its provider bills for a machine that has ended. */
+void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd);
+bool cloud_bills(const struct world *w); /* it tells when a machine was launched and had ended: belayd can know its bill */
+void cloud_heard(struct world *w, const struct offer_row *r); /* committed */
+/* A change of price that belayd could not store (its disk was full, or it died) has not been: it bills what it told. */
+void cloud_forget_unheard(struct world *w);
 void cloud_destroy(struct world *w);
 void cloud_forget_calls(struct world *w); /* belayd died: nobody waits for replies any more */
 void cloud_kill(struct sim_machine *m, bool reclaimed);
@@ -238,6 +256,13 @@ struct sim_call {
     bool sent;
 };
 
+/* The ledger rows of an instance. */
+struct sim_spent {
+    int64_t ms, uusd;
+    char token[65];
+    bool is_launched, is_over; /* as its row says */
+};
+
 struct world {
     uint64_t seed;
     struct prng prng;
@@ -269,6 +294,7 @@ struct world {
     struct sim_machine *machines[SIM_MACHINES_MAX];
     int n_machines;
     struct list cloud_calls;
+    struct sim_prices prices[2]; /* of z1 and z2 */
     char unseen[16]; /* the zone that the newest listing could not see; "": it was whole */
     struct sim_store_job store[SIM_JOBS_MAX];
     struct sim_job jobs[SIM_JOBS_MAX]; /* by id - 1 */
@@ -280,7 +306,7 @@ struct world {
     /* what is committed, as the checks keep it */
     struct map attempts; /* (job, attempt, node): what is committed */
     struct smap tokens;  /* token -> instance state + 1 */
-    struct map spent;    /* instance -> sum of its ledger rows in micro-dollars + 1 */
+    struct map spent;    /* instance -> struct sim_spent */
     struct smap places;  /* token -> where its launch may be answered from, as first said; owned */
     int64_t last_history;
     struct map drills;  /* job * 2^20 + number -> state + 1 */

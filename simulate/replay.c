@@ -90,6 +90,8 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
 {
     void *of = r->instance ? map_get(&w->pool_of_instance, r->instance) : map_get(&w->pool_of_node, r->node);
     struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
+    if (r->kind == LEDGER_IDLE && !r->instance)
+        return;
     w->r.ms[r->kind] += r->ms;
     w->r.spent[r->kind] += r->uusd;
     w->r.on_demand_uusd += r->on_demand_uusd;

@@ -56,7 +56,7 @@ struct replay_outcome {
 struct replay_pool {
     int64_t launches, refusals, reclaims;
     int64_t uusd;
-    int64_t ms[6], spent[6]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
+    int64_t ms[LEDGER_KINDS], spent[LEDGER_KINDS]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
     double have_ms[2], used_ms[2]; /* of cpus and of GPUs: that its machines had, and that jobs held */
 };
 
@@ -99,7 +99,7 @@ struct replay_result {
     int64_t finished;        /* jobs that did all of their work */
     int64_t end_ms;          /* when the last one finished, or until_ms */
     int64_t uusd[3];         /* by enum market; owned: until end_ms */
-    int64_t ms[6], spent[6]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
+    int64_t ms[LEDGER_KINDS], spent[LEDGER_KINDS]; /* node time and money by enum ledger_kind, owned machines' idle time left out */
     int64_t on_demand_uusd;  /* what the useful time alone costs on-demand */
     int64_t launches, refusals, reclaims, moves, attempts;
     int64_t launches_in_hour; /* at most, from any moment on */

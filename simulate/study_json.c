@@ -8,7 +8,7 @@ static void set(json_t *o, const char *key, int64_t v)
     json_object_set_new(o, key, json_integer(v));
 }
 
-static json_t *kinds_json(const int64_t v[6])
+static json_t *kinds_json(const int64_t v[LEDGER_KINDS])
 {
     json_t *o = json_object();
     for (int k = 0; k < 6; k++)

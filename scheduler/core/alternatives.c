@@ -117,7 +117,7 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o, struc
     list_push_back(&o->instances, &i->of_offer);
     instance_count(m, i, 1);
     if (uusd_h != o->row.price_uusd_h)
-        ledger_reprice(m, i, o->row.price_uusd_h, now);
+        ledger_reprice(m, i, o->row.price_uusd_h, i->row.launched_at, now); /* it has been there all the time */
     if (i->node) {
         i->node->row.on_demand_uusd_h = o->row.on_demand_uusd_h;
         node_describe(i->node);

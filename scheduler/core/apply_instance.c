@@ -34,15 +34,13 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
     return 0;
 }
 
-static void reprice_owned(struct model *m, const struct pool *p)
+static void reprice_owned(struct model *m, const struct pool *p, struct wall now)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || n->row.price_uusd_h == p->row.usd_per_hour_uusd)
             continue;
-        n->row.price_uusd_h = n->row.on_demand_uusd_h = p->row.usd_per_hour_uusd;
-        touch_node(m, n);
-        limits_repriced(m, n);
+        ledger_reprice_owned(m, n, p->row.usd_per_hour_uusd, now);
     }
 }
 
@@ -71,7 +69,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         STR_COPY(p->row.criu_text, before.criu_text);
     }
     if (!p->row.elastic)
-        reprice_owned(m, p);
+        reprice_owned(m, p, ev->now.wall);
     pool_age(p, ev->now.wall);
     if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
         open_nodes(m, p);
@@ -135,7 +133,8 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     STR_COPY(o->row.gpu.model, r->gpu.model);
     o->row.gpu.memory_mib = r->gpu.memory_mib;
     offer_describe(o);
-    o->row.price_uusd_h = r->price_uusd_h;
+    if (!o->row.price_told)
+        o->row.price_uusd_h = r->price_uusd_h;
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_place(p, o);
     touch_offer(m, o);
@@ -147,10 +146,15 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
 }
 
 /* What runs already costs what is in force, too. */
-static void reprice_instances(struct model *m, const struct offer *o, struct stamp now)
+static void reprice_instances(struct model *m, const struct offer *o, const struct event *ev)
 {
     LIST_FOREACH (&o->instances, l)
-        ledger_reprice(m, LIST_ENTRY(l, struct instance, of_offer), o->row.price_uusd_h, now);
+        ledger_reprice(m, LIST_ENTRY(l, struct instance, of_offer), o->row.price_uusd_h, ev->price.since, ev->now);
+}
+
+static bool is_of(const struct offer *o, const struct event *ev)
+{
+    return strcmp(o->row.type, ev->price.type) == 0 && (!ev->price.zone[0] || strcmp(o->row.zone, ev->price.zone) == 0);
 }
 
 /* True if the price says something new of this offer. */
@@ -158,11 +162,9 @@ static bool reprice(struct offer *o, const struct event *ev)
 {
     int64_t price = ev->price.uusd_h;
     bool changed = false;
-    if (strcmp(o->row.type, ev->price.type) != 0 ||
-        (ev->price.zone[0] && strcmp(o->row.zone, ev->price.zone) != 0))
-        return false;
-    if (o->row.market == ev->price.market && o->row.price_uusd_h != price) {
+    if (o->row.market == ev->price.market && (o->row.price_uusd_h != price || !o->row.price_told)) {
         o->row.price_uusd_h = price;
+        o->row.price_told = true;
         changed = true;
     }
     if (ev->price.market == MARKET_ON_DEMAND && o->row.on_demand_uusd_h != price) {
@@ -183,9 +185,13 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             continue;
         LIST_FOREACH (&p->offers, lo) {
             struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            if (!reprice(o, ev))
+            if (!is_of(o, ev))
                 continue;
-            reprice_instances(m, o, ev->now);
+            bool changed = reprice(o, ev);
+            if (o->row.market == ev->price.market) /* the offer may have had it from the configuration, and they not */
+                reprice_instances(m, o, ev);
+            if (!changed)
+                continue;
             offer_place(p, o);
             touch_offer(m, o);
             limits_look_again(m);
@@ -235,6 +241,8 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         .joined_at = WALL_NONE,
         .ended_at = WALL_NONE,
         .used_until = WALL_NONE,
+        .settled_at = WALL_NONE,
+        .before_at = WALL_NONE,
         .priced_at = WALL_NONE,
     };
     text_format(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
@@ -268,10 +276,14 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
     struct offer *other = core_other_offer(m, i, ev->launched.zone, ev->launched.type);
     if (other)
         instance_rebind(m, i, other, ev->now);
-    if (i->row.provider_id[0])
+    struct wall told = ev->launched.launched_at;
+    if (i->row.provider_id[0]) {
+        if (told.ms > 0 && told.ms != i->row.launched_at.ms)
+            ledger_launched(m, i, told, ev->now); /* it was not told at once */
         return 0;
+    }
     instance_set_provider_id(m, i, id);
-    instance_launched(i, ev->now);
+    ledger_launched(m, i, told, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
@@ -348,18 +360,13 @@ void instance_reclaimed(struct model *m, struct instance *i)
     touch_offer(m, o);
 }
 
-/* The provider's word on its end, as far as it agrees with what was seen from here: clocks differ, and what an attempt was
- * charged for has to stay within what the instance cost. */
+/* The provider's word on its end, which is what it bills, as far as it can be true of this machine: clocks differ. */
 static struct wall credible_end(const struct instance_row *r, struct wall told, struct wall now)
 {
-    struct wall at = wall_is_set(told) && told.ms < now.ms ? told : now;
-    const struct wall seen[] = {r->launched_at, r->joined_at, r->used_until};
-    if (at.ms < r->intended_at.ms)
-        return now; /* it says nothing about this machine */
-    for (size_t k = 0; wall_is_set(told) && k < sizeof seen / sizeof seen[0]; k++)
-        if (wall_is_set(seen[k]) && seen[k].ms > at.ms)
-            at = seen[k].ms < now.ms ? seen[k] : now;
-    return at;
+    struct wall least = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
+    if (!wall_is_set(told) || told.ms < r->intended_at.ms - CLOCKS_DIFFER_MS || told.ms > now.ms + CLOCKS_DIFFER_MS)
+        return now.ms > least.ms ? now : least;
+    return told.ms > least.ms ? told : least;
 }
 
 int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -377,10 +384,11 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
         offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
         i->row.provider_id, ev->gone.text);
+    if (!wall_is_set(i->row.launched_at) && ev->gone.launched_at.ms > 0)
+        ledger_launched(m, i, ev->gone.launched_at, ev->now);
+    struct wall ended_at = i->row.ended_at = credible_end(&i->row, ev->gone.ended_at, ev->now.wall);
     if (i->node)
-        node_gone(m, i->node, ev->now, ev->gone.text);
-    struct wall ended_at =
-        credible_end(&i->row, ev->gone.ended_at, ev->now.wall); /* its attempts are over now */
+        node_gone(m, i->node, ev->now, ev->gone.text); /* its attempts paid until then */
     if (o && wall_is_set(i->row.joined_at) && ended_at.ms > i->row.joined_at.ms) {
         o->row.up_ms += ended_at.ms - i->row.joined_at.ms;
         touch_offer(m, o);

@@ -413,9 +413,11 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
         .restored_progress = PROGRESS_NONE,
         .price_uusd_h = n->row.price_uusd_h,
         .on_demand_uusd_h = n->row.on_demand_uusd_h,
-        .base_uusd = n->instance ? core_instance_uusd(&n->instance->row, now.wall) : 0,
+        .gathered_at = WALL_NONE,
+        .kept_at = WALL_NONE,
     };
     list_push_back(&j->ranks, &a->in_job);
+    ledger_placed(m, a, n, now);
     node_attach(m, n, a);
     account_charge(m, j->account, attempt_mcpu(a), now);
     limits_take(m, a);
@@ -558,6 +560,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.restored_bytes = ev->started.bytes;
     a->row.nearby_bytes =
         ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;
+    ledger_started(m, a, ev->now);
     touch_attempt(m, a);
     if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;
@@ -651,7 +654,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     struct wall saved_at = ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
-    a->row.save_ms += ev->checkpoint.pause_ms;
+    ledger_saved(a, ev->checkpoint.pause_ms, saved_at);
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good))
         return 0; /* another rank of its gang has told it */

@@ -23,6 +23,8 @@ void node_gone(struct model *m, struct node *n, struct stamp now, const char *te
     n->row.gone_at = now.wall;
     node_move(m, n, NODE_GONE, now);
     attempts_end_all(m, now, n, text);
+    if (!n->instance)
+        ledger_idle(m, n, now.wall);
     node_unindex(m, n);
     retire_node(m, n);
 }
@@ -71,6 +73,7 @@ static void node_return(struct model *m, struct node *n, struct stamp now)
 static void seen(struct model *m, struct node *n, struct stamp now)
 {
     n->last_seen = now.mono;
+    ledger_seen(m, n, now.wall);
     if (n->row.state == NODE_LOST) {
         node_return(m, n, now);
         return;
@@ -131,7 +134,8 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     i->node = n;
     i->row.node = n->row.id;
     i->row.joined_at = now.wall;
-    instance_launched(i, now); /* the join may come before the provider's answer */
+    if (!wall_is_set(i->row.launched_at)) /* the join may come before the provider's answer */
+        ledger_launched(m, i, WALL_NONE, now);
     i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
     instance_move(m, i, INSTANCE_RUNNING, now);
     if (!o)
@@ -194,6 +198,9 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         .notice_deadline = WALL_NONE,
         .joined_at = ev->now.wall,
         .gone_at = WALL_NONE,
+        .priced_at = WALL_NONE,
+        .used_until = WALL_NONE,
+        .settled_at = WALL_NONE,
     };
     unique_name(m, r->name, n->row.name);
     STR_COPY(n->row.pool, p->row.name);
@@ -206,6 +213,8 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
     n->last_seen = n->since = n->idle_since = ev->now.mono;
     if (i)
         instance_joined(m, i, n, ev->now);
+    else
+        ledger_joined(n, ev->now.wall);
     n->row.criu = r->criu;
     STR_COPY(n->row.criu_text, r->criu_text);
     set_extras(n, &r->gpu, r->features, r->resources);

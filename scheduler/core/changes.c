@@ -105,7 +105,7 @@ void history(struct model *m, struct stamp now, const char *kind, struct history
 
 void ledger_add(struct model *m, const struct ledger_row *row)
 {
-    if (row->ms > 0 || row->uusd != 0)
+    if (row->ms != 0 || row->uusd != 0)
         *GROW(m->out.ledger, m->out.n_ledger) = *row;
 }
 

@@ -225,6 +225,7 @@ struct event {
             char region[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
             enum market market;
             int64_t uusd_h;
+            struct wall since; /* as the provider says; WALL_NONE or 0: it does not, it counts as from now on */
         } price;
         struct {
             char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
@@ -234,6 +235,7 @@ struct event {
             int64_t instance;
             char provider_id[CORE_NAME_MAX];
             char zone[CORE_NAME_MAX], type[CORE_NAME_MAX]; /* where it is, and what; "": as decided */
+            struct wall launched_at; /* as the provider says; WALL_NONE or 0: it does not */
         } launched;
         struct {
             int64_t instance;
@@ -251,6 +253,7 @@ struct event {
             bool reclaimed;
             struct wall ended_at; /* as the provider says; WALL_NONE: not known, it counts as until now */
             char text[CORE_TEXT_MAX];
+            struct wall launched_at; /* as above: nobody may have heard of it before */
         } gone;
         struct {
             int64_t job, node;

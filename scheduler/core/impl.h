@@ -540,15 +540,31 @@ void certificates_destroy_all(struct model *m);
 int64_t ledger_attempt(struct model *m, struct attempt *a);
 bool attempt_has_saved(const struct attempt *a); /* the job's last good checkpoint is of this attempt */
 void ledger_instance(struct model *m, const struct instance *i);
-/* From now on the instance, and with it its node, costs this. */
-void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct stamp now);
+/* An attempt is about to be on the node: what that has cost; of a gang also how long the node has waited for the others. */
+void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now);
+void ledger_started(struct model *m, struct attempt *a, struct stamp now); /* its row says so already */
+void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at);
+/* A provider's clock is believed as far as it differs by less from ours. */
+#define CLOCKS_DIFFER_MS 600000
+/* It exists, and is paid for, since then (told: as the provider says, WALL_NONE or 0: it does not), or from now on. */
+void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now);
+/* Since then (likewise) the instance, and with it its node, costs this. */
+void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now);
+/* What the node has cost by then: since its launch, or since it joined if nobody rents it out. */
+int64_t ledger_node_uusd(const struct node *n, struct wall at);
+/* The node was heard of: once a day its idle time is written down. */
+void ledger_seen(struct model *m, struct node *n, struct wall now);
+/* Writes the idle time up to then. */
+void ledger_idle(struct model *m, struct node *n, struct wall at);
+/* One that nobody rents out has joined; costs something else from now on. */
+void ledger_joined(struct node *n, struct wall now);
+void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now);
 
 /* ---- instances (instances.c) ---- */
 struct pool *pool_add(struct model *m, const struct pool_row *r);
 bool instance_is_coming(const struct instance *i); /* INTENDED or LAUNCHED */
 void instance_index(struct model *m, struct instance *i);
 void instance_unindex(struct model *m, struct instance *i);
-void instance_launched(struct instance *i, struct stamp now); /* it exists, and is paid for, from now on */
 void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now);
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id);
 struct offer *offer_find(const struct pool *p, const char *zone, const char *type, enum market market); /* or NULL */

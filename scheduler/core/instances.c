@@ -77,12 +77,6 @@ void instance_unindex(struct model *m, struct instance *i)
     m->change++;
 }
 
-void instance_launched(struct instance *i, struct stamp now)
-{
-    if (!wall_is_set(i->row.launched_at))
-        i->row.launched_at = i->row.priced_at = now.wall;
-}
-
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id)
 {
     char key[PROVIDER_KEY_MAX];

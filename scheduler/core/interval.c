@@ -49,6 +49,8 @@ int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
 
 int64_t core_instance_uusd(const struct instance_row *r, struct wall at)
 {
+    if (wall_is_set(r->priced_at) && wall_is_set(r->before_at) && at.ms < r->priced_at.ms)
+        return r->before_uusd + (at.ms > r->before_at.ms ? core_cost_uusd(at.ms - r->before_at.ms, r->before_uusd_h) : 0);
     if (!wall_is_set(r->priced_at) || at.ms < r->priced_at.ms)
         return r->accrued_uusd;
     return r->accrued_uusd + core_cost_uusd(at.ms - r->priced_at.ms, r->price_uusd_h);

@@ -3,15 +3,26 @@
  * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never changed.
  *
  * Invariants.
- *  1. The rows of an attempt add up to its time on the node (assigned to ended) and to its share of what the
- * node cost in it, at the prices in force. The share is by its dominant resource: who takes all the memory pays
- * for the whole node.
- *  2. The rows of an instance (its attempts', boot, idle) add up to core_instance_uusd(ended) exactly: idle takes
- * what rounding left, and attempts whose dominant resources differ are never charged more together than the node
- * has cost since it joined (the last to end pays less).
- *  3. Only useful time would have been paid in an undisturbed run on-demand; the rest counts 0 there.
+ *  1. Every millisecond of a node is in the ledger once, as boot, as idle, or as some attempt's; `node_ms` of all rows of an
+ * instance adds up to its life, `uusd` to core_instance_uusd(ended), both exactly. Of a node that nobody rents out the same holds
+ * from its join on, at the price of its pool.
+ *  2. Of a node that attempts share, each has the share of its dominant resource: who takes all the memory pays for the whole
+ * node. Shares are rounded down, and attempts whose dominant resources differ never have more together than there is (the last
+ * to end has less). What no attempt has is idle, and so is what rounding left.
+ *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time, and its cost. What each part
+ * of it cost is by the prices in force in that part, from what the node had cost at the moments between them; shares of a sum
+ * are cut where the sum of those before ends, so that nothing is lost by rounding.
+ *  4. Only useful time would have been paid in an undisturbed run on-demand; the rest counts 0 there.
+ *  5. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
+ * its end takes that back, and may be negative.
+ *
+ * The parts of an attempt, in their order: restore, from its placement to the program's start; gang-wait, until the last
+ * rank has started; then useful, save (what the program waited for) and lost (what nobody saved, and another attempt has to do
+ * again). A node that stood empty while a gang waited for the rest of its nodes waited for that gang.
  */
 #include "scheduler/core/impl.h"
+
+#define DAY_MS 86400000
 
 static int64_t span_ms(struct wall from, struct wall to)
 {
@@ -26,6 +37,108 @@ static int64_t within(int64_t value, int64_t max)
     int64_t most = max > 0 ? max : 0;
     return value < 0 ? 0 : value > most ? most : value;
 }
+
+static struct wall later(struct wall a, struct wall b)
+{
+    return !wall_is_set(a) || (wall_is_set(b) && b.ms > a.ms) ? b : a;
+}
+
+/* value * part / whole without overflow on the way; all of it when there is no whole. */
+static int64_t share(int64_t value, int64_t part, int64_t whole)
+{
+    return whole > 0 && part < whole ? (int64_t)((__extension__(__int128) value) * part / whole) : value;
+}
+
+/* ---- what a node has cost, and how much of that is in the ledger ---- */
+
+/* Where that is kept: in the row of its instance, which outlives it, or in its own. */
+struct books {
+    int64_t *attempts_uusd, *attempts_ms, *idle_uusd, *idle_ms;
+    struct wall *used_until, *settled_at;
+};
+
+static struct books books_of(struct node *n)
+{
+    struct instance_row *i = n->instance ? &n->instance->row : NULL;
+    struct node_row *r = &n->row;
+    return i ? (struct books){&i->attempts_uusd, &i->attempts_ms, &i->idle_uusd, &i->idle_ms, &i->used_until, &i->settled_at}
+             : (struct books){&r->attempts_uusd, &r->attempts_ms, &r->idle_uusd, &r->idle_ms, &r->used_until, &r->settled_at};
+}
+
+static void books_changed(struct model *m, struct node *n)
+{
+    if (n->instance)
+        touch_instance(m, n->instance);
+    else
+        touch_node(m, n);
+}
+
+int64_t ledger_node_uusd(const struct node *n, struct wall at)
+{
+    const struct node_row *r = &n->row;
+    if (n->instance)
+        return core_instance_uusd(&n->instance->row, at);
+    return r->accrued_uusd + core_cost_uusd(span_ms(r->priced_at, at), r->price_uusd_h);
+}
+
+static struct wall joined_at(const struct node *n)
+{
+    return n->instance ? n->instance->row.joined_at : n->row.joined_at;
+}
+
+/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant 5). */
+static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
+{
+    const struct books b = books_of(n);
+    *ret_uusd = ledger_node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) - *b.attempts_uusd - *b.idle_uusd;
+    *ret_ms = span_ms(joined_at(n), at) - *b.attempts_ms - *b.idle_ms;
+}
+
+/* ---- idle ---- */
+
+/* What those that run there have used of it so far, since their rows are still to come. */
+static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
+{
+    *ret_uusd = *ret_ms = 0;
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        *ret_uusd += resources_share(&a->held, &n->row.total, within(ledger_node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
+        *ret_ms += resources_share(&a->held, &n->row.total, span_ms(a->row.assigned_at, at));
+    }
+}
+
+void ledger_idle(struct model *m, struct node *n, struct wall at)
+{
+    const struct books b = books_of(n);
+    int64_t uusd, ms, used_uusd, used_ms;
+    bool is_over = n->row.state == NODE_GONE; /* whatever became of the wall clock: the last row makes it add up */
+    left(n, at, &uusd, &ms);
+    in_use(n, at, &used_uusd, &used_ms);
+    struct ledger_row row = {.node = n->row.id,
+        .instance = n->row.instance,
+        .kind = LEDGER_IDLE,
+        .from = wall_is_set(*b.settled_at) ? *b.settled_at : joined_at(n),
+        .to = at,
+        .ms = is_over ? ms : within(ms - used_ms, ms),
+        .uusd = is_over ? uusd : within(uusd - used_uusd, uusd)};
+    row.node_ms = row.ms;
+    ledger_add(m, &row);
+    *b.idle_uusd += row.uusd;
+    *b.idle_ms += row.ms;
+    *b.settled_at = at;
+    *b.used_until = later(*b.used_until, at);
+    books_changed(m, n);
+}
+
+void ledger_seen(struct model *m, struct node *n, struct wall now)
+{
+    const struct books b = books_of(n);
+    struct wall since = later(joined_at(n), *b.settled_at);
+    if (wall_is_set(since) && now.ms / DAY_MS > since.ms / DAY_MS)
+        ledger_idle(m, n, now);
+}
+
+/* ---- attempts ---- */
 
 /* A rank without a script has nothing of its own to save: what the first has saved is what it did. */
 bool attempt_has_saved(const struct attempt *a)
@@ -51,46 +164,146 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
     return span_ms(j->last_good_at, a->row.ended_at);
 }
 
-/* What the attempt costs of the node until `end`, so that all of the node's attempts together never cost more
- * than it does. */
-static int64_t attempt_cost(const struct attempt *a, int64_t ms, struct wall end)
+/* Its share of what the node has cost since it was placed there, and of that time. */
+static void attempt_share(const struct attempt *a, struct wall end, int64_t *ret_uusd, int64_t *ret_ms)
 {
-    const struct instance *i = a->node->instance;
     const struct resources *held = &a->held, *total = &a->node->row.total;
-    if (!i)
-        return resources_share(held, total, core_cost_uusd(ms, a->row.price_uusd_h));
-    int64_t so_far = core_instance_uusd(&i->row, end);
-    int64_t cost = resources_share(held, total, within(so_far - a->row.base_uusd, so_far));
-    return within(cost, so_far - i->row.boot_uusd - i->row.attempts_uusd);
+    int64_t uusd, ms;
+    left(a->node, end, &uusd, &ms);
+    *ret_uusd = within(resources_share(held, total, within(ledger_node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)), uusd);
+    *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
 void core_cost_so_far(
     const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd)
 {
-    int64_t ms = span_ms(a->row.assigned_at, now);
+    int64_t ms = span_ms(a->row.assigned_at, now), unused;
     int64_t useful = within(ms - a->row.restore_ms - a->row.save_ms, ms);
-    *ret_uusd = attempt_cost(a, ms, now);
+    attempt_share(a, now, ret_uusd, &unused);
     *ret_on_demand_uusd = resources_share(
         &a->held, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
 }
 
-int64_t ledger_attempt(struct model *m, struct attempt *a)
+void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now)
 {
-    struct job_row *j = &a->job->row;
-    struct instance *i = a->node->instance;
+    struct job *j = a->job;
+    const struct books b = books_of(n);
+    struct wall queued = {now.wall.ms - (now.mono.ms - j->row.queued_mono.ms)};
+    struct wall from = later(later(joined_at(n), *b.used_until), later(j->row.eligible_at, queued));
+    int64_t uusd, ms;
+    a->row.base_uusd = ledger_node_uusd(n, now.wall);
+    if (j->row.ranks < 2 || !list_is_empty(&n->attempts))
+        return;
+    left(n, now.wall, &uusd, &ms);
+    struct ledger_row row = {.job = j->row.id,
+        .attempt = a->row.attempt,
+        .node = n->row.id,
+        .instance = n->row.instance,
+        .kind = LEDGER_GANG_WAIT,
+        .from = from,
+        .to = now.wall,
+        .ms = within(span_ms(from, now.wall), ms)};
+    row.node_ms = row.ms;
+    row.uusd = within(core_cost_uusd(row.ms, n->row.price_uusd_h), uusd);
+    row.from.ms = row.to.ms - row.ms;
+    ledger_add(m, &row);
+    *b.attempts_uusd += row.uusd;
+    *b.attempts_ms += row.ms;
+    *b.used_until = later(*b.used_until, now.wall);
+    j->row.cost_uusd += row.uusd;
+    books_changed(m, n);
+}
+
+void ledger_started(struct model *m, struct attempt *a, struct stamp now)
+{
+    const struct job *j = a->job;
+    a->row.started_uusd = ledger_node_uusd(a->node, now.wall);
+    if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
+        return;
+    LIST_FOREACH (&j->ranks, l)
+        if (!wall_is_set(LIST_ENTRY(l, struct attempt, in_job)->row.started_at))
+            return;
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
+        rank->row.gathered_at = now.wall;
+        rank->row.gathered_uusd = ledger_node_uusd(rank->node, now.wall);
+        touch_attempt(m, rank);
+    }
+}
+
+void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at)
+{
+    a->row.save_ms += pause_ms;
+    a->row.save_uusd += core_cost_uusd(pause_ms, a->node->row.price_uusd_h);
+    a->row.kept_at = saved_at;
+    a->row.kept_uusd = ledger_node_uusd(a->node, saved_at);
+}
+
+enum { PART_RESTORE, PART_WAIT, PART_SAVE, PART_LOST, PART_USEFUL, PARTS };
+
+/* One stretch of a node, and what all of the node cost in it. */
+struct part {
+    enum ledger_kind kind;
+    int64_t ms, uusd;
+};
+
+/* Time that the machine did not live any more cost nothing. */
+static struct wall paid_until(const struct attempt *a)
+{
+    struct wall end = a->row.ended_at;
+    const struct instance *i = a->node->instance;
+    return i && wall_is_set(i->row.ended_at) && i->row.ended_at.ms < end.ms ? i->row.ended_at : end;
+}
+
+/* From its start until the last rank had started; all of it if one never did. */
+static int64_t wait_ms(const struct attempt *a)
+{
+    const struct job_row *j = &a->job->row;
+    if (j->ranks < 2 || j->script_on == SCRIPT_ON_FIRST)
+        return 0;
+    return span_ms(a->row.started_at, wall_is_set(a->row.gathered_at) ? a->row.gathered_at : a->row.ended_at);
+}
+
+static void divide(const struct attempt *a, struct part parts[PARTS])
+{
+    const struct attempt_row *r = &a->row;
+    int64_t end_uusd = ledger_node_uusd(a->node, paid_until(a));
+    int64_t ms = span_ms(r->assigned_at, r->ended_at), uusd = within(end_uusd - r->base_uusd, INT64_MAX);
+    bool started = wall_is_set(r->started_at);
+    int64_t restore_ms = span_ms(r->assigned_at, r->started_at), restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
+    if (r->restore_ms > restore_ms) { /* as its agent measured it */
+        restore_ms = r->restore_ms;
+        restore_uusd = core_cost_uusd(restore_ms, r->price_uusd_h);
+    }
+    int64_t gathered_uusd = wall_is_set(r->gathered_at) ? r->gathered_uusd : end_uusd;
+    const struct part all[PARTS] = {[PART_RESTORE] = {LEDGER_RESTORE, restore_ms, restore_uusd},
+        [PART_WAIT] = {LEDGER_GANG_WAIT, wait_ms(a), gathered_uusd - r->started_uusd},
+        [PART_SAVE] = {LEDGER_SAVE, r->save_ms, r->save_uusd},
+        [PART_LOST] = {LEDGER_LOST, unsaved_ms(a, r->assigned_at),
+            !attempt_has_saved(a) ? uusd : wall_is_set(r->kept_at) ? end_uusd - r->kept_uusd : -1},
+        [PART_USEFUL] = {LEDGER_USEFUL, INT64_MAX, INT64_MAX}};
+    for (int k = 0; k < PARTS; k++) {
+        int64_t part_ms = within(all[k].ms, ms);
+        /* all of what is left; or as much of that as of the time, where it is not known */
+        int64_t part_uusd = part_ms == ms ? uusd : part_ms == 0 ? 0 : all[k].uusd < 0 ? share(uusd, part_ms, ms) : within(all[k].uusd, uusd);
+        parts[k] = (struct part){all[k].kind, part_ms, part_uusd};
+        ms -= part_ms;
+        uusd -= part_uusd;
+    }
+}
+
+static void write_parts(struct model *m, struct attempt *a, const struct part parts[PARTS], int64_t cost, int64_t node_ms)
+{
     const struct resources *held = &a->held, *total = &a->node->row.total;
-    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), cost = attempt_cost(a, ms, a->row.ended_at);
-    int64_t restore = within(a->row.restore_ms, ms), save = within(a->row.save_ms, ms - restore);
-    int64_t lost = within(unsaved_ms(a, a->row.assigned_at), ms - restore - save);
-    const struct {
-        enum ledger_kind kind;
-        int64_t ms;
-    } parts[] = {{LEDGER_RESTORE, restore}, {LEDGER_SAVE, save}, {LEDGER_LOST, lost},
-        {LEDGER_USEFUL, ms - restore - save - lost}};
-    int64_t ms_so_far = 0, cost_so_far = 0;
-    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), uusd = 0, ms_so_far = 0, uusd_so_far = 0, cost_done = 0, node_done = 0;
+    for (int k = 0; k < PARTS; k++)
+        uusd += parts[k].uusd;
+    for (int k = 0; k < PARTS; k++) {
         ms_so_far += parts[k].ms;
-        int64_t upto = ms > 0 ? (int64_t)((__extension__(__int128) cost) * ms_so_far / ms) : 0;
+        uusd_so_far += parts[k].uusd;
+        bool is_last = k == PARTS - 1;
+        int64_t cost_upto = is_last ? cost : uusd > 0 ? share(cost, uusd_so_far, uusd) : share(cost, ms_so_far, ms);
+        int64_t node_upto = is_last ? node_ms : share(node_ms, ms_so_far, ms);
         struct ledger_row r = {.job = a->row.job,
             .attempt = a->row.attempt,
             .node = a->row.node,
@@ -99,58 +312,97 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
             .from = a->row.assigned_at,
             .to = a->row.ended_at,
             .ms = parts[k].ms,
-            .uusd = upto - cost_so_far};
+            .node_ms = node_upto - node_done,
+            .uusd = cost_upto - cost_done};
         if (r.kind == LEDGER_USEFUL)
             r.on_demand_uusd = resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
-        cost_so_far = upto;
-        j->on_demand_uusd += r.on_demand_uusd;
+        cost_done = cost_upto;
+        node_done = node_upto;
+        a->job->row.on_demand_uusd += r.on_demand_uusd;
         ledger_add(m, &r);
     }
-    j->cost_uusd += cost;
-    if (i) {
-        i->row.attempts_uusd += cost;
-        i->row.attempts_ms += resources_share(held, total, ms);
-        if (!wall_is_set(i->row.used_until) || a->row.ended_at.ms > i->row.used_until.ms)
-            i->row.used_until = a->row.ended_at;
-        touch_instance(m, i);
-    }
+}
+
+int64_t ledger_attempt(struct model *m, struct attempt *a)
+{
+    const struct books b = books_of(a->node);
+    struct part parts[PARTS];
+    int64_t cost, node_ms;
+    attempt_share(a, paid_until(a), &cost, &node_ms);
+    divide(a, parts);
+    write_parts(m, a, parts, cost, node_ms);
+    a->job->row.cost_uusd += cost;
+    *b.attempts_uusd += cost;
+    *b.attempts_ms += node_ms;
+    *b.used_until = later(*b.used_until, a->row.ended_at);
+    books_changed(m, a->node);
     return wall_is_set(a->row.started_at) ? unsaved_ms(a, a->row.started_at) : 0;
 }
+
+/* ---- instances ---- */
 
 void ledger_instance(struct model *m, const struct instance *i)
 {
     const struct instance_row *r = &i->row;
     if (!wall_is_set(r->launched_at))
         return;
-    struct wall booted = wall_is_set(r->joined_at) ? r->joined_at : r->ended_at;
-    int64_t all_ms = span_ms(r->launched_at, r->ended_at),
-            boot_ms = within(span_ms(r->launched_at, booted), all_ms);
-    int64_t all = core_instance_uusd(r, r->ended_at);
-    int64_t boot = wall_is_set(r->joined_at) ? within(r->boot_uusd, all - r->attempts_uusd) : all;
+    bool joined = wall_is_set(r->joined_at);
+    struct wall booted = joined && r->joined_at.ms < r->ended_at.ms ? r->joined_at : r->ended_at;
+    int64_t all_ms = span_ms(r->launched_at, r->ended_at), all = core_instance_uusd(r, r->ended_at);
     struct ledger_row row = {.node = r->node,
         .instance = r->id,
         .kind = LEDGER_BOOT,
         .from = r->launched_at,
         .to = booted,
-        .ms = boot_ms,
-        .uusd = boot};
+        .ms = span_ms(r->launched_at, booted),
+        .uusd = joined ? within(r->boot_uusd, all) : all};
+    row.node_ms = row.ms;
     ledger_add(m, &row);
     row.kind = LEDGER_IDLE;
-    row.from = booted;
-    row.to = r->ended_at;
-    row.ms = within(all_ms - boot_ms - r->attempts_ms, all_ms);
-    row.uusd = all - boot - r->attempts_uusd;
+    row.from = later(booted, r->settled_at);
+    row.to = later(row.from, r->ended_at);
+    row.ms = row.node_ms = all_ms - row.ms - r->attempts_ms - r->idle_ms;
+    row.uusd = all - row.uusd - r->attempts_uusd - r->idle_uusd;
     ledger_add(m, &row);
 }
 
-void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct stamp now)
+void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now)
+{
+    struct instance_row *r = &i->row;
+    bool credible = told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS && told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
+    struct wall at = told.ms > 0 && credible ? told : now.wall;
+    if (!wall_is_set(r->launched_at)) {
+        r->launched_at = r->priced_at = at;
+    } else if (told.ms > 0 && credible && !wall_is_set(r->before_at)) { /* its agent was heard of first */
+        int64_t before = r->boot_uusd;
+        r->launched_at = r->priced_at = at;
+        r->boot_uusd = wall_is_set(r->joined_at) ? core_instance_uusd(r, r->joined_at) : 0;
+        if (i->node)
+            LIST_FOREACH (&i->node->attempts, l)
+                LIST_ENTRY(l, struct attempt, on_node)->row.base_uusd += r->boot_uusd - before;
+    } else {
+        return;
+    }
+    touch_instance(m, i);
+}
+
+void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now)
 {
     struct instance_row *r = &i->row;
     if (r->price_uusd_h == uusd_h)
         return;
     if (wall_is_set(r->priced_at)) {
-        r->accrued_uusd = core_instance_uusd(r, now.wall);
-        r->priced_at = now.wall;
+        struct wall at = since.ms > 0 && since.ms < now.wall.ms + CLOCKS_DIFFER_MS ? since : now.wall;
+        if (at.ms < r->priced_at.ms)
+            at = r->priced_at;
+        int64_t uusd = core_instance_uusd(r, at);
+        if (at.ms > r->priced_at.ms) {
+            r->before_at = r->priced_at;
+            r->before_uusd = r->accrued_uusd;
+            r->before_uusd_h = r->price_uusd_h;
+        }
+        r->accrued_uusd = uusd;
+        r->priced_at = at;
     }
     instance_count(m, i, -1);
     r->price_uusd_h = uusd_h;
@@ -161,4 +413,20 @@ void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct 
     i->node->row.price_uusd_h = uusd_h;
     touch_node(m, i->node);
     limits_repriced(m, i->node);
+}
+
+/* ---- owned nodes ---- */
+
+void ledger_joined(struct node *n, struct wall now)
+{
+    n->row.priced_at = now;
+}
+
+void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now)
+{
+    n->row.accrued_uusd = ledger_node_uusd(n, now);
+    n->row.priced_at = now;
+    n->row.price_uusd_h = n->row.on_demand_uusd_h = uusd_h;
+    touch_node(m, n);
+    limits_repriced(m, n);
 }

@@ -98,6 +98,8 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     n->pool = model_pool(m, r->pool);
     n->instance = i;
     n->last_seen = n->since = n->idle_since = now.mono;
+    if (!i && !wall_is_set(r->priced_at)) /* it was stored by a belay that did not count its time */
+        n->row.joined_at = n->row.priced_at = now.wall;
     node_describe(n);
     m->n_nodes_lost += r->state == NODE_LOST;
     if (i) {

@@ -311,7 +311,13 @@ struct attempt_row {
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */
     int64_t saves_asked;       /* how many saves users have asked for */
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
-    int64_t base_uusd;           /* what its instance had cost by then */
+    int64_t base_uusd;           /* what its node had cost by then ... */
+    int64_t started_uusd;        /* ... when it started ... */
+    struct wall gathered_at;     /* when the last rank of its gang had started; WALL_NONE ... */
+    int64_t gathered_uusd;
+    struct wall kept_at;         /* when its newest checkpoint was taken; WALL_NONE ... */
+    int64_t kept_uusd;
+    int64_t save_uusd;           /* what its node cost in save_ms */
     int64_t cpu_ms, memory_peak; /* what its processes used of the processor, and the most of memory at once, in bytes; 0: not known.
                                     Memory only until something else stores the attempt */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
@@ -339,6 +345,10 @@ struct node_row {
     struct gpu_kind gpu;       /* of its GPUs, as its agent tells; where they differ, none */
     char features[FEATURES_TEXT_MAX]; /* as its agent tells (base/feature.h) ... */
     char resources[COUNTS_TEXT_MAX];  /* ... likewise (base/counts.h) */
+    /* Of a reserved node, as its instance has it of another (ledger.c); settled_at: */
+    struct wall priced_at;
+    int64_t accrued_uusd, attempts_uusd, attempts_ms, idle_uusd, idle_ms;
+    struct wall used_until, settled_at;
 };
 
 #define INSTANCE_ALTERNATIVES_MAX 20
@@ -357,12 +367,17 @@ struct instance_row {
     int64_t price_uusd_h, on_demand_uusd_h; /* in force */
     struct wall priced_at;     /* since when the price holds; WALL_NONE before the launch */
     int64_t accrued_uusd;      /* what it had cost by then */
+    /* The same of the price before: an end may be told later than a price that came after it. before_at WALL_NONE: there was none */
+    int64_t before_uusd_h, before_uusd;
+    struct wall before_at;
     int64_t boot_uusd;         /* what it had cost when its agent joined */
     struct wall intended_at, launched_at, joined_at, ended_at; /* ended_at: it is paid until then */
-    struct wall used_until;    /* the end of its last attempt that is over; WALL_NONE */
+    struct wall used_until;    /* the end of its last attempt that is over, or settled_at; WALL_NONE */
+    struct wall settled_at;    /* up to when its idle time is in the ledger; WALL_NONE: none of it is */
+    int64_t idle_uusd, idle_ms; /* that */
     bool reclaimed;            /* taken by the provider, or announced to be */
     bool rebalanced;           /* recommended to be left */
-    int64_t attempts_uusd;     /* part of its cost that attempts carried; the rest is boot and idle */
+    int64_t attempts_uusd;     /* part of its cost that attempts carried, and the waiting of gangs; the rest is boot and idle */
     int64_t attempts_ms;       /* part of its time that attempts used: each by its share of the node */
     char text[CORE_TEXT_MAX];  /* why it ended */
     /* Ids of the other offers that the launch may be answered from, the best first, a blank before each. They stay as they
@@ -410,6 +425,7 @@ struct offer_row {
     char arch[16];              /* "x86_64" "aarch64"; "": not known */
     struct gpu_kind gpu;        /* of its GPUs */
     int64_t price_uusd_h, on_demand_uusd_h;
+    bool price_told;            /* by its provider, which knows better than a configuration */
     int64_t launches, refusals, reclaims; /* counted for ever; launches: decided on, or given in another's place */
     int32_t refused_in_a_row;   /* refusals and machines that never joined, since the last that did join */
     struct mono avoid_until;    /* not stored; MONO_NONE */
@@ -576,8 +592,17 @@ enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE }
 extern const char *const leftover_keep_names[]; /* "all" "last" "none" */
 #define LEFTOVER_LOOK_MS 3600000LL /* the wall clock is looked at so often */
 
-enum ledger_kind { LEDGER_USEFUL, LEDGER_LOST, LEDGER_BOOT, LEDGER_RESTORE, LEDGER_SAVE, LEDGER_IDLE };
-extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "idle" */
+enum ledger_kind {
+    LEDGER_USEFUL,
+    LEDGER_LOST,
+    LEDGER_BOOT,
+    LEDGER_RESTORE,
+    LEDGER_SAVE,
+    LEDGER_GANG_WAIT,
+    LEDGER_IDLE,
+    LEDGER_KINDS
+};
+extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "gang-wait" "idle" */
 
 /* What a stretch of a node's time was, and what it cost. */
 struct ledger_row {
@@ -586,6 +611,7 @@ struct ledger_row {
     enum ledger_kind kind;
     struct wall from, to;
     int64_t ms;           /* of the stretch; several kinds may share one from..to, their ms add up to it */
+    int64_t node_ms;      /* of the node's time: less than ms where others had a share of it */
     int64_t uusd, on_demand_uusd;
 };
 

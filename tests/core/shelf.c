@@ -28,6 +28,7 @@ void shelf_deinit(struct shelf *s)
     free(s->offers);
     free(s->by_job);
     free(s->by_instance);
+    free(s->by_node);
     free(s->newest);
     free(s->arrays);
     free(s->depends);
@@ -110,11 +111,27 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
 {
     struct shelf_sums *j = AT(s->by_job, s->n_by_job, r->job);
     struct shelf_sums *i = AT(s->by_instance, s->n_by_instance, r->instance);
-    assert_true(r->ms >= 0 && r->uusd >= 0);
+    struct shelf_sums *n = AT(s->by_node, s->n_by_node, r->node);
+    if (r->kind != LEDGER_IDLE) /* which takes back what its provider did not bill */
+        assert_true(r->ms >= 0 && r->uusd >= 0 && r->node_ms >= 0);
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;
     i->uusd += r->uusd;
+    i->node_ms += r->node_ms;
+    n->uusd += r->uusd;
+    n->node_ms += r->node_ms;
+}
+
+static void put_node(struct shelf *s, const struct node_row *r)
+{
+    *AT(s->nodes, s->n_nodes, r->id) = *r;
+    if (r->state != NODE_GONE || r->instance != CORE_ID_NONE)
+        return;
+    const struct shelf_sums *sums = AT(s->by_node, s->n_by_node, r->id);
+    int64_t life_ms = r->gone_at.ms - r->joined_at.ms, priced_ms = r->gone_at.ms - r->priced_at.ms;
+    assert_int_equal(sums->node_ms, life_ms > 0 ? life_ms : 0);
+    assert_int_equal(sums->uusd, r->accrued_uusd + core_cost_uusd(priced_ms > 0 ? priced_ms : 0, r->price_uusd_h));
 }
 
 static void put_instance(struct shelf *s, const struct instance_row *r)
@@ -126,6 +143,7 @@ static void put_instance(struct shelf *s, const struct instance_row *r)
     if (r->state != INSTANCE_GONE || !wall_is_set(r->launched_at))
         return;
     assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_instance_uusd(r, r->ended_at));
+    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->node_ms, r->ended_at.ms - r->launched_at.ms);
 }
 
 static void put_account(struct shelf *s, const struct account_row *r)
@@ -183,7 +201,7 @@ void shelf_put(struct shelf *s, const struct changes *c)
         assert_int_equal(r->on_demand_uusd, AT(s->by_job, s->n_by_job, r->id)->on_demand_uusd);
     }
     for (size_t k = 0; k < c->n_nodes; k++)
-        *AT(s->nodes, s->n_nodes, c->nodes[k].id) = c->nodes[k];
+        put_node(s, &c->nodes[k]);
     for (size_t k = 0; k < c->n_instances; k++)
         put_instance(s, &c->instances[k]);
     for (size_t k = 0; k < c->n_offers; k++)

@@ -9,7 +9,7 @@
 #include "tests/core/lab.h"
 
 struct shelf_sums {
-    int64_t ms, uusd, on_demand_uusd;
+    int64_t ms, node_ms, uusd, on_demand_uusd;
 };
 
 struct shelf {
@@ -21,8 +21,8 @@ struct shelf {
     struct pool_row *pools;
     struct offer_row *offers;
     size_t n_jobs, n_attempts, n_nodes, n_instances, n_pools, n_offers;
-    struct shelf_sums *by_job, *by_instance; /* of the ledger, by id */
-    size_t n_by_job, n_by_instance;
+    struct shelf_sums *by_job, *by_instance, *by_node; /* of the ledger, by id */
+    size_t n_by_job, n_by_instance, n_by_node;
     struct ckpt_ref *newest; /* checkpoint of each job, by id */
     size_t n_newest;
     struct drill_row *drills; /* of each the last */
@@ -40,8 +40,8 @@ struct shelf {
 };
 
 void shelf_deinit(struct shelf *s);
-/* Ended jobs stay ended, checkpoints grow, one live attempt a job, an ended instance's ledger adds up to its
- * cost. */
+/* Ended jobs stay ended, checkpoints grow, one live attempt a job, the ledger of an ended instance, or of a
+ * node that nobody rented out, adds up to its life and its cost. */
 void shelf_put(struct shelf *s, const struct changes *c);
 /* Every row of the model is on the shelf as it is, and nothing live is on the shelf that is not in the model.
  */

@@ -14,6 +14,7 @@ static struct ledger_row sum(const struct lab *l, enum ledger_kind kind)
         if (r->kind != kind)
             continue;
         s.ms += r->ms;
+        s.node_ms += r->node_ms;
         s.uusd += r->uusd;
         s.on_demand_uusd += r->on_demand_uusd;
     }
@@ -184,10 +185,10 @@ static void a_machine_is_paid_until_it_ended_not_until_that_was_seen(void **stat
     assert_int_equal(idle_ms_when_gone_at(0), 0);
 }
 
-static void an_end_that_cannot_be_is_moved_to_what_was_seen(void **state)
+static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
 {
     (void)state;
-    assert_int_equal(idle_ms_when_gone_at(-60000), 0); /* a job ended later */
+    assert_int_equal(idle_ms_when_gone_at(-60000), -60000); /* a job ended later: what it was charged is taken back */
     assert_int_equal(
         idle_ms_when_gone_at(-100 * (int64_t)HOUR), HOUR / 4); /* before it was wanted: nonsense */
     assert_int_equal(idle_ms_when_gone_at(HOUR), HOUR / 4);    /* in the future */
@@ -198,7 +199,9 @@ static void an_end_that_cannot_be_is_moved_to_what_was_seen(void **state)
     gone_at(
         &l, (struct wall){l.now.wall.ms - HOUR / 2}); /* a job was running here until now, for all we knew */
     lab_take(&l);
-    assert_int_equal(sum(&l, LEDGER_LOST).uusd, 1000000);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR); /* of its time */
+    assert_int_equal(sum(&l, LEDGER_LOST).node_ms, HOUR / 2);
+    assert_int_equal(sum(&l, LEDGER_LOST).uusd, 500000);
     assert_int_equal(sum(&l, LEDGER_IDLE).uusd, 0);
     lab_deinit(&l);
     lab_init(&l);
@@ -233,6 +236,114 @@ static void every_stretch_costs_what_was_in_force(void **state)
     assert_int_equal(sum(&l, LEDGER_BOOT).uusd, 16667);
     assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, (500000 + 2000000) / 2);
     assert_int_equal(sum(&l, LEDGER_IDLE).uusd, (500000 + 2000000) / 2 + 1000000);
+    lab_deinit(&l);
+}
+
+/* What an attempt saved before the price rose was useful at the low price; what it lost afterwards costs the high one. */
+static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_wait(&l, 36000); /* fetching, until it starts */
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR - 36000);
+    lab_saved(&l, 1, 1, 5);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_wait(&l, HOUR / 2);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).uusd + sum(&l, LEDGER_SAVE).uusd, 990000);
+    assert_int_equal(sum(&l, LEDGER_LOST).uusd, 2000000);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR / 2);
+    lab_deinit(&l);
+}
+
+/* It was launched a while before we heard, and a price that is told now has been in force for a quarter of an hour. */
+static void what_is_told_late_counts_from_when_it_was_true(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 60000);
+    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
+    launched.launched.launched_at.ms = l.now.wall.ms - 30000;
+    lab_apply(&l, launched);
+    lab_wait(&l, HOUR - 30000);
+    struct wall since = {l.now.wall.ms - HOUR / 4};
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
+    lab_wait(&l, HOUR);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).ms, 2 * HOUR);
+    assert_int_equal(all_uusd(&l), 750000 + 5000000);
+    lab_deinit(&l);
+}
+
+/* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower to start. */
+static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row gang = lab_job(4);
+    gang.nodes = 3;
+    lab_join(&l, "n1", 4);
+    lab_wait(&l, 10000); /* nobody wants it yet */
+    lab_submit(&l, &gang);
+    lab_join(&l, "n2", 4);
+    lab_plan(&l);
+    lab_wait(&l, 60000);
+    for (int64_t node = 1; node <= 2; node++)
+        lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
+    lab_join(&l, "n3", 4);
+    lab_plan(&l);
+    lab_wait(&l, 1000);
+    for (int64_t node = 1; node <= 3; node++) {
+        lab_wait(&l, node == 3 ? 30000 : 0);
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = node}});
+    }
+    lab_wait(&l, HOUR);
+    for (int64_t node = 1; node <= 3; node++)
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_ENDED,
+                          .ended = {.job = 1, .attempt = 1, .node = node, .end = END_SUCCEEDED}});
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_GANG_WAIT).ms, 2 * 60000 + 2 * 30000);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 3 * 1000 + 30000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 3 * HOUR);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, all_uusd(&l));
+    lab_deinit(&l);
+}
+
+/* A reserved node's idle time is written when the day has changed, with a job on it as without, and when it goes. */
+static void an_owned_node_is_idle_where_nobody_uses_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_wait(&l, 24 * HOUR);
+    lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_IDLE).ms, 18 * HOUR); /* three quarters of it */
+    assert_int_equal(sum(&l, LEDGER_IDLE).uusd, 9000000);
+    lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
+    lab_wait(&l, HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_IDLE).ms, 0);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).node_ms, 25 * HOUR / 4);
+    lab_wait(&l, HOUR);
+    lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node});
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_IDLE).ms, 3 * HOUR / 4 + HOUR);
     lab_deinit(&l);
 }
 
@@ -340,8 +451,12 @@ int main(void)
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
         cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
         cmocka_unit_test(a_machine_is_paid_until_it_ended_not_until_that_was_seen),
-        cmocka_unit_test(an_end_that_cannot_be_is_moved_to_what_was_seen),
+        cmocka_unit_test(the_provider_is_believed_as_far_as_it_can_be_true),
         cmocka_unit_test(every_stretch_costs_what_was_in_force),
+        cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
+        cmocka_unit_test(what_is_told_late_counts_from_when_it_was_true),
+        cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
+        cmocka_unit_test(an_owned_node_is_idle_where_nobody_uses_it),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),

@@ -652,7 +652,7 @@ static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* The agent joined before the answer came: what it cost until then stays, the rest is at the new price. */
+/* The agent joined before the answer came: it has been there from its launch on, at the price of that place. */
 static void a_late_answer_moves_a_running_machine(void **state)
 {
     (void)state;
@@ -668,7 +668,7 @@ static void a_late_answer_moves_a_running_machine(void **state)
     const struct instance *i = model_instance(l.m, 1);
     assert_int_equal(i->offer->row.id, other);
     assert_int_equal(i->row.state, INSTANCE_RUNNING);
-    assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 1000000 + 1200000);
+    assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 2 * 1200000);
     assert_int_equal(model_node(l.m, node)->row.price_uusd_h, 1200000);
     assert_int_equal(model_node(l.m, node)->row.on_demand_uusd_h, 2400000);
     lab_deinit(&l);

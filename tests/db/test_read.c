@@ -471,6 +471,7 @@ static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state
             .from = {10},
             .to = {30},
             .ms = 5,
+            .node_ms = 2,
             .uusd = 3},
         {.job = 1,
             .attempt = 1,
@@ -479,9 +480,10 @@ static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state
             .from = {10},
             .to = {30},
             .ms = 15,
+            .node_ms = 6,
             .uusd = 4},
-        {.instance = 2, .kind = LEDGER_BOOT, .from = {0}, .to = {10}, .ms = 10, .uusd = 100},
-        {.instance = 2, .kind = LEDGER_IDLE, .from = {10}, .to = {50}, .ms = 20, .uusd = 1000},
+        {.instance = 2, .kind = LEDGER_BOOT, .from = {0}, .to = {10}, .ms = 10, .node_ms = 10, .uusd = 100},
+        {.instance = 2, .kind = LEDGER_IDLE, .from = {10}, .to = {50}, .ms = 20, .node_ms = 20, .uusd = 1000},
         {.job = 1, .attempt = 2, .kind = LEDGER_LOST, .from = {30}, .to = {39}, .ms = 8, .uusd = 9},
         {.job = 1,
             .attempt = 3,
@@ -498,7 +500,7 @@ static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state
     assert_int_equal(db_read_ledger_sums(r, see_sum, sums, &e), 0);
     assert_int_equal(sums[2].uusd, 1107);
     assert_int_equal(sums[2].attempts_uusd, 7);
-    assert_int_equal(sums[2].own_ms, 30);
+    assert_int_equal(sums[2].ms, 38);
     assert_int_equal(sums[0].instance + sums[1].instance + sums[3].instance, 0);
     assert_int_equal(db_read_ledger_gaps(r, see_gap, &gap, &e), 0);
     assert_int_equal(gap.job, 1);

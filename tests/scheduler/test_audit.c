@@ -250,26 +250,32 @@ static void the_ledger_adds_up_to_life_and_cost(void **state)
     r.attempts_uusd = 1200000;
     r.attempts_ms = 1200000;
     struct ledger_sum s = {
-        .instance = 1, .uusd = 3600000, .attempts_uusd = 1200000, .own_ms = HOUR - 1200000};
+        .instance = 1, .uusd = 3600000, .attempts_uusd = 1200000, .ms = HOUR};
     const struct given g = {.rows = &r, .n_rows = 1, .sums = &s, .n_sums = 1};
     none(&g);
     s.uusd++;
     one(&g, AUDIT_LEDGER, 1, "i-1", "3600001 uusd in the ledger, and 3600000");
     s.uusd--;
-    s.own_ms--;
-    one(&g, AUDIT_LEDGER, 1, "i-1", "2399999 ms in the ledger, and 2400000");
-    s.own_ms++;
+    s.ms--;
+    one(&g, AUDIT_LEDGER, 1, "i-1", "the ledger has 3599999 ms of its time, and there are 3600000");
+    s.ms++;
     s.attempts_uusd++;
     one(&g, AUDIT_LEDGER, 1, "i-1", "attempts cost 1200001");
     s.attempts_uusd--;
-    r.attempts_ms = 2 * HOUR; /* their shares may add up to more than the machine */
-    s.own_ms = 60000;
-    none(&g);
     s.instance = 2;
     assert_int_equal(audited(&g).n, 4);
+    s.instance = 1;
+    struct cloud_instance billed = machine("i-1", "t-1");
+    billed.state = CLOUD_GONE;
+    billed.launched_at = r.launched_at;
+    billed.ended_at.ms = NOW - 2000;
+    struct given g2 = {&billed, 1, &r, 1, &s, 1, NULL, NULL};
+    one(&g2, AUDIT_LEDGER, 1, "i-1", "the provider bills 3598000 ms of it, and the ledger has 3600000");
+    billed.ended_at.ms = NOW;
+    none(&g2);
     r.state = INSTANCE_RUNNING; /* boot and idle are written at its end */
     struct cloud_instance m = machine("i-1", "t-1");
-    s = (struct ledger_sum){.instance = 1, .uusd = 1200000, .attempts_uusd = 1200000};
+    s = (struct ledger_sum){.instance = 1, .uusd = 1200000, .attempts_uusd = 1200000, .ms = 1200000};
     none(&(struct given){&m, 1, &r, 1, &s, 1, NULL, NULL});
     struct ledger_gap gap = {.job = 7, .attempt = 2, .instance = 1, .ms = 10, .span_ms = 12};
     one(&(struct given){.gap = &gap}, AUDIT_LEDGER, 1, "", "attempt 2 of job 7");
