@@ -135,7 +135,7 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
     assert_int_equal(s.pools[0].ms[LEDGER_RESTORE], 30000);
     assert_true(s.r.end_ms > 7200000 + 122000 && s.r.end_ms < 3 * 3600000);
     int64_t spent = 0;
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < LEDGER_KINDS; k++)
         spent += s.pools[0].spent[k];
     assert_int_equal(spent, s.uusd);
     study_deinit(&s);
