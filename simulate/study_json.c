@@ -11,7 +11,7 @@ static void set(json_t *o, const char *key, int64_t v)
 static json_t *kinds_json(const int64_t v[LEDGER_KINDS])
 {
     json_t *o = json_object();
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < LEDGER_KINDS; k++)
         set(o, ledger_kind_names[k], v[k]);
     return o;
 }
