@@ -105,17 +105,23 @@ void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
     }
 }
 
-/* Of what a machine costs before belayd has heard of it, belayd knows the price in force when it does. */
-static bool has_unheard_machine(struct world *w, const char *zone)
+/* What belayd cannot know: what a machine cost before it has heard of it, but for the price in force when it does; and at which
+ * price one ended when more than one has come since. */
+static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
-    for (int i = 0; i < w->n_machines; i++) {
-        const struct sim_spent *s = NULL;
-        size_t pos = 0;
-        while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, w->machines[i]->token))
-            ;
-        if (str_eq(w->machines[i]->zone, zone) && !(s && s->is_launched))
+    const struct sim_spent *s = NULL;
+    size_t pos = 0;
+    while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, m->token))
+        ;
+    return !s || !s->is_launched || (!s->is_over && wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
+}
+
+static bool has_unheard_machine(struct world *w, int zone)
+{
+    const struct sim_prices *p = &w->prices[zone];
+    for (int i = 0; i < w->n_machines; i++)
+        if (str_eq(w->machines[i]->zone, zones[zone]) && is_unheard(w, w->machines[i], p->since[p->n - 1]))
             return true;
-    }
     return false;
 }
 
@@ -125,7 +131,7 @@ static void change_price(struct world *w, int zone)
     struct sim_prices *p = &w->prices[zone];
     struct wall since = {cloud_now(w).ms - world_between(w, 0, 60000)};
     int64_t uusd_h = world_between(w, 50000, 150000);
-    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zones[zone]) || uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
+    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zone) || uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
         return;
     if (since.ms <= p->since[p->n - 1].ms)
         since.ms = p->since[p->n - 1].ms + 1;
