@@ -242,7 +242,7 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
     const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
     bool is_over = r->state == INSTANCE_GONE && wall_is_set(r->launched_at);
     s = s ? s : &none;
-    int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : r->attempts_uusd + r->idle_uusd,
+    int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : s->attempts_uusd + r->idle_uusd,
             ms = is_over ? span_ms(r->launched_at, r->ended_at) : r->attempts_ms + r->idle_ms;
     if (s->attempts_uusd != r->attempts_uusd)
         differ(a, AUDIT_LEDGER, r->pool, r, NULL,

@@ -79,7 +79,7 @@ class Audit(unittest.TestCase):
             with self.planted(lab, "instances", here, pool="removed"):
                 self.assertIn(("no-pool", one), self.kinds(lab))
             attempt = "job = %d AND kind = 'useful'" % job
-            uusd, ms = self.ledger(lab, attempt)
+            uusd, ms, _ = self.ledger(lab, attempt)
             with self.planted(lab, "ledger", attempt, uusd=uusd + 1):
                 found, = self.audit(lab)["differences"]
                 self.assertEqual((found["kind"], found["instance"]), ("ledger", one))
@@ -90,8 +90,8 @@ class Audit(unittest.TestCase):
 
             self.end(lab)
             self.assertEqual(self.kinds(lab), [])
-            for name in ("uusd", "ms"):
-                value = self.ledger(lab, "job = 0 AND kind = 'idle'")[name == "ms"]
+            for name in ("uusd", "node_ms"):
+                value = self.ledger(lab, "job = 0 AND kind = 'idle'")[2 * (name == "node_ms")]
                 with self.subTest(name), self.planted(lab, "ledger", "job = 0 AND kind = 'idle'", **{name: value - 1}):
                     self.assertEqual(self.kinds(lab), [("ledger", one)])
             with self.planted(lab, "instances", here, accrued_uusd=123456):
@@ -110,7 +110,7 @@ class Audit(unittest.TestCase):
 
     def ledger(self, lab, key):
         with contextlib.closing(sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30)) as sql:
-            return sql.execute("SELECT uusd, ms FROM ledger WHERE " + key).fetchone()
+            return sql.execute("SELECT uusd, ms, node_ms FROM ledger WHERE " + key).fetchone()
 
     def belay(self, lab, *words):
         with lab.start_belay(*words) as process:

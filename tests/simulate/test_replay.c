@@ -189,7 +189,7 @@ static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
     struct trace t = drought(4, 2, counts, 48);
     struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
     struct replay_job jobs[6];
-    for (int k = 0; k < LEDGER_KINDS; k++)
+    for (int k = 0; k < 6; k++)
         jobs[k] = job(0, 4, 12 * HOUR);
     struct replay_result r = replay(offers, 2, jobs, 6, 48 * HOUR);
     int64_t least = 6 * core_cost_uusd(2 * HOUR, ON_DEMAND_UUSD_H);
