@@ -33,8 +33,8 @@ int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, s
     struct query q;
 
     query_init_text(&q, r->sql,
-        "SELECT n.id, ifnull(sum(l.node_ms), 0) AS ms, n.attempts_ms + n.idle_ms AS row_ms"
-        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id HAVING ms <> row_ms ORDER BY n.id",
+        "SELECT n.id, ifnull(sum(l.node_ms), 0) AS sum_ms, n.attempts_ms + n.idle_ms AS row_ms"
+        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id HAVING sum_ms <> row_ms ORDER BY n.id",
         e);
     while (query_step(&q)) {
         struct ledger_node node = {
