@@ -11,6 +11,7 @@
  * SQLite cannot say so, nothing is sure.
  */
 #include "db/conn.h"
+#include "db/rollup.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,7 +78,9 @@ static bool write_labels(struct db *d, const struct changes *c, struct failure *
     for (size_t i = 0; i < c->n_specs; i++) {
         const struct spec_change *s = &c->specs[i];
         if (s->labels_json && strcmp(s->labels_json, "{}") != 0 &&
-            !write_of_spec(d, d->labels, "job_labels", s->job, s->labels_json, f))
+            (!write_of_spec(d, d->labels, "job_labels", s->job, s->labels_json, f) ||
+                !write_of_spec(d, d->rollup.statements[ROLLUP_SET], "label_sets", s->job, s->labels_json, f) ||
+                !write_of_spec(d, d->rollup.statements[ROLLUP_SET_OF_JOB], "job_label_sets", s->job, s->labels_json, f)))
             return false;
         if (s->launch_json && strstr(s->launch_json, "\"workdir\"") &&
             !write_of_spec(d, d->workdirs, "job_workdirs", s->job, s->launch_json, f))
@@ -98,6 +101,23 @@ static bool delete_told(struct db *d, const struct changes *c, struct failure *f
         if (!step(d, d->told, "outbox", f))
             return false;
     }
+    return true;
+}
+
+/* The rows that they refer to are written. */
+static bool write_rollups(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_ledger; i++) {
+        for (int64_t day = INT64_MIN; day != INT64_MAX;) {
+            struct ledger_row piece;
+            rollup_piece(&c->ledger[i], &day, &piece);
+            if (!step(d, rollup_cost(&d->rollup, &piece), "cost_days", f))
+                return false;
+        }
+    }
+    for (size_t i = 0; i < c->n_jobs; i++)
+        if (c->jobs[i].state == JOB_ENDED && !step(d, rollup_job(&d->rollup, &c->jobs[i]), "cost_jobs", f))
+            return false;
     return true;
 }
 
@@ -131,7 +151,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
-           WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) &&
+           WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
 }
 

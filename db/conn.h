@@ -10,6 +10,14 @@
 
 #define DB_BUSY_MS 5000
 
+/* rollup.c's, prepared once. */
+enum rollup_statement { ROLLUP_SET, ROLLUP_SET_OF_JOB, ROLLUP_COST, ROLLUP_JOB, ROLLUP_STATEMENTS };
+struct rollup {
+    sqlite3_stmt *statements[ROLLUP_STATEMENTS];
+};
+int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e);
+void rollup_deinit(struct rollup *r);
+
 struct db {
     sqlite3 *sql;
     char *path;
@@ -17,6 +25,7 @@ struct db {
     /* Prepared once: a commit steps them, it parses no SQL. */
     sqlite3_stmt *begin, *end, *counters, *labels, *workdirs, *told;
     sqlite3_stmt *insert[TABLE_COUNT];
+    struct rollup rollup;
     /* Fault injection */
     int64_t fail_in;
     int fail_code;

@@ -135,7 +135,8 @@ static int prepare_all(struct db *d, struct err *e)
              "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) THEN ?2 END) WHERE key = 'workdir' AND"
              " type = 'text'",
              &d->workdirs, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0)
+        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
+        (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
         buf_clear(&text);
@@ -209,6 +210,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->labels);
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->told);
+    rollup_deinit(&d->rollup);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);
     int code = sqlite3_close(d->sql);

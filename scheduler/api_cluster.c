@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "db/cost_days.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,24 @@ static int add_cost(void *ctx, const struct cost_line *l)
     return 0;
 }
 
+static int add_cost_of_days(void *ctx, const struct cost_sum *l)
+{
+    json_t *spent = json_object();
+    for (int k = 0; k < LEDGER_KINDS; k++)
+        json_object_set_new(spent, ledger_kind_names[k], json_integer(l->spent_uusd[k]));
+    json_array_append_new(ctx,
+        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "key", json_text(l->key), "jobs", (json_int_t)l->jobs, "succeeded",
+            (json_int_t)l->succeeded, "uusd", (json_int_t)l->uusd, "on_demand_uusd", (json_int_t)l->on_demand_uusd, "useful_ms",
+            (json_int_t)l->useful_ms, "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms, "spent_uusd", spent));
+    return 0;
+}
+
+/* What is read from the sums by day; the rest from the stretches, to the millisecond. */
+static bool is_by_days(const char *by)
+{
+    return str_eq(by, "team") || str_eq(by, "market") || str_eq(by, "week") || str_eq(by, "month") || str_starts(by, "label:");
+}
+
 void api_cost(struct request *q)
 {
     const char *by = http_request_query(q->x, "by");
@@ -135,8 +154,14 @@ void api_cost(struct request *q)
     if (!api_query_time(q, "from", &from) || !api_query_time(q, "to", &to))
         return;
     json_t *lines = json_array();
-    int rc = db_read_cost(
-        q->api->o.reader, by ? by : "job", http_request_query(q->x, "user"), from, to, add_cost, lines, &e);
+    const struct cost_query days = {.by = by ? by : "job",
+        .user = http_request_query(q->x, "user"),
+        .pool = http_request_query(q->x, "pool"),
+        .from = from,
+        .to = to};
+    int rc = is_by_days(days.by) || days.pool
+                 ? db_read_cost_days(q->api->o.reader, &days, add_cost_of_days, lines, &e)
+                 : db_read_cost(q->api->o.reader, days.by, days.user, from, to, add_cost, lines, &e);
     reply_list(q->x, "lines", lines, rc, &e);
 }
 
