@@ -75,8 +75,8 @@ static void any_failed_step_leaves_nothing_and_a_retry_succeeds(void **state)
             db_batch_deinit(&b);
             db_close(d);
         }
-        /* begin, one step a kind, the labels, the counters, commit */
-        assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 1 + 1 + 1);
+        /* begin, one step a kind, the labels, their set and whose it is, the sums of the day, the counters, commit */
+        assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 2 + 1 + 1 + 1 + 1);
     }
 }
 
