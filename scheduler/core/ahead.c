@@ -65,10 +65,13 @@ static struct cursor cursor_at(const struct model *m, const struct tree_link *l,
 static void tell_first(const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
 {
     struct cursor first[AHEAD_TOLD];
+    struct queue_walk walk = {0};
     size_t n = 0;
-    for (const struct shape *s = queue_first(m); s && n < AHEAD_TOLD && place_order(queue_place(s), own) < 0; s = queue_next(s))
+    queue_walk_begin(&walk, m);
+    for (const struct shape *s; n < AHEAD_TOLD && (s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), own) < 0;)
         if (share_a_pool(s, j->shape))
             first[n++] = cursor_at(m, tree_first(&s->pending), own);
+    queue_walk_end(&walk);
     while (a->n_first < AHEAD_TOLD) {
         struct cursor *best = NULL;
         for (size_t k = 0; k < n; k++)
@@ -89,12 +92,15 @@ bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahe
     if (!j || !tree_has(&j->in_shape) || j->shape->aside_of)
         return false;
     const struct place own = {job_place_16(m, j), j->row.id};
-    for (const struct shape *s = queue_first(m); s && place_order(queue_place(s), own) < 0; s = queue_next(s)) {
-        if (!share_a_pool(s, j->shape))
+    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k && place_order(k->at, own) < 0;
+         k = queue_next_kind(k)) {
+        if (!share_a_pool(k->first, j->shape))
             continue;
-        struct before b = queue_before(m, s, own, &left);
-        a.n += b.n;
-        a.exact &= b.exact;
+        for (const struct shape *s = k->first; s && place_order(queue_place(s), own) < 0; s = queue_next_in_kind(s)) {
+            struct before b = queue_before(m, s, own, &left);
+            a.n += b.n;
+            a.exact &= b.exact;
+        }
     }
     tell_first(m, now, j, own, &a);
     *ret_ahead = a;

@@ -132,8 +132,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
 static int check_aside(const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
 {
     struct place last = {INT64_MIN, INT64_MIN};
-    for (const struct tree_link *l = tree_first(&w->aside); l; l = tree_next(l)) {
-        const struct shape *s = TREE_ENTRY(l, struct shape, in_queue);
+    for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
         if (s->aside_of != w || !w->is_limited || s->pending.n == 0 || !list_is_empty(&s->reserved) ||
             (w != &s->account->may && w != &s->account->team->may) || place_order(queue_place(s), last) <= 0)
             return BROKEN("job %" PRId64 " was put aside for nothing, or stands wrong there", s->head);
@@ -156,21 +155,52 @@ static int check_all_aside(const struct model *m, int64_t *queued, struct err *e
     return rc;
 }
 
-static int check_kinds(const struct model *m, struct err *e)
+static int check_queued(const struct model *m, const struct shape *s, int64_t *queued, struct err *e)
 {
-    size_t n = 0;
-    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k; k = queue_next_kind(k)) {
+    const struct tree_link *first = tree_first(&s->pending);
+    const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
+    int64_t wanted = 0;
+    *queued += (int64_t)s->pending.n;
+    for (const struct tree_link *l = first; l; l = tree_next(l))
+        wanted += TREE_ENTRY(l, struct job, in_shape)->width;
+    if (wanted != s->n_wanted)
+        return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
+    if (!head || s->aside_of || head->row.id != s->head || s->place_16 != job_place_16(m, head))
+        return BROKEN("the queue is out of order at job %" PRId64, s->head);
+    return 0;
+}
+
+/* In whose order, too, the queue is walked. */
+static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
+{
+    struct place before = {INT64_MIN, INT64_MIN};
+    int64_t n = 0, walked = 0;
+    for (const struct kind *k = queue_kind_at_least(m, before); k; k = queue_next_kind(k)) {
         struct place last = {INT64_MIN, INT64_MIN};
-        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->in_kind || place_order(k->at, queue_place(k->first)) != 0)
+        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->standing->link || place_order(k->at, queue_place(k->first)) != 0 ||
+            place_order(k->at, before) <= 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
-        for (const struct tree_link *l = tree_first(&k->shapes); l; l = tree_next(l), n++) {
-            const struct shape *s = TREE_ENTRY(l, struct shape, in_kind);
-            if (s->kind != k || place_order(queue_place(s), last) <= 0)
+        before = k->at;
+        for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
+            if (s->kind != k || place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0)
                 return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
             last = queue_place(s);
+            if (check_queued(m, s, queued, e) != 0)
+                return ERR_INTERNAL;
         }
     }
-    return n == m->queue.n ? 0 : BROKEN("kinds of demand have %zu shapes, the queue %zu", n, m->queue.n);
+    struct queue_walk walk = {0};
+    const struct shape *s;
+    before = (struct place){INT64_MIN, INT64_MIN};
+    queue_walk_begin(&walk, m);
+    while ((s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), before) > 0) {
+        before = queue_place(s);
+        walked++;
+    }
+    queue_walk_end(&walk);
+    return n == m->n_queued_shapes && walked == n
+               ? 0
+               : BROKEN("the queue has %" PRId64 " shapes, counts %" PRId64 ", and is walked over %" PRId64, n, m->n_queued_shapes, walked);
 }
 
 static int check_pace(const struct job *j, struct err *e)
@@ -186,7 +216,6 @@ static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
     int64_t pending = 0, waiting = 0, queued = 0;
-    struct place last = {INT64_MIN, INT64_MIN};
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         int rc = check_job(m, j, e);
         if (!rc)
@@ -198,23 +227,9 @@ static int check_jobs(const struct model *m, struct err *e)
         pending += j->row.state == JOB_PENDING && !j->is_waiting;
         waiting += j->is_waiting;
     }
-    for (const struct shape *s = queue_first(m); s; s = queue_next(s)) {
-        const struct tree_link *first = tree_first(&s->pending);
-        queued += (int64_t)s->pending.n;
-        int64_t wanted = 0;
-        for (const struct tree_link *l = tree_first(&s->pending); l; l = tree_next(l))
-            wanted += TREE_ENTRY(l, struct job, in_shape)->width;
-        if (wanted != s->n_wanted)
-            return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
-        const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
-        if (!head || s->aside_of || head->row.id != s->head || s->place_16 != job_place_16(m, head) ||
-            place_order(queue_place(s), last) <= 0)
-            return BROKEN("the queue is out of order at job %" PRId64, s->head);
-        last = queue_place(s);
-    }
     int rc = check_all_aside(m, &queued, e);
     if (!rc)
-        rc = check_kinds(m, e);
+        rc = check_kinds(m, &queued, e);
     if (rc)
         return rc;
     if (waiting != m->n_waiting)
@@ -318,7 +333,7 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
     bool idle = n->instance && list_is_empty(&n->attempts) && (works || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
-    if (works != tree_has(&n->by_free) || works != link_is_in(&n->by_growth))
+    if (works != (n->room && tree_has(&n->room->link) && n->room->node == n && n->room->id == n->row.id) || works != link_is_in(&n->by_growth))
         return BROKEN(
             "node %" PRId64 " is %s but indexed otherwise", n->row.id, sm_name(&node_sm, (int)n->row.state));
     if (alive != link_is_in(&n->by_seen))

@@ -196,8 +196,7 @@ static void add_shape(struct picture *p, struct map *lots, const struct shape *s
 
 static void add_aside(struct picture *p, struct map *lots, const struct allowance *w, const struct asker *a, int64_t *left)
 {
-    for (const struct tree_link *l = tree_first(&w->aside); l; l = tree_next(l)) {
-        const struct shape *s = TREE_ENTRY(l, struct shape, in_queue);
+    for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
         struct before b = queue_before(p->m, s, a->at, left);
         if (b.n > 0)
             add_shape(p, lots, s, false, &b);
@@ -209,9 +208,11 @@ static void gather_lots(struct picture *p, const struct asker *a)
     struct map lots = {0};
     int64_t left = QUEUE_WALK_MAX;
     int behind = 0;
-    const struct shape *s = queue_first(p->m);
+    struct queue_walk walk = {0};
+    const struct shape *s;
     p->mine = NOBODY;
-    for (; s && place_order(queue_place(s), a->at) < 0; s = queue_next(s)) {
+    queue_walk_begin(&walk, p->m);
+    while ((s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), a->at) < 0) {
         struct before b = queue_before(p->m, s, a->at, &left);
         add_shape(p, &lots, s, false, &b);
     }
@@ -221,10 +222,11 @@ static void gather_lots(struct picture *p, const struct asker *a)
     p->lots[p->mine].left = 1;
     p->lots[p->mine].from_ms = 0;
     add_history(&p->lots[p->mine], a->history);
-    for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1; s = queue_next(s), behind++) {
+    for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1; s = queue_walk_next(&walk), behind++) {
         struct before all = {.n = s->n_wanted, .last_16 = s->place_16};
         add_shape(p, &lots, s, true, &all);
     }
+    queue_walk_end(&walk);
     for (int32_t k = 0; k < p->n_lots; k++) {
         struct lot *l = &p->lots[k];
         l->step = l->left > 1 ? (l->last_at - l->place.at_16) / (l->left - 1) : 0;

@@ -219,7 +219,8 @@ void cover_gangs(struct work *w)
     if (w->m->n_gangs == 0)
         return;
     cover_moving(w);
-    for (const struct shape *s = queue_first(w->m); s; s = queue_next(s))
+    queue_walk_begin(&w->p->walk, w->m);
+    for (const struct shape *s; (s = queue_walk_next(&w->p->walk)) != NULL;)
         if (s->nodes > 1)
             cover_waiting(w, s);
 }

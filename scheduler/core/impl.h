@@ -6,6 +6,7 @@
 #ifndef BELAY_CORE_IMPL_H
 #define BELAY_CORE_IMPL_H
 
+#include "base/slab.h"
 #include "scheduler/core/extras.h"
 #include "scheduler/core/model.h"
 #include <stdarg.h>
@@ -16,6 +17,13 @@ struct place {
     int64_t at_16, head;
 };
 
+/* A shape in the queue, or among those put aside: what a search there reads, and nothing else, in one line of the processor's cache. */
+struct standing {
+    struct tree_link link; /* in the shapes of its kind, or in aside of `aside_of` */
+    struct place at;       /* as it was filed: that of the shape */
+    struct shape *shape;
+};
+
 /* Shapes that fit together or not at all, whoever's they are (unless a limit of cost or a quota makes that matter). Of those in
  * the queue only the first is ever looked at for a place, for behind it none can fit where it does not: nodes that are kept
  * for somebody let those before that pass. So the planner's work grows with the kinds of demand, not with who asks. */
@@ -23,8 +31,8 @@ struct kind {
     struct tree_link in_kinds; /* while shapes of it are in the queue; by at */
     struct place at;           /* of the first of them */
     int64_t id;                /* never given twice; another one when a shape comes to stand before all others of it */
-    struct tree shapes;        /* those in the queue, by place */
     struct shape *first;       /* of them; NULL: none */
+    struct tree shapes;        /* those in the queue, by place */
     int64_t n_shapes;          /* all */
 };
 
@@ -43,12 +51,10 @@ struct position {
 };
 
 struct shape {
-    /* What every step through the queue reads, together: one or two lines of the processor's cache. */
-    struct tree_link in_queue; /* while it has pending jobs; by place and head. Or in aside of `aside_of` */
     int64_t place_16;          /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t head;              /* id of the first pending */
-    struct tree_link in_kind;  /* while it is in the queue */
     struct kind *kind;
+    struct standing *standing; /* NULL: it is only a question */
     struct allowance *aside_of; /* NULL: it is in the queue, if it has pending jobs */
     struct tree_link in_team;  /* in its team's queue */
     struct tree_link in_class; /* in its class's */
@@ -98,8 +104,9 @@ struct model {
     struct tree by_warn;                                          /* jobs */
     struct smap shapes, kinds, pools, tokens, provider_ids, keys, names; /* names, keys: of nodes */
     struct list all_nodes, all_instances, all_pools;
-    struct tree queue;     /* shapes with pending jobs */
-    struct tree queue_kinds; /* the kinds of those */
+    struct tree queue;     /* kinds of which shapes have pending jobs, and are not put aside */
+    int64_t n_queued_shapes; /* those */
+    struct slab standings, kind_slab, free_rooms;
     struct list by_seen;   /* nodes */
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
@@ -293,17 +300,29 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by); /*
 void queue_take_up(struct model *m, struct shape *s);                          /* back into it */
 struct shape *queue_first(const struct model *m);
 struct shape *queue_first_aside(const struct allowance *w);
+struct shape *queue_next_aside(const struct shape *s);
 struct place queue_place(const struct shape *s);
 int place_order(struct place a, struct place b); /* < 0: a is before b */
 struct kind *queue_kind_at_least(const struct model *m, struct place at); /* the first that does not stand before it */
 struct kind *queue_next_kind(const struct kind *k);
-struct shape *queue_first_of_kind(const struct kind *k);
+struct shape *queue_next_in_kind(const struct shape *s); /* it is in the queue */
 int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms); /* of a job of it */
 int64_t job_since_ms(const struct job *j); /* from when on its waiting counts: its place among those of its shape */
 /* Every shape gets the place that its account's share gives it now. */
 void queue_order(struct model *m);
-struct shape *queue_next(const struct shape *s);
+
+/* ---- the queue, shape by shape (queue_walk.c) ---- */
+struct queue_walk {
+    const struct kind *closed;   /* the first of which no shape was looked at yet; NULL: none */
+    const struct shape **open;   /* of each of the others the next shape: a heap by place */
+    size_t n_open, n_max;
+};
+/* All shapes in the queue in its order: begin, next until it says NULL. w: zeroed before the first time; each walk has the memory of the last, until
+ * queue_walk_end. A step takes the logarithm of how many kinds were met, and the model must not change. */
+void queue_walk_begin(struct queue_walk *w, const struct model *m);
+const struct shape *queue_walk_next(struct queue_walk *w);
+void queue_walk_end(struct queue_walk *w);
 
 /* ---- who uses what (shares.c) ---- */
 struct account *account_of(struct model *m, const char *team, const char *user); /* made if there is none */

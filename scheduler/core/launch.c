@@ -202,7 +202,8 @@ static void gather_demands(struct work *w)
     p->n_demands = 0;
     gather_movers(w);
     w->n_movers = p->n_demands;
-    for (const struct shape *s = queue_first(w->m); s; s = queue_next(s)) {
+    queue_walk_begin(&p->walk, w->m);
+    for (const struct shape *s; (s = queue_walk_next(&p->walk)) != NULL;) {
         int64_t n = s->nodes == 1 ? cover_licences(w, s, headroom_jobs(w, s, s->n_wanted)) : 0;
         if (n == 0)
             continue;

@@ -132,6 +132,8 @@ static bool exceeds(
 
 bool limits_used_up(const struct model *m, const struct shape *s)
 {
+    if (m->n_limited == 0)
+        return false;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
         if (of[k]->was_used_up && (stops(m, of[k], s, s->least, LIMIT_RUNNING) || stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
@@ -252,9 +254,8 @@ static void take_up(struct model *m, struct allowance *w)
     link_remove(&w->loose);
     if (w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING])
         return;
-    for (struct tree_link *l = tree_first(&w->aside), *next; l; l = next) {
-        struct shape *s = TREE_ENTRY(l, struct shape, in_queue);
-        next = tree_next(l);
+    for (struct shape *s = queue_first_aside(w), *next; s; s = next) {
+        next = queue_next_aside(s);
         if (exceeds(m, w, s, s->least, &kind))
             continue;
         if (taken++ == TAKE_UP) {

@@ -64,7 +64,10 @@ void model_destroy(struct model *m)
     free_all(&m->extras);
     smap_deinit(&m->extras_by_text);
     free_all_strings(&m->shapes);
-    free_all_strings(&m->kinds);
+    smap_deinit(&m->kinds);
+    slab_deinit(&m->standings);
+    slab_deinit(&m->kind_slab);
+    slab_deinit(&m->free_rooms);
     free_all_strings(&m->pools);
     smap_deinit(&m->tokens);
     smap_deinit(&m->provider_ids);

@@ -192,7 +192,7 @@ struct node {
     struct link by_state;      /* in that */
     struct job *kept_for;      /* or NULL; while UP */
     struct link in_kept;       /* of that job */
-    struct tree_link by_free;  /* takes work: of its pool and market, by gpus, cpus, memory, id */
+    struct free_room *room;    /* takes work: in by_free of its pool and market; or NULL */
     struct link dirty;
 };
 
@@ -219,6 +219,14 @@ struct room {
     int64_t nodes, gpus, uusd_h;
 };
 
+/* A node in by_free: what a search for room reads, and nothing else, in one line of the processor's cache. */
+struct free_room {
+    struct tree_link link; /* by gpus, cpus, memory, id */
+    struct resources free; /* as it was filed: that of the node */
+    int64_t id;
+    struct node *node;
+};
+
 struct pool {
     struct pool_row row;
     int32_t index;     /* its place in all_pools, from 0 */
@@ -226,7 +234,7 @@ struct pool {
     struct room used;  /* by those whose reclaim is not announced */
     struct wall certified_since; /* its spot machines are for jobs with a certificate of then or later; WALL_NONE: for all */
     struct list offers; /* by rank, then price, then id */
-    struct tree by_free[3]; /* by market: nodes that take work */
+    struct tree by_free[3]; /* by market: struct free_room, of nodes that take work */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
     struct list booting;    /* LAUNCHED instances, longest first */
     struct link in_all;

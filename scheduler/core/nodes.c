@@ -16,19 +16,20 @@ struct free_key {
 static int compare_free(const void *key, const struct tree_link *l)
 {
     const struct free_key *k = key;
-    const struct node *n = TREE_ENTRY(l, struct node, by_free);
-    int c = tree_order(k->free.gpus, n->free.gpus);
+    const struct free_room *r = TREE_ENTRY(l, struct free_room, link);
+    int c = tree_order(k->free.gpus, r->free.gpus);
     if (c == 0)
-        c = tree_order(k->free.cpus, n->free.cpus);
+        c = tree_order(k->free.cpus, r->free.cpus);
     if (c == 0)
-        c = tree_order(k->free.memory_mib, n->free.memory_mib);
-    return c ? c : tree_order(k->id, n->row.id);
+        c = tree_order(k->free.memory_mib, r->free.memory_mib);
+    return c ? c : tree_order(k->id, r->id);
 }
 
 bool node_is_in_order(const struct node *n)
 {
-    const struct tree_link *next = tree_has(&n->by_free) ? tree_next(&n->by_free) : NULL;
-    return !next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0;
+    const struct tree_link *next = n->room ? tree_next(&n->room->link) : NULL;
+    return !n->room || (resources_fit(&n->free, &n->room->free) && resources_fit(&n->room->free, &n->free) &&
+                           (!next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0));
 }
 
 bool node_takes_work(const struct node *n)
@@ -91,19 +92,41 @@ void node_grew(struct model *m, struct node *n)
     m->rewind++;
 }
 
+/* With what it has free now, or not at all. */
+static void file_room(struct model *m, struct node *n, bool works)
+{
+    struct tree *t = &n->pool->by_free[n->row.market];
+    struct free_room *r = n->room;
+    if (r)
+        tree_remove(t, &r->link);
+    if (!works) {
+        slab_give(&m->free_rooms, r);
+        n->room = NULL;
+        return;
+    }
+    if (!r)
+        n->room = r = slab_take(&m->free_rooms, sizeof *r);
+    *r = (struct free_room){.free = n->free, .id = n->row.id, .node = n};
+    tree_add(t, &r->link, &(struct free_key){r->free, r->id}, compare_free);
+}
+
+static bool has_moved(const struct node *n, bool works)
+{
+    const struct free_room *r = n->room;
+    return works != (r != NULL) ||
+           (r && (r->free.cpus != n->free.cpus || r->free.gpus != n->free.gpus || r->free.memory_mib != n->free.memory_mib));
+}
+
 void node_refresh(struct model *m, struct node *n, bool grew)
 {
     bool works = node_takes_work(n);
     const struct shape *r = n->reserved_for;
-    if (works != tree_has(&n->by_free))
+    if (works != (n->room != NULL))
         m->reserve_epoch++;
-    tree_remove(&n->pool->by_free[n->row.market], &n->by_free); /* before others are placed beside what it had free */
+    if (has_moved(n, works))
+        file_room(m, n, works);
     if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
         reserve_drop(m, n->reserved_for);
-    tree_remove(&n->pool->by_free[n->row.market], &n->by_free);
-    if (works)
-        tree_add(&n->pool->by_free[n->row.market], &n->by_free, &(struct free_key){n->free, n->row.id},
-            compare_free);
     if (!works) {
         link_remove(&n->by_growth);
     } else if (grew || !link_is_in(&n->by_growth)) {
@@ -184,18 +207,19 @@ static struct node *tightest(const struct tree *t, const struct shape *s, struct
 {
     const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
-    struct tree_link *l = after ? tree_next(&after->by_free) : tree_at_least(t, &at, compare_free);
+    struct tree_link *l = after ? tree_next(&after->room->link) : tree_at_least(t, &at, compare_free);
     while (l) {
-        struct node *n = TREE_ENTRY(l, struct node, by_free);
-        bool fits = resources_fit(need, &n->free);
+        const struct free_room *r = TREE_ENTRY(l, struct free_room, link);
+        struct node *n = r->node;
+        bool fits = resources_fit(need, &r->free);
         if (fits && node_has_room(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
             l = tree_next(l); /* but these jobs avoid it, ask for what it has not, or would delay others */
             continue;
         }
-        at = (struct free_key){.free = n->free};
-        if (n->free.cpus < need->cpus)
+        at = (struct free_key){.free = r->free};
+        if (r->free.cpus < need->cpus)
             at.free.cpus = need->cpus;
         at.free.memory_mib = need->memory_mib;
         l = tree_at_least(t, &at, compare_free);
@@ -207,7 +231,7 @@ static struct node *tighter(struct node *a, struct node *b)
 {
     if (!a || !b)
         return a ? a : b;
-    return compare_free(&(struct free_key){a->free, a->row.id}, &b->by_free) < 0 ? a : b;
+    return compare_free(&(struct free_key){a->free, a->row.id}, &b->room->link) < 0 ? a : b;
 }
 
 struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now)

@@ -19,6 +19,7 @@
 
 #define LOST_LEASES 2      /* an instance whose node is lost for so many leases is ended */
 #define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
+#define GROWN_LOOK_MAX 64  /* of more nodes that grew, the index of free room says sooner whether one will do */
 #define MEMO_SLACK 1024    /* remembered kinds beyond the living ones before the memory is emptied */
 
 struct planner *planner_create(void)
@@ -34,6 +35,7 @@ void planner_destroy(struct planner *p)
 {
     if (!p)
         return;
+    queue_walk_end(&p->walk);
     map_deinit(&p->unfit);
     launches_deinit(p);
     reserve_deinit(p);
@@ -189,13 +191,14 @@ static void remember_unfit(struct planner *p, const struct model *m, const struc
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
     int64_t known = unfit_at(p, s->kind);
+    int looked = 0;
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0)
         return true;
     LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (node_has_room(n, s) && node_suits(n, s))
+        if (looked++ == GROWN_LOOK_MAX || (node_has_room(n, s) && node_suits(n, s)))
             return true;
     }
     return false;
@@ -258,13 +261,13 @@ static void put_aside(const struct shape *s, struct event *ret_event)
  * or than it would like. */
 static void keep_to_limits(struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
 {
-    const struct job *j = model_job(m, s->head);
     enum limit_kind kind;
     if (!limits_exceeded(m, s, s->least, &kind)) {
         if (s->nodes > 1)
             ret_event->place.n_more = (size_t)limits_cut(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) - 1;
         return;
     }
+    const struct job *j = model_job(m, s->head);
     if (link_is_in(&j->regroups) && s->least > j->row.nodes_min && !limits_exceeded(m, s, j->row.nodes_min, &kind))
         *ret_event = (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};
     else
@@ -320,7 +323,7 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
 {
     set_back(p, m);
     for (struct kind *k = queue_kind_at_least(m, p->cursor); k; k = queue_next_kind(k)) {
-        const struct shape *s = queue_first_of_kind(k);
+        const struct shape *s = k->first;
         p->cursor = k->at;
         if (limits_used_up(m, s)) {
             put_aside(s, ret_event);

@@ -48,6 +48,7 @@ struct planner {
     bool is_wanting;
     int64_t wanting_change; /* of the model, when that was so */
     int64_t left[LICENCES_MAX]; /* of one computation of launches: what is free of them */
+    struct queue_walk walk; /* scratch */
     struct map unfit; /* kind id -> growth count at which it fitted nowhere */
     int64_t rewind;   /* of the model, when the cursor was set back */
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */

@@ -73,14 +73,21 @@ struct place queue_place(const struct shape *s)
     return (struct place){s->place_16, s->head};
 }
 
-static int compare_place(const void *key, const struct tree_link *l)
+static int compare_standing(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_queue)));
+    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct standing, link)->at);
 }
 
 static struct shape *as_shape(struct tree_link *l)
 {
-    return l ? TREE_ENTRY(l, struct shape, in_queue) : NULL;
+    return l ? TREE_ENTRY(l, struct standing, link)->shape : NULL;
+}
+
+/* Files it under its place, in the queue or among those put aside. */
+static void file(struct tree *t, struct shape *s)
+{
+    s->standing->at = queue_place(s);
+    tree_add(t, &s->standing->link, &s->standing->at, compare_standing);
 }
 
 static int compare_place_in_team(const void *key, const struct tree_link *l)
@@ -115,16 +122,6 @@ static struct kind *as_kind(struct tree_link *l)
 
 /* ---- kinds ---- */
 
-static struct shape *in_kind(struct tree_link *l)
-{
-    return l ? TREE_ENTRY(l, struct shape, in_kind) : NULL;
-}
-
-static int compare_in_kind(const void *key, const struct tree_link *l)
-{
-    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_kind)));
-}
-
 static int compare_kind(const void *key, const struct tree_link *l)
 {
     return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_kinds)->at);
@@ -136,7 +133,7 @@ static struct kind *kind_of(struct model *m, const struct shape *s)
     kind_key(s, key);
     struct kind *k = smap_get(&m->kinds, key);
     if (!k) {
-        k = mem_alloc(sizeof *k);
+        k = slab_take(&m->kind_slab, sizeof *k);
         k->id = m->next_kind++;
         smap_put(&m->kinds, key, k);
     }
@@ -151,7 +148,7 @@ static void kind_leave(struct model *m, const struct shape *s)
         return;
     kind_key(s, key);
     smap_remove(&m->kinds, key);
-    free(s->kind);
+    slab_give(&m->kind_slab, s->kind);
 }
 
 /* It stands where its first shape does. What was found out of those behind does not hold for one that comes before them. */
@@ -164,29 +161,36 @@ static void kind_settle(struct model *m, struct kind *k)
         return;
     if (moves < 0)
         k->id = m->next_kind++;
-    tree_remove(&m->queue_kinds, &k->in_kinds);
+    tree_remove(&m->queue, &k->in_kinds);
     k->at = at;
     if (k->first)
-        tree_add(&m->queue_kinds, &k->in_kinds, &at, compare_kind);
+        tree_add(&m->queue, &k->in_kinds, &at, compare_kind);
 }
 
+/* Into the queue, and out of it; its kind is to be settled then. */
 static void stand(struct model *m, struct shape *s)
 {
-    const struct place at = queue_place(s);
-    tree_add(&m->queue, &s->in_queue, &at, compare_place);
-    tree_add(&s->kind->shapes, &s->in_kind, &at, compare_in_kind);
-    if (!s->kind->first || place_order(at, queue_place(s->kind->first)) < 0)
-        s->kind->first = s;
-    kind_settle(m, s->kind);
+    struct kind *k = s->kind;
+    file(&k->shapes, s);
+    if (!k->first || place_order(queue_place(s), queue_place(k->first)) < 0)
+        k->first = s;
+    m->n_queued_shapes++;
 }
 
 static void step_out(struct model *m, struct shape *s)
 {
-    tree_remove(&m->queue, &s->in_queue);
-    if (s->kind->first == s)
-        s->kind->first = in_kind(tree_next(&s->in_kind));
-    tree_remove(&s->kind->shapes, &s->in_kind);
-    kind_settle(m, s->kind);
+    struct kind *k = s->kind;
+    if (k->first == s)
+        k->first = as_shape(tree_next(&s->standing->link));
+    tree_remove(&k->shapes, &s->standing->link);
+    m->n_queued_shapes--;
+}
+
+/* It stands further behind than before, but not behind another of its kind. */
+static bool keeps_its_turn(const struct shape *s)
+{
+    const struct tree_link *next = tree_next(&s->standing->link);
+    return place_order(queue_place(s), s->standing->at) > 0 && (!next || compare_standing(&(struct place){s->place_16, s->head}, next) < 0);
 }
 
 /* ---- shapes ---- */
@@ -234,6 +238,8 @@ void queue_adopt(struct model *m, struct job *j)
     if (!s) {
         s = mem_dup(&want, sizeof want);
         s->id = m->next_shape++;
+        s->standing = slab_take(&m->standings, sizeof *s->standing);
+        s->standing->shape = s;
         s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
         m->n_constrained += is_constrained(s);
@@ -272,18 +278,23 @@ static bool shape_settle(struct model *m, struct shape *s)
         return false;
     if (at.head != s->head && (s->claims == 0 || at.head == CORE_ID_NONE || s->nodes > 1))
         reserve_drop(m, s);
-    if (was_in)
-        step_out(m, s);
-    else if (s->aside_of)
-        tree_remove(&s->aside_of->aside, &s->in_queue);
     s->head = at.head;
     s->place_16 = at.at_16;
-    if (!first)
-        s->aside_of = NULL;
-    if (first && s->aside_of)
-        tree_add(&s->aside_of->aside, &s->in_queue, &at, compare_place);
-    else if (first)
-        stand(m, s);
+    if (was_in && first && keeps_its_turn(s)) {
+        s->standing->at = at;
+    } else {
+        if (was_in)
+            step_out(m, s);
+        else if (s->aside_of)
+            tree_remove(&s->aside_of->aside, &s->standing->link);
+        if (!first)
+            s->aside_of = NULL;
+        if (first && s->aside_of)
+            file(&s->aside_of->aside, s);
+        else if (first)
+            stand(m, s);
+    }
+    kind_settle(m, s->kind);
     index_apart(s, at);
     if (first && !was_in && !s->aside_of)
         arrive(m, s);
@@ -294,21 +305,22 @@ static bool shape_settle(struct model *m, struct shape *s)
 
 void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
 {
-    const struct place at = queue_place(s);
     reserve_drop(m, s);
     leave(m, s);
     step_out(m, s);
+    kind_settle(m, s->kind);
     s->aside_of = by;
-    tree_add(&by->aside, &s->in_queue, &at, compare_place);
-    index_apart(s, at);
+    file(&by->aside, s);
+    index_apart(s, queue_place(s));
     m->change++;
 }
 
 void queue_take_up(struct model *m, struct shape *s)
 {
-    tree_remove(&s->aside_of->aside, &s->in_queue);
+    tree_remove(&s->aside_of->aside, &s->standing->link);
     s->aside_of = NULL;
     stand(m, s);
+    kind_settle(m, s->kind);
     index_apart(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
@@ -342,6 +354,11 @@ struct shape *queue_next_of_class(const struct shape *s)
 struct shape *queue_first_aside(const struct allowance *w)
 {
     return as_shape(tree_first(&w->aside));
+}
+
+struct shape *queue_next_aside(const struct shape *s)
+{
+    return as_shape(tree_next(&s->standing->link));
 }
 
 void queue_order(struct model *m)
@@ -415,6 +432,7 @@ void queue_disown(struct model *m, struct job *j)
     m->n_constrained -= is_constrained(s);
     m->n_exclusive -= shape_is_exclusive(s);
     kind_leave(m, s);
+    slab_give(&m->standings, s->standing);
     free(s);
 }
 
@@ -431,25 +449,21 @@ void queue_reshape(struct model *m, struct job *j)
 
 struct shape *queue_first(const struct model *m)
 {
-    return as_shape(tree_first(&m->queue));
+    const struct kind *k = as_kind(tree_first(&m->queue));
+    return k ? k->first : NULL;
 }
 
-struct shape *queue_next(const struct shape *s)
+struct shape *queue_next_in_kind(const struct shape *s)
 {
-    return as_shape(tree_next(&s->in_queue));
+    return as_shape(tree_next(&s->standing->link));
 }
 
 struct kind *queue_kind_at_least(const struct model *m, struct place at)
 {
-    return as_kind(tree_at_least(&m->queue_kinds, &at, compare_kind));
+    return as_kind(tree_at_least(&m->queue, &at, compare_kind));
 }
 
 struct kind *queue_next_kind(const struct kind *k)
 {
     return as_kind(tree_next(&k->in_kinds));
-}
-
-struct shape *queue_first_of_kind(const struct kind *k)
-{
-    return k->first;
 }

@@ -199,8 +199,9 @@ static bool is_looked_at(const struct model *m, const struct shape *s)
 bool reserve_next(
     struct planner *p, const struct model *m, const struct shape *passing, struct stamp now, struct event *ret_event)
 {
-    int32_t left = model_order(m)->reserve;
-    for (const struct shape *s = queue_first(m); s && s != passing && left > 0; s = queue_next(s), left--) {
+    const struct shape *s;
+    queue_walk_begin(&p->walk, m);
+    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
         if (is_looked_at(m, s) || licences_lack(m, s->extras))
             continue;
         choose(p, m, s, now, ret_event);
@@ -311,22 +312,27 @@ void reserve_drop(struct model *m, struct shape *s)
         unclaim(m, s, s->claims);
 }
 
-static bool is_among_first(const struct model *m, const struct shape *s)
+/* Who stands behind it is not among the first. */
+static struct place last_of_first(const struct model *m)
 {
-    int32_t left = model_order(m)->reserve;
-    for (const struct shape *first = queue_first(m); first && left > 0; first = queue_next(first), left--)
-        if (first == s)
-            return true;
-    return false;
+    struct queue_walk w = {0};
+    struct place last = {INT64_MIN, INT64_MIN};
+    const struct shape *s;
+    queue_walk_begin(&w, m);
+    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL; left--)
+        last = queue_place(s);
+    queue_walk_end(&w);
+    return last;
 }
 
 void reserve_reorder(struct model *m)
 {
+    const struct place last = last_of_first(m);
     LIST_FOREACH (&m->reserving, l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->claims > 0)
             continue;
-        if (!is_among_first(m, s))
+        if (place_order(last, queue_place(s)) < 0)
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
             node_refresh(m, LIST_ENTRY(ln, struct node, in_reserved), true); /* somebody may stand before it now */

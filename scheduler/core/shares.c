@@ -237,7 +237,7 @@ struct mono order_next(const struct model *m, struct stamp now)
         return MONO_NONE;
     if (!mono_is_set(m->ordered_mono))
         return now.mono;
-    return (struct mono){m->ordered_mono.ms + EVERY_MS + (int64_t)m->queue.n / SHAPES_A_MS};
+    return (struct mono){m->ordered_mono.ms + EVERY_MS + m->n_queued_shapes / SHAPES_A_MS};
 }
 
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

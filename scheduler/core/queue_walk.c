@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The queue is kept by kinds of demand, each with its shapes in order. In the order of all shapes it is walked by merging those:
+ * a kind is opened when its first shape's turn has come, so that who looks at the first few pays for these.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+
+static bool is_before(const struct shape *a, const struct shape *b)
+{
+    return place_order(queue_place(a), queue_place(b)) < 0;
+}
+
+/* The shape at i of the heap may stand behind those below it. */
+static void sink(struct queue_walk *w, size_t i)
+{
+    const struct shape *s = w->open[i];
+    for (size_t child; (child = 2 * i + 1) < w->n_open; i = child) {
+        if (child + 1 < w->n_open && is_before(w->open[child + 1], w->open[child]))
+            child++;
+        if (is_before(s, w->open[child]))
+            break;
+        w->open[i] = w->open[child];
+    }
+    w->open[i] = s;
+}
+
+/* It stands before all that are open. */
+static void push_first(struct queue_walk *w, const struct shape *s)
+{
+    if (w->n_open == w->n_max) {
+        w->n_max = w->n_max ? 2 * w->n_max : 16;
+        w->open = mem_resize(w->open, w->n_max, sizeof *w->open);
+    }
+    size_t i = w->n_open++;
+    for (; i > 0; i = (i - 1) / 2)
+        w->open[i] = w->open[(i - 1) / 2];
+    w->open[0] = s;
+}
+
+void queue_walk_begin(struct queue_walk *w, const struct model *m)
+{
+    w->n_open = 0;
+    w->closed = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+}
+
+const struct shape *queue_walk_next(struct queue_walk *w)
+{
+    if (w->closed && (w->n_open == 0 || is_before(w->closed->first, w->open[0]))) {
+        push_first(w, w->closed->first);
+        w->closed = queue_next_kind(w->closed);
+    }
+    if (w->n_open == 0)
+        return NULL;
+    const struct shape *s = w->open[0], *next = queue_next_in_kind(s);
+    w->open[0] = next ? next : w->open[--w->n_open];
+    if (w->n_open > 0)
+        sink(w, 0);
+    return s;
+}
+
+void queue_walk_end(struct queue_walk *w)
+{
+    free(w->open);
+    *w = (struct queue_walk){0};
+}

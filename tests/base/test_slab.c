@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/prng.h"
+#include "base/slab.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define N 5000 /* more than a piece of memory holds */
+#define SIZE 72
+
+static bool is_zero(const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
+/* Whatever is taken and given back in between, each that is taken is zeroed, begins a line, and keeps what is written there. */
+static void each_is_its_own(void **state)
+{
+    static unsigned char *have[N];
+    struct slab s = {0};
+    struct prng p;
+    (void)state;
+    prng_init(&p, 3);
+    for (int turn = 0; turn < 10 * N; turn++) {
+        size_t i = (size_t)prng_below(&p, N);
+        if (have[i]) {
+            for (size_t k = 0; k < SIZE; k++)
+                assert_int_equal(have[i][k], 1 + i % 255);
+            slab_give(&s, have[i]);
+            have[i] = NULL;
+            continue;
+        }
+        have[i] = slab_take(&s, SIZE);
+        assert_int_equal((uintptr_t)have[i] % 64, 0);
+        assert_true(is_zero(have[i], SIZE));
+        memset(have[i], (int)(1 + i % 255), SIZE);
+    }
+    slab_give(&s, NULL);
+    slab_deinit(&s);
+}
+
+/* Those that are taken one after the other lie one after the other, and what was given back is taken first. */
+static void they_lie_close_together(void **state)
+{
+    struct slab s = {0};
+    char *first = slab_take(&s, 64), *second = slab_take(&s, 64);
+    (void)state;
+    assert_ptr_equal(second, first + 64);
+    slab_give(&s, first);
+    assert_ptr_equal(slab_take(&s, 64), first);
+    slab_deinit(&s);
+    slab_deinit(&s);
+    assert_non_null(slab_take(&s, 64)); /* it is as good as new */
+    slab_deinit(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_is_its_own),
+        cmocka_unit_test(they_lie_close_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
