@@ -101,21 +101,26 @@ class Chaos:
 
     # ---- acts: each gives what it did, or None when there was nothing to do it to ----
 
-    def kill(self, pids, r):
+    def signal(self, pids, r, what):
+        """One of them, self.hit. False: there is none, or it has ended meanwhile."""
         if not pids:
-            return None
-        pid = sorted(pids)[int(r * len(pids))]
-        os.kill(pid, signal.SIGKILL)
-        return "pid %d" % pid
+            return False
+        self.hit = sorted(pids)[int(r * len(pids))]
+        try:
+            os.kill(self.hit, what)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self, pids, r):
+        return "pid %d" % self.hit if self.signal(pids, r, signal.SIGKILL) else None
 
     def freeze(self, pids, r):
         """For less than a lease, or for more: then its node counts as lost, and it does not know."""
-        if not pids:
+        if not self.signal(pids, r, signal.SIGSTOP):
             return None
-        pid = sorted(pids)[int(r * len(pids))]
-        os.kill(pid, signal.SIGSTOP)
-        self.frozen.append((time.monotonic() + 1 + 6 * r, pid))
-        return "pid %d for %.1f s" % (pid, 1 + 6 * r)
+        self.frozen.append((time.monotonic() + 1 + 6 * r, self.hit))
+        return "pid %d for %.1f s" % (self.hit, 1 + 6 * r)
 
     def thaw(self, all_of_them=False):
         due = [f for f in self.frozen if all_of_them or f[0] <= time.monotonic()]
