@@ -171,9 +171,19 @@ def xargs(n):
     return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
 
 
+def floor(n):
+    """The same with a directory, files, a cgroup and a synced row for each, by one process that is no scheduler: seconds, of processor."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as d:
+        said = subprocess.run([lab.BUILD + "/bench/bench_floor", d, str(n), str(TRUE_AT_ONCE), SPEC["script"]], check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+    took, cpu = said.split()
+    return float(took), float(cpu)
+
+
 def bench_jobs():
     n = TRUE_JOBS
     bare, bare_cpu = xargs(n)
+    least, least_cpu = floor(n)
     with Local("--cpus", str(TRUE_AT_ONCE)) as l:
         used = cpu_seconds(l.programs())
         began = time.monotonic()
@@ -185,6 +195,9 @@ def bench_jobs():
         "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x" % (bare / took))
     say("  of processor time, belay's own and the job's", "%.2f ms a job" % (1000 * used / n),
         "the job's: %.2f ms" % (1000 * bare_cpu / n), "%.2f ms belay's" % (1000 * (used - bare_cpu) / n))
+    say("  its files, cgroup, fork and row without belay", "%.0f /s, %.2f ms a job" % (n / least, 1000 * least_cpu / n),
+        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x; %.2f ms" % (
+            bare / least, 1000 * (least_cpu - bare_cpu) / n))
 
 
 # Writes the moment at which the signal came, then saves and ends as a program of the signal method does.

@@ -23,7 +23,7 @@ from walks import Walk
 
 JOBS_MIN = 30  # more while the killing goes on, so that there is always something to hurt
 JOBS_ALIVE = 10
-KILLS = 200  # SIGKILLs of belayd, agents, supervisors and inits; machines that are taken come on top
+KILLS = 200  # SIGKILLs of belayd, agents and supervisors; machines that are taken come on top
 GAP_S = 0.1, 1.5  # between two acts
 CALM_S = 120  # for the jobs that are left when it is over
 ENOUGH_S = 600  # should the acts not find enough to kill
@@ -38,7 +38,7 @@ BELAYD = {"cluster": "chaos", "lease": "3s", "kill_wait": "1s", "sweep": "1s", "
 
 # act: how often, among all
 ACTS = {
-    "kill belayd": 20, "kill an agent": 36, "kill a supervisor": 12, "kill an init": 4, "freeze an agent": 5,
+    "kill belayd": 20, "kill an agent": 36, "kill a supervisor": 16, "freeze an agent": 5,
     "freeze belayd": 3,
     "reclaim with notice": 8, "reclaim without notice": 5, "rebalance": 3,
     "refuse capacity": 3, "throttle": 2, "lose replies": 2,
@@ -158,8 +158,6 @@ class Chaos:
             return self.kill(self.lab.agents(), r)
         if what == "kill a supervisor":
             return self.kill(self.lab.supervisors(), r)
-        if what == "kill an init":
-            return self.kill(self.lab.inits(), r)
         if what == "freeze an agent":
             return self.freeze(self.lab.agents(), r)
         if what == "freeze belayd":

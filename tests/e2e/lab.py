@@ -297,10 +297,6 @@ class Lab:
     def supervisors(self):
         return [p for p in self.processes() if is_supervisor(p) and not is_supervisor(parent(p))]
 
-    def inits(self):
-        """The processes above all of a task's; they never came to an exec."""
-        return [p for p in self.processes() if name(p) == "belay-init" and name(parent(p)) != "belay-init"]
-
     def belayd_pid(self):
         """0: it does not run."""
         with contextlib.suppress(OSError, ValueError):
