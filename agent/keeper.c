@@ -21,8 +21,10 @@
 
 #define TRIES_MAX 12
 #define RETRY_MS 100            /* x try */
-#define HELD_LOOKS 200
+#define HELD_LOOKS 600 /* who lives is worth ten minutes: to give it up is to lose what it runs */
+#define HELD_LOOKS_SOON 40
 #define HELD_LOOK_MS 50
+#define HELD_LATER_MS 1000
 #define ANSWER_WAIT_MS 30000    /* it may have to kill what an earlier one left */
 
 static void look(struct keeper *k);
@@ -154,7 +156,7 @@ static void on_connected(uv_connect_t *request, int status)
         if (has_ended(k)) /* meanwhile */
             end(k, NULL);
         else if (is_held(k) && k->waits++ < HELD_LOOKS)
-            later(k, HELD_LOOK_MS);
+            later(k, k->waits < HELD_LOOKS_SOON ? HELD_LOOK_MS : HELD_LATER_MS);
         else
             start_supervisor(k);
         return;

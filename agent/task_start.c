@@ -221,11 +221,11 @@ static void note_restored(struct task *t)
             log_s("why", r->damage));
 }
 
-/* What it starts with is more than its spec. If not, it is prepared as soon as that is there. */
+/* What it starts with is more than its spec. If not, that it has a supervisor tells that it is prepared. */
 static bool task_needs_state(const struct task *t)
 {
     const struct task_state *s = &t->state;
-    return task_saves(t) || *s->gpus || *s->gpu_maker || *s->stop || s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
+    return task_saves(t) || *t->spec->workdir || *s->gpus || *s->gpu_maker || *s->stop || s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
 }
 
 static void on_prepared(struct task *t)
@@ -438,11 +438,14 @@ static void grow_checkpoints(struct wire_attempt_status *told)
         told->checkpoints = mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
 }
 
-/* Its spec is there and no state: the agent before had none to write, or did not come to it. */
-static bool is_prepared_by_spec(struct task *t)
+/* There is a spec and no state: the agent before had none to write, or did not come to it. In doubt it is prepared once more, which
+ * changes nothing of what a supervisor may be about to start (task_work.c). */
+static bool has_had_supervisor(const struct task *t)
 {
-    struct err e;
-    return !t->spec->exclusive && t->room->admit(t->room->ctx, t, &t->state, &e) == 0 && !task_needs_state(t);
+    char *path = mem_printf("%s/supervisor.pid", t->dir);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
 }
 
 static int read_records(struct task *t, struct err *e)
@@ -464,7 +467,7 @@ static int read_records(struct task *t, struct err *e)
         t->has_state = true;
     }
     if (rc == ERR_NOT_FOUND)
-        t->state.prepared = is_prepared_by_spec(t);
+        t->state.prepared = has_had_supervisor(t);
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 

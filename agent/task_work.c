@@ -125,9 +125,10 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
+    bool is_made = fs_exists(spec); /* by an agent before: a script that is there whole, and may be about to start, stays */
     bool is_spare = *t->work.spare && spare_use(t->room->dir, t->work.spare, t->dir, u);
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
-    if (!rc)
+    if (!rc && !is_made)
         rc = make_script(t, u, e);
     if (!rc)
         rc = make_image_script(t, u, e);
@@ -139,7 +140,7 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
         rc = make_steps(t, u, e);
     if (!rc && !is_spare && !task_by_criu(t))
         rc = make_sub(t, u, "checkpoint", e);
-    if (!rc)
+    if (!rc && !is_made)
         rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
     free(spec);
     return rc;
