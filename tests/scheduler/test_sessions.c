@@ -736,19 +736,19 @@ static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
     struct fixture *f = *state;
     run_one_job(f);
     int commits = f->lab->n_commits;
-    f->agent->attempts[0].usage = (struct wire_usage){1500, 2250, 3 << 20, 4 << 20};
+    f->agent->attempts[0].usage = (struct wire_usage){1500, 1400, 2250, 3 << 20, 4 << 20};
     send(f->agent, 0, 0, &f->answer);
     const struct attempt *a = job_attempt(job(f, 1));
-    assert_true(a->row.cpu_ms == 1500 && a->cpu_milli == 2250 && a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
+    assert_true(a->row.cpu_ms == 1500 && a->row.cpu_user_ms == 1400 && a->cpu_milli == 2250 && a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
     assert_int_equal(f->lab->n_commits, commits);
     f->agent->attempts[0].phase = WIRE_ENDED;
     STR_COPY(f->agent->attempts[0].end, "succeeded");
-    f->agent->attempts[0].usage = (struct wire_usage){.cpu_ms = 1700, .memory_peak_bytes = 5 << 20};
+    f->agent->attempts[0].usage = (struct wire_usage){.cpu_ms = 1700, .cpu_user_ms = 1500, .memory_peak_bytes = 5 << 20};
     send(f->agent, 0, 0, &f->answer);
     struct attempt_row stored = {0};
     struct err e;
     assert_int_equal(db_read_attempts(f->lab->reader, 1, keep_attempt, &stored, &e), 0);
-    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 && stored.memory_peak == 5 << 20);
+    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 && stored.cpu_user_ms == 1500 && stored.memory_peak == 5 << 20);
 }
 
 static int count_kind(void *ctx, const struct history_row *h)

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches: refusals, lost replies, crashes between the intent and the answer, answers from several offers.
+ */
+#include "tests/scheduler/rig.h"
+
+#include "base/str.h"
+#include <string.h>
+
+/* ---- launching ---- */
+
+static void a_launch_leaves_after_its_intent_is_on_disk(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->by_hand = true;
+    lab_submit(f->lab, 4, NULL);
+    lab_turn(f->lab);
+    assert_int_equal(f->lab->under_way->changes.n_instances, 1);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 0);
+    lab_commit(f->lab, 0);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    f->lab->by_hand = false;
+    const struct call *c = rig_last(f, CALL_LAUNCH);
+    assert_string_equal(c->token, rig_instance(f, 1)->row.token);
+    assert_string_equal(c->zone, "z");
+    assert_int_equal(c->market, CLOUD_SPOT);
+    assert_non_null(strstr(c->user_data, c->token));
+    rig_settle(f);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_string_equal(rig_instance(f, 1)->row.provider_id, "i-1");
+}
+
+static void a_definite_refusal_ends_the_intent_and_nothing_else_does(void **state)
+{
+    static const struct {
+        enum err_kind kind;
+        bool definite;
+    } kinds[] = {{ERR_NO_CAPACITY, true}, {ERR_QUOTA, true}, {ERR_DENIED, true}, {ERR_CONFIG, true},
+        {ERR_UNSUPPORTED, true}, {ERR_CONFLICT, true}, {ERR_TIMEOUT, false}, {ERR_IO, false},
+        {ERR_THROTTLED, false}, {ERR_UNAVAILABLE, false}, {ERR_INVALID, false}, {ERR_NOT_FOUND, false},
+        {ERR_CORRUPT, false}, {ERR_INTERNAL, false}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct fixture *f = *state;
+        f->launch_error = kinds[i].kind;
+        rig_demand(f);
+        rig_pass(f, 1000);
+        assert_int_equal(rig_instance(f, 1) == NULL, kinds[i].definite);
+        assert_int_equal(rig_stats(f).refusals > 0, kinds[i].definite);
+        rig_teardown(state);
+        rig_setup(state);
+    }
+}
+
+static void lost_replies_are_repeated_under_the_same_token(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    rig_pass(f, 200000);
+    size_t n = rig_count(f, CALL_LAUNCH);
+    assert_true(n > 6); /* a flow's tries are not the end of it */
+    for (size_t i = 0; i < f->n_calls; i++)
+        if (f->calls[i].kind == CALL_LAUNCH) {
+            assert_string_equal(f->calls[i].token, rig_instance(f, 1)->row.token);
+            assert_string_equal(f->calls[i].user_data, rig_last(f, CALL_LAUNCH)->user_data);
+        }
+    assert_int_equal(rig_stats(f).refusals, 0);
+    f->launch_error = ERR_NONE;
+    rig_pass(f, 60000);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(f->n_machines, 1);
+}
+
+static void a_machine_whose_reply_was_lost_is_found_by_its_token(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token); /* it was launched all the same */
+    rig_pass(f, 2 * SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_string_equal(rig_instance(f, 1)->row.provider_id, "i-1");
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
+    assert_int_equal(rig_stats(f).strays, 0);
+}
+
+/* Who may not call is refused whatever there is. */
+static void a_refusal_after_a_lost_reply_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    f->launch_error = ERR_DENIED;
+    rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    rig_pass(f, 2 * SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
+    assert_int_equal(rig_stats(f).refusals, 0);
+    assert_int_equal(rig_stats(f).strays, 0);
+}
+
+static void listings_settle_a_refusal_that_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    f->launch_error = ERR_DENIED;
+    rig_pass(f, SETTLE_MS - BUSY_SWEEP_MS);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
+    assert_int_equal(rig_stats(f).refusals, 0);
+    rig_pass(f, 3 * BUSY_SWEEP_MS); /* there is none: asked again, and told to the job */
+    assert_null(rig_instance(f, 1));
+    assert_true(rig_stats(f).refusals > 0);
+}
+
+static void a_shortage_after_a_lost_reply_is_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    f->launch_error = ERR_NO_CAPACITY;
+    rig_pass(f, 1000);
+    assert_null(rig_instance(f, 1));
+}
+
+static void after_a_crash_a_refusal_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    rig_restart(f);
+    f->by_hand[CALL_LAUNCH] = false;
+    f->launch_error = ERR_CONFLICT; /* the pool's file says something else by now */
+    rig_pass(f, 2 * BUSY_SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(rig_stats(f).strays, 0);
+}
+
+static void after_a_crash_an_intent_is_launched_under_its_token_again(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    char token[CLOUD_TOKEN_MAX];
+    STR_COPY(token, rig_last(f, CALL_LAUNCH)->token);
+    rig_restart(f);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
+    assert_string_equal(rig_last(f, CALL_LAUNCH)->token, token);
+    f->by_hand[CALL_LAUNCH] = false;
+    rig_settle(f);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(f->n_machines, 1);
+}
+
+static void one_launch_an_instance_is_under_way(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    rig_pass(f, 10 * SWEEP_MS); /* sweeps see nothing of it and leave it alone */
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    f->by_hand[CALL_LAUNCH] = false;
+    rig_settle(f);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+}
+
+/* Some providers show a machine that they are about to refuse. */
+static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    rig_pass(f, 3 * BUSY_SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_INTENDED);
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
+    f->launch_error = ERR_NO_CAPACITY;
+    rig_answer(f, rig_last(f, CALL_LAUNCH));
+    rig_settle(f);
+    assert_null(rig_instance(f, 1));
+    assert_int_equal(rig_stats(f).refusals, 1);
+    assert_string_equal(model_offer(f->lab->model, 1)->why, "scripted"); /* in the provider's words */
+}
+
+/* As a price does that is read meanwhile. */
+static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    f->lab->by_hand = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    assert_non_null(f->lab->under_way);
+    f->launch_error = ERR_NO_CAPACITY;
+    rig_answer(f, rig_last(f, CALL_LAUNCH));
+    lab_turn(f->lab);
+    assert_int_equal(rig_stats(f).refusals, 1);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_INTENDED);
+    provision_touch(f->lab->provision, 1);
+    lab_turn(f->lab);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    f->lab->by_hand = false;
+    lab_commit(f->lab, 0);
+    rig_settle(f);
+    assert_null(rig_instance(f, 1));
+}
+
+static void a_machine_that_ended_before_the_answer_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    struct cloud_instance *m = rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    m->state = CLOUD_GONE;
+    m->reclaimed = true;
+    rig_answer(f, rig_last(f, CALL_LAUNCH));
+    rig_settle(f);
+    assert_null(rig_instance(f, 1));
+}
+
+static void an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known(void **state)
+{
+    struct fixture *f = *state;
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    rig_end(f, 1);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_ENDING);
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
+    rig_answer(f, rig_last(f, CALL_LAUNCH));
+    rig_settle(f);
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 1);
+    assert_string_equal(rig_last(f, CALL_TERMINATE)->id, "i-1");
+    f->machines[0].state = CLOUD_GONE;
+    rig_pass(f, 2 * BUSY_SWEEP_MS);
+    assert_null(rig_instance(f, 1));
+}
+
+/* ---- launches that may be answered from several offers ---- */
+
+static void add_zones(struct fixture *f)
+{
+    struct pool_row pool = model_pool(f->lab->model, "burst")->row;
+    struct offer_row offer = {.pool = "burst",
+        .type = "t",
+        .market = MARKET_SPOT,
+        .total = {.cpus = 4, .memory_mib = 1024},
+        .price_uusd_h = 1,
+        .on_demand_uusd_h = 2,
+        .avoid_until = MONO_NONE};
+    pool.fleet = true;
+    lab_post(f->lab, (struct event){.type = EV_POOL, .pool = &pool}, NULL);
+    for (int k = 2; k <= 3; k++) {
+        snprintf(offer.zone, sizeof offer.zone, "z%d", k);
+        lab_post(f->lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
+    }
+    lab_turn(f->lab);
+}
+
+static void a_fleet_launch_goes_where_the_provider_says(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    struct call *c = rig_last(f, CALL_LAUNCH);
+    assert_string_equal(c->zone, "z");
+    assert_int_equal(c->n_others, 2);
+    assert_string_equal(c->others[0].zone, "z2");
+    assert_string_equal(c->others[1].zone, "z3");
+    struct cloud_instance *m = rig_add_machine(f, c->token);
+    struct cloud_place first = {"z", "t"};
+    struct err e;
+    STR_COPY(m->zone, "z3");
+    STR_COPY(m->type, "t");
+    err_set(&e, ERR_NO_CAPACITY, "none left");
+    c->answered = true;
+    c->refused(c->ctx, &first, &e);
+    c->launched(c->ctx, NULL, m);
+    rig_settle(f);
+    assert_string_equal(rig_instance(f, 1)->row.zone, "z3");
+    assert_int_equal(model_offer(f->lab->model, 1)->row.refusals, 1);
+    assert_int_equal(model_offer(f->lab->model, 3)->row.refusals, 0);
+    assert_int_equal(rig_stats(f).strays, 0);
+    rig_pass(f, 2 * SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+}
+
+static void a_repeated_fleet_launch_is_the_same_after_a_crash(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    struct event ev = {.type = EV_OFFER_REFUSED,
+        .offer_refused = {.instance = 1, .zone = "z2", .type = "t", .capacity = true}};
+    lab_post(f->lab, ev, NULL);
+    lab_turn(f->lab);
+    rig_restart(f);
+    struct call *c = rig_last(f, CALL_LAUNCH);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
+    assert_int_equal(c->n_others, 2);
+    assert_string_equal(c->others[0].zone, "z2");
+    assert_string_equal(c->others[1].zone, "z3");
+}
+
+/* The answer was lost: the listing tells where it is. */
+static void a_fleet_launch_whose_answer_was_lost_is_adopted_where_it_is(void **state)
+{
+    struct fixture *f = *state;
+    add_zones(f);
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    struct cloud_instance *m = rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    struct err e;
+    STR_COPY(m->zone, "z2");
+    STR_COPY(m->type, "t");
+    err_set(&e, ERR_INVALID, "the reply was cut off");
+    rig_last(f, CALL_LAUNCH)->answered = true;
+    rig_last(f, CALL_LAUNCH)->launched(rig_last(f, CALL_LAUNCH)->ctx, &e, NULL);
+    f->launch_error = ERR_INVALID;
+    f->by_hand[CALL_LAUNCH] = false;
+    rig_pass(f, 4 * SWEEP_MS);
+    assert_string_equal(rig_instance(f, 1)->row.provider_id, m->id);
+    assert_string_equal(rig_instance(f, 1)->row.zone, "z2");
+    assert_int_equal(rig_instance(f, 1)->offer->row.id, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_launch_leaves_after_its_intent_is_on_disk),
+        TEST(a_definite_refusal_ends_the_intent_and_nothing_else_does),
+        TEST(lost_replies_are_repeated_under_the_same_token),
+        TEST(a_refusal_after_a_lost_reply_is_not_believed),
+        TEST(listings_settle_a_refusal_that_is_not_believed),
+        TEST(a_shortage_after_a_lost_reply_is_believed),
+        TEST(after_a_crash_a_refusal_is_not_believed),
+        TEST(a_machine_whose_reply_was_lost_is_found_by_its_token),
+        TEST(after_a_crash_an_intent_is_launched_under_its_token_again),
+        TEST(one_launch_an_instance_is_under_way),
+        TEST(a_machine_that_is_listed_before_the_answer_may_still_be_refused),
+        TEST(a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again),
+        TEST(a_machine_that_ended_before_the_answer_is_gone),
+        TEST(an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known),
+        TEST(a_fleet_launch_goes_where_the_provider_says),
+        TEST(a_repeated_fleet_launch_is_the_same_after_a_crash),
+        TEST(a_fleet_launch_whose_answer_was_lost_is_adopted_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
