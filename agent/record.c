@@ -50,6 +50,7 @@ static const struct wire_field exit_fields[] = {
     WIRE_I64_REQ(task_exit, ended_at, 0, INT64_MAX),
     WIRE_I64_OPT(task_exit, memory_peak, 0, INT64_C(1) << 60),
     WIRE_I64_OPT(task_exit, cpu_ms, 0, INT64_C(1) << 53),
+    WIRE_I64_OPT(task_exit, cpu_user_ms, 0, INT64_C(1) << 53),
     WIRE_TEXT_OPT(task_exit, text),
     WIRE_END,
 };

@@ -61,6 +61,7 @@ struct task_exit {
     int64_t ended_at;    /* wall ms */
     int64_t memory_peak; /* bytes; 0 unknown */
     int64_t cpu_ms;      /* of the processor, by all that it started; 0 unknown */
+    int64_t cpu_user_ms; /* of that, in user mode; 0 unknown */
     char text[256];      /* for people; "" when there is nothing to add */
 };
 

@@ -71,7 +71,7 @@ struct supervisor {
     struct vigil vigil;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
-    int64_t children_before_ms;
+    int64_t children_before_ms, children_before_user_ms;
     bool is_whole; /* the end: no process that was below this one is left; the init, if there is one, ended by itself */
     int pid_file;
     struct scribe scribe;
@@ -152,13 +152,13 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
     }
 }
 
-/* Of all that were below it and were waited for: what there is where no group counts. With those of the tasks before. */
-static int64_t children_ms(void)
+/* What all that were below it and were waited for used, those of the tasks before among them: what there is where no group counts. */
+static void read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms)
 {
-    struct rusage r;
-    if (getrusage(RUSAGE_CHILDREN, &r) < 0)
-        return 0;
-    return (int64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+    struct rusage r = {0};
+    getrusage(RUSAGE_CHILDREN, &r);
+    *ret_user_ms = (int64_t)r.ru_utime.tv_sec * 1000 + r.ru_utime.tv_usec / 1000;
+    *ret_cpu_ms = *ret_user_ms + (int64_t)r.ru_stime.tv_sec * 1000 + r.ru_stime.tv_usec / 1000;
 }
 
 static void note_usage(struct supervisor *s)
@@ -168,7 +168,13 @@ static void note_usage(struct supervisor *s)
     proc_group_usage_files(s->group, &files);
     files.memory[0] = '\0'; /* nothing is there any more */
     usage_read(&files, &used);
-    s->exit.cpu_ms = used.cpu_ms >= 0 ? used.cpu_ms : children_ms() - s->children_before_ms;
+    if (used.cpu_ms < 0) {
+        read_children(&used.cpu_ms, &used.user_ms);
+        used.cpu_ms -= s->children_before_ms;
+        used.user_ms -= s->children_before_user_ms;
+    }
+    s->exit.cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
+    s->exit.cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
     if (s->exit.signal == SIGKILL && unasked && s->task->memory_mib > 0 &&
@@ -695,9 +701,9 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
         .dir = dir,
         .node = node,
         .boss = SUPERVISOR_BOSS_FD,
-        .children_before_ms = children_ms(),
         .vigil = {.boss = SUPERVISOR_BOSS_FD, .input = -1, .input_end = -1}};
     struct err e;
+    read_children(&s.children_before_ms, &s.children_before_user_ms);
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
     if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));

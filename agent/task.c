@@ -86,7 +86,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     STR_COPY(told->text, text);
     told->exit_code = code;
     t->exited = true;
-    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms, .memory_peak_bytes = t->exit.memory_peak};
+    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms, .cpu_user_ms = t->exit.cpu_user_ms, .memory_peak_bytes = t->exit.memory_peak};
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->retry);
     timer_stop(t->room->timers, &t->linger);
@@ -472,6 +472,7 @@ void task_read_usage(struct task *t)
     bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
     told->cpu_milli = is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
     told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
+    told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     t->usage_cpu_ms = used.cpu_ms;
     told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
     told->memory_peak_bytes = used.peak_bytes > told->memory_bytes ? used.peak_bytes : told->memory_bytes;

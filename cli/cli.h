@@ -30,6 +30,7 @@ struct verb {
     int (*run)(int argc, const char **argv);
     const struct poptOption *options; /* NULL: only the common ones; vals from 1, no arg pointers */
     bool job_flags;                   /* takes the flags of jobs too (directives.h) */
+    bool job_keys;                    /* and words KEY=VALUE (updates.h) */
 };
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */

@@ -6,7 +6,7 @@
 #include "cli/verbs.h"
 
 #include "base/str.h"
-#include "cli/directives.h"
+#include "cli/updates.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +64,15 @@ static bool takes_file(const struct option_shown *o)
     return str_eq(o->takes, "FILE") || str_eq(o->takes, "DIR");
 }
 
+/* Each key as "KEY=" or what end says, if the verb takes any. */
+static void print_keys(const struct verb *v, const char *before, const char *end)
+{
+    const char *takes, *help;
+    const struct updates_key *k;
+    for (size_t i = 0; v->job_keys && (k = updates_key(i, &takes, &help)); i++)
+        printf("%s%s%s", before, k->key, end);
+}
+
 /* ---- bash ---- */
 
 static void print_bash_values(const struct verb *v, const struct option_shown *o)
@@ -81,12 +90,25 @@ static void print_bash_option(const struct verb *v, const struct option_shown *o
     printf(" --%s", o->name);
 }
 
+static void print_bash_key_values(const struct verb *v)
+{
+    const char *takes, *help;
+    const struct updates_key *k;
+    for (size_t i = 0; v->job_keys && (k = updates_key(i, &takes, &help)); i++)
+        if (has_choices(takes)) {
+            printf("    \"%s %s\") words=\"", v->name, k->key);
+            print_choices(takes);
+            printf("%s\" ;;\n", k->reset ? " none" : "");
+        }
+}
+
 static void print_bash_verb(const struct verb *v)
 {
     printf("    %s)\n        options=\"", v->name);
     each_option(v, print_bash_option);
     printf("\"\n        arguments=\"");
     print_choices(v->arguments);
+    print_keys(v, " ", "=");
     printf("\"\n        ;;\n");
 }
 
@@ -120,8 +142,12 @@ static void print_bash(void)
            "    case \"$verb $prev\" in\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         each_option(cli_verbs[i], print_bash_values);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        print_bash_key_values(cli_verbs[i]);
     printf("    esac\n"
            "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "    # The value follows at once. Called by hand, there is no completion to say so of.\n"
+           "    [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null || :\n"
            "}\n"
            "complete -o bashdefault -o default -F _belay belay\n");
 }
@@ -177,6 +203,12 @@ static void print_zsh_verb(const struct verb *v)
         printf(" \\\n            '1:what:(");
         print_choices(v->arguments);
         printf(")'");
+    }
+    if (v->job_keys) {
+        printf(" \\\n            '1:job: ' \\\n            '*:change:compadd -S = --");
+        print_keys(v, " ", "");
+        printf("'\n        ;;\n");
+        return;
     }
     printf(" \\\n            '*:argument:_files'\n        ;;\n");
 }
@@ -245,6 +277,11 @@ static void print_fish_verb(const struct verb *v)
     print_fish_quoted(v->summary);
     putchar('\n');
     each_option(v, print_fish_option);
+    if (v->job_keys) {
+        printf("complete -c belay -n '__belay_verb %s' -f -a '", v->name);
+        print_keys(v, "", "= ");
+        printf("'\n");
+    }
     if (!has_choices(v->arguments))
         return;
     printf("complete -c belay -n '__belay_verb %s' -f -a '", v->name);

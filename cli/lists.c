@@ -23,6 +23,18 @@ static void print_of(struct table *t, const json_t *row, const char *key)
     table_cell(t, "%s/%s", used, most);
 }
 
+/* "-": nothing runs there. */
+static void print_used(struct table *t, const json_t *row, bool memory)
+{
+    const json_t *u = json_object_get(row, "usage");
+    if (!json_is_object(u) || cli_int(row, "jobs", 0) == 0)
+        table_cell(t, "-");
+    else if (memory)
+        table_cell(t, "%.1f/%.0f GiB", (double)cli_int(u, "memory_bytes", 0) / (1 << 30), (double)cli_int(row, "memory_mib", 0) / 1024);
+    else
+        table_cell(t, "%.1f/%lld", (double)cli_int(u, "cpu_milli", 0) / 1000, (long long)cli_int(row, "cpus", 0));
+}
+
 static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
 {
     char text[64];
@@ -48,6 +60,10 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
         return;
     case COLUMN_OF:
         print_of(t, row, c->key);
+        return;
+    case COLUMN_CPUS_USED:
+    case COLUMN_MEMORY_USED:
+        print_used(t, row, c->kind == COLUMN_MEMORY_USED);
         return;
     case COLUMN_AGO:
         table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));

@@ -12,7 +12,8 @@ struct list_column {
     const char *key;
     enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES, COLUMN_REAL,
         COLUMN_WORDS, /* a list, or names and numbers */
-        COLUMN_OF /* a number, and behind it what it may be at most, from key max_KEY: 3/10, 3/- */ } kind;
+        COLUMN_OF, /* a number, and behind it what it may be at most, from key max_KEY: 3/10, 3/- */
+        COLUMN_CPUS_USED, COLUMN_MEMORY_USED /* of a node, what its tasks use, and what it has: 2.3/8, 11.5/64 GiB */ } kind;
 };
 
 /* The rows as a table with these columns (ended by title NULL). */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/directives.h"
 #include "cli/slurm.h"
+#include "cli/updates.h"
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -71,6 +72,18 @@ static struct poptOption *job_flag_table(void)
     return t;
 }
 
+static void print_job_keys(void)
+{
+    const char *takes, *help;
+    const struct updates_key *k;
+    puts("\nKeys, with the values of the flags of belay submit (none: as if it had said nothing of it):");
+    for (size_t i = 0; (k = updates_key(i, &takes, &help)); i++) {
+        char *word = mem_printf("%s=%s", k->key, takes);
+        printf("  %-27s %s\n", word, help);
+        free(word);
+    }
+}
+
 /* Reads all options; prints help when asked. */
 static int read_options(
     const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
@@ -83,6 +96,8 @@ static int read_options(
         } else if (val == VAL_HELP) {
             printf("belay %s: %s\n", v->name, v->summary);
             poptPrintHelp(pc, stdout, 0);
+            if (v->job_keys)
+                print_job_keys();
             rc = -1;
         } else {
             rc = on_option(ctx, val, arg);

@@ -21,6 +21,8 @@ const struct list_column node_columns[] = {
     {"MIB", "memory_mib", COLUMN_INT},
     {"GPUS", "gpus", COLUMN_INT},
     {"MODEL", "gpu_model", COLUMN_TEXT},
+    {"CPUS USED", "usage", COLUMN_CPUS_USED},
+    {"MEMORY USED", "usage", COLUMN_MEMORY_USED},
     {"MARKET", "market", COLUMN_TEXT},
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
     {"CRIU", "criu", COLUMN_TEXT},

@@ -49,8 +49,8 @@ static const struct slurm_field fields[] = {
     {"MaxDiskRead", 0, "MaxDiskRead", 12, JOB_NOTHING},
     {"MaxDiskWrite", 0, "MaxDiskWrite", 12, JOB_NOTHING},
     {"MaxRSS", 0, "MaxRSS", 10, JOB_MAX_RSS},
-    {"MaxRSSNode", 0, "MaxRSSNode", 10, JOB_NOTHING},
-    {"MaxRSSTask", 0, "MaxRSSTask", 10, JOB_NOTHING},
+    {"MaxRSSNode", 0, "MaxRSSNode", 10, JOB_MAX_RSS_NODE},
+    {"MaxRSSTask", 0, "MaxRSSTask", 10, JOB_MAX_RSS_TASK},
     {"MaxVMSize", 0, "MaxVMSize", 10, JOB_NOTHING},
     {"MaxVMSizeNode", 0, "MaxVMSizeNode", 14, JOB_NOTHING},
     {"MaxVMSizeTask", 0, "MaxVMSizeTask", 14, JOB_NOTHING},
@@ -73,13 +73,13 @@ static const struct slurm_field fields[] = {
     {"Start", 0, "Start", 19, JOB_STARTED_LONG},
     {"State", 0, "State", 10, JOB_STATE},
     {"Submit", 0, "Submit", 19, JOB_SUBMITTED},
-    {"SystemCPU", 0, "SystemCPU", 10, JOB_NOTHING},
+    {"SystemCPU", 0, "SystemCPU", 10, JOB_SYSTEM_CPU},
     {"Timelimit", 0, "Timelimit", 10, JOB_LIMIT_LONG},
     {"TimelimitRaw", 0, "TimelimitRaw", 12, JOB_LIMIT_MINUTES},
     {"TotalCPU", 0, "TotalCPU", 10, JOB_TOTAL_CPU},
     {"UID", 0, "UID", 6, JOB_UID},
     {"User", 0, "User", 9, JOB_USER},
-    {"UserCPU", 0, "UserCPU", 10, JOB_NOTHING},
+    {"UserCPU", 0, "UserCPU", 10, JOB_USER_CPU},
     {"WorkDir", 0, "WorkDir", 20, JOB_DIR},
     {NULL, 0, NULL, 0, 0},
 };
@@ -293,10 +293,9 @@ static int prepare(struct sacct *s)
     }
     for (size_t i = 0; i < s->format.n; i++) {
         int what = s->format.pieces[i].field->what;
-        s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES;
+        s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_MAX_RSS_NODE;
         s->q.wants_reasons = s->q.wants_reasons || what == JOB_REASON;
-        s->q.wants_detail = s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS || what == JOB_TOTAL_CPU ||
-                            what == JOB_AVE_CPU || what == JOB_MAX_RSS || what == JOB_AVE_RSS;
+        s->q.wants_detail = s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS || slurm_is_usage(what);
     }
     s->q.wants_nodes = s->q.wants_nodes || s->nodes || s->json;
     s->q.wants_detail = s->q.wants_detail || s->json;

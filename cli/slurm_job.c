@@ -3,7 +3,6 @@
  * belayd's jobs in Slurm's words (see slurm.h).
  */
 #include "cli/slurm.h"
-#include "cli/used.h"
 
 #include "base/mem.h"
 #include "base/pattern.h"
@@ -261,23 +260,6 @@ static void add_indexes(struct buf *out, const char *ref)
         buf_adds(out, "N/A");
 }
 
-/* Of a process in the middle: what all of them used on a node. */
-static void add_used(const struct slurm_job *j, int what, struct buf *out)
-{
-    struct used u;
-    if (!used_of(j->detail, &u))
-        return;
-    int64_t s = u.cpu_ms / 1000;
-    if (what == JOB_TOTAL_CPU && s < 3600)
-        buf_printf(out, "%02lld:%02lld.%03lld", (long long)(s / 60), (long long)(s % 60), (long long)(u.cpu_ms % 1000));
-    else if (what == JOB_TOTAL_CPU)
-        slurm_time_used(u.cpu_ms, true, out);
-    else if (what == JOB_AVE_CPU)
-        slurm_time_used(u.cpu_ms / u.ranks, true, out);
-    else if (u.peak_sum > 0)
-        buf_printf(out, "%lldK", (long long)((what == JOB_MAX_RSS ? u.peak_most : u.peak_sum / u.ranks) + 1023) / 1024);
-}
-
 void slurm_job_value(const void *row, int what, struct buf *out)
 {
     const struct slurm_job *j = row;
@@ -457,9 +439,13 @@ void slurm_job_value(const void *row, int what, struct buf *out)
     }
     case JOB_TOTAL_CPU:
     case JOB_AVE_CPU:
+    case JOB_USER_CPU:
+    case JOB_SYSTEM_CPU:
     case JOB_MAX_RSS:
+    case JOB_MAX_RSS_NODE:
+    case JOB_MAX_RSS_TASK:
     case JOB_AVE_RSS:
-        add_used(j, what, out);
+        slurm_used_value(j, what, out);
         return;
     case JOB_CPU_TIME:
         slurm_time_used(used_ms(j) * n_cpus(j), true, out);

@@ -92,4 +92,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_update = {
-    "update", "[OPTION...] JOB KEY=VALUE...", "change what jobs were submitted with", run, NULL, false};
+    "update", "[OPTION...] JOB KEY=VALUE...", "change what jobs were submitted with", run, NULL, false, true};

@@ -9,21 +9,34 @@
 #include <strings.h>
 
 static const struct updates_key keys[] = {{"name", "job-name", NULL}, {"time", "time", "{\"time_limit_ms\": 0}"},
-    {"pool", "pool", "{\"pool\": \"\"}"}, {"partition", "pool", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
+    {"pool", "partition", "{\"pool\": \"\"}"}, {"partition", "partition", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
     {"team", "team", "{\"team\": \"\"}"}, {"account", "team", "{\"team\": \"\"}"}, {"qos", "qos", "{\"qos\": \"\"}"},
     {"nice", "nice", "{\"nice\": 0}"}, {"begin", "begin", "{\"begin_at_ms\": 0}"}, {"window", "window", "{\"window\": \"\"}"},
     {"deadline", "deadline", "{\"deadline_at_ms\": null}"}, {"nodelist", "nodelist", "{\"nodelist\": \"\"}"}, {"exclude", "exclude", "{\"exclude\": \"\"}"},
     {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL}, {"mem", "mem", "{\"memory_mib\": 0}"},
-    {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"}, {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"},
-    {"gres", "gres", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"}, {"nodes", "nodes", NULL}, {"on-loss", "on-loss", NULL},
+    {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"}, {"gres", "gres", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"},
+    {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"}, {"nodes", "nodes", NULL}, {"on-loss", "on-loss", NULL},
     {"constraint", "constraint", "{\"constraint\": \"\"}"}, {"licenses", "licenses", "{\"licences\": {}}"},
-    {"licences", "licenses", "{\"licences\": {}}"}, {"exclusive", NULL, "{\"exclusive\": false}"}, {"retries", "retries", NULL},
-    {"retry", "retry", NULL}, {"requeue", NULL, NULL}, {"at-once", NULL, "{\"at_once\": 0}"}};
+    {"licences", "licenses", "{\"licences\": {}}"}, {"exclusive", NULL, "{\"exclusive\": false}", "yes|no", "no other job on its nodes"}, {"retries", "retries", NULL},
+    {"retry", "retry", NULL}, {"requeue", NULL, NULL, "yes|no", "whether it is queued again when its node is lost"},
+    {"at-once", NULL, "{\"at_once\": 0}", "N", "how many tasks of an array run at once"}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
-const struct updates_key *updates_key(size_t i)
+const struct updates_key *updates_key(size_t i, const char **ret_takes, const char **ret_help)
 {
-    return i < N_KEYS ? &keys[i] : NULL;
+    const struct updates_key *k = i < N_KEYS ? &keys[i] : NULL;
+    if (!k)
+        return NULL;
+    *ret_takes = k->takes;
+    *ret_help = k->help;
+    for (size_t n = 0; k->flag && n < directives_count(); n++) {
+        const struct directive_flag *f = directives_flag(n);
+        if (str_eq(f->name, k->flag)) {
+            *ret_takes = f->value;
+            *ret_help = f->help;
+        }
+    }
+    return k;
 }
 
 static int unknown(const char *key, struct err *e)

@@ -17,8 +17,9 @@ int updates_finish(json_t *changes, directive_warn_fn warn, void *warn_ctx, stru
 struct updates_key {
     const char *key, *flag; /* as which flag of a submit its value is read; NULL: none is like it */
     const char *reset;      /* JSON: members for "none"; NULL: there has to be a value */
+    const char *takes, *help; /* without a flag: what its value is, and what it is for, for people */
 };
-/* For help, completions and the manual; NULL: there are fewer. */
-const struct updates_key *updates_key(size_t i);
+/* For help and completions; NULL: there are fewer. ret_takes, ret_help: in either case. */
+const struct updates_key *updates_key(size_t i, const char **ret_takes, const char **ret_help);
 
 #endif

@@ -308,6 +308,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, base_uusd),
     COL(attempt_row, saves_asked),
     COL(attempt_row, cpu_ms),
+    COL(attempt_row, cpu_user_ms),
     COL(attempt_row, memory_peak),
     COL(attempt_row, started_uusd),
     COL(attempt_row, gathered_at),

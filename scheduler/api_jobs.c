@@ -182,17 +182,18 @@ static json_t *priority_json(const struct api *api, const struct job *j)
 /* What its processes use, as their agents told last, on all of its nodes; null: nobody has. */
 static json_t *usage_json(const struct job *j)
 {
-    int64_t cpu_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
+    int64_t cpu_ms = 0, user_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         cpu_ms += a->row.cpu_ms;
+        user_ms += a->row.cpu_user_ms;
         cpu_milli += a->cpu_milli;
         bytes += a->memory_bytes;
         peak += a->row.memory_peak;
     }
     return cpu_ms + bytes == 0 ? json_null()
-                               : json_pack("{s:I,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_milli", (json_int_t)cpu_milli,
-                                     "memory_bytes", (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
+                               : json_pack("{s:I,s:o,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_user_ms",
+                                     api_json_opt(user_ms, 0), "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
 }
 
 /* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does

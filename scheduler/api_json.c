@@ -286,6 +286,7 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set_i(o, "save_ms", a->save_ms);
     set_i(o, "checkpoints", a->sequence);
     set(o, "cpu_ms", api_json_opt(a->cpu_ms, 0));
+    set(o, "cpu_user_ms", api_json_opt(a->cpu_user_ms, 0));
     set(o, "memory_peak_bytes", api_json_opt(a->memory_peak, 0));
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);

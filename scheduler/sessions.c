@@ -647,6 +647,7 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
     }
     ev.ended.end = (enum end_kind)end;
     ev.ended.cpu_ms = st->usage.cpu_ms;
+    ev.ended.cpu_user_ms = st->usage.cpu_user_ms;
     ev.ended.memory_peak = st->usage.memory_peak_bytes;
     STR_COPY(ev.ended.text, st->text);
     tick_post(s->o.tick, &ev, NULL, NULL);
@@ -664,6 +665,7 @@ static void post_usage(struct sessions *s, const struct attempt *a, const struct
             .attempt = st->attempt,
             .node = a->row.node,
             .cpu_ms = u->cpu_ms,
+            .cpu_user_ms = u->cpu_user_ms,
             .memory_peak = u->memory_peak_bytes,
             .cpu_milli = u->cpu_milli,
             .memory_bytes = u->memory_bytes}};

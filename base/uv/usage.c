@@ -34,22 +34,30 @@ static int64_t leading(const char *text, int64_t max)
     return str_to_i64(digits, 0, max, "", &v, NULL) == 0 ? v : -1;
 }
 
-int64_t usage_parse_cpu(const char *text)
+/* Of a line "KEY MICROSECONDS"; -1: there is none. */
+static int64_t line_ms(const char *text, const char *key)
 {
-    static const char key[] = "usage_usec ";
+    size_t n = strlen(key);
     for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, key, sizeof(key) - 1) == 0) {
-            int64_t us = leading(line + sizeof(key) - 1, NUMBER_MAX);
+        if (strncmp(line, key, n) == 0 && line[n] == ' ') {
+            int64_t us = leading(line + n + 1, NUMBER_MAX);
             return us < 0 ? -1 : us / 1000;
         }
+    return -1;
+}
+
+void usage_parse_cpu(const char *text, int64_t *ret_cpu_ms, int64_t *ret_user_ms)
+{
     int64_t ns = leading(text, INT64_MAX);
-    return ns < 0 ? -1 : ns / 1000000;
+    *ret_cpu_ms = ns < 0 ? line_ms(text, "usage_usec") : ns / 1000000;
+    *ret_user_ms = *ret_cpu_ms < 0 ? -1 : line_ms(text, "user_usec");
 }
 
 void usage_read(const struct usage_files *f, struct usage *ret_usage)
 {
     char text[FILE_MAX];
-    ret_usage->cpu_ms = read_small(f->cpu, text) ? usage_parse_cpu(text) : -1;
+    read_small(f->cpu, text);
+    usage_parse_cpu(text, &ret_usage->cpu_ms, &ret_usage->user_ms);
     ret_usage->memory_bytes = read_small(f->memory, text) ? leading(text, NUMBER_MAX) : -1;
     ret_usage->peak_bytes = read_small(f->peak, text) ? leading(text, NUMBER_MAX) : -1;
 }

@@ -17,11 +17,12 @@ struct usage_files {
 };
 
 struct usage {
-    int64_t cpu_ms, memory_bytes, peak_bytes; /* -1: unknown */
+    int64_t cpu_ms, user_ms; /* the second: of the first, in user mode */
+    int64_t memory_bytes, peak_bytes; /* -1, of each: unknown */
 };
 
 void usage_read(const struct usage_files *f, struct usage *ret_usage);
-/* Pure: milliseconds, of the text of such a file; -1: it is none. */
-int64_t usage_parse_cpu(const char *text);
+/* Pure: milliseconds, of the text of such a file; -1: it does not tell. */
+void usage_parse_cpu(const char *text, int64_t *ret_cpu_ms, int64_t *ret_user_ms);
 
 #endif

@@ -79,6 +79,7 @@ static const struct wire_table checkpoint_table = {sizeof(struct wire_checkpoint
 
 static const struct wire_field usage_fields[] = {
     WIRE_I64_OPT(wire_usage, cpu_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(wire_usage, cpu_user_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_usage, cpu_milli, 0, COUNT_MAX),
     WIRE_I64_OPT(wire_usage, memory_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_usage, memory_peak_bytes, 0, SIZE_MAX_BYTES),

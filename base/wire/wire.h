@@ -99,7 +99,7 @@ struct wire_checkpoint {
 
 /* What the processes of an attempt use, as its cgroup counts it; 0: not known. */
 struct wire_usage {
-    int64_t cpu_ms;    /* since its start */
+    int64_t cpu_ms, cpu_user_ms; /* since its start; of it, in user mode */
     int64_t cpu_milli; /* thousandths of a cpu, since the reading before this */
     int64_t memory_bytes, memory_peak_bytes;
 };
@@ -114,7 +114,7 @@ struct wire_attempt_status {
     int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
     int64_t first_done;                   /* the first progress that this attempt's program told; WIRE_NONE */
     int64_t done, total;                  /* progress; WIRE_NONE */
-    struct wire_usage usage;              /* read at most every few seconds; at the end cpu_ms and the peak alone */
+    struct wire_usage usage;              /* read at most every few seconds; at the end cpu_ms, cpu_user_ms and the peak alone */
     struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
     int64_t failed_saves; /* counted; */

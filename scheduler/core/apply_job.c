@@ -595,6 +595,7 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!a)
         return 0;
     a->row.cpu_ms = ev->ended.cpu_ms > a->row.cpu_ms ? ev->ended.cpu_ms : a->row.cpu_ms;
+    a->row.cpu_user_ms = ev->ended.cpu_user_ms > a->row.cpu_user_ms ? ev->ended.cpu_user_ms : a->row.cpu_user_ms;
     a->row.memory_peak = ev->ended.memory_peak > a->row.memory_peak ? ev->ended.memory_peak : a->row.memory_peak;
     attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
     return 0;
@@ -726,6 +727,7 @@ int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!a)
         return 0;
     a->row.cpu_ms = ev->usage.cpu_ms;
+    a->row.cpu_user_ms = ev->usage.cpu_user_ms;
     a->row.memory_peak = ev->usage.memory_peak;
     a->cpu_milli = ev->usage.cpu_milli;
     a->memory_bytes = ev->usage.memory_bytes;

@@ -194,7 +194,7 @@ struct event {
                                   DRAINED EVICTED */
             int32_t exit_code;
             char text[CORE_TEXT_MAX];
-            int64_t cpu_ms, memory_peak; /* as an attempt's row has them */
+            int64_t cpu_ms, cpu_user_ms, memory_peak; /* as an attempt's row has them */
         } ended;
         struct {
             int64_t job, node;
@@ -213,7 +213,7 @@ struct event {
             int64_t first; /* that its program told in this attempt */
         } progress;
         struct {
-            int64_t job, attempt, node, cpu_ms, memory_peak; /* as its row has them */
+            int64_t job, attempt, node, cpu_ms, cpu_user_ms, memory_peak; /* as its row has them */
             int64_t cpu_milli, memory_bytes;
         } usage;
         const struct pool_row *pool;

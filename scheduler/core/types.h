@@ -318,7 +318,7 @@ struct attempt_row {
     struct wall kept_at;         /* when its newest checkpoint was taken; WALL_NONE ... */
     int64_t kept_uusd;
     int64_t save_uusd;           /* what its node cost in save_ms */
-    int64_t cpu_ms, memory_peak; /* what its processes used of the processor, and the most of memory at once, in bytes; 0: not known.
+    int64_t cpu_ms, cpu_user_ms, memory_peak; /* what its processes used of the processor, of that in user mode, and the most of memory at once, in bytes; 0: not known.
                                     Memory only until something else stores the attempt */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
 };

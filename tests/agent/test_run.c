@@ -95,6 +95,7 @@ static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **stat
     assert_end(w, 42, "succeeded", 0, "");
     const struct wire_usage *u = &world_told(w, 42)->usage;
     assert_true(u->cpu_ms >= 500 && u->cpu_ms < 15000 && u->cpu_milli == 0);
+    assert_true(!counts || (u->cpu_user_ms > 0 && u->cpu_user_ms <= u->cpu_ms));
     assert_true(u->memory_peak_bytes == 0 || u->memory_peak_bytes >= 32 << 20);
 }
 

@@ -806,14 +806,23 @@ class Local(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^ *%d burner .* [1-9]\d* %% " % job)
         if usage["memory_bytes"]:
             self.assertRegex(shown, r"(?m)^ *%d burner .*/256(\.0)? MiB " % job)
+        self.assertRegex(self.ok("nodes"), r"(?m)^.*CPUS USED +MEMORY USED.*\n.* [0-9.]+/\d+ +[0-9.]+/\d+ GiB ")
         self.assertGreater(sum(n["usage"]["cpu_milli"] for n in client.list_nodes()["nodes"]), 100)
         self.ok("cancel", str(job))
         self.wait_event(job, "ended")
         self.assertRegex(self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpus: [1-9]\d* %")
-        cpu, rss = self.ok("slurm", "sacct", "-j", str(job), "-n", "-P", "-o", "totalcpu,maxrss").strip().split("|")
+        node = client.list_nodes()["nodes"][0]["name"]
+        told = self.ok("slurm", "sacct", "-j", str(job), "-n", "-P", "-o", "totalcpu,usercpu,systemcpu,maxrss,maxrssnode,maxrsstask")
+        cpu, user, system, rss, rss_node, rss_task = told.strip().split("|")
         self.assertRegex(cpu, r"^\d\d:\d\d\.\d\d\d$")
         self.assertNotEqual(cpu, "00:00.000")
         self.assertRegex(rss, r"^(\d+K)?$")
+        self.assertEqual((rss_node, rss_task), (node, "0") if rss else ("", ""))
+        minutes, seconds = zip(*(re.fullmatch(r"(\d\d):(\d\d\.\d\d\d)", part or "00:00.000").groups() for part in (cpu, user, system)))
+        total, in_user, in_kernel = (60 * int(m) + float(s) for m, s in zip(minutes, seconds))
+        if user:
+            self.assertAlmostEqual(total, in_user + in_kernel, places=2)
+            self.assertGreater(in_user, 0)
 
     def test_the_example_for_python_runs(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")

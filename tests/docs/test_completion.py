@@ -61,6 +61,9 @@ class Completion(unittest.TestCase):
             ("belay completion f", ["fish"]),
             ("belay why -", ["--json", "--help"]),
             ("belay submit tra", []),  # a file: bash's own
+            ("belay update 42 ti", ["time="]),
+            ("belay update 42 market=", ["any", "spot", "on-demand", "none"]),
+            ("belay update 42 requeue=n", ["no"]),
             ("belay nonsense --x", []),
         ):
             with self.subTest(line):
@@ -83,6 +86,7 @@ class Completion(unittest.TestCase):
             ("belay submit --market ", ["any", "on-demand", "spot"]),
             ("belay token ", ["create", "list", "revoke"]),
             ("belay cost --by", ["--by"]),
+            ("belay update 42 ti", ["time="]),
         ):
             with self.subTest(line):
                 code, out, err = manual.run("fish", "--no-config", "-c", f"source {file}; complete -C '{line}'")

@@ -51,6 +51,15 @@ class Man(unittest.TestCase):
                 self.assertEqual(described, manual.options_of_verb(verb))
         self.assertEqual(options_described(sections("belay.1", "Sh")["VERBS"]) & COMMON, COMMON)
 
+    def test_every_key_of_update_is_described(self):
+        described = " ".join(next(lines for title, lines in sections("belay.1", "Ss").items() if title.startswith("belay update")))
+        _, out, _ = manual.run(os.environ["BELAY"], "update", "--help")
+        keys = re.findall(r"^  ([a-z-]+)=\S+ +\S", out, re.M)
+        self.assertGreater(len(keys), 20)
+        for key in keys:
+            with self.subTest(key):
+                self.assertRegex(described, r"\b%s\b" % {"licences": "licenses"}.get(key, key))
+
     def test_every_option_of_the_other_programs_is_described_and_no_other(self):
         for variable, page in (("BELAYD", "belayd.8"), ("BELAY_AGENT", "belay-agent.8"),
                                ("BELAY_EMULATOR", "belay-emulator.1")):

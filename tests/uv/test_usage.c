@@ -21,14 +21,17 @@ static void time_is_read_as_either_version_writes_it(void **state)
 {
     static const struct {
         const char *text;
-        int64_t ms;
-    } all[] = {{"usage_usec 2809\nuser_usec 2809\nsystem_usec 0\n", 2}, {"user_usec 7000\nusage_usec 1234567\n", 1234}, {"12345678901\n", 12345},
-        {"0\n", 0}, {"", -1}, {"usage_usec\n", -1}, {"usage_usec x\n", -1}, {"usage_usec -1\n", -1}, {"usage_usec 1 2\n", -1}, {"user_usec 5\n", -1},
-        {"x\n", -1}, {"-5\n", -1}, {"99999999999999999999999999\n", -1}, {"usage_usec 99999999999999999999\n", -1}};
+        int64_t ms, user_ms;
+    } all[] = {{"usage_usec 2809\nuser_usec 2809\nsystem_usec 0\n", 2, 2}, {"user_usec 7000\nusage_usec 1234567\n", 1234, 7}, {"12345678901\n", 12345, -1},
+        {"0\n", 0, -1}, {"", -1, -1}, {"usage_usec\n", -1, -1}, {"usage_usec x\n", -1, -1}, {"usage_usec -1\n", -1, -1}, {"usage_usec 1 2\n", -1, -1}, {"user_usec 5\n", -1, -1},
+        {"x\n", -1, -1}, {"-5\n", -1, -1}, {"99999999999999999999999999\n", -1, -1}, {"usage_usec 99999999999999999999\n", -1, -1}};
     (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (usage_parse_cpu(all[i].text) != all[i].ms)
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        int64_t ms, user_ms;
+        usage_parse_cpu(all[i].text, &ms, &user_ms);
+        if (ms != all[i].ms || user_ms != all[i].user_ms)
             fail_msg("%s", all[i].text);
+    }
 }
 
 static void what_cannot_be_read_is_unknown(void **state)
@@ -37,7 +40,7 @@ static void what_cannot_be_read_is_unknown(void **state)
     struct usage u;
     (void)state;
     usage_read(&none, &u);
-    assert_true(u.cpu_ms == -1 && u.memory_bytes == -1 && u.peak_bytes == -1);
+    assert_true(u.cpu_ms == -1 && u.user_ms == -1 && u.memory_bytes == -1 && u.peak_bytes == -1);
 }
 
 static void burn(void)
@@ -71,6 +74,7 @@ static void a_group_tells_what_was_burnt_in_it(void **state)
         assert_int_equal(waitpid(pid, &status, 0), pid);
         usage_read(&files, &u);
         assert_true(u.cpu_ms >= BURNT_MS * 9 / 10 && u.cpu_ms < 20 * BURNT_MS);
+        assert_true(u.user_ms == -1 || (u.user_ms >= BURNT_MS / 4 && u.user_ms <= u.cpu_ms));
         assert_true(u.memory_bytes >= -1 && u.peak_bytes >= u.memory_bytes);
     }
     proc_group_close(g, true);

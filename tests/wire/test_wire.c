@@ -45,7 +45,7 @@ static struct wire_status status_of_everything(void)
         .first_done = 100,
         .done = 101,
         .total = 1000,
-        .usage = {123456, 1875, 1 << 20, 2 << 20},
+        .usage = {123456, 100000, 1875, 1 << 20, 2 << 20},
         .checkpoints = c,
         .n_checkpoints = 2,
         .failed_saves = 1,
@@ -92,6 +92,7 @@ static void status_survives_a_round_trip(void **state)
     assert_int_equal(back.attempts[1].exit_code, 255);
     assert_string_equal(back.notice.kind, "reclaim");
     assert_int_equal(back.attempts[0].reused_bytes, 400);
+    assert_int_equal(back.attempts[0].usage.cpu_user_ms, 100000);
     assert_int_equal(back.attempts[0].usage.cpu_milli, 1875);
     assert_int_equal(back.attempts[1].usage.cpu_ms, 0);
     assert_int_equal(back.n_kept, 1);
@@ -337,7 +338,7 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
 
 static void malformed_usage_is_refused_with_its_path(void **state)
 {
-    static const char *const bad[][2] = {{"7", "attempts[0].usage"}, {"{\"cpu_ms\":-1}", "usage.cpu_ms"}, {"{\"cpu_milli\":\"1\"}", "usage.cpu_milli"},
+    static const char *const bad[][2] = {{"7", "attempts[0].usage"}, {"{\"cpu_ms\":-1}", "usage.cpu_ms"}, {"{\"cpu_user_ms\":[]}", "usage.cpu_user_ms"}, {"{\"cpu_milli\":\"1\"}", "usage.cpu_milli"},
         {"{\"memory_bytes\":1.5}", "usage.memory_bytes"}, {"{\"memory_peak_bytes\":9223372036854775807}", "usage.memory_peak_bytes"}, {"[]", "usage"}};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
