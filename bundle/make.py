@@ -20,7 +20,8 @@ import tarfile
 import tempfile
 
 SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-LATE = ("libcrypto.so.3", "libcurl.so.4")  # belay loads them by itself (cli/late.h); others are linked with them
+# belay loads them by itself (cli/late.h); others are linked with them. What needs SQLite, belay simulate, is not for nodes.
+LATE = ("libcrypto.so.3", "libcurl.so.4")
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Libraries that `belay` loads when it first calls them. Most of what it does is one call to a UNIX socket, which base/uv/http_local.c
- * makes; loading libcurl, the thirty libraries behind it and libcrypto takes longer than that. NAME_late.c defines those
+ * makes; loading libcurl, the thirty libraries behind it, libcrypto and SQLite takes longer than that. NAME_late.c defines those
  * functions of a library that we use, and each calls the library's own. One that is missing there the linker takes from the library
  * as usual: nothing is wrong then but the time it takes, for which tests/cli/test_late.py looks.
  *

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay starts without libcurl and libcrypto, which take longer to load than a call to belayd does, and loads them where it needs them."""
+"""belay starts without libcurl, libcrypto and SQLite, which take longer to load than a call to belayd does, and loads them where it needs them."""
 
+import contextlib
 import os
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -20,9 +22,9 @@ class Late(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env.update(BELAY_HOME=self.dir, BELAY_SOCKET=self.dir + "/none", LD_DEBUG="files", LD_DEBUG_OUTPUT=self.dir + "/loaded")
 
-    def belay(self, **env):
-        """Also which of the two it loaded."""
-        done = subprocess.run([BELAY, "list"], env={**self.env, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def belay(self, *words, **env):
+        """Also which of the three it loaded."""
+        done = subprocess.run([BELAY, *(words or ("list",))], env={**self.env, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=60)
         text = ""
         for name in os.listdir(self.dir):
@@ -31,7 +33,7 @@ class Late(unittest.TestCase):
                     text += f.read()
                 os.unlink(os.path.join(self.dir, name))
         self.assertIn("libc.so", text)
-        return done, {name for name in ("libcurl", "libcrypto") if name + ".so" in text}
+        return done, {name for name in ("libcurl", "libcrypto", "libsqlite3") if name + ".so" in text}
 
     def server(self):
         """One at which nobody listens."""
@@ -49,7 +51,7 @@ class Late(unittest.TestCase):
         needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
         self.assertIn("libc.so.6", needed)
         for name in needed:
-            self.assertFalse(name.startswith(("libcurl", "libcrypto", "libssl", "libgnutls", "libmicrohttpd")),
+            self.assertFalse(name.startswith(("libcurl", "libcrypto", "libssl", "libgnutls", "libmicrohttpd", "libsqlite3")),
                              "belay is linked with %s: does cli/*_late.c lack a function?" % name)
 
     def test_a_socket_needs_none(self):
@@ -61,6 +63,15 @@ class Late(unittest.TestCase):
         done, loaded = self.belay(**self.server())
         self.assertIn("no belayd answers at https://127.0.0.1", done.stderr)
         self.assertIn("libcurl", loaded)
+
+    def test_a_database_does(self):
+        with contextlib.closing(sqlite3.connect(self.dir + "/belay.db")) as db:
+            db.execute("CREATE TABLE t (i INTEGER)")
+        example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "simulate")
+        done, loaded = self.belay("simulate", "--pools", example + "/pools.yaml", "--jobs", self.dir + "/belay.db")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("belay.db", done.stderr)
+        self.assertIn("libsqlite3", loaded)
 
     def test_one_that_cannot_be_loaded_is_told(self):
         os.mkdir(self.dir + "/lib")
