@@ -32,6 +32,13 @@ echo "step $SLURM_JOB_NUM_NODES"
 srun sleep 1000
 """
 
+# Told to end, it stays until it is killed, so that no rank's end comes before the others' limits.
+STAYS = """#!/bin/sh
+trap 'echo told' TERM
+echo waits
+while :; do sleep 0.1; done
+"""
+
 
 class Gang(unittest.TestCase):
     def start(self, l, *args, every_ms=3600000):
@@ -124,6 +131,20 @@ class Gang(unittest.TestCase):
             for rank in range(RANKS):
                 text = l.belay("logs", "--rank", str(rank), str(job))
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
+
+    def test_a_time_limit_that_is_changed_reaches_all_ranks(self):
+        """Each rank ends by its own clock: none has to be told to by the others' end."""
+        with Lab() as l:
+            l.write("waits.sh", STAYS, 0o700)
+            job = l.submit(os.path.join(l.dir, "waits.sh"), nodes=RANKS, time_limit_ms=3600000)
+            for rank in range(RANKS):
+                self.wait_rank_log(l, job, rank, "^waits$")
+            self.assertEqual(l.belay("update", str(job), "time=0:00:10"), "job %d is changed\n" % job)
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["time_limit_ms"]), ("timeout", 10000), l.log(job))
+            self.assertEqual([a["text"] for a in shown["attempts"]], ["it ran longer than its time limit of 10s"] * RANKS)
+            for rank in range(RANKS):
+                self.assertRegex(l.belay("logs", "--rank", str(rank), str(job)), r"\Awaits\n(Terminated\n)?told\n")
 
     def test_a_script_on_the_first_starts_tasks_on_all(self):
         with Lab() as l:
