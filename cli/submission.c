@@ -238,33 +238,25 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
 }
 
 /* What must change before it can ever run, and what will hurt when it does. */
-static void warn_of_trouble(struct submission *s, struct client *c, int64_t id)
+static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
-    char *path = mem_printf("/api/v1/jobs/%lld/why?brief=1", (long long)id);
+    const json_t *reasons = json_object_get(why, "reasons"), *reason = json_array_get(reasons, 0), *warning;
     char text[600];
-    json_t *v = NULL;
-    struct err e;
-    if (client_json(c, "GET", path, NULL, &v, &e) == 0) {
-        const json_t *reason = json_array_get(json_object_get(v, "reasons"), 0);
-        for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-            if (str_eq(cli_text(reason, "code"), codes[i])) {
-                snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
-                on_warning(s, text);
-            }
-        size_t i;
-        const json_t *warning;
-        json_array_foreach(json_object_get(v, "reasons"), i, warning)
-        {
-            snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
-            if (str_eq(cli_text(warning, "code"), "drill-required"))
-                on_warning(s, text);
+    size_t i;
+    for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (str_eq(cli_text(reason, "code"), codes[i])) {
+            snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+            on_warning(s, text);
         }
-        json_array_foreach(json_object_get(v, "warnings"), i, warning)
-            on_warning(s, cli_text(warning, "text"));
+    json_array_foreach(reasons, i, warning)
+    {
+        snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
+        if (str_eq(cli_text(warning, "code"), "drill-required"))
+            on_warning(s, text);
     }
-    json_decref(v);
-    free(path);
+    json_array_foreach(json_object_get(why, "warnings"), i, warning)
+        on_warning(s, cli_text(warning, "text"));
 }
 
 int submission_bring(struct submission *s, struct client *c, struct err *e)
@@ -319,22 +311,25 @@ int submission_send(struct submission *s)
     int code = CLI_FAILED;
     if (s->test_only)
         return ask(s);
-    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs", s->spec, &reply, &e) != 0) {
+    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         client_destroy(c);
         return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
     }
     int64_t id = cli_int(reply, "id", 0);
+    json_t *why = json_incref(json_object_get(reply, "why"));
+    json_object_del(reply, "why"); /* it is told as warnings */
     s->follow = s->follow && !s->json;
     if (s->slurm)
-        warn_of_trouble(s, c, id); /* what reads both streams takes the last word for the number */
+        warn_of_trouble(s, why, id); /* what reads both streams takes the last word for the number */
     if (s->json)
         cli_print_json(reply);
     else if (!s->follow && !s->quiet)
         printf(s->parsable ? "%lld\n" : "Submitted batch job %lld\n", (long long)id);
     fflush(stdout);
     if (!s->slurm)
-        warn_of_trouble(s, c, id);
+        warn_of_trouble(s, why, id);
+    json_decref(why);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
     json_decref(reply);
     client_destroy(c);

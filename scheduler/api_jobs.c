@@ -20,13 +20,33 @@ struct submission {
     struct api *api;
     struct jobspec s;
     struct later *later;
+    int64_t wants_why, id;
 };
+
+/* The job is on the disk: whatever became of the look at it, its number is told. */
+static void on_looked(void *ctx, const struct err *e, int64_t none)
+{
+    struct submission *sub = ctx;
+    struct http_exchange *x = later_take(sub->later);
+    struct err bad;
+    (void)none;
+    if (x) {
+        json_t *why = api_why_brief(sub->api, e ? NULL : tick_model(sub->api->o.tick), sub->id, &bad);
+        api_reply_json(x, 201, json_pack("{s:I,s:o}", "id", (json_int_t)sub->id, "why", why ? why : json_null()));
+    }
+    free(sub);
+}
 
 static void on_submitted(void *ctx, const struct err *e, int64_t id)
 {
     struct submission *sub = ctx;
-    struct http_exchange *x = later_take(sub->later);
     jobspec_deinit(&sub->s);
+    if (!e && sub->wants_why) {
+        sub->id = id;
+        tick_when_durable(sub->api->o.tick, on_looked, sub);
+        return;
+    }
+    struct http_exchange *x = later_take(sub->later);
     free(sub);
     if (!x)
         return;
@@ -160,11 +180,12 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
 void api_jobs_submit(struct request *q)
 {
     struct jobspec s;
-    if (!api_read_submission(q, &s))
+    int64_t why;
+    if (!api_query_i64(q, "why", 0, 1, 0, &why) || !api_read_submission(q, &s))
         return;
     struct submission *sub = mem_alloc(sizeof(*sub));
-    *sub =
-        (struct submission){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+    *sub = (struct submission){
+        .api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .wants_why = why};
     tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
 }
 

@@ -113,22 +113,36 @@ static json_t *estimate_json(const struct api *a, const struct model *model, int
     return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f) : json_null();
 }
 
-static void tell(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
+static json_t *brief_json(const struct api *a, const struct model *model, const struct job_row *row)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
+    size_t n = explain(a, model, row, reasons);
+    json_t *list = reasons_json(reasons, n), *warnings = advice_on_job(a->o.pools, a->o.reader, row);
+    warn_of_criu(warnings, model, row);
+    return json_pack("{s:o,s:o}", "reasons", list, "warnings", warnings);
+}
+
+json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e)
+{
+    struct job_row row;
+    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row) : NULL;
+}
+
+static void tell(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
+{
     struct job_row row;
     struct err e;
     if (db_read_job(a->o.reader, id, &row, &e) != 0) {
         http_reply_err(x, &e);
         return;
     }
-    size_t n = explain(a, model, &row, reasons);
-    json_t *list = reasons_json(reasons, n), *warnings = advice_on_job(a->o.pools, a->o.reader, &row);
-    warn_of_criu(warnings, model, &row);
-    api_reply_json(x, 200,
-        json_pack("{s:I,s:s,s:o,s:o,s:o,s:o,s:o}", "id", (json_int_t)id, "state", sm_name(&job_sm, row.state), "reasons",
-            list, "warnings", warnings, "ahead", brief ? json_null() : ahead_json(a, model, id), "estimate",
-            brief ? json_null() : estimate_json(a, model, id), "changes", brief ? json_array() : changes_json(a, model, id)));
+    json_t *o = brief_json(a, model, &row);
+    json_object_set_new(o, "id", json_integer(id));
+    json_object_set_new(o, "state", json_string(sm_name(&job_sm, row.state)));
+    json_object_set_new(o, "ahead", brief ? json_null() : ahead_json(a, model, id));
+    json_object_set_new(o, "estimate", brief ? json_null() : estimate_json(a, model, id));
+    json_object_set_new(o, "changes", brief ? json_array() : changes_json(a, model, id));
+    api_reply_json(x, 200, o);
 }
 
 static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)

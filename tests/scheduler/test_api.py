@@ -501,6 +501,18 @@ class Api(unittest.TestCase):
             with self.subTest(query):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query, None, text)
 
+    def test_a_submit_says_why_it_waits_if_it_is_asked(self):
+        status, told, _ = self.d.call("POST", "/api/v1/jobs?why=1", {**JOB, "hold": True})
+        self.assertEqual((status, set(told), told["why"]["reasons"][0]["code"]), (201, {"id", "why"}, "held"))
+        asked = self.d.call("GET", "/api/v1/jobs/%d/why?brief=1" % told["id"])[1]
+        self.assertEqual(told["why"], {name: asked[name] for name in ("reasons", "warnings")})
+        bare = self.d.call("POST", "/api/v1/jobs?why=0", {**JOB, "hold": True})[1]
+        self.assertEqual(set(bare), {"id"})
+        for job in (told["id"], bare["id"]):
+            self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/cancel" % job, {})[0], 200)
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs?why=2", {**JOB, "name": "never"}, "why")
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs?why=1", {**JOB, "cpu": 1}, "cpus")
+
     def test_a_job_is_shown_with_everything(self):
         job = self.d.submit(name="all", args=["a", ""], env={"K": "v"}, cpus=2, memory_mib=5, gpus=1, pool="spare", market="spot",
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
