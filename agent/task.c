@@ -86,7 +86,10 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     STR_COPY(told->text, text);
     told->exit_code = code;
     t->exited = true;
-    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms, .cpu_user_ms = t->exit.cpu_user_ms, .memory_peak_bytes = t->exit.memory_peak};
+    int64_t seen = t->state.told.usage.memory_peak_bytes;
+    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms,
+        .cpu_user_ms = t->exit.cpu_user_ms,
+        .memory_peak_bytes = t->exit.memory_peak > 0 ? t->exit.memory_peak : seen};
     timer_stop(t->room->timers, &t->deadline);
     timer_stop(t->room->timers, &t->retry);
     timer_stop(t->room->timers, &t->linger);
@@ -468,14 +471,18 @@ void task_read_usage(struct task *t)
     struct usage used;
     if (t->exited || !mono_is_set(t->usage_at) || now.ms - t->usage_at.ms < USAGE_EVERY_MS)
         return;
-    usage_read(&t->usage, &used);
+    if (*t->usage.cpu)
+        usage_read(&t->usage, &used);
+    else
+        usage_read_tree((pid_t)t->init_pid, (uint64_t)t->init_ticks, &used);
     bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
     told->cpu_milli = is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
     told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
     told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     t->usage_cpu_ms = used.cpu_ms;
     told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
-    told->memory_peak_bytes = used.peak_bytes > told->memory_bytes ? used.peak_bytes : told->memory_bytes;
+    int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes; /* the most that was seen, where nobody counts */
+    told->memory_peak_bytes = peak > told->memory_bytes ? peak : told->memory_bytes;
     t->usage_at = now;
 }
 

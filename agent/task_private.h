@@ -171,7 +171,8 @@ struct task {
     bool left_gang;  /* its other ranks end: no save of all of them comes about any more */
     bool killing, leaving, removed, released;
     struct task_exit exit;
-    struct usage_files usage; /* what tells what its processes use; "": nothing does, or it does not run */
+    struct usage_files usage; /* what tells what its processes use; "": no group does, or it does not run */
+    int64_t init_pid, init_ticks; /* above all of its processes, for where no group does; 0: it does not run */
     struct mono usage_at;     /* the last reading, or when it was found running; MONO_NONE */
     int64_t usage_cpu_ms;     /* what it had used by then; -1: not known */
 };

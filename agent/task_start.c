@@ -40,6 +40,8 @@ static void note_start(struct task *t)
     if (record_read_start(path, &start, &e) == 0) {
         t->state.told.started_at = start.started_at;
         t->usage = start.usage;
+        t->init_pid = start.init_pid;
+        t->init_ticks = start.init_ticks;
         t->usage_at = clock_mono(t->room->timers->clock);
         t->usage_cpu_ms = clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
     }

@@ -4,7 +4,10 @@
 #include "base/err.h"
 #include "base/str.h"
 #include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,4 +63,86 @@ void usage_read(const struct usage_files *f, struct usage *ret_usage)
     usage_parse_cpu(text, &ret_usage->cpu_ms, &ret_usage->user_ms);
     ret_usage->memory_bytes = read_small(f->memory, text) ? leading(text, NUMBER_MAX) : -1;
     ret_usage->peak_bytes = read_small(f->peak, text) ? leading(text, NUMBER_MAX) : -1;
+}
+
+/* ---- where no group counts ---- */
+
+bool usage_parse_stat(const char *text, struct usage_stat *ret_stat)
+{
+    const char *after = strrchr(text, ')'); /* the name before it is the program's choice */
+    unsigned long long own_user, own_kernel, start;
+    long long user, kernel, pages;
+    char state;
+    /* fields 3, 14 to 17, 22 and 24 of proc(5) */
+    if (!after || sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld", &state,
+                      &own_user, &own_kernel, &user, &kernel, &start, &pages) != 7)
+        return false;
+    if (own_user > NUMBER_MAX / 2 || own_kernel > NUMBER_MAX / 2 || user < 0 || user > NUMBER_MAX / 2 || kernel < 0 ||
+        kernel > NUMBER_MAX / 2 || pages < 0 || pages > NUMBER_MAX / 65536)
+        return false;
+    *ret_stat = (struct usage_stat){.start_ticks = start,
+        .user_ticks = (int64_t)own_user + user,
+        .kernel_ticks = (int64_t)own_kernel + kernel,
+        .pages = pages};
+    return true;
+}
+
+struct tree {
+    pid_t pids[USAGE_TREE_MAX];
+    size_t n;
+};
+
+static bool read_stat(pid_t pid, struct usage_stat *ret_stat)
+{
+    char path[40], text[FILE_MAX];
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    return read_small(path, text) && usage_parse_stat(text, ret_stat);
+}
+
+static void add_children(struct tree *t, const char *path)
+{
+    FILE *f = fopen(path, "re");
+    long pid;
+    while (f && t->n < USAGE_TREE_MAX && fscanf(f, "%ld", &pid) == 1)
+        t->pids[t->n++] = (pid_t)pid;
+    if (f)
+        fclose(f);
+}
+
+/* A child stands with the thread that made it. */
+static void add_below(struct tree *t, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *d; dir && (d = readdir(dir));)
+        if (isdigit((unsigned char)d->d_name[0])) {
+            snprintf(path, sizeof(path), "/proc/%ld/task/%.20s/children", (long)pid, d->d_name);
+            add_children(t, path);
+        }
+    if (dir)
+        closedir(dir);
+}
+
+void usage_read_tree(pid_t pid, uint64_t start_ticks, struct usage *ret_usage)
+{
+    const int64_t second = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
+    struct tree t = {.pids = {pid}, .n = 1};
+    struct usage_stat s;
+    int64_t user = 0, kernel = 0, pages = 0;
+    *ret_usage = (struct usage){-1, -1, -1, -1};
+    if (pid <= 0 || !read_stat(pid, &s) || s.start_ticks != start_ticks)
+        return;
+    for (size_t i = 0; i < t.n; i++) {
+        if (!read_stat(t.pids[i], &s))
+            continue;
+        user += s.user_ticks;
+        kernel += s.kernel_ticks;
+        pages += s.pages;
+        add_below(&t, t.pids[i]);
+    }
+    *ret_usage = (struct usage){.cpu_ms = (user + kernel) * 1000 / second,
+        .user_ms = user * 1000 / second,
+        .memory_bytes = pages * page,
+        .peak_bytes = -1};
 }

@@ -97,7 +97,7 @@ struct wire_checkpoint {
     char cause[16];
 };
 
-/* What the processes of an attempt use, as its cgroup counts it; 0: not known. */
+/* What the processes of an attempt use, as its cgroup counts it, or /proc shows it where there is none; 0: not known. */
 struct wire_usage {
     int64_t cpu_ms, cpu_user_ms; /* since its start; of it, in user mode */
     int64_t cpu_milli; /* thousandths of a cpu, since the reading before this */

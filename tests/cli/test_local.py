@@ -796,9 +796,6 @@ class Local(unittest.TestCase):
         while not (usage and usage["cpu_milli"]) and time.monotonic() < until:
             self.wait_event(self.submit(self.h.script("true\n")), "ended")  # the agent tells of its end, and of all else
             usage = client.show_job(job)["job"]["usage"]
-        if usage is None and not os.access("/sys/fs/cgroup", os.W_OK):
-            self.ok("cancel", str(job))
-            self.skipTest("no cgroups for jobs here")
         self.assertGreater(usage["cpu_milli"], 100)
         self.assertGreaterEqual(usage["memory_peak_bytes"], usage["memory_bytes"])
         shown = self.ok("top")

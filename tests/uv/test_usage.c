@@ -48,7 +48,8 @@ static void burn(void)
     clock_t until = clock() + BURNT_MS * (CLOCKS_PER_SEC / 1000);
     volatile long sum = 0;
     while (clock() < until)
-        sum++;
+        for (int i = 0; i < 10000; i++) /* asking for the time is the kernel's work, this is not */
+            sum++;
     _exit(0);
 }
 
@@ -80,9 +81,73 @@ static void a_group_tells_what_was_burnt_in_it(void **state)
     proc_group_close(g, true);
 }
 
+static void a_line_of_proc_is_read_whatever_the_name_in_it(void **state)
+{
+    static const char rest[] = " S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 77 18446744073709551615 1";
+    static const char *const bad[] = {"", "7", "7 (x", "7 (x) S 1 2", "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 10 20 -30 40 20 0 1 0 12345 1000000 77 1",
+        "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 -77 1",
+        "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 18446744073709551615 20 30 40 20 0 1 0 12345 1000000 77 1"};
+    static const char *const names[] = {"7 (sh)", "7 (a) S 9 (b)", "7 ()", "7 ( ) 1 2 3)"};
+    struct usage_stat s;
+    char text[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(text, sizeof(text), "%s%s\n", names[i], rest);
+        assert_true(usage_parse_stat(text, &s));
+        assert_true(s.user_ticks == 40 && s.kernel_ticks == 60 && s.start_ticks == 12345 && s.pages == 77);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(usage_parse_stat(bad[i], &s));
+}
+
+static void wait_for_byte(int fd)
+{
+    char c;
+    if (read(fd, &c, 1) != 1)
+        _exit(1);
+}
+
+/* A child that burns and ends, and one that holds memory and stays, both below a process that stays. */
+static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
+{
+    int ready[2], go[2], status;
+    struct usage before, u;
+    (void)state;
+    assert_true(pipe(ready) == 0 && pipe(go) == 0);
+    pid_t top = fork();
+    if (top == 0) {
+        pid_t burns = fork();
+        if (burns == 0)
+            burn();
+        waitpid(burns, &status, 0);
+        if (fork() == 0) {
+            char *held = malloc(32 << 20);
+            memset(held, 1, 32 << 20);
+            if (write(ready[1], held, 1) == 1)
+                wait_for_byte(go[0]);
+            _exit(held[5] != 1);
+        }
+        wait(&status);
+        _exit(WEXITSTATUS(status));
+    }
+    assert_true(top > 0);
+    wait_for_byte(ready[0]);
+    usage_read_tree(top, proc_start_ticks(top), &u);
+    usage_read_tree(top, proc_start_ticks(top) + 1, &before);
+    assert_true(write(go[1], "g", 1) == 1);
+    assert_true(waitpid(top, &status, 0) == top && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(u.cpu_ms >= BURNT_MS * 9 / 10 && u.cpu_ms < 20 * BURNT_MS && u.user_ms > 0 && u.user_ms <= u.cpu_ms);
+    assert_true(u.memory_bytes >= 32 << 20 && u.memory_bytes < (int64_t)8 << 30 && u.peak_bytes == -1);
+    assert_true(before.cpu_ms == -1 && before.memory_bytes == -1); /* somebody else's number */
+    usage_read_tree(top, 1, &u);
+    assert_true(u.cpu_ms == -1);
+    close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(time_is_read_as_either_version_writes_it),
-        cmocka_unit_test(what_cannot_be_read_is_unknown), cmocka_unit_test(a_group_tells_what_was_burnt_in_it)};
+        cmocka_unit_test(what_cannot_be_read_is_unknown), cmocka_unit_test(a_group_tells_what_was_burnt_in_it),
+        cmocka_unit_test(a_line_of_proc_is_read_whatever_the_name_in_it), cmocka_unit_test(a_tree_tells_what_was_burnt_in_it_and_what_it_holds)};
     return cmocka_run_group_tests_name("usage", tests, NULL, NULL);
 }
