@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     const struct slurm_program *program = argc > 0 ? slurm_program_find(argv[0]) : NULL;
     const char *name = argc > 1 ? argv[1] : NULL;
     if (program)
-        return finish(program->run(argc, argv));
+        return finish(slurm_program_run(program, argc, argv));
     if (!name || str_eq(name, "--help") || str_eq(name, "-h") || str_eq(name, "help")) {
         usage(name ? stdout : stderr);
         return name ? CLI_OK : CLI_USAGE;

@@ -120,6 +120,8 @@ extern const struct slurm_program slurm_programs[]; /* ends with a name NULL */
 
 /* The one that a path ends in; NULL: none. */
 const struct slurm_program *slurm_program_find(const char *path);
+/* With the variables of the environment that stand for its flags (slurm_env.h). Its exit code. */
+int slurm_program_run(const struct slurm_program *p, int argc, char **argv);
 
 /* "squeue: error: ..." */
 void slurm_error(const char *program, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

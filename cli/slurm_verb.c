@@ -22,7 +22,7 @@ static int run(int argc, const char **argv)
         cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, and its own options behind it");
         rc = CLI_USAGE;
     } else if (rc == 0) {
-        rc = p->run(a.n_rest, (char **)(uintptr_t)a.rest);
+        rc = slurm_program_run(p, a.n_rest, (char **)(uintptr_t)a.rest);
     }
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

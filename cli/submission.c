@@ -11,6 +11,7 @@
 #include "cli/estimate.h"
 #include "cli/interrupt.h"
 #include "cli/slurm.h"
+#include "cli/slurm_env.h"
 #include "cli/workdir.h"
 #include <limits.h>
 #include <stdio.h>
@@ -78,20 +79,13 @@ static int apply_flags(struct submission *s, struct err *e)
 /* SBATCH_TIMELIMIT and its like: less than a flag, more than the script. */
 static int apply_variables(struct submission *s, struct err *e)
 {
-    static const struct {
-        const char *name, *flag;
-    } variables[] = {{"SBATCH_ACCOUNT", "account"}, {"SBATCH_CONSTRAINT", "constraint"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"}, {"SBATCH_GPUS", "gpus"},
-        {"SBATCH_GPUS_PER_NODE", "gpus-per-node"}, {"SBATCH_GPUS_PER_TASK", "gpus-per-task"}, {"SBATCH_GRES", "gres"},
-        {"SBATCH_JOB_NAME", "job-name"}, {"SBATCH_EXPORT", "export"}, {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
-        {"SBATCH_MEM_PER_GPU", "mem-per-gpu"}, {"SBATCH_MEM_PER_NODE", "mem"}, {"SBATCH_OPEN_MODE", "open-mode"},
-        {"SBATCH_OUTPUT", "output"}, {"SBATCH_ERROR", "error"}, {"SBATCH_INPUT", "input"},
-        {"SBATCH_PARTITION", "partition"}, {"SBATCH_QOS", "qos"}, {"SBATCH_SIGNAL", "signal"},
-        {"SBATCH_TIMELIMIT", "time"}};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *value = getenv(variables[i].name);
-        if (value && *value)
-            rc = directives_apply_flag(variables[i].name, variables[i].flag, value, true, s->spec, on_warning, s, e);
+    for (const struct slurm_variable *v = slurm_variables(s->slurm); rc == 0 && v->name; v++) {
+        const char *value = slurm_variable_value(v);
+        if (value && str_eq(v->flag, "wait"))
+            s->wait = true;
+        else if (value)
+            rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : value, true, s->spec, on_warning, s, e);
     }
     return rc;
 }

@@ -12,7 +12,9 @@
 #include "base/str.h"
 #include "cli/since.h"
 #include "cli/scontrol_update.h"
+#include "cli/directives.h"
 #include "cli/slurm.h"
+#include "cli/slurm_env.h"
 #include "cli/updates.h"
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +62,37 @@ static void check_refused(parse_fn parse, const char *text, const char *part)
     if (rc != ERR_INVALID || !strstr(e.text, part))
         fail_msg("%s: %d \"%s\"", text, rc, e.text);
     slurm_format_deinit(&f);
+}
+
+/* The manuals of Slurm call them so, and each stands for a flag that is known, if only to be refused. */
+static void variables_stand_for_flags(void **state)
+{
+    static const char *const programs[] = {"sbatch", "salloc", "srun"};
+    static const struct slurm_variable a_switch = {"BELAY_TEST_VARIABLE", "x", VARIABLE_SWITCH},
+                                       a_value = {"BELAY_TEST_VARIABLE", "x", VARIABLE_VALUE};
+    (void)state;
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        for (const struct slurm_variable *v = slurm_variables(programs[i]); v->name; v++) {
+            json_t *spec = json_object();
+            struct err e = {0};
+            directives_be_slurms(spec);
+            bool is_wait = str_eq(v->flag, "wait");
+            int rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : "1", true, spec, NULL, NULL, &e);
+            if (!is_wait && rc != 0 && (strstr(e.text, "not known") || strstr(e.text, "takes no value") || strstr(e.text, "needs a value")))
+                fail_msg("%s: %s", v->name, e.text);
+            json_decref(spec);
+        }
+    assert_null(slurm_variables("sacct")->name);
+    unsetenv("BELAY_TEST_VARIABLE");
+    assert_null(slurm_variable_value(&a_value));
+    setenv("BELAY_TEST_VARIABLE", "", 1);
+    assert_null(slurm_variable_value(&a_value));
+    setenv("BELAY_TEST_VARIABLE", "No", 1);
+    assert_null(slurm_variable_value(&a_switch));
+    assert_string_equal(slurm_variable_value(&a_value), "No");
+    setenv("BELAY_TEST_VARIABLE", "user", 1);
+    assert_string_equal(slurm_variable_value(&a_switch), "user");
+    unsetenv("BELAY_TEST_VARIABLE");
 }
 
 static void letters_have_widths_sides_and_text_between(void **state)
@@ -415,7 +448,7 @@ static void programs_are_found_by_the_end_of_a_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(letters_have_widths_sides_and_text_between),
+        cmocka_unit_test(variables_stand_for_flags), cmocka_unit_test(letters_have_widths_sides_and_text_between),
         cmocka_unit_test(names_have_widths_of_twenty),
         cmocka_unit_test(sacct_marks_what_it_cuts_and_takes_beginnings),
         cmocka_unit_test(fields_and_bytes_have_a_limit),

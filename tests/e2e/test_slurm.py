@@ -239,6 +239,34 @@ class Slurm(unittest.TestCase):
             del self.h.env["SBATCH_JOB_NAME"]
         self.assertEqual((self.read("variable.out"), self.read("flag.out")), ("variable\n", "flag\n"))
 
+    def with_variables(self, env, *words):
+        before = dict(self.h.env)
+        self.h.env.update(env)
+        try:
+            return self.run_program(*words)
+        finally:
+            self.h.env.clear()
+            self.h.env.update(before)
+
+    def test_variables_stand_for_flags_or_are_refused_by_name(self):
+        job = self.ok("sbatch", "--parsable", "-H", "-J", "variables", "directives.sh").strip()
+        for env, words, told in (({"SQUEUE_NAMES": "variables", "SQUEUE_FORMAT2": "jobid:|"}, ("squeue", "-h"), job + "|\n"),
+                                 ({"SQUEUE_NAMES": "nobody"}, ("squeue", "-h", "-o", "%i"), ""),
+                                 ({"SQUEUE_NAMES": "nobody"}, ("squeue", "-h", "-o", "%i", "-n", "variables"), job + "\n"),
+                                 ({"SBATCH_WAIT": "0", "SALLOC_ACCOUNT": "of another program"}, ("sbatch", "--test-only", "directives.sh"), "")):
+            done = self.with_variables(env, *words)
+            self.assertEqual((done.returncode, done.stdout), (0, told), (env, done.stderr))
+        for env, words in (({"SBATCH_RESERVATION": "r"}, ("sbatch", "directives.sh")), ({"SLURM_CLUSTERS": "c"}, ("sbatch", "directives.sh")),
+                           ({"SLURM_CLUSTERS": "c"}, ("squeue",)), ({"SCANCEL_INTERACTIVE": "1"}, ("scancel", job)), ({"SCANCEL_QOS": "q"}, ("scancel", job)),
+                           ({"SLURM_TIME_FORMAT": "%s"}, ("sacct",)), ({"SBATCH_TIMELIMIT": "soon"}, ("sbatch", "directives.sh"))):
+            done = self.with_variables(env, *words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), (env, done.stderr))
+            self.assertIn(next(iter(env)), done.stderr)
+        self.assertEqual(self.with_variables({"SCANCEL_NAME": "nobody"}, "scancel", job).returncode, 0)
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%t"), "PD\n")
+        self.assertEqual(self.with_variables({"SCANCEL_NAME": "variables"}, "scancel").returncode, 0)
+        self.assertEqual(self.ok("squeue", "-h", "-n", "variables", "-o", "%i"), "")
+
     def test_srun_outside_of_a_job_is_a_job(self):
         done = self.run_program("srun", "sh", "-c", "echo out; exit 5")
         self.assertEqual((done.returncode, done.stdout), (5, "out\n"))
