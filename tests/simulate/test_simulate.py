@@ -134,7 +134,7 @@ class Simulate(unittest.TestCase):
         self.assertLess(few[0]["cost_uusd"]["mean"], on_demand[0]["cost_uusd"]["mean"])
         for words, part in (((), "unexpected word"), (("forecast",), "which job, and where?"), (("forecast", "--work", "1h"), "which job, and where?"),
                             (("--work", "1h"), "these are options of belay cost forecast"),
-                            (("forecast", "--work", "1h", "--by", "job"), "--by, --user, --from and --to are of what was spent"),
+                            (("forecast", "--work", "1h", "--by", "job"), "--from, --to and --csv are of what was spent"),
                             (("forecast", "--finish-by", "soon"), "--finish-by: expected how long from now"),
                             (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "is over"),
                             (("forecast", "--market", "bazaar"), "--market: expected any, spot or on-demand"),
