@@ -160,6 +160,8 @@ int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, v
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e); /* job 0: all */
 int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e);
 int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e);
+/* The latest so many, that one first. */
+int db_read_newest_instances(struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e);
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
 int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);

@@ -372,6 +372,18 @@ int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, vo
     return query_finish(&q);
 }
 
+int db_read_newest_instances(struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e)
+{
+    struct instance_row row = {0};
+    struct query q;
+
+    query_init(&q, r->sql, TABLE_INSTANCES, "ORDER BY id DESC LIMIT ?1", e);
+    query_i64(&q, 1, limit);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e)
 {
     struct offer_row row = {.avoid_until = MONO_NONE};

@@ -653,6 +653,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_times(&r, &c);
     config_read_order(&r, &c.order);
     config_read_windows(&r, &c.windows, &c.n_windows);
+    config_read_deadlines(&r, &c.deadlines);
     config_read_retries(&r, "retries", &c.retries.usual);
     config_read_retries(&r, "retries_max", &c.retries.most);
     c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);

@@ -9,6 +9,7 @@
 #include "base/uv/http_listen.h"
 #include "cloud/provider.h"
 #include "scheduler/config_windows.h"
+#include "scheduler/config_deadlines.h"
 #include "scheduler/config_notify.h"
 #include "scheduler/config_order.h"
 #include "scheduler/config_retries.h"
@@ -57,6 +58,7 @@ struct config {
     int64_t node_cert_ms; /* life of a node's certificate */
     int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
     struct retry_options retries;
+    struct pace_options deadlines;
     struct config_notify notify;
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */

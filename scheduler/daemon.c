@@ -8,6 +8,8 @@
  */
 #include "scheduler/daemon.h"
 
+#include "scheduler/spot_history.h"
+
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -234,6 +236,7 @@ static int load_model(struct daemon *d, struct err *e)
         .retention_ms = d->config->retention_ms,
         .order = &d->config->order,
         .retries = &d->config->retries,
+        .pace = &d->config->deadlines,
         .hooks = d->config->notify.hooks,
         .n_hooks = d->config->notify.n_hooks,
         .zones = &d->zones,
@@ -253,6 +256,9 @@ static int load_model(struct daemon *d, struct err *e)
     rc = db_load(d->db, d->model, now, e);
     if (rc == 0)
         load_runtimes(d);
+    struct err why;
+    if (rc == 0 && spot_history_load(d->reader, d->model, now.wall, &why) != 0)
+        log_warn("what was seen of spot lately cannot be read", log_err(&why));
     return rc;
 }
 

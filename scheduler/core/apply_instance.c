@@ -3,6 +3,7 @@
  * Events about pools, offers, and the life of an instance between its intent and its end.
  */
 #include "scheduler/core/impl.h"
+#include "scheduler/core/sightings.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -283,6 +284,8 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     }
     instance_set_provider_id(m, i, id);
+    if (i->offer && !wall_is_set(i->row.launched_at))
+        sightings_note(m, i->offer, SIGHTING_THERE, ev->now.wall);
     ledger_launched(m, i, told, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
@@ -296,6 +299,8 @@ static void instance_end(
     struct model *m, struct instance *i, struct stamp now, struct wall ended_at, const char *text)
 {
     instance_move(m, i, INSTANCE_GONE, now);
+    if (i->offer && wall_is_set(i->row.launched_at) && !i->row.reclaimed)
+        sightings_note(m, i->offer, SIGHTING_ENDED, now.wall);
     i->row.ended_at = ended_at;
     STR_COPY(i->row.text, text);
     ledger_instance(m, i);
@@ -344,7 +349,7 @@ int apply_end_instance(struct model *m, const struct event *ev, struct outcome *
     return 0;
 }
 
-void instance_reclaimed(struct model *m, struct instance *i)
+void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
 {
     struct offer *o = i->offer;
     if (i->row.reclaimed)
@@ -355,6 +360,8 @@ void instance_reclaimed(struct model *m, struct instance *i)
     m->change++;
     if (!o)
         return;
+    if (wall_is_set(i->row.launched_at))
+        sightings_note(m, o, SIGHTING_LOST, now.wall);
     o->row.reclaims++;
     o->row.rebalances_true += i->row.rebalanced;
     touch_offer(m, o);
@@ -379,7 +386,7 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
     struct offer *o = i->offer;
     bool vanished = i->row.state == INSTANCE_RUNNING && i->row.market == MARKET_SPOT;
     if (ev->gone.reclaimed || vanished)
-        instance_reclaimed(m, i);
+        instance_reclaimed(m, i, ev->now);
     if (o && i->row.state == INSTANCE_LAUNCHED)
         offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,

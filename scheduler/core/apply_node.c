@@ -3,6 +3,7 @@
  * Events about nodes: agents that join, are heard of, warn, are drained, vanish and come back.
  */
 #include "scheduler/core/impl.h"
+#include "scheduler/core/sightings.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -134,7 +135,9 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     i->node = n;
     i->row.node = n->row.id;
     i->row.joined_at = now.wall;
-    if (!wall_is_set(i->row.launched_at)) /* the join may come before the provider's answer */
+    if (!wall_is_set(i->row.launched_at) && i->offer) /* the join may come before the provider's answer */
+        sightings_note(m, i->offer, SIGHTING_THERE, now.wall);
+    if (!wall_is_set(i->row.launched_at))
         ledger_launched(m, i, WALL_NONE, now);
     i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
     instance_move(m, i, INSTANCE_RUNNING, now);
@@ -316,7 +319,7 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
         return 0;
     node_move(m, n, NODE_NOTICED, ev->now);
     if (n->instance)
-        instance_reclaimed(m, n->instance);
+        instance_reclaimed(m, n->instance, ev->now);
     LIST_FOREACH (&n->attempts, l)
         gang_follow(m, LIST_ENTRY(l, struct attempt, on_node));
     return 0;

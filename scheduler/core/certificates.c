@@ -59,6 +59,11 @@ void certificate_note(struct model *m, const struct drill_row *d)
 
 #define SINCE_NEVER INT64_MAX /* nothing is certified before the first event tells the time */
 
+bool shape_takes_offer(const struct shape *s, const struct offer *o)
+{
+    return s->pace != PACE_SPOT || s->pace_offer == CORE_ID_NONE || o->row.market != MARKET_SPOT || o->row.id == s->pace_offer;
+}
+
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
 {
     if (!wish_allows(s->wish, market) || !pace_allows(s->pace, market))

@@ -67,7 +67,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
         int64_t most = stock_times(&all, &d->shape->extras->resources);
         times = offer_suits(o, d->shape) ? (most < times ? most : times) : 0;
     }
-    if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !offer_is_open(w, o))
+    if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
         return false;
     if (!d->moves && !limits_afford(d->shape, &total, o->row.price_uusd_h))
         return false; /* more than their user or team may still pay */

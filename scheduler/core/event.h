@@ -66,6 +66,7 @@ enum event_type {
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
     EV_DEADLINE,         /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
     EV_PACE,             /* what the job may be given now, that it is done by its time for the least money */
+    EV_TABLE,            /* a little more is worked out of what those decisions are read from; memory only */
     EV_PUT_ASIDE,        /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory only */
     EV_TAKE_UP,          /* more of those that were put aside may run now; memory only */
     EV_RECLAIM,          /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed to, or whose QOS preempts them */
@@ -332,6 +333,8 @@ struct event {
         struct {
             int64_t job;
             enum pace pace;
+            int64_t offer;            /* PACE_SPOT: only this one; CORE_ID_NONE: any */
+            int64_t look_ms;          /* until the next look */
             char text[CORE_TEXT_MAX]; /* why, for the history */
         } pace;
         struct {

@@ -31,7 +31,7 @@ struct ahead {
     float *boot[STAGES], *sure_boot[STAGES]; /* in a start, if it was not lost, or is let go of */
 };
 
-struct maker {
+struct finish_maker {
     const struct finish_chain *c;
     struct finish_table *t;
     size_t width;
@@ -41,9 +41,10 @@ struct maker {
     struct values now, before;
     struct ahead ahead;
     float *costs[FINISH_ACTS]; /* of one class, by work */
+    size_t time;               /* made up to there */
 };
 
-static float *row(const struct maker *m, float *values, unsigned k)
+static float *row(const struct finish_maker *m, float *values, unsigned k)
 {
     return values + (size_t)k * m->width;
 }
@@ -56,7 +57,7 @@ static float *carve(float **rest, size_t n)
     return own;
 }
 
-static void carve_values(struct maker *m, struct values *v, float **rest)
+static void carve_values(struct finish_maker *m, struct values *v, float **rest)
 {
     const size_t n = m->width * K;
 
@@ -69,7 +70,7 @@ static void carve_values(struct maker *m, struct values *v, float **rest)
     }
 }
 
-static void make_room(struct maker *m)
+static void make_room(struct finish_maker *m)
 {
     const size_t n = m->width * K;
     float *rest = m->memory = mem_array(2 * (3 + 2 * (m->whole + 1)) * n + (6 + 2 * m->whole) * n + FINISH_ACTS * m->width, sizeof(float));
@@ -91,7 +92,7 @@ static void make_room(struct maker *m)
 }
 
 /* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never done there; only its cost is asked for. */
-static void fill_edge(struct maker *m, size_t work)
+static void fill_edge(struct finish_maker *m, size_t work)
 {
     const float restart = (float)m->whole + m->part, w = (float)work;
 
@@ -106,7 +107,7 @@ static void fill_edge(struct maker *m, size_t work)
 }
 
 /* out[w]: from[w - 1], and mix[w] of that and of late[w]. */
-static void shift(const struct maker *m, const float *from, const float *late, size_t low, size_t high, float *out, float *mix)
+static void shift(const struct finish_maker *m, const float *from, const float *late, size_t low, size_t high, float *out, float *mix)
 {
     const float part = m->part, rest = 1 - part;
 
@@ -121,7 +122,7 @@ static float least(float a, float b)
     return a < b ? a : b;
 }
 
-static void look_ahead(struct maker *m, size_t low, size_t high)
+static void look_ahead(struct finish_maker *m, size_t low, size_t high)
 {
     for (unsigned k = 0; k < K; k++) {
         const bool up = finish_class_is_up((uint16_t)k);
@@ -142,7 +143,7 @@ static void look_ahead(struct maker *m, size_t low, size_t high)
 }
 
 /* out = base + E of kept, or of lost where the favourite moved; one class. */
-static void expect(struct maker *m, unsigned k, float base, float *kept, float *lost, size_t low, size_t high, float *out)
+static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost, size_t low, size_t high, float *out)
 {
     for (size_t w = low; w <= high; w++)
         out[w] = base;
@@ -155,7 +156,7 @@ static void expect(struct maker *m, unsigned k, float base, float *kept, float *
     }
 }
 
-static void find_costs(struct maker *m, unsigned k, size_t low, size_t high)
+static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t high)
 {
     const struct ahead *a = &m->ahead;
     const struct values *b = &m->before, *n = &m->now;
@@ -177,7 +178,7 @@ static void find_costs(struct maker *m, unsigned k, size_t low, size_t high)
 }
 
 /* What is best in each mode. */
-static void settle(struct maker *m, unsigned k, size_t time, size_t low, size_t high)
+static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
     float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k), *spot = row(m, m->now.spot, k);
     const float restart = (float)m->whole + m->part;
@@ -199,7 +200,7 @@ static void settle(struct maker *m, unsigned k, size_t time, size_t low, size_t 
     spot[high] = up ? m->costs[FINISH_SPOT_STAY][high] : idle[high];
 }
 
-static void keep(const struct maker *m, unsigned k, size_t time, size_t low, size_t high)
+static void keep(const struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
     struct finish_table *t = m->t;
     const bool up = finish_class_is_up((uint16_t)k);
@@ -214,7 +215,7 @@ static void keep(const struct maker *m, unsigned k, size_t time, size_t low, siz
     }
 }
 
-static void make_time(struct maker *m, size_t time)
+static void make_time(struct finish_maker *m, size_t time)
 {
     const size_t low = time > m->t->slack_steps ? time - m->t->slack_steps : 1;
     const size_t high = time < m->t->work_steps ? time : m->t->work_steps;
@@ -253,14 +254,15 @@ static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *a
     return count;
 }
 
-void finish_table_init(
+struct finish_maker *finish_maker_create(
     struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price)
 {
-    struct maker m = {.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
+    struct finish_maker *m = mem_alloc(sizeof *m);
 
     assert(work >= 1 && work <= FINISH_WORK_STEPS_MAX && slack >= 1 && slack <= FINISH_SLACK_STEPS_MAX);
     assert(restart >= 0 && restart <= FINISH_RESTART_STEPS_MAX && price > 0);
-    m.part = (float)(restart - (double)m.whole);
+    *m = (struct finish_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
+    m->part = (float)(restart - (double)m->whole);
     *t = (struct finish_table){.restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
     for (unsigned k = 0; k < K; k++)
         t->life[k] = (float)(c->life_ms[k] / FINISH_STEP_MS);
@@ -271,10 +273,33 @@ void finish_table_init(
     t->n_work = choose_points(work, 12, t->work, t->work_at);
     t->n_slack = choose_points(slack, 12, t->slack, t->slack_at);
     t->cost = mem_array(t->n_work * t->n_slack * K * FINISH_ACTS, sizeof *t->cost);
-    make_room(&m); /* zeroed: no work left costs nothing */
-    for (size_t time = 1; time <= work + slack; time++)
-        make_time(&m, time);
-    free(m.memory);
+    make_room(m); /* zeroed: no work left costs nothing */
+    return m;
+}
+
+bool finish_maker_go_on(struct finish_maker *m, size_t steps)
+{
+    const size_t all = m->t->work_steps + m->t->slack_steps;
+
+    for (; steps > 0 && m->time < all; steps--)
+        make_time(m, ++m->time);
+    return m->time == all;
+}
+
+void finish_maker_destroy(struct finish_maker *m)
+{
+    if (m)
+        free(m->memory);
+    free(m);
+}
+
+void finish_table_init(
+    struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price)
+{
+    struct finish_maker *m = finish_maker_create(t, c, work, slack, restart, price);
+
+    finish_maker_go_on(m, work + slack);
+    finish_maker_destroy(m);
 }
 
 void finish_table_deinit(struct finish_table *t)

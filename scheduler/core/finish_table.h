@@ -54,6 +54,14 @@ void finish_table_init(
     struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price);
 void finish_table_deinit(struct finish_table *t);
 
+/* The same a part at a time, for who has to do something else in between: so many steps of the work + slack that there are. Until
+ * all are done, which go_on says, the table is only to be deinited, after its maker. t and c are borrowed until then. */
+struct finish_maker;
+struct finish_maker *finish_maker_create(
+    struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price);
+bool finish_maker_go_on(struct finish_maker *m, size_t steps);
+void finish_maker_destroy(struct finish_maker *m); /* NULL is fine */
+
 /* The costs of all acts, in steps on demand. Those that the class or the net does not allow are there too, as if they were allowed:
  * the caller knows what is. Work beyond the table costs what on-demand would. Negative slack counts as 0. */
 void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class, double ret_costs[FINISH_ACTS]);

@@ -70,6 +70,7 @@ struct shape {
     char pool[CORE_NAME_MAX]; /* "": any */
     enum market_wish wish;
     enum pace pace;
+    int64_t pace_offer;        /* as the job has it */
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
@@ -92,6 +93,8 @@ struct shape {
 
 struct model {
     struct model_options options;
+    struct pace_options pace;
+    struct sightings *sightings; /* of spot offers (sightings.h) */
     struct map jobs, nodes, instances, offers;                    /* by id */
     struct map crons;                                             /* struct cron_entry by id; at most CRONS_MAX */
     struct tree crons_due;                                        /* those of which something is to be decided, and when */
@@ -184,6 +187,7 @@ bool wish_allows(enum market_wish wish, enum market market);
 /* The wish allows the market, and the pool the job (certificates.c); whichever of its machines it is. */
 bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they name this one, or none */
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
+bool shape_takes_offer(const struct shape *s, const struct offer *o); /* likewise of an offer, when a machine is to be launched */
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
 
@@ -593,7 +597,7 @@ void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
 int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
 void offer_saw(struct offer *o, const struct resources *total);
 
-void instance_reclaimed(struct model *m, struct instance *i); /* counted once */
+void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counted once */
 
 /* ---- who is told (notify.c) ---- */
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
@@ -641,6 +645,8 @@ void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decid
 void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
 void pace_saved(struct attempt *a, struct wall saved_at); /* before the job's last good checkpoint becomes this one */
 bool pace_allows(enum pace pace, enum market market);
+void pace_refused(struct model *m, const struct offer *o, struct stamp now); /* who was to run there is decided anew at once */
+bool attempt_can_move(const struct attempt *a); /* it can be stopped without losing anything: it has saved here, and the last save worked (launch.c) */
 struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 /* ---- how long jobs run (runtimes.c) ---- */
@@ -674,6 +680,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_table(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

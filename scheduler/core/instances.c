@@ -3,6 +3,7 @@
  * Instances in their indexes, and offers that gave no machine.
  */
 #include "scheduler/core/impl.h"
+#include "scheduler/core/sightings.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -153,6 +154,8 @@ int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool lon
     STR_COPY(o->why, why);
     m->change++;
     touch_offer(m, o);
+    sightings_note(m, o, SIGHTING_AWAY, now.wall);
+    pace_refused(m, o, now);
     return o->row.avoid_until.ms - now.mono.ms;
 }
 

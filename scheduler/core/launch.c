@@ -275,8 +275,7 @@ static void cover_by_launches(struct work *w)
 
 /* ---- jobs that could move to where it costs less ---- */
 
-/* It can be stopped without losing anything: it has saved here, and the last save worked. */
-static bool can_move(const struct attempt *a)
+bool attempt_can_move(const struct attempt *a)
 {
     return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING && a->job->row.state == JOB_RUNNING &&
            a->row.sequence > 0 && !a->save_failed && a->node->row.state == NODE_UP &&
@@ -322,7 +321,7 @@ static void cover_returns(struct work *w)
     p->n_offered = 0;
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
-        if (a->job->row.market == WISH_ANY && can_move(a) && (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT))
+        if (a->job->row.market == WISH_ANY && attempt_can_move(a) && (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT))
             *GROW(p->offered, p->n_offered) =
                 (struct victim){.job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
     }

@@ -157,7 +157,7 @@ bool offer_may_serve(const struct offer *o, const struct shape *s, const struct 
 {
     struct resources total = offer_total(o);
     struct mono until = o->row.avoid_until;
-    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) && shape_may_use(s, o->pool, o->row.market) &&
+    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) && shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
            resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) && !room_lacks(all, o) &&
            (!mono_is_set(until) || until.ms <= now.mono.ms);
 }

@@ -3,6 +3,7 @@
  * The model's own life, its look-ups, and the way from an event to the function that applies it.
  */
 #include "scheduler/core/impl.h"
+#include "scheduler/core/sightings.h"
 
 #include "base/mem.h"
 #include <assert.h>
@@ -20,6 +21,8 @@ struct model *model_create(const struct model_options *o)
         m->classes[k] = (struct qos_class){.qos = &model_order(m)->qos[k], .index = (int32_t)k};
     m->ordered_mono = MONO_NONE;
     m->reserve_epoch = 1;
+    m->pace = o->pace ? *o->pace : pace_usual;
+    m->sightings = sightings_create();
     return m;
 }
 
@@ -54,6 +57,7 @@ void model_destroy(struct model *m)
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
         array_free(j);
     certificates_destroy_all(m);
+    sightings_destroy(m->sightings);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
     free_all(&m->jobs);
@@ -124,6 +128,7 @@ static const apply_fn appliers[] = {
     [EV_PARK] = apply_park,
     [EV_DEADLINE] = apply_deadline,
     [EV_PACE] = apply_pace,
+    [EV_TABLE] = apply_table,
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,
     [EV_RECLAIM] = apply_reclaim,

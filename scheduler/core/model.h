@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/finish.h"
 #include "scheduler/core/notify.h"
 #include "scheduler/core/order.h"
 #include "scheduler/core/retries.h"
@@ -133,6 +134,7 @@ struct job {
     struct tree_link by_park;  /* in a window that closes: queued, or running */
     struct tree_link by_pace;  /* with a finish_ms */
     struct mono pace_at;       /* then its pace is decided anew */
+    int64_t pace_offer;        /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is decided anew */
     struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */
@@ -312,6 +314,15 @@ struct changes {
 void changes_deinit(struct changes *c);
 bool changes_is_empty(const struct changes *c);
 
+/* How it is decided for jobs that are to be done by some moment (pace.c). */
+struct pace_options {
+    enum finish_rule rule;
+    int64_t look_ms;        /* each such job is looked at at least so often when it matters, > 0 */
+    int64_t step_ms;        /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a cloud runs fast */
+    int32_t work_margin_pct; /* what was told of the work may be so much too little */
+};
+extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 100 */
+
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
@@ -323,6 +334,7 @@ struct model_options {
     size_t n_windows;
     const struct count *licences; /* of the cluster; copied. No two of a name, at most LICENCES_MAX */
     size_t n_licences;
+    const struct pace_options *pace; /* copied; NULL: pace_usual */
     const struct notify_hook *hooks; /* borrowed; no two of a name, at most NOTIFY_HOOKS_MAX */
     size_t n_hooks;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
@@ -363,6 +375,15 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
 /* Of a job that ended a while ago, oldest first: what it used of its limit. For forecasts only; ends that say nothing about that
  * are left out. */
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms);
+
+/* What was seen of a spot offer while belayd was there before: in order of time. Of what is not there (any more) nothing is kept. */
+enum sighting {
+    SIGHTING_THERE,   /* a machine of it was given ... */
+    SIGHTING_ENDED,   /* ... and went, since nobody needed it any more, */
+    SIGHTING_LOST,    /* or was taken back, or is about to be */
+    SIGHTING_AWAY     /* it was refused */
+};
+void model_load_sighting(struct model *m, int64_t offer, enum sighting what, struct wall at);
 
 /* What applying an event answered to whoever sent it. */
 struct outcome {

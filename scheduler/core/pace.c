@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Jobs that are to be done by some moment (finish_ms), for the least money. What such a job may be given beside what is owned is its
- * PACE: nothing, spot, or on-demand. It is decided anew when the job comes, whenever it is queued again, and in between every LOOK_MS;
- * the rest is the planner's, as for all jobs: places, offers, launches, the way back from on-demand.
+ * PACE: nothing, spot (of one offer, or any), or on-demand. It is decided anew when the job comes, whenever it is queued again, when the offer that it was to
+ * have is refused, and in between: every look_ms when it is close, less often while there is time. The rest is the planner's, as for all jobs: places,
+ * launches, the way back from on-demand.
  *
- * What decides is finish.h, which is told here what is known of the job and of what it could run on. Spot counts as up unless it is
- * avoided: asking for it is how one learns that there is some. The job that waits for spot, and the one that is to let go of on-demand, has the pace
- * SPOT: the one asks again and again, the other moves when there is a machine for it (launch.c).
+ * What decides is finish.h, which is told here what is known of the job and of what it could run on; what was seen of spot, and the tables, are
+ * of sightings.h. Spot counts as there unless it is avoided: asking for it is how one learns that there is some. So a job that waits because
+ * nothing is there has the pace SPOT, and asks as soon as it may; one that waits for something better has the pace WAIT.
+ *
+ * A job that is on on-demand and is to go on on spot moves once there is a machine for it (launch.c); one that is to let go of what it is on, on-demand that
+ * it need not have now or spot that it may not stay on, is stopped here, if it loses nothing by that or has to.
  *
  * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor UNFOLDED.
  */
-#include "scheduler/core/finish.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/planner.h"
+#include "scheduler/core/sightings.h"
 
+#include "base/mem.h"
 #include <inttypes.h>
+#include <stdlib.h>
 
-#define LOOK_MS SECONDS_MS(60)
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
-#define RESTART_WORST 2        /* times what a restart was seen to take */
-#define TOLD_PCT 10           /* what was told of the work may be wrong by so much of it, and is reckoned with */
-#define SHOWN_PCT 5           /* likewise what a program's progress shows */
-#define SHOWN_FROM_MS 60000   /* that counts once it has worked for so long, */
-#define SHOWN_PART 50         /* and done a fiftieth */
+#define RESTART_WORST 3       /* times what a restart was seen to take */
+#define SHOWN_PCT 5           /* what a program's progress shows of its work may be wrong by so much, and is reckoned with */
+#define SHOWN_PART 50         /* that counts once a fiftieth is done, */
+#define SHOWN_LOOKS 1         /* and so many looks have passed */
 #define OVER_PCT 5            /* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
-#define OFFERS_MAX 256        /* that are looked at for one job */
+#define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
+#define PLANNED_STEPS 3       /* less time than that is not worth a table */
+#define SURE_MAX 64           /* on-demand offers that are looked at for one job */
+
+const struct pace_options pace_usual = {.rule = FINISH_PLANNED, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100};
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -96,48 +104,46 @@ void pace_saved(struct attempt *a, struct wall saved_at)
 
 struct work_left {
     int64_t ms, worst_ms, whole_ms;
+    int64_t unsaved_ms; /* that is done, and is done again if the machine goes now */
 };
 
-static struct work_left work_left(const struct job *j, struct wall now)
+/* Progress that was told after a while says how much there is better than anybody could have known before. */
+static bool shows(const struct model *m, const struct job_row *r, int64_t done_ms)
+{
+    return r->progress > 0 && r->progress_total > 0 && r->progress >= r->progress_total / SHOWN_PART && done_ms >= SHOWN_LOOKS * m->pace.look_ms;
+}
+
+static struct work_left work_left(const struct model *m, const struct job *j, struct wall now)
 {
     const struct job_row *r = &j->row;
     const struct attempt *a = job_attempt(j);
-    int64_t done = r->done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
-    int64_t whole = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, pct = r->work_ms > 0 ? TOLD_PCT : 0;
-    bool shows = r->progress > 0 && r->progress_total > 0 && r->progress >= r->progress_total / SHOWN_PART && done >= SHOWN_FROM_MS;
-    if (shows) {
+    int64_t unsaved = a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0, done = r->done_ms + unsaved;
+    int64_t whole = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, pct = r->work_ms > 0 ? m->pace.work_margin_pct : 0;
+    if (shows(m, r, done)) {
         whole = (int64_t)((double)done * (double)r->progress_total / (double)r->progress);
         pct = SHOWN_PCT;
     }
-    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100;
-    return (struct work_left){.ms = left, .worst_ms = left + whole * pct / 100, .whole_ms = whole};
+    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + whole / 100 * pct;
+    if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
+        worst = r->time_limit_ms; /* it is ended then */
+    return (struct work_left){.ms = left, .worst_ms = greater(left, worst - done), .whole_ms = whole, .unsaved_ms = unsaved};
 }
 
 /* ---- where it could run ---- */
 
 struct sight {
-    struct finish_offer offers[OFFERS_MAX];
-    size_t n, on;
-    bool has_sure;
-    int64_t boot_ms, failed_ms; /* of the slowest of the sure ones */
+    const struct offer *of[FINISH_OFFERS_MAX + SURE_MAX];
+    struct finish_offer offers[FINISH_OFFERS_MAX + SURE_MAX];
+    int64_t ids[FINISH_OFFERS_MAX]; /* of the spot ones, ascending */
+    size_t n, n_spot, on;
+    int64_t starting_since_ms;      /* it is on the way to what it is on; 0: it is not */
+    int64_t boot_ms, failed_ms;     /* of the slowest of the sure ones */
+    int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
 };
 
 static bool is_avoided(const struct offer *o, struct stamp now)
 {
     return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
-}
-
-static void see(struct sight *s, const struct offer *o, bool is_on, struct stamp now)
-{
-    bool is_sure = o->row.market == MARKET_ON_DEMAND;
-    s->offers[s->n] = (struct finish_offer){.is_sure = is_sure, .is_up = is_on || !is_avoided(o, now), .price_uusd_h = o->row.price_uusd_h};
-    s->on = is_on ? s->n : s->on;
-    s->n++;
-    if (!is_sure)
-        return;
-    s->has_sure = true;
-    s->boot_ms = greater(s->boot_ms, offer_boot_ms(o));
-    s->failed_ms = greater(s->failed_ms, o->pool->row.boot_timeout_ms);
 }
 
 static bool could_serve(const struct offer *o, const struct shape *shape)
@@ -153,70 +159,209 @@ static const struct offer *offer_under(const struct attempt *a)
     return a && !goes && a->node->instance ? a->node->instance->offer : NULL;
 }
 
-static void look_around(const struct model *m, const struct job *j, struct stamp now, struct sight *s)
+static int by_id(const void *a, const void *b)
 {
-    const struct offer *under = offer_under(job_attempt(j));
-    *s = (struct sight){.on = FINISH_NOWHERE};
-    if (under)
-        see(s, under, true, now);
+    return tree_order((*(const struct offer *const *)a)->row.id, (*(const struct offer *const *)b)->row.id);
+}
+
+static void add(struct sight *s, const struct offer *o, enum market market, size_t most)
+{
+    if (o->row.market == market && s->n < most)
+        s->of[s->n++] = o;
+}
+
+static void add_all(const struct model *m, const struct shape *shape, const struct offer *under, enum market market, size_t most, struct sight *s)
+{
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!p->row.elastic || !pool_serves(p, j->shape))
+        if (!p->row.elastic || !pool_serves(p, shape))
             continue;
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            if (o != under && s->n < OFFERS_MAX && could_serve(o, j->shape))
-                see(s, o, false, now);
+            if (o != under && could_serve(o, shape))
+                add(s, o, market, most);
         }
     }
 }
 
-/* ---- deciding ---- */
+static int64_t lesser_price(int64_t so_far, int64_t price)
+{
+    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
+}
 
-/* Of the restart that the job is in the middle of, at worst. */
-static int64_t starting_ms(const struct job *j, int64_t restart_worst_ms, struct wall now)
+static void describe_sure(struct sight *s, const struct offer *o)
+{
+    s->boot_ms = greater(s->boot_ms, offer_boot_ms(o));
+    s->failed_ms = greater(s->failed_ms, o->pool->row.boot_timeout_ms);
+    s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
+}
+
+/* A machine on its way that the job may be meant to run on; since when. */
+static int64_t coming_since(const struct job *j, const struct offer *o)
+{
+    if (j->row.state != JOB_PENDING || !pace_allows(j->row.pace, o->row.market))
+        return 0;
+    LIST_FOREACH (&o->instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
+        if (instance_is_coming(i) && !i->row.reclaimed)
+            return i->row.intended_at.ms;
+    }
+    return 0;
+}
+
+static void look_around(const struct model *m, const struct job *j, struct stamp now, struct sight *s)
 {
     const struct attempt *a = job_attempt(j);
-    if (!a || a->row.state != ATTEMPT_ASSIGNED)
-        return 0;
-    return greater(restart_worst_ms - (now.ms - a->row.assigned_at.ms), 1);
+    const struct offer *under = offer_under(a);
+    *s = (struct sight){.on = FINISH_NOWHERE};
+    if (under)
+        add(s, under, MARKET_SPOT, FINISH_OFFERS_MAX);
+    add_all(m, j->shape, under, MARKET_SPOT, FINISH_OFFERS_MAX, s);
+    s->n_spot = s->n;
+    if (s->n_spot > 0)
+        qsort(s->of, s->n_spot, sizeof s->of[0], by_id);
+    if (under)
+        add(s, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX);
+    add_all(m, j->shape, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX, s);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct offer *o = s->of[i];
+        int64_t coming = a ? 0 : coming_since(j, o);
+        s->offers[i] = (struct finish_offer){.is_sure = i >= s->n_spot,
+            .is_up = o == under || coming > 0 || !is_avoided(o, now),
+            .price_uusd_h = o->row.price_uusd_h};
+        if (i < s->n_spot)
+            s->ids[i] = o->row.id;
+        if (i < s->n_spot)
+            s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
+        else
+            describe_sure(s, o);
+        if (o == under || (coming > 0 && s->on == FINISH_NOWHERE))
+            s->on = i;
+        if (coming > 0 && s->on == i)
+            s->starting_since_ms = coming;
+    }
+    if (under && a->row.state == ATTEMPT_ASSIGNED)
+        s->starting_since_ms = a->row.assigned_at.ms;
 }
 
-static enum pace decide(const struct model *m, const struct job *j, const struct work_left *w, struct stamp now)
+/* ---- deciding ---- */
+
+/* What a reclaim without notice loses: what is not saved now, and at the worst moment up to the next save. */
+static int64_t loss_ms(const struct job *j, const struct work_left *w)
 {
-    const struct finish_policy policy = {.rule = FINISH_UNIFORM_STICKY};
+    const struct attempt *a = job_attempt(j);
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, every = j->row.ckpt_every_ms;
+    if (j->row.method == CKPT_NONE)
+        return w->unsaved_ms;
+    if (a)
+        every = core_interval_ms(a);
+    else if (every == CKPT_EVERY_AUTO)
+        every = core_save_interval_ms(j->row.pause_ms > 0 ? j->row.pause_ms : j->row.save_ms, 0);
+    every = w->whole_ms < every ? w->whole_ms : every;
+    return greater(every + save_ms, w->unsaved_ms);
+}
+
+static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w, const struct sight *s, struct wall now)
+{
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, restart_ms = s->boot_ms + 2 * save_ms;
+    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w), started_ms = s->starting_since_ms ? now.ms - s->starting_since_ms : 0;
+    struct finish_job k = {.work_ms = w->ms,
+        .work_worst_ms = w->worst_ms,
+        .left_ms = j->row.finish_ms - now.ms,
+        .restart_ms = restart_ms,
+        .restart_worst_ms = worst_ms,
+        .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
+        .on = s->on,
+        .last = FINISH_NOWHERE,
+        .starting_ms = s->starting_since_ms ? greater(RESTART_WORST * restart_ms - started_ms, 1) : 0,
+        .whole_work_ms = greater(w->whole_ms, 1),
+        .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
+    k.look_ms = (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
+    k.look_ms = k.look_ms < m->pace.look_ms ? m->pace.look_ms : k.look_ms > m->pace.step_ms ? m->pace.step_ms : k.look_ms;
+    return k;
+}
+
+/* All times of it as finish.h counts them. */
+static struct finish_job scaled(const struct model *m, struct finish_job k)
+{
+    int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms, &k.restart_worst_ms, &k.failed_launch_ms, &k.look_ms,
+        &k.starting_ms, &k.whole_work_ms, &k.whole_time_ms};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        *times[i] = sightings_scaled(m, *times[i]);
+    k.look_ms = greater(k.look_ms, 1);
+    return k;
+}
+
+static struct sightings_ask ask(const struct sight *s, const struct finish_job *k)
+{
+    return (struct sightings_ask){.restart_ms = k->restart_ms,
+        .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
+        .work_ms = k->work_ms,
+        .slack_ms = k->left_ms - k->work_ms};
+}
+
+struct decision {
+    enum pace pace;
+    int64_t offer, look_ms;
     struct finish_choice choice;
+};
+
+/* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
+static void choose(const struct model *m, struct sight *s, const struct finish_job *job, struct stamp now, struct finish_choice *ret_choice)
+{
+    struct finish_policy policy = {.rule = m->pace.rule, .takes_best = true};
+    const struct spot_market *k = s->n_spot ? sightings_market(m, s->ids, s->n_spot) : NULL;
+    uint16_t market = 0;
+    for (size_t i = 0; k && i < s->n_spot; i++) {
+        struct mono tried_again = s->of[i]->row.avoid_until;
+        struct wall at = mono_is_set(tried_again) ? (struct wall){now.wall.ms - (now.mono.ms - tried_again.ms)} : WALL_NONE;
+        sightings_offer(m, k, i, now.wall, at, &s->offers[i]);
+    }
+    if (k && policy.rule == FINISH_PLANNED) {
+        const struct sightings_ask what = ask(s, job);
+        policy.table = sightings_table(m, k, &what);
+        market = sightings_class(m, k, now.wall);
+    }
+    if (policy.rule == FINISH_PLANNED && !policy.table)
+        policy.rule = s->n_spot ? FINISH_UNIFORM_STICKY : FINISH_ON_DEMAND;
+    const struct finish_job by_steps = scaled(m, *job);
+    finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
+    ret_choice->cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
+    ret_choice->next_cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
+}
+
+static void decide(const struct model *m, const struct job *j, const struct work_left *w, struct stamp now, struct decision *d)
+{
     struct sight s;
     look_around(m, j, now, &s);
-    if (!s.has_sure)
-        return PACE_FREE;
-    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, restart_ms = s.boot_ms + 2 * save_ms;
-    const struct finish_job job = {.work_ms = w->ms,
-        .work_worst_ms = w->worst_ms,
-        .left_ms = j->row.finish_ms - now.wall.ms,
-        .restart_ms = restart_ms,
-        .restart_worst_ms = RESTART_WORST * restart_ms,
-        .failed_launch_ms = s.failed_ms + LOOK_MS, /* and until that is seen */
-        .look_ms = LOOK_MS,
-        .on = s.on,
-        .last = FINISH_NOWHERE,
-        .starting_ms = starting_ms(j, RESTART_WORST * restart_ms, now.wall),
-        .whole_work_ms = w->whole_ms,
-        .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
-    finish_decide(&policy, &job, s.offers, s.n, 0, &choice);
-    return choice.offer != FINISH_NOWHERE && s.offers[choice.offer].is_sure ? PACE_SURE : PACE_SPOT;
+    *d = (struct decision){.pace = PACE_FREE, .offer = CORE_ID_NONE, .look_ms = m->pace.look_ms, .choice = {.offer = FINISH_NOWHERE}};
+    if (s.sure_uusd_h == 0)
+        return;
+    const struct finish_job job = know(m, j, w, &s, now.wall);
+    choose(m, &s, &job, now, &d->choice);
+    size_t to = d->choice.offer;
+    bool is_on_sure = s.on != FINISH_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
+    d->look_ms = job.look_ms;
+    if (to == FINISH_NOWHERE)
+        d->pace = is_on_sure || d->choice.why == FINISH_WHY_BETTER_WAIT ? PACE_WAIT : PACE_SPOT;
+    else if (to >= s.n_spot)
+        d->pace = PACE_SURE;
+    else
+        d->pace = PACE_SPOT;
+    if (to < s.n_spot)
+        d->offer = s.of[to]->row.id;
 }
 
-static void describe(enum pace pace, const struct job *j, const struct work_left *w, struct wall now, char *out, size_t size)
+static void describe(const struct decision *d, const struct work_left *w, const struct job *j, struct wall now, char *out, size_t size)
 {
     static const char *const what[] = {[PACE_FREE] = "takes what there is, as nothing that it could use is always to be had",
-        [PACE_WAIT] = "waits",
+        [PACE_WAIT] = "nothing for now",
         [PACE_SPOT] = "only spot for now",
         [PACE_SURE] = "on-demand from now on"};
     char work[32], left[32];
     time_format_duration(w->ms, work, sizeof work);
     time_format_duration(greater(j->row.finish_ms - now.ms, 0), left, sizeof left);
-    text_format(out, size, "%s: about %s of work, and %s to do it in", what[pace], work, left);
+    text_format(out, size, "%s: about %s of work, and %s to do it in", what[d->pace], work, left);
 }
 
 /* Its pace is of no consequence just now: it runs on what is owned, or is being stopped. */
@@ -228,16 +373,67 @@ static bool is_settled(const struct attempt *a)
 struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     const struct tree_link *first = tree_first(&m->by_pace);
+    struct decision d;
     if (!first)
         return MONO_NONE;
     const struct job *j = TREE_ENTRY(first, struct job, by_pace);
-    *ret_event = (struct event){.type = EV_PACE, .pace = {.job = j->row.id, .pace = j->row.pace}};
+    *ret_event = (struct event){.type = EV_PACE,
+        .pace = {.job = j->row.id, .pace = j->row.pace, .offer = j->pace_offer, .look_ms = m->pace.look_ms}};
     if (j->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
         return j->pace_at;
-    struct work_left w = work_left(j, now.wall);
-    ret_event->pace.pace = decide(m, j, &w, now);
-    describe(ret_event->pace.pace, j, &w, now.wall, ret_event->pace.text, sizeof ret_event->pace.text);
+    struct work_left w = work_left(m, j, now.wall);
+    decide(m, j, &w, now, &d);
+    ret_event->pace.pace = d.pace;
+    ret_event->pace.offer = d.offer;
+    ret_event->pace.look_ms = d.look_ms;
+    describe(&d, &w, j, now.wall, ret_event->pace.text, sizeof ret_event->pace.text);
     return j->pace_at;
+}
+
+void pace_refused(struct model *m, const struct offer *o, struct stamp now)
+{
+    struct job **jobs = NULL;
+    size_t n = 0;
+    for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
+        struct job *j = TREE_ENTRY(l, struct job, by_pace);
+        if (j->pace_offer == o->row.id && !job_attempt(j))
+            *GROW(jobs, n) = j;
+    }
+    for (size_t i = 0; i < n; i++)
+        look_at(m, jobs[i], now.mono.ms);
+    free(jobs);
+}
+
+/* What its decisions are read from: from now on that is kept. */
+static void want(struct model *m, const struct job *j, struct stamp now)
+{
+    struct sight s;
+    look_around(m, j, now, &s);
+    if (m->pace.rule != FINISH_PLANNED || s.n_spot == 0 || s.sure_uusd_h == 0)
+        return;
+    struct work_left w = work_left(m, j, now.wall);
+    const struct finish_job job = know(m, j, &w, &s, now.wall);
+    if (job.left_ms < PLANNED_STEPS * m->pace.step_ms)
+        return;
+    const struct sightings_ask what = ask(&s, &job);
+    sightings_want(m, s.ids, s.n_spot, &what, now);
+}
+
+/* It is on what its pace does not allow (any more). On-demand is let go of when nothing is lost by that. Spot may then not be stayed on, and a
+ * job that cannot be saved begins anew: so much time is there, and soon is not. */
+static void let_go(struct model *m, struct job *j, struct stamp now)
+{
+    struct attempt *a = job_attempt(j);
+    if (!a || a->row.state != ATTEMPT_RUNNING || j->row.state != JOB_RUNNING || pace_allows(j->row.pace, a->node->row.market) ||
+        (j->row.pace == PACE_SPOT && a->node->row.market == MARKET_ON_DEMAND))
+        return;
+    bool never_saves = j->row.method == CKPT_NONE && j->row.pace == PACE_SURE;
+    if (!never_saves && !attempt_can_move(a))
+        return;
+    job_stop(m, j, END_EVICTED, !never_saves);
+    history(m, now, "move", (struct history_of){.attempt = a}, "%s",
+        j->row.pace == PACE_SURE ? "on spot it might be late" : "there is time to wait for spot: on-demand is let go of");
+    m->change++;
 }
 
 int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -248,13 +444,20 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
     ret_outcome->id = j->row.id;
     if (!tree_has(&j->by_pace))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
-    look_at(m, j, ev->now.mono.ms + LOOK_MS);
-    if (j->row.pace == ev->pace.pace)
-        return 0;
-    j->row.pace = ev->pace.pace;
-    queue_reshape(m, j);
-    m->change++;
-    touch_job(m, j);
-    history(m, ev->now, "pace", (struct history_of){.job = j, .attempt = job_attempt(j)}, "%s", ev->pace.text);
+    look_at(m, j, ev->now.mono.ms + greater(ev->pace.look_ms, 1));
+    if (!is_settled(job_attempt(j)))
+        want(m, j, ev->now);
+    if (j->row.pace != ev->pace.pace || j->pace_offer != ev->pace.offer) {
+        bool is_other = j->row.pace != ev->pace.pace;
+        j->row.pace = ev->pace.pace;
+        j->pace_offer = ev->pace.offer;
+        queue_reshape(m, j);
+        m->change++;
+        if (is_other)
+            touch_job(m, j);
+        if (is_other)
+            history(m, ev->now, "pace", (struct history_of){.job = j, .attempt = job_attempt(j)}, "%s", ev->pace.text);
+    }
+    let_go(m, j, ev->now);
     return 0;
 }

@@ -30,9 +30,9 @@ static bool is_apart(const struct shape *s)
 static void demand_key(const struct shape *s, bool whole, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %d %" PRId64
+        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
         " %" PRId64 " %s %s", whole ? s->account->id : 0, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus,
-        s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, (int)s->criu, s->avoid,
+        s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid,
         s->certified_at.ms, s->pool, whole ? s->qos : "");
 }
 
@@ -217,7 +217,7 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market, .pace = j->row.pace, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
+        .wish = j->row.market, .pace = j->row.pace, .pace_offer = j->pace_offer, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
         .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);

@@ -251,6 +251,7 @@ const char *const event_type_names[] = {
     "park",
     "deadline",
     "pace",
+    "table",
     "put-aside",
     "take-up",
     "reclaim",

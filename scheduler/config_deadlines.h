@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The section `deadlines:` of belayd's configuration: how jobs with --finish-by are decided.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_DEADLINES_H
+#define BELAY_SCHEDULER_CONFIG_DEADLINES_H
+
+#include "base/yaml.h"
+#include "scheduler/core/model.h"
+
+void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_options);
+
+#endif
