@@ -68,7 +68,8 @@ static int on_job(void *ctx, const struct job_row *row)
     j->pool = text_of(&r->log, row->pool);
     j->submit = row->submitted_at;
     j->ends_late = row->deadline_ms > 0;
-    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms} : WALL_NONE;
+    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms} : row->finish_ms > 0 ? (struct wall){row->finish_ms} : WALL_NONE;
+    j->told_ms = row->work_ms;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
     j->need = row->need;
     j->nodes = row->nodes;

@@ -24,7 +24,8 @@ struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
     bool ends_late;                        /* it ends when it could not be done by finish_by any more (submit --deadline) */
     struct wall submit, finish_by;         /* finish_by: WALL_NONE */
-    int64_t work_ms;                       /* > 0 */
+    int64_t work_ms;                       /* > 0: it ran for so long */
+    int64_t told_ms;                       /* what was said of that when it came (submit --work); 0: nothing */
     struct resources need;                 /* of each node */
     int32_t nodes;
     bool is_spread; /* need.cpus are of all nodes together, and nobody says how many nodes that were */

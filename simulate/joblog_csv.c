@@ -43,6 +43,7 @@ enum column {
     COL_SAVE,
     COL_BYTES,
     COL_FINISH_BY,
+    COL_WORK,
     COL_DEADLINE,
     COL_STATE,
     COLUMNS
@@ -71,6 +72,7 @@ static const struct {
     {"save", COL_SAVE},
     {"checkpoint_mib", COL_BYTES},
     {"finish_by", COL_FINISH_BY},
+    {"work", COL_WORK},
     {"deadline", COL_DEADLINE},
     /* sacct's */
     {"JobID", COL_ID},
@@ -310,6 +312,8 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
         rc = read_duration(r, COL_RUN, &j->work_ms);
     if (rc == 0)
         rc = read_duration(r, COL_LIMIT, &j->time_limit_ms);
+    if (rc == 0)
+        rc = read_duration(r, COL_WORK, &j->told_ms);
     if (rc != 0)
         return rc;
     j->ends_late = wall_is_set(deadline);

@@ -196,6 +196,8 @@ static void submit(struct replay *w, const struct replay_job *j)
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
         .ckpt_keep = 1,
         .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
+        .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
+        .work_ms = j->finish_ms == 0 ? 0 : j->told_ms > 0 ? j->told_ms : j->work_ms,
         .time_limit_ms = j->time_limit_ms};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     STR_COPY(row.name, j->name ? j->name : "job");

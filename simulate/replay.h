@@ -38,6 +38,8 @@ struct replay_job {
     int64_t save_ms; /* one save takes so long, in which its program waits; 0: it cannot be checkpointed */
     int64_t ckpt_bytes;
     int64_t deadline_ms;   /* after the start: as submit --deadline says, it ends when it could not make it any more; 0: none */
+    int64_t finish_ms;     /* after the start: as submit --finish-by says, to be done by then for the least money; 0: whenever */
+    int64_t told_ms;       /* as submit --work says; 0: what it is */
     int64_t time_limit_ms; /* what the queue is planned by; it is not ended by it. 0: none */
 };
 

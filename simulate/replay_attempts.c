@@ -121,6 +121,14 @@ static void started(struct run *r)
     go_on(r);
 }
 
+/* What its program tells with each save: how far it has come. */
+static void tell_progress(struct run *r)
+{
+    if (r->job->finish_ms > 0)
+        replay_apply(r->w, (struct event){.type = EV_PROGRESS,
+                               .progress = {.job = r->id, .attempt = r->attempt, .done = r->done_ms / 1000, .total = r->job->work_ms / 1000}});
+}
+
 static void saved(struct run *r)
 {
     struct event ev = {.type = EV_CHECKPOINT,
@@ -130,10 +138,11 @@ static void saved(struct run *r)
             .stored_bytes = r->job->ckpt_bytes,
             .took_ms = r->job->save_ms,
             .pause_ms = r->job->save_ms,
-            .progress = PROGRESS_NONE,
+            .progress = r->job->finish_ms > 0 ? r->done_ms / 1000 : PROGRESS_NONE,
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
+    tell_progress(r);
     for (size_t i = 0; i < r->n_nodes; i++) { /* each rank tells of it */
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);

@@ -238,6 +238,13 @@ static bool can_be_held(const struct log_job *l)
     return l->ends_late && l->finish_by.ms - l->time_limit_ms > l->submit.ms;
 }
 
+/* Likewise: by when it has to be done for the least money, as submit --finish-by says. */
+static int64_t finish_of(const struct setup *u, const struct log_job *l)
+{
+    bool is_held = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY && l->finish_by.ms > l->submit.ms;
+    return is_held ? l->finish_by.ms - u->start_ms : 0;
+}
+
 static void add_job(struct setup *u, const struct log_job *l)
 {
     bool is_other;
@@ -254,6 +261,8 @@ static void add_job(struct setup *u, const struct log_job *l)
         .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
         .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
         .deadline_ms = can_be_held(l) ? l->finish_by.ms - u->start_ms : 0,
+        .finish_ms = finish_of(u, l),
+        .told_ms = l->told_ms,
         .time_limit_ms = l->time_limit_ms};
     if (j.pool[0] && !has_pool(u, j.pool)) {
         j.pool = "";

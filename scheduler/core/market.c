@@ -19,6 +19,7 @@
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
 #define PRIOR_HOURS 20.0
 #define PRIOR_BOOT_MS SECONDS_MS(90)
+#define PRIOR_BOOT_PART 6 /* and at most so much of the time that it is given */
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
 /* A recommendation that comes true does so within this time, roughly. */
 #define REBALANCE_HOURS (10.0 / 60)
@@ -56,7 +57,8 @@ double core_job_reclaims_per_hour(const struct job *j)
 
 int64_t offer_boot_ms(const struct offer *o)
 {
-    return (o->row.boot_ms + PRIOR_BOOT_MS) / (o->row.boots + 1);
+    int64_t given = o->pool->row.boot_timeout_ms / PRIOR_BOOT_PART;
+    return (o->row.boot_ms + (given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS)) / (o->row.boots + 1);
 }
 
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)

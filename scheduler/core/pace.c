@@ -29,6 +29,8 @@
 #define SHOWN_LOOKS 1         /* and so many looks have passed */
 #define OVER_PCT 5            /* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
 #define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
+#define LETS_GO_PART 4        /* of a restart's cost that it has to save to let go of what runs */
+#define HOUR_MS 3600000.0
 #define PLANNED_STEPS 3       /* less time than that is not worth a table */
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 
@@ -247,10 +249,10 @@ static void look_around(const struct model *m, const struct job *j, struct stamp
 /* ---- deciding ---- */
 
 /* What a reclaim without notice loses: what is not saved now, and at the worst moment up to the next save. */
-static int64_t loss_ms(const struct job *j, const struct work_left *w)
+static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t save_ms)
 {
     const struct attempt *a = job_attempt(j);
-    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, every = j->row.ckpt_every_ms;
+    int64_t every = j->row.ckpt_every_ms;
     if (j->row.method == CKPT_NONE)
         return w->unsaved_ms;
     if (a)
@@ -263,8 +265,9 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w)
 
 static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w, const struct sight *s, struct wall now)
 {
-    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : SAVE_UNKNOWN_MS, restart_ms = s->boot_ms + 2 * save_ms;
-    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w), started_ms = s->starting_since_ms ? now.ms - s->starting_since_ms : 0;
+    int64_t unknown_ms = m->pace.step_ms < SAVE_UNKNOWN_MS ? m->pace.step_ms : SAVE_UNKNOWN_MS;
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms, restart_ms = s->boot_ms + 2 * save_ms;
+    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms), started_ms = s->starting_since_ms ? now.ms - s->starting_since_ms : 0;
     struct finish_job k = {.work_ms = w->ms,
         .work_worst_ms = w->worst_ms,
         .left_ms = j->row.finish_ms - now.ms,
@@ -273,7 +276,7 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
         .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
         .on = s->on,
         .last = FINISH_NOWHERE,
-        .starting_ms = s->starting_since_ms ? greater(RESTART_WORST * restart_ms - started_ms, 1) : 0,
+        .starting_ms = s->starting_since_ms ? greater(restart_ms - started_ms, 1) : 0, /* as usual: else starting anew looked cheaper */
         .whole_work_ms = greater(w->whole_ms, 1),
         .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms = (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
@@ -330,6 +333,14 @@ static void choose(const struct model *m, struct sight *s, const struct finish_j
     ret_choice->next_cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
 }
 
+/* What it is on, or on the way to, is let go of only if that pays for a good part of a restart: near the point where both cost the same
+ * the table's steps would else have it start and let go again and again. */
+static bool is_worth_letting_go(const struct sight *s, const struct finish_job *k, const struct finish_choice *c)
+{
+    double restart_uusd = (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
+    return c->next_cost_uusd - c->cost_uusd > restart_uusd / (s->starting_since_ms ? 1 : LETS_GO_PART);
+}
+
 static void decide(const struct model *m, const struct job *j, const struct work_left *w, struct stamp now, struct decision *d)
 {
     struct sight s;
@@ -340,6 +351,8 @@ static void decide(const struct model *m, const struct job *j, const struct work
     const struct finish_job job = know(m, j, w, &s, now.wall);
     choose(m, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
+    if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE && m->pace.rule == FINISH_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
+        to = s.on;
     bool is_on_sure = s.on != FINISH_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     d->look_ms = job.look_ms;
     if (to == FINISH_NOWHERE)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job that is to be done by some moment, through all of the core: whatever is wrong of what was told or learned, it is not late when
+ * on-demand could make it. What that cost is printed, beside Uniform Progress and on-demand from the start.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/prng.h"
+#include "base/str.h"
+#include "simulate/replay.h"
+#include <stdio.h>
+
+#define MINUTE ((int64_t)60000)
+#define HOUR (60 * MINUTE)
+#define TICKS 288 /* of ten minutes */
+#define ZONES 2
+#define STARTS 3
+#define SPOT_UUSD_H 300000
+#define SURE_UUSD_H 1000000
+#define WORK (4 * HOUR)
+#define WITHIN (11 * HOUR)
+
+static const struct pool_row burst = {
+    .name = "burst",
+    .elastic = true,
+    .provider = "sim",
+    .region = "r1",
+    .max_nodes = 20,
+    .idle_timeout_ms = 2 * MINUTE,
+    .cooldown_ms = 2 * MINUTE,
+    .boot_timeout_ms = 10 * MINUTE,
+    .refusal_backoff_ms = MINUTE / 2,
+    .min_paid_ms = MINUTE,
+    .by_price = true,
+};
+
+struct recorded {
+    int32_t counts[ZONES][TICKS];
+    int64_t prices[TICKS];
+    struct trace traces[ZONES];
+};
+
+struct wrong {
+    const char *what;
+    double told; /* of the work that there is */
+    int64_t boot_ms, notice_ms;
+    bool triples, ends, flaps; /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
+};
+
+static void make_market(const struct wrong *x, struct recorded *m)
+{
+    struct prng prng;
+    prng_init(&prng, 11);
+    for (size_t z = 0; z < ZONES; z++) {
+        bool up = z == 0;
+        for (size_t i = 0; i < TICKS; i++) {
+            up = prng_chance(&prng, up ? 0.08 : 0.12) ? !up : up;
+            bool is_up = x->flaps ? (i + 3 * z) % 7 == 0 : up;
+            m->counts[z][i] = x->ends && i >= 12 ? 0 : is_up;
+            m->prices[i] = x->triples && i >= 12 ? 3 * SPOT_UUSD_H : SPOT_UUSD_H;
+        }
+        m->traces[z] = (struct trace){.gap_ms = 10 * MINUTE, .n = TICKS, .counts = m->counts[z], .prices_uusd_h = m->prices};
+    }
+}
+
+/* What it cost; it must not be late. */
+static int64_t play(const struct wrong *x, struct recorded *m, enum finish_rule rule, int start)
+{
+    static const char *const zones[ZONES + 1] = {"z1", "z2", "z1"};
+    struct replay_offer offers[ZONES + 1];
+    struct pace_options pace = pace_usual;
+    struct replay_result r;
+    struct replay_outcome out;
+    struct err e;
+    pace.rule = rule;
+    for (size_t i = 0; i <= ZONES; i++) {
+        bool is_spot = i < ZONES;
+        offers[i] = (struct replay_offer){.row = {.pool = "burst",
+                                              .type = "m5",
+                                              .market = is_spot ? MARKET_SPOT : MARKET_ON_DEMAND,
+                                              .rank = !is_spot,
+                                              .total = {.cpus = 4, .memory_mib = 16384},
+                                              .price_uusd_h = is_spot ? SPOT_UUSD_H : SURE_UUSD_H,
+                                              .on_demand_uusd_h = SURE_UUSD_H},
+            .trace = is_spot ? &m->traces[i] : NULL,
+            .trace_from_ms = x->ends || x->triples ? start * 5 * MINUTE : start * 9 * HOUR,
+            .prices_too = is_spot,
+            .notice_ms = x->notice_ms};
+        STR_COPY(offers[i].row.zone, zones[i]);
+    }
+    struct replay_job job = {.need = {.cpus = 4, .memory_mib = 1024},
+        .work_ms = WORK,
+        .told_ms = (int64_t)(x->told * WORK),
+        .save_ms = 5000,
+        .ckpt_bytes = 1 << 20,
+        .finish_ms = WITHIN};
+    struct replay_options o = {.pools = &burst,
+        .n_pools = 1,
+        .offers = offers,
+        .n_offers = ZONES + 1,
+        .jobs = &job,
+        .n_jobs = 1,
+        .limits.pace = &pace,
+        .boot_ms = x->boot_ms,
+        .restore_ms = 30000,
+        .until_ms = 3 * 24 * HOUR,
+        .runs_out = true,
+        .seed = 1,
+        .outcomes = &out};
+    if (replay_run(&o, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    if (r.finished != 1 || out.ended_ms > WITHIN)
+        fail_msg("%s, rule %d, start %d: done after %lld minutes of %lld", x->what, (int)rule, start, (long long)(out.ended_ms / MINUTE),
+            (long long)(WITHIN / MINUTE));
+    return r.uusd[MARKET_SPOT] + r.uusd[MARKET_ON_DEMAND];
+}
+
+static void whatever_is_wrong_it_is_not_late(void **state)
+{
+    static const struct wrong all[] = {{"all as told", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"half of the work told", 0.5, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"twice the work told", 2, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"boots take three times as long", 1, 270000, 2 * MINUTE, false, false, false},
+        {"prices triple", 1, 2 * MINUTE, 2 * MINUTE, true, false, false},
+        {"spot is gone for good", 1, 2 * MINUTE, 2 * MINUTE, false, true, false},
+        {"spot as it was never seen", 1, 2 * MINUTE, 2 * MINUTE, false, false, true},
+        {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
+    static const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_UNIFORM, FINISH_ON_DEMAND};
+    (void)state;
+    printf("%-32s %8s %8s %8s  dollars, mean of %d\n", "", "planned", "uniform", "on-demand", STARTS);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct recorded m;
+        int64_t uusd[3] = {0};
+        make_market(&all[i], &m);
+        for (int start = 0; start < STARTS; start++)
+            for (size_t k = 0; k < 3; k++)
+                uusd[k] += play(&all[i], &m, rules[k], start);
+        printf("%-32s %8.2f %8.2f %8.2f\n", all[i].what, (double)uusd[0] / STARTS / 1e6, (double)uusd[1] / STARTS / 1e6,
+            (double)uusd[2] / STARTS / 1e6);
+        assert_true(uusd[0] <= uusd[2] + uusd[2] / 20);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whatever_is_wrong_it_is_not_late)};
+    return cmocka_run_group_tests_name("paced", tests, NULL, NULL);
+}
