@@ -735,6 +735,17 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
+static void explain_outlook(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct pace_outlook o;
+    char median[32], late[32];
+    if (!pace_expects(m, j, now, &o))
+        return;
+    time_format_duration(o.median_ms, median, sizeof median);
+    time_format_duration(o.late_ms, late, sizeof late);
+    say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost $%.2f more", median, late, (double)o.uusd / 1e6);
+}
+
 static void explain_pace(struct stamp now, const struct job *j, struct answer *a)
 {
     static const char *const what[] = {[PACE_FREE] = "nothing that it could use is always to be had, so it takes what there is",
@@ -846,6 +857,7 @@ size_t core_explain_with(
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
     explain_pace(now, j, &a);
+    explain_outlook(m, now, j, &a);
     explain_retries(j, &a);
     return a.n;
 }

@@ -28,14 +28,14 @@ static int64_t most(int64_t a, int64_t b)
 }
 
 /* Time left that neither the worst work nor the net needs. */
-static int64_t slack_ms(const struct finish_job *job)
+int64_t finish_slack_ms(const struct finish_job *job)
 {
     return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
 }
 
 bool finish_makes_it(const struct finish_job *job)
 {
-    return slack_ms(job) >= 0;
+    return finish_slack_ms(job) >= 0;
 }
 
 static size_t cheapest_sure(const struct finish_offer *offers, size_t n)
@@ -95,7 +95,7 @@ static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
 static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n)
 {
     const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
-    const int64_t spare = slack_ms(job);
+    const int64_t spare = finish_slack_ms(job);
     const bool on_sure = is_on_sure(job, offers);
 
     if (p->rule == FINISH_ON_DEMAND)
@@ -257,7 +257,7 @@ static size_t rescue(const struct finish_job *job, const struct finish_offer *of
 void finish_decide(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n,
     uint16_t market, struct finish_choice *ret_choice)
 {
-    struct plan pl = {.p = p, .job = job, .offers = offers, .n = n, .market = market, .slack_ms = slack_ms(job)};
+    struct plan pl = {.p = p, .job = job, .offers = offers, .n = n, .market = market, .slack_ms = finish_slack_ms(job)};
 
     assert(job->work_ms >= 0 && job->work_worst_ms >= job->work_ms && job->look_ms > 0);
     assert(job->on == FINISH_NOWHERE || job->on < n);

@@ -98,5 +98,7 @@ void finish_decide(const struct finish_policy *p, const struct finish_job *job, 
 
 /* Whether a start on the sure offer now, after one launch that fails, still makes it: what the guarantee is about. */
 bool finish_makes_it(const struct finish_job *job);
+/* The time left that neither the worst work nor the net needs; negative: it does not make it. */
+int64_t finish_slack_ms(const struct finish_job *job);
 
 #endif

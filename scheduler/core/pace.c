@@ -14,6 +14,7 @@
  *
  * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor UNFOLDED.
  */
+#include "scheduler/core/finish_outlook.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/planner.h"
 #include "scheduler/core/sightings.h"
@@ -280,7 +281,8 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
         .whole_work_ms = greater(w->whole_ms, 1),
         .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms = (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
-    k.look_ms = k.look_ms < m->pace.look_ms ? m->pace.look_ms : k.look_ms > m->pace.step_ms ? m->pace.step_ms : k.look_ms;
+    bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
+    k.look_ms = !is_on_spot || k.look_ms < m->pace.look_ms ? m->pace.look_ms : k.look_ms > m->pace.step_ms ? m->pace.step_ms : k.look_ms;
     return k;
 }
 
@@ -403,13 +405,39 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
     return j->pace_at;
 }
 
+bool pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
+{
+    struct sight s;
+    struct finish_outlook o;
+    if (!tree_has(&j->by_pace) || is_settled(job_attempt(j)))
+        return false;
+    look_around(m, j, now, &s);
+    const struct spot_market *k = s.n_spot && s.sure_uusd_h ? sightings_market(m, s.ids, s.n_spot) : NULL;
+    if (!k || m->pace.rule != FINISH_PLANNED)
+        return false;
+    struct work_left w = work_left(m, j, now.wall);
+    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct sightings_ask what = ask(&s, &job);
+    const struct finish_table *table = sightings_table(m, k, &what);
+    const struct finish_chain *chain = sightings_chain(m, k);
+    if (!table || !chain)
+        return false;
+    finish_outlook(table, chain, &by_steps, finish_slack_ms(&by_steps),
+        s.on == FINISH_NOWHERE ? FINISH_IDLE : s.on < s.n_spot ? FINISH_ON_SPOT : FINISH_ON_SURE, sightings_class(m, k, now.wall), &o);
+    double step = (double)m->pace.step_ms / FINISH_STEP_MS;
+    *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms * step),
+        .late_ms = (int64_t)((double)o.late_ms * step),
+        .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->pace.step_ms / HOUR_MS)};
+    return true;
+}
+
 void pace_refused(struct model *m, const struct offer *o, struct stamp now)
 {
     struct job **jobs = NULL;
     size_t n = 0;
     for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
         struct job *j = TREE_ENTRY(l, struct job, by_pace);
-        if (j->pace_offer == o->row.id && !job_attempt(j))
+        if (j->pace_offer == o->row.id)
             *GROW(jobs, n) = j;
     }
     for (size_t i = 0; i < n; i++)
