@@ -321,7 +321,7 @@ struct pace_options {
     int64_t step_ms;        /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a cloud runs fast */
     int32_t work_margin_pct; /* what was told of the work may be so much too little */
 };
-extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 100 */
+extern const struct pace_options pace_usual; /* Uniform Progress; a minute; ten minutes; 100 */
 
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */

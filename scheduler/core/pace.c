@@ -35,7 +35,7 @@
 #define PLANNED_STEPS 3       /* less time than that is not worth a table */
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 
-const struct pace_options pace_usual = {.rule = FINISH_PLANNED, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100};
+const struct pace_options pace_usual = {.rule = FINISH_UNIFORM_STICKY, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100};
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -328,7 +328,9 @@ static void choose(const struct model *m, struct sight *s, const struct finish_j
         market = sightings_class(m, k, now.wall);
     }
     if (policy.rule == FINISH_PLANNED && !policy.table)
-        policy.rule = s->n_spot ? FINISH_UNIFORM_STICKY : FINISH_ON_DEMAND;
+        policy.rule = FINISH_UNIFORM_STICKY;
+    if (s->n_spot == 0)
+        policy.rule = FINISH_ON_DEMAND; /* there is nothing to wait for */
     const struct finish_job by_steps = scaled(m, *job);
     finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
