@@ -129,7 +129,7 @@ static void name_rent(struct breakeven_rent *r, const char *what)
     char term[32] = "";
     if (r->market == RENT_RESERVED)
         snprintf(term, sizeof term, ", %lld months", (long long)r->f[RENT_TERM].micro / BREAKEVEN_MICRO);
-    snprintf(r->name, sizeof r->name, "%.48s%s%s%s", what, what[0] ? " " : "", rent_market_names[r->market], term);
+    snprintf(r->name, sizeof r->name, "%.32s%s%.12s%s", what, what[0] ? " " : "", rent_market_names[r->market], term);
 }
 
 static struct breakeven_rent *next_rent(struct breakeven_plan *p, struct err *e)
