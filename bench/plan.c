@@ -8,6 +8,7 @@
  *   1000 ends   in one tick: as after a cut of the network, or a short array
  *   in reads    that is as many reads of memory for each end, each waiting for the one before, from all over as much memory as the model has:
  *               what such a tick consists of, and what it is to be compared by between machines, and hours of one
+ *   quotas      the same with eight teams that are each owed a tenth of all, and from 20 to 2,000 users: how many ask is to make no difference
  *   memory      of the model for one job more in the queue
  *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start, what would let it start now. Of
  *               jobs evenly spread over the queue: the median, and the longest
@@ -29,6 +30,7 @@
 #define HOUR_MS 3600000LL
 #define CPUS 32
 #define USERS 200
+#define TEAMS 8
 #define ENDS 1000
 #define WHYS 31
 #define LINE 64 /* bytes that the processor reads together */
@@ -44,6 +46,8 @@ struct bench {
     struct stamp now;
     struct prng prng;
     int64_t nodes, queued;
+    int users;
+    bool has_quotas;
 };
 
 struct figures {
@@ -63,6 +67,11 @@ static int64_t apply(struct bench *b, struct event ev)
     return out.id;
 }
 
+static int atoi_of(const char *user)
+{
+    return (int)strtol(user + strlen("user"), NULL, 10);
+}
+
 static void submit(struct bench *b)
 {
     struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1};
@@ -71,7 +80,9 @@ static void submit(struct bench *b)
     if (r.need.cpus == CPUS && prng_below(&b->prng, 8) == 0)
         r.nodes = 2 + (int32_t)prng_below(&b->prng, 7);
     r.time_limit_ms = HOUR_MS * (1 + (int64_t)prng_below(&b->prng, 24));
-    snprintf(r.user, sizeof r.user, "user%d", (int)prng_below(&b->prng, USERS));
+    snprintf(r.user, sizeof r.user, "user%d", (int)prng_below(&b->prng, (uint64_t)b->users));
+    if (b->has_quotas)
+        snprintf(r.team, sizeof r.team, "team%d", atoi_of(r.user) % TEAMS);
     apply(b, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     b->queued++;
 }
@@ -182,10 +193,12 @@ static void ask_why(struct bench *b, struct figures *f)
     f->why_worst_ms = took[WHYS - 1];
 }
 
-static void set_up(struct bench *b, int64_t nodes)
+static void set_up(struct bench *b, int64_t nodes, int users, const struct order_options *order)
 {
-    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = &order_defaults};
+    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = order};
     struct pool_row pool = {.name = "own"};
+    b->users = users;
+    b->has_quotas = order->n_teams > 0;
     b->m = model_create(&options);
     b->p = planner_create();
     b->now = (struct stamp){.wall = {1700000000000}, .mono = {1}};
@@ -216,7 +229,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     struct bench b;
     struct figures f = {.nodes = nodes, .queued = queued};
     double took[ENDS];
-    set_up(&b, nodes);
+    set_up(&b, nodes, USERS, &order_defaults);
     fill(&b, 1000);
     struct mallinfo2 before = mallinfo2();
     fill(&b, queued);
@@ -234,6 +247,33 @@ static struct figures run(int64_t nodes, int64_t queued)
     planner_destroy(b.p);
     model_destroy(b.m);
     return f;
+}
+
+/* With teams that are owed a part. */
+static void run_quotas(int64_t nodes, int64_t queued, int users)
+{
+    struct bench b;
+    struct order_options order = order_defaults;
+    struct order_team teams[TEAMS];
+    double took[ENDS];
+    for (int k = 0; k < TEAMS; k++) {
+        teams[k] = (struct order_team){.shares = 1, .quota_mcpu = nodes * CPUS * 1000 / 10};
+        snprintf(teams[k].name, sizeof teams[k].name, "team%d", k);
+    }
+    order.teams = teams;
+    order.n_teams = TEAMS;
+    set_up(&b, nodes, users, &order);
+    fill(&b, queued);
+    size_t kinds = smap_size(&b.m->kinds), shapes = smap_size(&b.m->shapes);
+    for (int i = 0; i < ENDS; i++)
+        took[i] = tick(&b, 1);
+    qsort(took, ENDS, sizeof *took, by_size);
+    double burst_ms = tick(&b, ENDS) / 1000;
+    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms\n", nodes, queued, users, shapes, kinds,
+        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms);
+    fflush(stdout);
+    planner_destroy(b.p);
+    model_destroy(b.m);
 }
 
 static void print(const struct figures *f)
@@ -270,5 +310,8 @@ int main(void)
             print(&all[n++]);
         }
     plot(all, n);
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends   with quotas of 8 teams");
+    for (int users = 20; users <= 2000; users *= 10)
+        run_quotas(1000, 100000, users);
     return 0;
 }

@@ -170,6 +170,18 @@ static int check_queued(const struct model *m, const struct shape *s, int64_t *q
     return 0;
 }
 
+/* Where the first of a kind finds no place none behind it does: that is what it is for. */
+static int check_first(const struct model *m, const struct kind *k, struct err *e)
+{
+    const struct stamp now = {.wall = m->ordered_at};
+    if (k->first->nodes > 1 || k->shapes.n == 1 || nodes_best(m, k->first, now))
+        return 0;
+    for (const struct shape *s = queue_next_in_kind(k->first); s; s = queue_next_in_kind(s))
+        if (nodes_best(m, s, now))
+            return BROKEN("job %" PRId64 " has no place, and job %" PRId64 " behind it has, in one kind of demand", k->first->head, s->head);
+    return 0;
+}
+
 /* In whose order, too, the queue is walked. */
 static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
 {
@@ -182,12 +194,15 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
             return BROKEN("a kind of demand does not stand where its first shape does");
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
-            if (s->kind != k || place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0)
+            if (s->kind != k || !queue_is_in_its_kind(m, s) || (k->team && s->account->team != k->team) ||
+                place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0)
                 return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
             last = queue_place(s);
             if (check_queued(m, s, queued, e) != 0)
                 return ERR_INTERNAL;
         }
+        if (check_first(m, k, e) != 0)
+            return ERR_INTERNAL;
     }
     struct queue_walk walk = {0};
     const struct shape *s;
@@ -277,10 +292,13 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
     }
     if (claimed != t->claimed_mcpu)
         return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64, claimed, t->name, t->claimed_mcpu);
-    for (const struct shape *s = queue_first_of(t); s; s = queue_next_of(s))
-        if (s->aside_of || s->head == CORE_ID_NONE || (queue_next_of(s) && place_order(queue_place(s), queue_place(queue_next_of(s))) >= 0))
-            return BROKEN("job %" PRId64 " stands wrong in the queue of team %s", s->head, t->name);
-    return 0;
+    size_t n = 0;
+    for (const struct kind *k = queue_first_of(t); k; k = queue_next_of(k))
+        if (k->team != t || !k->first || (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
+            return BROKEN("a kind of demand stands wrong in the queue of team %s", t->name);
+    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k; k = queue_next_kind(k))
+        n += k->team == t;
+    return n == t->queue.n ? 0 : BROKEN("team %s has %zu kinds of demand in the queue, and counts %zu", t->name, n, t->queue.n);
 }
 
 /* What their jobs take is what their live attempts do. */

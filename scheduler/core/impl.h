@@ -24,14 +24,18 @@ struct standing {
     struct shape *shape;
 };
 
-/* Shapes that fit together or not at all, whoever's they are (unless a limit of cost or a quota makes that matter). Of those in
- * the queue only the first is ever looked at for a place, for behind it none can fit where it does not: nodes that are kept
- * for somebody let those before that pass. So the planner's work grows with the kinds of demand, not with who asks. */
+/* Shapes that fit together or not at all, whoever's they are: where a limit of cost makes a difference, those of one user or team, and
+ * under a quota those of one team. Of those in the queue only the first is ever looked at for a place, for behind it none can fit
+ * where it does not: nodes that are kept for somebody let those before that pass. One that places are being made for (claims) is a kind
+ * of its own until it has them. So the planner's work grows with the kinds of demand, and with how many teams have a quota, not with
+ * who asks. */
 struct kind {
     struct tree_link in_kinds; /* while shapes of it are in the queue; by at */
     struct place at;           /* of the first of them */
     int64_t id;                /* never given twice; another one when a shape comes to stand before all others of it */
     struct shape *first;       /* of them; NULL: none */
+    struct team *team;         /* whose they all are, if it has a quota; or NULL */
+    struct tree_link in_team;  /* in its queue; by at */
     struct tree shapes;        /* those in the queue, by place */
     int64_t n_shapes;          /* all */
 };
@@ -56,7 +60,7 @@ struct shape {
     struct kind *kind;
     struct standing *standing; /* NULL: it is only a question */
     struct allowance *aside_of; /* NULL: it is in the queue, if it has pending jobs */
-    struct tree_link in_team;  /* in its team's queue */
+    bool is_apart;             /* it is a kind of its own: places are being made for it */
     struct tree_link in_class; /* in its class's */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
@@ -371,8 +375,10 @@ int64_t limits_loose(const struct model *m);
 /* ---- what teams are owed (reclaim.c) ---- */
 /* The next job of the shape is within its team's quota, or that is what a place is being made for. */
 bool quota_owes(const struct shape *s);
-struct shape *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
-struct shape *queue_next_of(const struct shape *s);
+struct kind *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
+struct kind *queue_next_of(const struct kind *k);
+void queue_set_apart(struct model *m, struct shape *s, bool is_apart); /* it has claims, or none any more */
+bool queue_is_in_its_kind(const struct model *m, const struct shape *s); /* for model_check */
 
 /* ---- what classes have evicted (reclaim.c) ---- */
 bool class_preempts(const struct qos_class *c); /* jobs of others; c may be NULL */

@@ -64,7 +64,7 @@ struct team {
     struct allowance may;
     int64_t quota_mcpu;   /* 0: none */
     int64_t claimed_mcpu; /* of it: what places are being made for (reclaim.c) */
-    struct tree queue;    /* of a team with a quota: its shapes that are in the queue, in that order */
+    struct tree queue;    /* of a team with a quota: the kinds of its shapes that are in the queue, in that order */
     struct link in_quotas;
     struct list accounts;
     struct link in_all;

@@ -284,15 +284,23 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
         return false;
     LIST_FOREACH (&m->quotas, l) {
         int looked = 0;
-        for (struct shape *o = queue_first_of(LIST_ENTRY(l, struct team, in_quotas)); o && looked < OWED_LOOK_MAX;
-             o = queue_next_of(o), looked++) {
-            if (!quota_owes(o) || limits_used_up(m, o) || lacks_licences(p, m, o) || !may_fit(p, m, o))
+        for (const struct kind *k = queue_first_of(LIST_ENTRY(l, struct team, in_quotas)); k && looked < OWED_LOOK_MAX;
+             k = queue_next_of(k), looked++) {
+            const struct shape *o = k->first;
+            p->n_tried++;
+            if (!quota_owes(o))
+                continue;
+            if (limits_used_up(m, o)) {
+                put_aside(o, ret_event); /* those of others behind it may run */
+                return true;
+            }
+            if (lacks_licences(p, m, o) || !may_fit(p, m, o))
                 continue;
             if (find_place(p, m, o, now, ret_event)) {
                 keep_to_limits(p, m, o, ret_event);
                 return true;
             }
-            remember_unfit(p, m, o->kind);
+            remember_unfit(p, m, k);
         }
     }
     return false;
@@ -326,6 +334,7 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
     for (struct kind *k = queue_kind_at_least(m, p->cursor); k; k = queue_next_kind(k)) {
         const struct shape *s = k->first;
         p->cursor = k->at;
+        p->n_tried++;
         if (limits_used_up(m, s)) {
             put_aside(s, ret_event);
             return true;

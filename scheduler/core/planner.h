@@ -53,6 +53,7 @@ struct planner {
     int64_t rewind;   /* of the model, when the cursor was set back */
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
     int64_t arrived;     /* of the model, when that was so */
+    int64_t n_tried;     /* kinds of which it was asked whether the first has a place, ever; for tests */
     int64_t gang[JOB_NODES_MAX]; /* of the last event that places one */
     int64_t reserve[JOB_NODES_MAX]; /* of the last event that reserves some */
     struct candidate *candidates;   /* scratch */

@@ -14,36 +14,44 @@
 #include <stdlib.h>
 
 #define SHAPE_KEY_MAX 384
+#define WHOSE_MAX (ORDER_QOS_MAX + 40)
 #define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
-/* Whether it has room may depend on whose it is: jobs must not cost more than their account may, or places are made for them alone. */
-static bool is_apart(const struct shape *s)
+/* Which nodes have room for them depends on what these have left: what it costs there, or all that a node has. */
+static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 {
-    const struct account *a = s->account;
-    if (shape_is_exclusive(s) && (a->may.is_limited || a->team->may.is_limited))
-        return true; /* nor may they be larger than it may have */
-    return a->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE || a->team->quota_mcpu > 0 ||
-           class_preempts(s->class);
+    return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
 }
 
-/* What placing looks at, and with `whole` who asks. */
-static void demand_key(const struct shape *s, bool whole, char *out)
+/* What placing looks at, and who asks. */
+static void demand_key(const struct shape *s, const char *whose, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
-        " %" PRId64 " %s %s", whole ? s->account->id : 0, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus,
-        s->need.gpus, s->need.memory_mib, s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid,
-        s->certified_at.ms, s->pool, whole ? s->qos : "");
+        "%s %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
+        " %" PRId64 " %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
+        s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid, s->certified_at.ms, s->pool);
 }
 
 static void shape_key(const struct shape *s, char *out)
 {
-    demand_key(s, true, out);
+    char whose[WHOSE_MAX];
+    text_format(whose, sizeof whose, "account %" PRId64 " %s", s->account->id, s->qos);
+    demand_key(s, whose, out);
 }
 
+/* Whether it has room may depend on whose it is: on the account, on the team and what its quota owes it, or, while places are being
+ * made for them, on nothing but these jobs. */
 static void kind_key(const struct shape *s, char *out)
 {
-    demand_key(s, is_apart(s), out);
+    const struct account *a = s->account;
+    char whose[WHOSE_MAX] = "all";
+    if (s->is_apart)
+        text_format(whose, sizeof whose, "shape %" PRId64, s->id);
+    else if (chooses_nodes(&a->may, s))
+        text_format(whose, sizeof whose, "account %" PRId64, a->id);
+    else if (chooses_nodes(&a->team->may, s) || a->team->quota_mcpu > 0)
+        text_format(whose, sizeof whose, "team %" PRId64, a->team->may.index);
+    demand_key(s, whose, out);
 }
 
 static struct position position_of(const struct job *j)
@@ -90,28 +98,18 @@ static void file(struct tree *t, struct shape *s)
     tree_add(t, &s->standing->link, &s->standing->at, compare_standing);
 }
 
-static int compare_place_in_team(const void *key, const struct tree_link *l)
-{
-    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_team)));
-}
-
 static int compare_place_in_class(const void *key, const struct tree_link *l)
 {
     return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
 }
 
 /* It stands there in the queue now; head CORE_ID_NONE: it does not. */
-static void index_apart(struct shape *s, struct place at)
+static void index_in_class(struct shape *s, struct place at)
 {
-    struct team *t = s->account->team;
-    bool is_in = at.head != CORE_ID_NONE && !s->aside_of;
-    tree_remove(&t->queue, &s->in_team);
-    if (t->quota_mcpu > 0 && is_in)
-        tree_add(&t->queue, &s->in_team, &at, compare_place_in_team);
     if (!class_preempts(s->class))
         return;
     tree_remove(&s->class->queue, &s->in_class);
-    if (is_in)
+    if (at.head != CORE_ID_NONE && !s->aside_of)
         tree_add(&s->class->queue, &s->in_class, &at, compare_place_in_class);
 }
 
@@ -127,6 +125,11 @@ static int compare_kind(const void *key, const struct tree_link *l)
     return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_kinds)->at);
 }
 
+static int compare_kind_in_team(const void *key, const struct tree_link *l)
+{
+    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_team)->at);
+}
+
 static struct kind *kind_of(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
@@ -135,6 +138,7 @@ static struct kind *kind_of(struct model *m, const struct shape *s)
     if (!k) {
         k = slab_take(&m->kind_slab, sizeof *k);
         k->id = m->next_kind++;
+        k->team = s->account->team->quota_mcpu > 0 ? s->account->team : NULL;
         smap_put(&m->kinds, key, k);
     }
     k->n_shapes++;
@@ -162,9 +166,14 @@ static void kind_settle(struct model *m, struct kind *k)
     if (moves < 0)
         k->id = m->next_kind++;
     tree_remove(&m->queue, &k->in_kinds);
+    if (k->team)
+        tree_remove(&k->team->queue, &k->in_team);
     k->at = at;
-    if (k->first)
-        tree_add(&m->queue, &k->in_kinds, &at, compare_kind);
+    if (!k->first)
+        return;
+    tree_add(&m->queue, &k->in_kinds, &at, compare_kind);
+    if (k->team)
+        tree_add(&k->team->queue, &k->in_team, &at, compare_kind_in_team);
 }
 
 /* Into the queue, and out of it; its kind is to be settled then. */
@@ -191,6 +200,45 @@ static bool keeps_its_turn(const struct shape *s)
 {
     const struct tree_link *next = tree_next(&s->standing->link);
     return place_order(queue_place(s), s->standing->at) > 0 && (!next || compare_standing(&(struct place){s->place_16, s->head}, next) < 0);
+}
+
+/* One of it has left. Who stands first now may have nothing left to run with, which was not looked at behind another: that is decided as of
+ * one that has just come. */
+static void look_at_first(struct model *m, const struct kind *k)
+{
+    struct shape *s = k->first;
+    if (!s || !limits_used_up(m, s))
+        return;
+    link_remove(&s->by_arrival);
+    list_push_front(&m->by_arrival, &s->by_arrival);
+    s->arrived = ++m->arrivals;
+}
+
+void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
+{
+    bool is_in = tree_has(&s->standing->link) && !s->aside_of;
+    struct kind *from = s->kind;
+    if (s->is_apart == is_apart)
+        return;
+    if (is_in) {
+        step_out(m, s);
+        kind_settle(m, from);
+        look_at_first(m, from);
+    }
+    kind_leave(m, s);
+    s->is_apart = is_apart;
+    s->kind = kind_of(m, s);
+    if (is_in) {
+        stand(m, s);
+        kind_settle(m, s->kind);
+    }
+}
+
+bool queue_is_in_its_kind(const struct model *m, const struct shape *s)
+{
+    char key[SHAPE_KEY_MAX];
+    kind_key(s, key);
+    return s->is_apart == (s->claims > 0) && smap_get(&m->kinds, key) == s->kind;
 }
 
 /* ---- shapes ---- */
@@ -295,7 +343,7 @@ static bool shape_settle(struct model *m, struct shape *s)
             stand(m, s);
     }
     kind_settle(m, s->kind);
-    index_apart(s, at);
+    index_in_class(s, at);
     if (first && !was_in && !s->aside_of)
         arrive(m, s);
     else if (!first && was_in)
@@ -309,9 +357,10 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
     leave(m, s);
     step_out(m, s);
     kind_settle(m, s->kind);
+    look_at_first(m, s->kind);
     s->aside_of = by;
     file(&by->aside, s);
-    index_apart(s, queue_place(s));
+    index_in_class(s, queue_place(s));
     m->change++;
 }
 
@@ -321,22 +370,22 @@ void queue_take_up(struct model *m, struct shape *s)
     s->aside_of = NULL;
     stand(m, s);
     kind_settle(m, s->kind);
-    index_apart(s, queue_place(s));
+    index_in_class(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     m->change++;
 }
 
-struct shape *queue_first_of(const struct team *t)
+struct kind *queue_first_of(const struct team *t)
 {
     struct tree_link *l = tree_first(&t->queue);
-    return l ? TREE_ENTRY(l, struct shape, in_team) : NULL;
+    return l ? TREE_ENTRY(l, struct kind, in_team) : NULL;
 }
 
-struct shape *queue_next_of(const struct shape *s)
+struct kind *queue_next_of(const struct kind *k)
 {
-    struct tree_link *l = tree_next(&s->in_team);
-    return l ? TREE_ENTRY(l, struct shape, in_team) : NULL;
+    struct tree_link *l = tree_next(&k->in_team);
+    return l ? TREE_ENTRY(l, struct kind, in_team) : NULL;
 }
 
 struct shape *queue_first_of_class(const struct qos_class *c)
@@ -397,6 +446,7 @@ void queue_remove(struct model *m, struct job *j)
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
     shape_settle(m, j->shape);
+    look_at_first(m, j->shape->kind);
     j->shape->n_wanted -= j->width;
     j->width = 0;
     reserve_trim(m, j->shape);

@@ -21,7 +21,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LOOK_MAX 16 /* kinds of jobs of a team, or of a class, that are looked at */
+#define LOOK_MAX 16 /* kinds of demand of a team, or shapes of a class, that are looked at */
 
 static bool fits_quota(const struct shape *s)
 {
@@ -103,6 +103,22 @@ static bool reclaim_for(
     return true;
 }
 
+/* For the first of the kind that may run: whoever exceeds a limit is put aside. But a gang may be about to settle for less. */
+static bool reclaim_for_kind(struct planner *p, const struct model *m, const struct kind *k, struct stamp now, struct event *ret_event)
+{
+    enum limit_kind kind;
+    const struct shape *s = k->first;
+    for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_kind(s)) {
+        if (!link_is_in(&model_job(m, s->head)->regroups)) {
+            *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
+            return true;
+        }
+        if (++looked == LOOK_MAX)
+            return false;
+    }
+    return s && reclaim_for(p, m, s, false, now, ret_event);
+}
+
 static bool next_owed(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     if (list_is_empty(&m->quotas) || !anybody_borrows(m))
@@ -110,9 +126,13 @@ static bool next_owed(struct planner *p, const struct model *m, struct stamp now
     LIST_FOREACH (&m->quotas, l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         int looked = 0;
-        for (const struct shape *s = queue_first_of(t); s && looked < LOOK_MAX; s = queue_next_of(s), looked++)
-            if (reclaim_for(p, m, s, false, now, ret_event))
+        for (const struct kind *k = queue_first_of(t); k && looked < LOOK_MAX; k = queue_next_of(k)) {
+            if (!fits_quota(k->first))
+                continue;
+            if (reclaim_for_kind(p, m, k, now, ret_event))
                 return true;
+            looked += k->first->claims == 0; /* else all of it may have its places */
+        }
     }
     return false;
 }

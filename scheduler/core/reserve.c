@@ -244,6 +244,7 @@ static void unclaim(struct model *m, struct shape *s, int64_t n)
 {
     struct team *t = s->account->team;
     s->claims -= n;
+    queue_set_apart(m, s, s->claims > 0);
     t->claimed_mcpu -= n * s->least * s->mcpu;
     limits_more_owed(m, t);
 }
@@ -262,6 +263,7 @@ void reserve_claim(struct model *m, struct shape *s, struct node *n)
 void reserve_claimed(struct model *m, struct shape *s)
 {
     s->claims++;
+    queue_set_apart(m, s, true);
     s->account->team->claimed_mcpu += s->least * s->mcpu;
     s->reserved_until = 0; /* what is being stopped counts as gone */
     s->reserve_looked = m->reserve_epoch;

@@ -4,7 +4,7 @@
  * often; and nobody is sent away for nothing.
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/planner.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
 
@@ -598,9 +598,79 @@ static void quotas_count_more_than_classes(void **state)
     lab_deinit(&l);
 }
 
+/* Whose jobs of two sizes have filled all nodes, and wait: what one end has the planner look at. */
+static int64_t tried_at_an_end(int users)
+{
+    struct lab l;
+    const struct order_options o = options();
+    int64_t first = CORE_ID_NONE, before;
+    begin(&l, &o, 4, 4);
+    for (int k = 0; k < 2 * users; k++) {
+        struct job_row r = job_of(teams[k / 2 % 3].name, k % 2 ? 4 : 2);
+        snprintf(r.user, sizeof r.user, "u%d", k / 2);
+        int64_t job = lab_submit(&l, &r);
+        first = first == CORE_ID_NONE ? job : first;
+    }
+    lab_plan(&l);
+    assert_true(runs(&l, first));
+    before = l.p->n_tried;
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_false(model_job(l.m, first));
+    int64_t tried = l.p->n_tried - before;
+    lab_deinit(&l);
+    return tried;
+}
+
+static void an_end_costs_the_same_however_many_users_wait(void **state)
+{
+    (void)state;
+    int64_t few = tried_at_an_end(12), many = tried_at_an_end(300);
+    print_message("%" PRId64 " kinds were tried with 12 users, %" PRId64 " with 300\n", few, many);
+    assert_true(few > 0);
+    assert_true(many <= 2 * few);
+    assert_true(many < 60);
+}
+
+/* The first of its team's shapes that asks for so much may run no more: those of other users behind it get what is owed all the same. */
+static void who_is_used_up_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct order_options o = options();
+    struct order_team limited[3];
+    memcpy(limited, teams, sizeof teams);
+    o.teams = limited;
+    limited[0].each_user.is_set[LIMIT_RUNNING] = true;
+    limited[0].each_user.most[LIMIT_RUNNING] = 1;
+    begin(&l, &o, 2, 4);
+    struct job_row r = job_of("red", 4);
+    STR_COPY(r.user, "ann");
+    int64_t first = lab_submit(&l, &r);
+    lab_plan(&l);
+    int64_t grey = submit(&l, "grey", 4);
+    lab_plan(&l);
+    assert_true(runs(&l, first) && runs(&l, grey));
+    int64_t second = lab_submit(&l, &r);
+    STR_COPY(r.user, "bob");
+    int64_t other = lab_submit(&l, &r);
+    lab_started(&l, grey);
+    lab_wait(&l, MINUTE_MS);
+    lab_plan(&l);
+    assert_true(is_evicted(&l, grey)); /* its place is for bob, for ann may have no more */
+    gone(&l, grey);
+    lab_plan(&l);
+    assert_true(runs(&l, other));
+    assert_false(runs(&l, second));
+    assert_true(says(&l, second, "max-running", "ann"));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_end_costs_the_same_however_many_users_wait),
+        cmocka_unit_test(who_is_used_up_is_in_nobodys_way),
         cmocka_unit_test(what_is_not_used_is_borrowed_and_given_back),
         cmocka_unit_test(the_victim_has_the_least_to_lose),
         cmocka_unit_test(nobody_goes_for_what_could_not_start_or_is_not_owed),
