@@ -12,7 +12,8 @@
  *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time, and its cost. What each part
  * of it cost is by the prices in force in that part, from what the node had cost at the moments between them; shares of a sum
  * are cut where the sum of those before ends, so that nothing is lost by rounding.
- *  4. Only useful time would have been paid in an undisturbed run on-demand; the rest counts 0 there.
+ *  4. Only useful time, and the first attempt's way to its start, would have been paid in an undisturbed run on-demand; the rest
+ * counts 0 there.
  *  5. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
  *
@@ -174,11 +175,17 @@ static void attempt_share(const struct attempt *a, struct wall end, int64_t *ret
     *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
+/* Its way to its start is one that any run would have had. */
+static bool is_first(const struct attempt *a)
+{
+    return a->row.attempt == 1;
+}
+
 void core_cost_so_far(
     const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd)
 {
     int64_t ms = span_ms(a->row.assigned_at, now), unused;
-    int64_t useful = within(ms - a->row.restore_ms - a->row.save_ms, ms);
+    int64_t useful = within(ms - (is_first(a) ? 0 : a->row.restore_ms) - a->row.save_ms, ms);
     attempt_share(a, now, ret_uusd, &unused);
     *ret_on_demand_uusd = resources_share(
         &a->held, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
@@ -314,7 +321,7 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
             .ms = parts[k].ms,
             .node_ms = node_upto - node_done,
             .uusd = cost_upto - cost_done};
-        if (r.kind == LEDGER_USEFUL)
+        if (r.kind == LEDGER_USEFUL || (r.kind == LEDGER_RESTORE && is_first(a)))
             r.on_demand_uusd = resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
         cost_done = cost_upto;
         node_done = node_upto;

@@ -69,14 +69,38 @@ static void a_success_is_useful_but_for_restore_and_saves(void **state)
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 36000);
     assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).on_demand_uusd, 0);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).on_demand_uusd, 30000); /* who begins has to begin, on-demand, too */
     assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, 0);
     assert_int_equal(sum(&l, LEDGER_USEFUL).ms, HOUR - 36100);
     assert_int_equal(all_uusd(&l), 1000000);
     assert_int_equal(sum(&l, LEDGER_USEFUL).on_demand_uusd, core_cost_uusd(HOUR - 36100, 3000000));
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 1000000);
-    assert_int_equal(lab_row(&l, 1)->on_demand_uusd, sum(&l, LEDGER_USEFUL).on_demand_uusd);
+    assert_int_equal(lab_row(&l, 1)->on_demand_uusd, sum(&l, LEDGER_USEFUL).on_demand_uusd + 30000);
+    lab_deinit(&l);
+}
+
+static void a_restore_would_not_have_been_paid_on_demand(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR / 2);
+    lab_saved(&l, 1, 1, 5);
+    gone(&l);
+    lab_plan(&l);
+    lab_launched(&l, 2);
+    lab_join_instance(&l, 2, 4);
+    lab_plan(&l);
+    lab_take(&l);
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = 1, .attempt = 2, .node = 2, .restore_ms = 36000}});
+    lab_wait(&l, HOUR / 2);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 36000);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).on_demand_uusd, 0);
     lab_deinit(&l);
 }
 
@@ -96,7 +120,7 @@ static void a_running_attempt_is_told_what_it_will_be_charged(void **state)
     assert_int_equal(uusd, 0); /* the wall clock was set back */
     core_cost_so_far(a, (struct wall){a->row.assigned_at.ms + HOUR}, &uusd, &on_demand);
     assert_int_equal(uusd, 500000); /* half the machine */
-    assert_int_equal(on_demand, core_cost_uusd(HOUR - 36000, 3000000) / 2);
+    assert_int_equal(on_demand, core_cost_uusd(HOUR, 3000000) / 2);
     lab_wait(&l, HOUR);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
     lab_take(&l);
@@ -446,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_success_is_useful_but_for_restore_and_saves),
+        cmocka_unit_test(a_restore_would_not_have_been_paid_on_demand),
         cmocka_unit_test(a_running_attempt_is_told_what_it_will_be_charged),
         cmocka_unit_test(what_was_not_saved_is_lost),
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
