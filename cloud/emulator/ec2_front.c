@@ -207,10 +207,21 @@ static int read_form(const struct front_request *r, struct form *form, struct er
     return form_parse(query, strlen(query), form, e);
 }
 
-static bool is_refused(const struct front_site *s, const char *action, struct ec2_reply *reply)
+/* The same launch again is answered with what it made, whatever capacity there is by then. */
+static bool is_repeated(const struct front_site *s, const char *action, struct form *form)
 {
+    if (!str_eq(action, "RunInstances"))
+        return false;
+    const char *token = form_get(form, "ClientToken"), *zone = form_get(form, "Placement.AvailabilityZone");
+    return token && region_find_token(s->region, token, zone ? zone : "");
+}
+
+static bool is_refused(const struct front_site *s, const char *action, struct form *form, struct ec2_reply *reply)
+{
+    static const char throttled[] = "RequestLimitExceeded";
     struct fault fault;
-    const char *code = front_refusal(s->region, action, "RequestLimitExceeded", &fault);
+    const char *code = is_repeated(s, action, form) ? front_throttled(s->region, action, throttled)
+                                                    : front_refusal(s->region, action, throttled, &fault);
     if (!code)
         return false;
     if (str_eq(action, "RunInstances")) {
@@ -301,7 +312,7 @@ static void api(const struct front_site *s, const struct front_request *r, struc
     } else {
         const char *action = form_get(&form, "Action");
         STR_COPY(reply->action, action ? action : "");
-        if (!is_refused(s, reply->action, &inner))
+        if (!is_refused(s, reply->action, &form, &inner))
             ec2_api_call(s->region, &ec2->account, &form, s->now, &inner);
     }
     form_deinit(&form);

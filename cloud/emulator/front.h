@@ -69,6 +69,8 @@ struct front_site {
 /* A fault that refuses the next call of this action: its code, or throttle_code; NULL: none. Borrowed from f. */
 const char *front_refusal(
     struct region *r, const char *action, const char *throttle_code, struct fault *ret_fault);
+/* The same for a call that may only be throttled. */
+const char *front_throttled(struct region *r, const char *action, const char *throttle_code);
 
 /* What a front is opened with. Borrowed until it is closed. */
 struct front_place {

@@ -42,10 +42,16 @@ void front_reply_header(struct front_reply *reply, const char *name, const char 
     reply->n_headers++;
 }
 
+const char *front_throttled(struct region *r, const char *action, const char *throttle_code)
+{
+    struct fault fault;
+    return faults_take(&r->faults, FAULT_THROTTLE, action, &fault) ? throttle_code : NULL;
+}
+
 const char *front_refusal(
     struct region *r, const char *action, const char *throttle_code, struct fault *ret_fault)
 {
     if (faults_take(&r->faults, FAULT_REFUSE, action, ret_fault))
         return ret_fault->code;
-    return faults_take(&r->faults, FAULT_THROTTLE, action, ret_fault) ? throttle_code : NULL;
+    return front_throttled(r, action, throttle_code);
 }
