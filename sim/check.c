@@ -333,9 +333,10 @@ void check_committed(struct world *w, const struct db_batch *b)
         count_loss(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_depends; i++) {
         struct sim_job *j = world_job(w, c->depends[i].job);
-        bool dropped = c->depends[i].state == DEPEND_DROPPED; /* or it has ended */
-        j->after = dropped ? (struct dependency_row){0} : c->depends[i];
-        j->waited_else |= dropped;
+        const struct dependency_row *r = &c->depends[i];
+        bool dropped = r->state == DEPEND_DROPPED; /* or it has ended */
+        j->waited_else |= dropped || (j->after.on != CORE_ID_NONE && (j->after.on != r->on || j->after.kind != r->kind));
+        j->after = dropped ? (struct dependency_row){0} : *r;
     }
     for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);

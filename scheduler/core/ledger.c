@@ -380,9 +380,14 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
     struct wall at = told.ms > 0 && credible ? told : now.wall;
     if (!wall_is_set(r->launched_at)) {
         r->launched_at = r->priced_at = at;
-    } else if (told.ms > 0 && credible && !wall_is_set(r->before_at)) { /* its agent was heard of first */
+    } else if (told.ms > 0 && credible && (!wall_is_set(r->before_at) || r->before_at.ms == r->launched_at.ms)) {
+        /* its agent was heard of first, and since then its price has changed once at most */
         int64_t before = r->boot_uusd;
-        r->launched_at = r->priced_at = at;
+        bool has_changed = wall_is_set(r->before_at) && at.ms < r->priced_at.ms;
+        r->accrued_uusd = has_changed ? core_cost_uusd(r->priced_at.ms - at.ms, r->before_uusd_h) : 0;
+        r->before_at = has_changed ? at : WALL_NONE;
+        r->priced_at = has_changed ? r->priced_at : at;
+        r->launched_at = at;
         r->boot_uusd = wall_is_set(r->joined_at) ? core_instance_uusd(r, r->joined_at) : 0;
         if (i->node)
             LIST_FOREACH (&i->node->attempts, l)

@@ -308,6 +308,31 @@ static void what_is_told_late_counts_from_when_it_was_true(void **state)
     lab_deinit(&l);
 }
 
+/* Its agent was heard of first, and its price had changed by the time that the provider said since when there is a machine. */
+static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 60000);
+    lab_join_instance(&l, 1, 4);
+    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
+    launched.launched.launched_at.ms = l.now.wall.ms - 36000;
+    lab_wait(&l, HOUR);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_wait(&l, HOUR);
+    lab_apply(&l, launched);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).ms, 36000);
+    assert_int_equal(sum(&l, LEDGER_BOOT).uusd, 10000);
+    assert_int_equal(all_uusd(&l), 10000 + 1000000 + 4000000);
+    lab_deinit(&l);
+}
+
 /* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower to start. */
 static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
 {
@@ -480,6 +505,7 @@ int main(void)
         cmocka_unit_test(every_stretch_costs_what_was_in_force),
         cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
         cmocka_unit_test(what_is_told_late_counts_from_when_it_was_true),
+        cmocka_unit_test(a_launch_that_is_told_after_a_price_counts_at_the_price_before),
         cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
         cmocka_unit_test(an_owned_node_is_idle_where_nobody_uses_it),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
