@@ -105,15 +105,15 @@ void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
     }
 }
 
-/* What belayd cannot know: what a machine cost before it has heard of it, but for the price in force when it does; and at which
- * price one ended when more than one has come since. */
+/* What belayd cannot know: what a machine cost before the provider has told it of the machine, but for the price in force when it
+ * does (or when its agent is heard of, if that is first); and at which price one ended when more than one has come since. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = NULL;
     size_t pos = 0;
     while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, m->token))
         ;
-    return !s || !s->is_launched || (!s->is_over && wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
+    return !s || (!s->is_told && !s->is_over) || (!s->is_over && wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
 static bool has_unheard_machine(struct world *w, int zone)
