@@ -33,7 +33,7 @@ BUILD = os.path.abspath(BUILD)
 JOBS = os.path.join(HERE, "jobs")
 PYTHON = "/usr/bin/python3"
 
-WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+WAIT_S = 120  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
 POLL_MS = 1000  # the longest long poll: what is waited for may not be an event of the one that is asked
 END_S = 30  # for everything to go when the test is over
 
