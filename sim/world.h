@@ -260,7 +260,7 @@ struct sim_call {
 struct sim_spent {
     int64_t ms, uusd;
     char token[65];
-    bool is_launched, is_told, is_over; /* as its row says; told: by the provider, not by its agent alone */
+    bool is_told, is_over; /* as its row says; told: by the provider, not by its agent alone */
 };
 
 struct world {
