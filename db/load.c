@@ -59,6 +59,20 @@ static int load_nodes(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+/* Of arrays, for all of their tasks. */
+static int load_labels(const struct loading *l, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, l->sql,
+        "SELECT j.id, s.labels_json FROM jobs AS j JOIN job_label_sets AS o ON o.job = j.id JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE j.state <> 'ended' ORDER BY j.id", e);
+    while (query_step(&q))
+        if (!query_goes_on(&q, model_load_labels(l->model, sqlite3_column_int64(q.stmt, 0), (const char *)sqlite3_column_text(q.stmt, 1), e)))
+            break;
+    return query_finish(&q);
+}
+
 static int load_jobs(const struct loading *l, struct err *e)
 {
     const struct job_row blank = {.queued_mono = MONO_NONE}, *row;
@@ -243,7 +257,7 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_extras, load_jobs, load_arrays, load_dependencies,
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_extras, load_labels, load_jobs, load_arrays, load_dependencies,
         load_task_ends, load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 

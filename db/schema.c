@@ -472,6 +472,7 @@ static const char schema_2[] =
     "ALTER TABLE meta ADD COLUMN next_extras INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE nodes ADD COLUMN features TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE nodes ADD COLUMN resources TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE pools ADD COLUMN required_labels TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE pools ADD COLUMN features TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE pools ADD COLUMN resources TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN arch TEXT NOT NULL DEFAULT '';"

@@ -81,6 +81,7 @@ static const struct column pool_columns[] = {
     COL_KIND(pool_row, "criu_seen", criu_seen, criu_ability_names),
     COL(pool_row, criu_text),
     COL(pool_row, retries),
+    COL(pool_row, required_labels),
     COL(pool_row, features),
     COL(pool_row, resources),
 };

@@ -418,6 +418,7 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "region", opt_text(p->region));
     set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
     set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
+    set(o, "required_labels", json_features(p->required_labels));
     set(o, "features", json_features(p->features));
     set(o, "resources", json_counts_text(p->resources));
     set(o, "max_gpus", api_json_opt(p->max_gpus, 0));

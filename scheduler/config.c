@@ -436,6 +436,21 @@ static int check_providers(const char *file, const struct yaml_node *providers, 
     return yaml_reader_finish(&r);
 }
 
+/* Names of labels are words of fewer characters than features. */
+static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
+{
+    const struct yaml_node *seq = yaml_opt_seq(r, "required_labels", LABELS_MAX);
+    char shown[STR_SHOW_MAX];
+    for (size_t i = 0; seq && i < seq->n_items; i++) {
+        const struct yaml_node *item = seq->items[i];
+        if (item->type != YAML_SCALAR || !str_is_name(item->text, CORE_NAME_MAX - 1))
+            yaml_reader_fail(r, item, "required_labels: expected the name of a label (letters, digits, '.', '_', '-', at most %d), found %s",
+                CORE_NAME_MAX - 1, item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+        else if (!features_add(p->row.required_labels, sizeof p->row.required_labels, item->text))
+            yaml_reader_fail(r, item, "required_labels: at most %d bytes together", FEATURES_TEXT_MAX - 3);
+    }
+}
+
 static int read_pool(const char *file, const struct yaml_node *node, struct config_pool *p, struct err *e)
 {
     struct yaml_reader r;
@@ -448,6 +463,7 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
     struct retries retries;
     config_read_retries(&r, "retries", &retries);
     retries_format(&retries, p->row.retries);
+    read_required_labels(&r, p);
     yaml_opt_features(&r, "features", p->row.features);
     yaml_opt_counts(&r, "resources", p->row.resources);
     const struct yaml_node *provider = yaml_opt(&r, "provider");

@@ -129,6 +129,7 @@ json_t *pool_settings(const struct config_pool *p)
     else
         set(o, "usd_per_hour", usd(p->row.usd_per_hour_uusd));
     set(o, "retries", text(p->row.retries));
+    set(o, "required_labels", json_features(p->row.required_labels));
     set(o, "features", json_features(p->row.features));
     set(o, "resources", json_counts_text(p->row.resources));
     return o;

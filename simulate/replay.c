@@ -237,8 +237,11 @@ static void join_owned(struct replay *w, const struct replay_owned *own, int32_t
 static void set_up(struct replay *w)
 {
     const struct replay_options *o = w->o;
-    for (size_t i = 0; i < o->n_pools; i++)
-        replay_apply(w, (struct event){.type = EV_POOL, .pool = &o->pools[i]});
+    for (size_t i = 0; i < o->n_pools; i++) {
+        struct pool_row row = o->pools[i];
+        row.required_labels[0] = '\0'; /* logs of jobs do not say labels */
+        replay_apply(w, (struct event){.type = EV_POOL, .pool = &row});
+    }
     for (size_t i = 0; i < o->n_owned; i++)
         for (int32_t n = 0; n < o->owned[i].n; n++)
             join_owned(w, &o->owned[i], n);

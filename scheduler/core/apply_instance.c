@@ -72,7 +72,8 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!p->row.elastic)
         reprice_owned(m, p, ev->now.wall);
     pool_age(p, ev->now.wall);
-    if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms)
+    if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms ||
+        !str_eq(before.required_labels, p->row.required_labels))
         open_nodes(m, p);
     if (!str_eq(before.features, p->row.features) || !str_eq(before.resources, p->row.resources) ||
         !str_eq(before.region, p->row.region))

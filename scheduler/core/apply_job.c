@@ -41,6 +41,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     window_leave(m, j);
     cron_job_ended(m, &j->row);
     extras_release(m, j->row.extras);
+    labels_release(m, j->labels);
     retire_job(m, j);
 }
 
@@ -124,12 +125,16 @@ int job_resolve_retries(const struct model *m, const struct job_row *asked, stru
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
+    struct labels labels;
     int rc = job_check_row(r, e);
+    labels_of_submit(ev, &labels);
     *ret_extras = (struct extras){0};
     if (!rc && ev->submit.spec && ev->submit.spec->extras)
         rc = extras_parse(ev->submit.spec->extras, ret_extras, e);
     if (!rc)
         rc = extras_check_submit(m, r, ret_extras, e);
+    if (!rc)
+        rc = labels_check_submit(m, r, ret_extras, &labels, e);
     if (!rc)
         rc = check_tasks(ev, e);
     *ret_own = (struct job_row){.nice = r->nice};
@@ -219,6 +224,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     j->certified_at = certificate_date(m, j->row.script_key);
     STR_COPY(j->row.ckpt_at, r->ckpt_at);
     j->account = account;
+    j->labels = labels_hold(m, ev->submit.spec ? ev->submit.spec->labels_json : NULL);
     map_put(&m->jobs, j->row.id, j);
     j->least = j->row.nodes;
     queue_adopt(m, j);

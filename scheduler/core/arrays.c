@@ -178,6 +178,7 @@ static struct job *split_off(struct model *m, struct job *j, int32_t index)
     struct job *t = task_create(m, j, index);
     map_put(&m->jobs, t->row.id, t);
     extras_hold_again(m, t->row.extras);
+    t->labels = labels_hold_again(j->labels);
     queue_adopt(m, t);
     array_adopt(j, t);
     take(j->array, index);

@@ -387,6 +387,20 @@ static int check_stock(const struct node *n, struct err *e)
     return 0;
 }
 
+static int check_labels(const struct model *m, struct err *e)
+{
+    const char *names;
+    const struct labels *l;
+    const struct job *j;
+    int64_t n_jobs = 0, n_held = 0;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL; n_jobs += j->labels != NULL)
+        if (j->shape->labels != j->labels)
+            return BROKEN("job %" PRId64 " is of a shape with other labels", j->row.id);
+    for (size_t pos = 0; (l = smap_next(&m->labels, &pos, &names)) != NULL;)
+        n_held += l->n_jobs;
+    return n_held != n_jobs ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_held) : 0;
+}
+
 /* Held by who runs, and never more than there are, or were. */
 static int check_licences(const struct model *m, struct err *e)
 {
@@ -580,6 +594,8 @@ int model_check(const struct model *m, struct err *e)
         rc = check_accounts(m, e);
     if (rc == 0)
         rc = check_licences(m, e);
+    if (rc == 0)
+        rc = check_labels(m, e);
     if (rc == 0)
         rc = crons_check(m, e);
     return rc ? rc : check_pools(m, e);

@@ -14,6 +14,7 @@ struct imagined {
     struct job job;
     struct shape shape;
     struct extras extras;
+    struct labels labels;
     struct account account; /* if there is none yet; likewise */
     struct team team;
 };
@@ -38,6 +39,9 @@ static void imagine(const struct model *m, const struct event *submit, const str
         j->account = &i->account;
     }
     j->shape = &i->shape;
+    labels_of_submit(submit, &i->labels);
+    if (i->labels.names[0])
+        j->labels = &i->labels;
     bool asks = submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];
     queue_describe(m, j, asks ? &i->extras : NULL, &i->shape);
     i->shape.head = j->row.id;

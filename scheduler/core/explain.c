@@ -42,6 +42,7 @@ struct survey {
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
+    const struct pool *unlabelled;          /* the first that could hold it, but asks for labels that it has not */
     int64_t dear; /* nodes and offers that cost more than its user or team may still pay, or have more than they may have */
     int64_t no_extras;                      /* that lack features or named resources */
     char no_extras_what[128];               /* of the first of those */
@@ -116,11 +117,21 @@ static bool can(struct survey *v, bool may, const char *who, const char *why)
     return may;
 }
 
+/* Of its pools. Whether it has the labels of one that could hold it is to be told. */
+static bool is_allowed(struct survey *v, const struct shape *s, const struct pool *p, const struct resources *total, enum market market)
+{
+    if (!shape_allows_pool(s, p) || labels_suffice(s->labels, p))
+        return shape_allows_pool(s, p);
+    if (!v->unlabelled && resources_fit(&s->need, total) && wish_allows(s->wish, market))
+        v->unlabelled = p;
+    return false;
+}
+
 static void survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!shape_allows_pool(s, n->pool) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
+        if (!is_allowed(v, s, n->pool, &n->row.total, n->row.market) || !suits(v, s, n->pool, &n->row.total, n->row.market) ||
             !has_extras(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
@@ -148,12 +159,12 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
 {
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0)
+        if (!p->row.elastic || p->row.max_nodes == 0)
             continue;
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            if (o->row.rank == OFFER_WITHDRAWN || !suits(v, s, p, &total, o->row.market) ||
+            if (o->row.rank == OFFER_WITHDRAWN || !is_allowed(v, s, p, &total, o->row.market) || !suits(v, s, p, &total, o->row.market) ||
                 !has_extras(v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
                 !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
@@ -243,6 +254,14 @@ static void say_uncertified(const struct survey *v, const struct job *j, bool on
             v->asks, until, j->row.id);
 }
 
+static void say_unlabelled(const struct survey *v, const struct shape *s, bool only, struct answer *a)
+{
+    char names[CORE_TEXT_MAX / 2];
+    labels_lacking(s->labels, v->unlabelled, names, sizeof names);
+    say(a, "required-labels", "pool %s takes only jobs that say these labels as well: %s; %s", v->unlabelled->row.name, names,
+        only ? "there are no others for it: cancel it, and submit it again with --label" : "it runs elsewhere");
+}
+
 static bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
     const struct survey *v, struct answer *a)
 {
@@ -254,6 +273,8 @@ static bool explain_impossible(const struct model *m, const struct job *j, const
         return false;
     if (v->uncertified > 0)
         say_uncertified(v, j, true, a);
+    else if (v->unlabelled)
+        say_unlabelled(v, s, true, a);
     else if (v->no_criu > 0)
         say_criu(v, a);
     else if (v->no_extras > 0)
@@ -795,6 +816,8 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_nodes(&v, j->shape, a);
     if (v.uncertified > 0)
         say_uncertified(&v, j, false, a);
+    if (v.unlabelled)
+        say_unlabelled(&v, j->shape, false, a);
     if (v.no_criu > 0)
         say_criu(&v, a);
     if (v.no_extras > 0)

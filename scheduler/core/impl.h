@@ -65,6 +65,7 @@ struct shape {
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
     const struct extras *extras; /* what they ask for beside that; NULL: nothing */
+    const struct labels *labels; /* names that they have; NULL: none */
     int32_t nodes;         /* over 1: on so many different nodes of one pool at once, or not at all ... */
     int32_t least;         /* ... or, for now, on so many: 1 .. nodes */
     int64_t mcpu;          /* that one node of it takes; exclusive: at least */
@@ -144,6 +145,9 @@ struct model {
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
     struct map extras;        /* struct extras by id: of live jobs */
     struct smap extras_by_text;
+    struct smap labels;        /* struct labels by names: of live jobs */
+    struct map loaded_labels;  /* by job; until model_load_end, of those that are not loaded yet */
+    int64_t n_labels;          /* that there ever were */
     struct licence licences[LICENCES_MAX];
     size_t n_licences;
     int64_t n_constrained;    /* shapes that ask for features, GPUs of a kind, or nodes by name */
@@ -188,7 +192,7 @@ const struct resources *shape_takes(const struct shape *s, const struct resource
 int64_t attempt_mcpu(const struct attempt *a);  /* that it takes of its node */
 int64_t job_mcpu(const struct job *j);          /* of all of its nodes, while it runs */
 bool wish_allows(enum market_wish wish, enum market market);
-/* The wish allows the market, and the pool the job (certificates.c); whichever of its machines it is. */
+/* The wish allows the market, and the pool the job (certificates.c, labels.c); whichever of its machines it is. */
 bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they name this one, or none */
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
 bool shape_takes_offer(const struct shape *s, const struct offer *o); /* likewise of an offer, when a machine is to be launched */
@@ -224,6 +228,18 @@ const struct count *licences_lack(const struct model *m, const struct extras *x)
 void licences_take(struct model *m, const struct job *j);
 void licences_load(struct model *m, const struct job *j); /* it runs, whatever there is */
 void licences_give(struct model *m, const struct job *j);
+
+/* ---- labels (labels.c) ---- */
+/* Those of a job: NULL where there are none. One hold a job; the last release frees them. */
+struct labels *labels_hold(struct model *m, const char *json);
+struct labels *labels_hold_again(struct labels *l);
+void labels_release(struct model *m, struct labels *l);
+void labels_of_submit(const struct event *submit, struct labels *ret_labels); /* without a hold */
+bool labels_suffice(const struct labels *l, const struct pool *p); /* l may be NULL */
+void labels_lacking(const struct labels *l, const struct pool *p, char *out, size_t size); /* "team, project" */
+/* ERR_INVALID, with what is missing: each pool that could hold the job asks for labels that it has not. */
+int labels_check_submit(
+    const struct model *m, const struct job_row *r, const struct extras *x, const struct labels *own, struct err *e);
 
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);

@@ -147,6 +147,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->regroups_until = gang_until(r, now);
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
+    const struct job *array = model_job(m, r->array);
+    j->labels = array ? labels_hold_again(array->labels) : map_remove(&m->loaded_labels, r->id);
     map_put(&m->jobs, r->id, j);
     *GROW(m->loaded, m->n_loaded) = j;
     j->least = r->nodes;
@@ -239,6 +241,9 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
     int rc = load_queue(m, e);
     if (rc)
         return rc;
+    if (map_size(&m->loaded_labels) > 0)
+        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not", map_size(&m->loaded_labels));
+    map_deinit(&m->loaded_labels);
     free(m->loaded);
     m->loaded = NULL;
     m->n_loaded = 0;

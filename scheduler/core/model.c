@@ -67,6 +67,8 @@ void model_destroy(struct model *m)
     free_all(&m->leftovers);
     free_all(&m->extras);
     smap_deinit(&m->extras_by_text);
+    free_all_strings(&m->labels);
+    map_deinit(&m->loaded_labels);
     free_all_strings(&m->shapes);
     smap_deinit(&m->kinds);
     slab_deinit(&m->standings);

@@ -108,8 +108,19 @@ struct array {
     int64_t n_gone, n_ready, n_never;
 };
 
+#define LABELS_MAX 64 /* of a job */
+#define LABELS_NAMES_MAX (LABELS_MAX * CORE_NAME_MAX + 2)
+
+/* The names of a job's labels, which it shares with all jobs that have the same. */
+struct labels {
+    int64_t id;     /* from 1; of two live ones never the same */
+    int64_t n_jobs; /* that live */
+    char names[LABELS_NAMES_MAX]; /* a set as base/feature.h has them, in order */
+};
+
 struct job {
     struct job_row row;
+    struct labels *labels; /* NULL: none */
     struct list ranks; /* of its live attempt: those that have not ended, lowest first */
     struct drill *drill;   /* or NULL */
     int32_t least;         /* while PENDING: it starts as soon as it can have so many nodes (regroup.c) */
@@ -349,13 +360,14 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
- * certificates, accounts, extras, jobs, arrays, dependencies, ends of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
+ * certificates, accounts, extras, labels, jobs, arrays, dependencies, ends of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_extras(struct model *m, const struct extras_row *r, struct err *e); /* of a live job */
+int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e); /* of a live job that is no task, before it */
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e); /* of a live job: WAITS or NEVER */

@@ -27,8 +27,8 @@ static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 static void demand_key(const struct shape *s, const char *whose, char *out)
 {
     snprintf(out, SHAPE_KEY_MAX,
-        "%s %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
-        " %" PRId64 " %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
+        "%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
+        " %" PRId64 " %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
         s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid, s->certified_at.ms, s->pool);
 }
 
@@ -262,6 +262,7 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
 {
     struct shape want = {.need = j->row.need,
         .extras = extras,
+        .labels = j->labels,
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,

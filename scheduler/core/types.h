@@ -409,6 +409,7 @@ struct pool_row {
     enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
     char criu_text[CORE_TEXT_MAX];
     char retries[RETRIES_TEXT_MAX]; /* of jobs that name this pool, as retries_format writes it: what they do not say themselves */
+    char required_labels[FEATURES_TEXT_MAX]; /* it takes only jobs that have labels of these names */
     char features[FEATURES_TEXT_MAX]; /* of each of its nodes ... */
     char resources[COUNTS_TEXT_MAX];  /* ... likewise, but for what a node tells otherwise */
 };

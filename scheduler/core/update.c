@@ -150,9 +150,11 @@ static int take_extras(const struct model *m, const struct event *ev, struct wan
 
 /* ---- as a submit of it would be looked at ---- */
 
-static int check_place(const struct model *m, const struct wanted *w, int32_t fields, struct err *e)
+static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels, int32_t fields, struct err *e)
 {
     int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS) ? extras_check_submit(m, &w->row, &w->extras, e) : 0;
+    if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | OF_EXTRAS)))
+        rc = labels_check_submit(m, &w->row, &w->extras, labels, e);
     return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS))) ? criu_check_submit(m, &w->row, e) : rc;
 }
 
@@ -222,7 +224,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (!rc)
         rc = take_extras(m, ev, w, e);
     if (!rc)
-        rc = check_place(m, w, fields, e);
+        rc = check_place(m, w, j->labels, fields, e);
     if (!rc)
         rc = check_order(m, w, fields, e);
     if (!rc)

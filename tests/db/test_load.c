@@ -73,6 +73,8 @@ static struct db_batch small_cluster(void)
         &b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
     batch_add(&b, TABLE_ATTEMPTS,
         &(struct attempt_row){.job = 2, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING});
+    batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 1, .labels_json = strdup("{\"old\":\"1\"}")});
+    batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 3, .labels_json = strdup("{\"team\":\"a\",\"project\":\"b\"}")});
     batch_add(&b, TABLE_LEFTOVERS, &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
     b.changes.next_job = 4;
     b.changes.next_node = b.changes.next_instance = 3;
@@ -97,6 +99,8 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     assert_non_null(model_job(m, 2));
     assert_non_null(job_attempt(model_job(m, 2)));
     assert_non_null(model_job(m, 3));
+    assert_null(model_job(m, 2)->labels);
+    assert_string_equal(model_job(m, 3)->labels->names, ",project,team,");
     assert_non_null(model_node(m, 1));
     assert_null(model_node(m, 2));
     assert_non_null(model_instance_by_token(m, "t1"));

@@ -440,11 +440,23 @@ static void a_pool_of_hosts_has_one_owned_offer(void **state)
     config_deinit(&c);
 }
 
+static void a_pool_says_which_labels_its_jobs_have(void **state)
+{
+    (void)state;
+    struct config c = parse("pools:\n  base: {required_labels: [team, cost-center]}\n  other: {}\n");
+    assert_string_equal(c.pools[0].row.required_labels, ",team,cost-center,");
+    assert_string_equal(c.pools[1].row.required_labels, "");
+    config_deinit(&c);
+}
+
 static const struct refused {
     const char *text;
     const char *expected[3]; /* all of them stand in the error */
 } refused[] = {
     {"clustr: lab\n", {"lab.yaml:1", "unknown key", "did you mean \"cluster\"?"}},
+    {"pools:\n  base:\n    required_labels: [team, a b]\n", {"lab.yaml:3", "required_labels: expected the name of a label", "\"a b\""}},
+    {"pools:\n  base: {required_labels: team}\n", {"lab.yaml:2", "required_labels"}},
+    {"pools:\n  base: {required_labels: [team, {}]}\n", {"lab.yaml:2", "something else"}},
     {"\ncluster: a b\n", {"lab.yaml:2: cluster:", "\"a b\""}},
     {"cluster: [a]\n", {"lab.yaml:1: cluster:", "a list"}},
     {"cluster: a\ncluster: b\n", {"lab.yaml:2"}},
@@ -714,6 +726,7 @@ int main(void)
         cmocka_unit_test(pools_by_command_have_providers_of_their_own),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
+        cmocka_unit_test(a_pool_says_which_labels_its_jobs_have),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),
         cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),
     };

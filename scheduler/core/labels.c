@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What labels decide: which pools a job may use. A pool may take only jobs that have certain labels, whatever these say
+ * (required_labels). So of a job's labels the model keeps the names, once for all jobs that have the same; db/ has the rest.
+ * Jobs of different names are of different shapes.
+ *
+ * Tasks of an array have its labels.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LABELS_JSON_MAX (1 << 20)
+
+/* ---- reading ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_names(json_t *o, struct labels *l)
+{
+    const char *names[LABELS_MAX], *key;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach (o, key, value)
+        if (n < LABELS_MAX)
+            names[n++] = key;
+    qsort(names, n, sizeof names[0], by_name);
+    for (size_t k = 0; k < n; k++)
+        features_add(l->names, sizeof l->names, names[k]);
+}
+
+/* A text that is no object of texts has no labels: a submit's was looked at before. */
+static void labels_read(const char *json, struct labels *ret_labels)
+{
+    json_t *o;
+    *ret_labels = (struct labels){0};
+    if (!json || str_eq(json, "{}") || json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
+        return;
+    if (json_is_object(o))
+        add_names(o, ret_labels);
+    json_decref(o);
+}
+
+void labels_of_submit(const struct event *submit, struct labels *ret_labels)
+{
+    labels_read(submit->submit.spec ? submit->submit.spec->labels_json : NULL, ret_labels);
+}
+
+/* ---- jobs ---- */
+
+struct labels *labels_hold(struct model *m, const char *json)
+{
+    struct labels read, *l;
+    labels_read(json, &read);
+    if (!read.names[0])
+        return NULL;
+    l = smap_get(&m->labels, read.names);
+    if (!l) {
+        l = mem_dup(&read, sizeof read);
+        l->id = ++m->n_labels;
+        smap_put(&m->labels, l->names, l);
+    }
+    l->n_jobs++;
+    return l;
+}
+
+struct labels *labels_hold_again(struct labels *l)
+{
+    if (l)
+        l->n_jobs++;
+    return l;
+}
+
+void labels_release(struct model *m, struct labels *l)
+{
+    if (!l || --l->n_jobs > 0)
+        return;
+    smap_remove(&m->labels, l->names);
+    free(l);
+}
+
+int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e)
+{
+    struct labels *l = labels_hold(m, labels_json), *before = l ? map_remove(&m->loaded_labels, job) : NULL;
+    if (l)
+        map_put(&m->loaded_labels, job, l);
+    labels_release(m, before);
+    return before ? err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has two sets of labels", job) : 0;
+}
+
+/* ---- pools ---- */
+
+bool labels_suffice(const struct labels *l, const struct pool *p)
+{
+    char name[FEATURE_MAX];
+    for (size_t pos = 0; features_next(p->row.required_labels, &pos, name);)
+        if (!l || !features_has(l->names, name))
+            return false;
+    return true;
+}
+
+void labels_lacking(const struct labels *l, const struct pool *p, char *out, size_t size)
+{
+    char name[FEATURE_MAX];
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t pos = 0; features_next(p->row.required_labels, &pos, name);) {
+        if (l && features_has(l->names, name))
+            continue;
+        text_format(out + n, size - n, "%s%s", n ? ", " : "", name);
+        n = strlen(out);
+    }
+}
+
+static bool fits(const struct job_row *r, const struct resources *total, enum market market)
+{
+    return resources_fit(&r->need, total) && wish_allows(r->market, market);
+}
+
+/* It has, or could have, a machine for such a job. Of a reserved pool without any nobody knows. */
+static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r, const struct extras *x)
+{
+    bool is_empty = true;
+    LIST_FOREACH (&p->offers, l) {
+        const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        struct resources total = offer_total(o);
+        if (o->row.rank != OFFER_WITHDRAWN && p->row.max_nodes > 0 && fits(r, &total, o->row.market) &&
+            extras_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
+            return true;
+    }
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool != p)
+            continue;
+        is_empty = false;
+        if (fits(r, &n->row.total, n->row.market) && extras_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
+            return true;
+    }
+    return is_empty && !p->row.elastic;
+}
+
+int labels_check_submit(
+    const struct model *m, const struct job_row *r, const struct extras *x, const struct labels *own, struct err *e)
+{
+    const struct pool *asks = NULL;
+    char names[CORE_TEXT_MAX];
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if ((r->pool[0] && !str_eq(r->pool, p->row.name)) || !may_hold(m, p, r, x))
+            continue;
+        if (labels_suffice(own, p))
+            return 0;
+        asks = asks ? asks : p;
+    }
+    if (!asks)
+        return 0;
+    labels_lacking(own, asks, names, sizeof names);
+    return err_set(e, ERR_INVALID, "labels: pool %s takes only jobs that say these as well: %s (--label NAME=VALUE, for each)%s", asks->row.name,
+        names, r->pool[0] ? "" : "; no other pool has a machine for it without");
+}
