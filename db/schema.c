@@ -391,6 +391,7 @@ static const char schema_2[] =
     "UPDATE jobs SET pause_ms = save_ms;"
     "ALTER TABLE checkpoints ADD COLUMN pause_ms INTEGER NOT NULL DEFAULT 0;"
     "UPDATE checkpoints SET pause_ms = took_ms;"
+    "ALTER TABLE jobs ADD COLUMN quick_ends INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN team TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN qos TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN nice INTEGER NOT NULL DEFAULT 0;"

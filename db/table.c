@@ -205,6 +205,7 @@ static const struct column job_columns[] = {
     COL_AS(job_row, "used_failed", used[RETRY_FAILED]),
     COL_AS(job_row, "used_node_lost", used[RETRY_NODE_LOST]),
     COL(job_row, used_checkpointed),
+    COL(job_row, quick_ends),
     COL(job_row, attempts),
     COL(job_row, reclaims),
     COL(job_row, submitted_at),

@@ -221,7 +221,11 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
             gang_stop(m, j, NULL, false);
         return;
     }
-    struct verdict v = retry_judge(&j->row, j->row.gang_end, attempt_has_saved(a));
+    bool saved = attempt_has_saved(a);
+    struct verdict v = retry_judge(&j->row, j->row.gang_end, saved);
+    int64_t pause_ms = retry_pause(&j->row, v.end, saved, now.wall.ms - a->row.assigned_at.ms);
+    if (v.again && pause_ms > 0)
+        j->row.begin_at = (struct wall){now.wall.ms + pause_ms}; /* the time to begin that it was submitted with has come */
     licences_give(m, j);
     int64_t lost_ms =
         rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);

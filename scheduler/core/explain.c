@@ -711,7 +711,11 @@ static void explain_waiting(const struct model *m, struct stamp now, const struc
         return;
     }
     time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
-    say(a, "begin", "it is not to begin before %s from now", in);
+    if (j->row.quick_ends > 1)
+        say(a, "begin", "it ended as %s soon after its start %" PRId32 " times in a row: it is tried again %s from now",
+            end_kind_names[j->row.end], j->row.quick_ends, in);
+    else
+        say(a, "begin", "it is not to begin before %s from now", in);
 }
 
 /* "in 2h05m", by the time limits of what runs there. */

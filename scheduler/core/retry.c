@@ -86,3 +86,22 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
     }
     return judge_checkpointed(j, saved);
 }
+
+#define QUICK_MS 60000
+#define PAUSE_FIRST_MS 2000
+#define PAUSE_MAX_MS 300000
+
+int64_t retry_pause(struct job_row *j, enum end_kind end, bool saved, int64_t ran_ms)
+{
+    bool quick = (end == END_FAILED || end == END_NODE_LOST) && !saved && ran_ms < QUICK_MS;
+    j->quick_ends = quick ? j->quick_ends + 1 : 0;
+    if (j->quick_ends < 2 || j->finish_ms != 0)
+        return 0;
+    int64_t pause = PAUSE_FIRST_MS;
+    for (int32_t k = 2; k < j->quick_ends && pause < PAUSE_MAX_MS; k++)
+        pause *= 2;
+    if (pause > PAUSE_MAX_MS)
+        pause = PAUSE_MAX_MS;
+    /* Those that ended together do not all come back together. */
+    return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
+}

@@ -533,14 +533,52 @@ static void every_end_has_its_retry(void **state)
     }
 }
 
-/* Runs and ends n times; the job must still be there before each. */
+/* Runs for two minutes and ends, n times; the job must still be there before each. */
 static void run_and_end(struct running *r, int n, enum end_kind end, int exit_code)
 {
     for (int k = 0; k < n; k++) {
         assert_int_equal(row(r)->state, JOB_RUNNING);
+        lab_wait(&r->l, 120000);
+        lab_heartbeats(&r->l);
         lab_ended(&r->l, r->job, end, exit_code);
         lab_plan(&r->l);
     }
+}
+
+static int64_t pause_of(struct running *r, enum end_kind end)
+{
+    lab_ended(&r->l, r->job, end, 1);
+    lab_plan(&r->l);
+    return row(r)->state == JOB_RUNNING ? 0 : row(r)->begin_at.ms - r->l.now.wall.ms;
+}
+
+static void what_fails_at_once_is_tried_again_ever_later(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    row(&r)->retries.n[RETRY_FAILED] = 1000;
+    assert_int_equal(pause_of(&r, END_NODE_LOST), 0);
+    for (int64_t k = 0, least = 2000; k < 12; k++, least = least * 2 < 300000 ? least * 2 : 300000) {
+        int64_t pause = pause_of(&r, k % 2 ? END_NODE_LOST : END_FAILED);
+        assert_in_range(pause, least, least + least / 4);
+        lab_wait(&r.l, pause - 1);
+        lab_heartbeats(&r.l);
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_PENDING);
+        lab_wait(&r.l, 1);
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_RUNNING);
+    }
+    assert_int_equal(pause_of(&r, END_RECLAIMED), 0); /* what the market does says nothing of the job */
+    assert_int_equal(pause_of(&r, END_FAILED), 0);
+    lab_wait(&r.l, 60000); /* it ran for a while */
+    lab_heartbeats(&r.l);
+    assert_int_equal(pause_of(&r, END_FAILED), 0);
+    assert_int_equal(pause_of(&r, END_FAILED), 0);
+    row(&r)->finish_ms = r.l.now.wall.ms + 86400000;
+    assert_int_equal(pause_of(&r, END_FAILED), 0);
+    lab_deinit(&r.l);
 }
 
 static void failures_use_up_their_retries_and_reclaims_do_not(void **state)
@@ -943,6 +981,7 @@ int main(void)
         cmocka_unit_test(a_save_is_never_dated_in_the_future),
         cmocka_unit_test(progress_is_kept_in_memory_until_something_is_stored),
         cmocka_unit_test(every_end_has_its_retry),
+        cmocka_unit_test(what_fails_at_once_is_tried_again_ever_later),
         cmocka_unit_test(failures_use_up_their_retries_and_reclaims_do_not),
         cmocka_unit_test(each_end_has_a_budget_of_its_own),
         cmocka_unit_test(a_job_without_requeue_ends_with_whatever_ends_it),
