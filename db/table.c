@@ -258,6 +258,7 @@ static const struct column job_columns[] = {
     COL(job_row, finish_ms),
     COL(job_row, work_ms),
     COL(job_row, done_ms),
+    COL(job_row, shown_ms),
     COL_KIND(job_row, "pace", pace, pace_names),
     COL(job_row, keep_unmeetable),
     COL(job_row, depends_any),

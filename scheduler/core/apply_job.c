@@ -671,6 +671,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     j->last_good_at = saved_at;
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
+    if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress == j->progress)
+        pace_progressed(m, a->job, saved_at);
     j->save_ms = ev->checkpoint.took_ms;
     j->pause_ms = ev->checkpoint.pause_ms;
     j->ckpt_bytes = ev->checkpoint.bytes;
@@ -720,6 +722,7 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
+    pace_progressed(m, j, ev->now.wall);
     drill_progressed(
         m, job_attempt(j), ev->now, ev->progress.has_first ? ev->progress.first : ev->progress.done);
     return 0;

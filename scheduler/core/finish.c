@@ -169,14 +169,23 @@ static void costs_of(const struct plan *pl, uint16_t class, double extra_ms, dou
         ((double)pl->slack_ms - extra_ms) / FINISH_STEP_MS, class, ret_costs);
 }
 
-/* The table's spot has one price; what this offer costs more is paid while it is expected to last. */
+/* What is waited for in the market: what the job is on, or the favourite. The table's spot has one price, and stands for that one. */
+static double market_price(const struct plan *pl)
+{
+    const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h : pl->p->price_uusd_h;
+
+    return pl->p->price_uusd_h > 0 ? (double)uusd_h / (double)pl->offers[pl->sure].price_uusd_h : pl->p->table->price;
+}
+
+/* What this offer costs more is paid while it is expected to last. Counted from the market's price: from a lower one, say the table's as it was rounded, waiting
+ * would look cheaper than any spot, again and again, until there is no time left. */
 static double dearer(const struct plan *pl, const struct finish_offer *o, double extra_ms)
 {
     const struct finish_table *t = pl->p->table;
     const double price = (double)o->price_uusd_h / (double)pl->offers[pl->sure].price_uusd_h;
     const double run = ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS, life = t->life[o->class];
 
-    return (price - t->price) * (run < life ? run : life);
+    return (price - market_price(pl)) * (run < life ? run : life);
 }
 
 /* Spot is not left for spot of the same price: that another is expected to last longer is mostly the luck of the estimate, and the table's

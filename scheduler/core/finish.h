@@ -90,6 +90,7 @@ struct finish_policy {
     enum finish_rule rule;
     bool takes_best; /* the references: of several that are up the one with the highest share, rather than the next after the last */
     const struct finish_table *table; /* borrowed; FINISH_PLANNED only: for this market, about this restart, spot price : on-demand price */
+    int64_t price_uusd_h; /* of spot in the market, as its class is: of the favourite, if that is up; 0: the table's own */
 };
 
 /* market: finish_market_class() of the spot offers. At least one offer has to be sure: the cheapest of these is what on-demand means. */

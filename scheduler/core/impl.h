@@ -669,6 +669,7 @@ int pace_check(const struct job_row *r, struct wall now, struct err *e); /* at a
 void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decided anew at once; harmless without a finish_ms */
 void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
 void pace_saved(struct attempt *a, struct wall saved_at); /* before the job's last good checkpoint becomes this one */
+void pace_progressed(const struct model *m, struct job *j, struct wall at); /* its progress is what it was at that moment */
 /* How such a job is expected to go on, as things are now: false: nothing can be said, it runs on what is owned or no plan is made yet. */
 struct pace_outlook {
     int64_t median_ms, late_ms; /* from now to its end: in half of the cases, and in 95 of 100 */

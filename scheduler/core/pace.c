@@ -105,31 +105,38 @@ void pace_saved(struct attempt *a, struct wall saved_at)
     a->job->row.done_ms += unsaved_ms(a, saved_at);
 }
 
+static int64_t done_ms(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    return j->row.done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
+}
+
+void pace_progressed(const struct model *m, struct job *j, struct wall at)
+{
+    struct job_row *r = &j->row;
+    int64_t done = done_ms(j, at);
+    if (r->finish_ms > 0 && r->progress > 0 && r->progress_total > 0 && r->progress >= r->progress_total / SHOWN_PART &&
+        done >= SHOWN_LOOKS * m->pace.look_ms)
+        r->shown_ms = (int64_t)((double)done * (double)r->progress_total / (double)r->progress);
+}
+
 struct work_left {
     int64_t ms, worst_ms, whole_ms;
     int64_t unsaved_ms; /* that is done, and is done again if the machine goes now */
 };
 
-/* Progress that was told after a while says how much there is better than anybody could have known before. */
-static bool shows(const struct model *m, const struct job_row *r, int64_t done_ms)
-{
-    return r->progress > 0 && r->progress_total > 0 && r->progress >= r->progress_total / SHOWN_PART && done_ms >= SHOWN_LOOKS * m->pace.look_ms;
-}
-
 static struct work_left work_left(const struct model *m, const struct job *j, struct wall now)
 {
     const struct job_row *r = &j->row;
-    const struct attempt *a = job_attempt(j);
-    int64_t unsaved = a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0, done = r->done_ms + unsaved;
-    int64_t whole = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, pct = r->work_ms > 0 ? m->pace.work_margin_pct : 0;
-    if (shows(m, r, done)) {
-        whole = (int64_t)((double)done * (double)r->progress_total / (double)r->progress);
+    int64_t done = done_ms(j, now), whole = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, pct = r->work_ms > 0 ? m->pace.work_margin_pct : 0;
+    if (r->shown_ms > 0) { /* better than anybody could have known before */
+        whole = r->shown_ms;
         pct = SHOWN_PCT;
     }
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + whole / 100 * pct;
     if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
         worst = r->time_limit_ms; /* it is ended then */
-    return (struct work_left){.ms = left, .worst_ms = greater(left, worst - done), .whole_ms = whole, .unsaved_ms = unsaved};
+    return (struct work_left){.ms = left, .worst_ms = greater(left, worst - done), .whole_ms = whole, .unsaved_ms = done - r->done_ms};
 }
 
 /* ---- where it could run ---- */
@@ -325,6 +332,8 @@ static void choose(const struct model *m, struct sight *s, const struct finish_j
     if (k && policy.rule == FINISH_PLANNED) {
         const struct sightings_ask what = ask(s, job);
         policy.table = sightings_table(m, k, &what);
+        const size_t favourite = sightings_favourite(k);
+        policy.price_uusd_h = favourite < s->n_spot ? s->offers[favourite].price_uusd_h : s->spot_uusd_h;
         market = sightings_class(m, k, now.wall);
     }
     if (policy.rule == FINISH_PLANNED && !policy.table)

@@ -32,7 +32,7 @@ static const struct {
 
 /* Tables are made for these: decisions reckon with how a job and its offers differ from them. */
 static const double restarts[] = {0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, FINISH_RESTART_STEPS_MAX};
-static const double prices[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.5, 2};
+static const double prices[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2};
 
 struct kept {
     int64_t offer, at_ms;
@@ -301,6 +301,11 @@ void sightings_offer(const struct model *m, const struct spot_market *k, size_t 
     }
     o->share = finish_watch_share(&w);
     o->class = finish_class(&borders, &w, at_ms > w.at_ms ? at_ms : w.at_ms);
+}
+
+size_t sightings_favourite(const struct spot_market *k)
+{
+    return k->of.whole.up ? k->of.favourite : k->of.n;
 }
 
 uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now)

@@ -46,6 +46,7 @@ const struct spot_market *sightings_market(const struct model *m, const int64_t 
 /* The i-th of its offers, if it were to be had now: its class and share. An offer that was refused counts as there again from tried_again on,
  * when it may be asked for: who waits for long then takes it for an old spell. */
 void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now, struct wall tried_again, struct finish_offer *o);
+size_t sightings_favourite(const struct spot_market *k); /* which of them its class is of; n: none is there */
 uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now);
 /* NULL: it is not made yet. */
 const struct finish_table *sightings_table(const struct model *m, const struct spot_market *k, const struct sightings_ask *ask);

@@ -233,6 +233,7 @@ struct job_row {
     int64_t finish_ms;         /* by the wall clock: to be done by then, for the least money (pace.c); 0: whenever */
     int64_t work_ms;           /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was told */
     int64_t done_ms;           /* of it, what the last good checkpoint has */
+    int64_t shown_ms;          /* what its progress showed, when it was told last, that there is to do in all; 0: nothing yet */
     enum pace pace;            /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
     bool keep_unmeetable;      /* a dependency that can never come true does not end it */
     bool depends_any;          /* one of its dependencies is enough */

@@ -169,6 +169,38 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     finish_chain_deinit(&c);
 }
 
+/* The table was made for a price that is a little lower, and zones' prices differ: all spot that will be waited for costs as much. */
+static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
+{
+    struct finish_chain c;
+    struct finish_table t;
+    struct finish_policy p = {.table = &t, .price_uusd_h = SURE_UUSD_H / 100 * 58};
+    struct finish_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 58}, {.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 50},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct finish_job job = {.work_ms = 9 * HOUR_MS, .work_worst_ms = 9 * HOUR_MS, .left_ms = 12 * HOUR_MS, .restart_ms = 6 * MINUTE_MS,
+        .restart_worst_ms = 6 * MINUTE_MS, .look_ms = 5 * MINUTE_MS, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    struct finish_choice choice;
+    struct finish_watch w = {0};
+
+    (void)state;
+    learn(&c, 100, 5);
+    finish_table_init(&t, &c, 60, 60, 0.6, 0.5);
+    for (int i = 0; i < 40; i++)
+        finish_watch_see(&w, i * FINISH_STEP_MS, true);
+    offers[0].class = offers[1].class = finish_class(&c.borders, &w, w.at_ms);
+    for (int both = 0; both < 2; both++) {
+        offers[1].is_up = both;
+        job.on = FINISH_NOWHERE;
+        finish_decide(&p, &job, offers, 3, offers[0].class, &choice);
+        assert_int_equal(choice.offer, both);
+        job.on = 0;
+        finish_decide(&p, &job, offers, 3, offers[0].class, &choice);
+        assert_int_equal(choice.offer, both); /* a restart pays for itself */
+    }
+    finish_table_deinit(&t);
+    finish_chain_deinit(&c);
+}
+
 static void the_net_goes_before_the_cost(void **state)
 {
     struct finish_chain c;
@@ -343,6 +375,7 @@ int main(void)
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
+        cmocka_unit_test(spot_is_not_waited_for_because_the_table_has_it_cheaper),
         cmocka_unit_test(the_net_goes_before_the_cost),
         cmocka_unit_test(never_late_when_on_demand_could_make_it),
         cmocka_unit_test(uniform_progress_is_as_published),

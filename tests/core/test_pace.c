@@ -182,6 +182,31 @@ static void work_that_is_saved_or_shown_counts(void **state)
     lab_deinit(&l);
 }
 
+/* What is done since counts as much as what was done before. */
+static void until_progress_is_told_again_the_work_left_gets_less(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 3 * HOUR_MS, 20 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+    lab_plan(&l);
+    lab_started(&l, job);
+    lab_wait(&l, 12 * MINUTE_MS);
+    lab_apply(&l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
+    lab_wait(&l, 30 * MINUTE_MS);
+    pace_look(l.m, model_job(l.m, job), l.now);
+    pace_due(l.m, l.now, &ev);
+    assert_string_equal(ev.pace.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
+    lab_saved(&l, job, 1, 60); /* what is in a checkpoint was done when it was made */
+    assert_in_range(model_job(l.m, job)->row.shown_ms, 69 * MINUTE_MS, 70 * MINUTE_MS);
+    lab_deinit(&l);
+}
+
 static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
 {
     (void)state;
@@ -241,7 +266,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_time_only_spot_is_bought), cmocka_unit_test(without_time_it_is_on_demand_at_once),
         cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
-        cmocka_unit_test(work_that_is_saved_or_shown_counts), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
+        cmocka_unit_test(work_that_is_saved_or_shown_counts),
+        cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is), cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

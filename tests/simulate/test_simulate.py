@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """belay simulate as people use it: the example of the manual, its JSON, its page, its errors."""
 
+import datetime
 import json
 import os
 import pty
@@ -118,6 +119,32 @@ class Simulate(unittest.TestCase):
             self.assertGreater(plot["rows"], 1)
             self.assertEqual(plot["columns"], plot["labels"])
         self.assertIn("$%.2f" % (result["simulations"][0]["cost_uusd"] / 1e6), seen["text"].replace(",", ""))
+
+    def test_what_is_planned_costs_no_more_than_uniform_progress_and_is_not_late(self):
+        """Jobs with --finish-by, on the example's market from several moments on, in all of its zones and in one."""
+        start = datetime.datetime(2026, 1, 1)
+        lines = ["submit,run,cpus,gpus,memory,finish_by,work"]
+        for i in range(9):
+            work, within = ((48, 60), (12, 20), (6, 9))[i % 3]
+            submit = start + datetime.timedelta(hours=17 * i)
+            lines.append(f"{submit.isoformat()}Z,{work}h,4,1,14G,{(submit + datetime.timedelta(hours=within)).isoformat()}Z,{work}h")
+        jobs = self.write("deadlines.csv", "\n".join(lines) + "\n")
+        burst = (EXAMPLE / "pools.yaml").read_text().split("  burst:")[1]
+        for zones in ("us-east-1a, us-east-1c, us-east-1d", "us-east-1d"):
+            words = ["--jobs", jobs, "--trace", "traces", "--json"]
+            for policy in ("planned", "uniform-sticky", "uniform", "on-demand"):
+                text = f"pools:\n  burst:{burst}deadlines: {{policy: {policy}}}\n".replace("us-east-1a, us-east-1c, us-east-1d", zones)
+                words += ["--pools", self.write(f"{policy}.yaml", text)]
+            costs = [0, 0, 0, 0]
+            for trace_from in ("0", "11d", "25d", "42d"):
+                ran = json.loads(belay(*words, "--trace-from", trace_from))["simulations"]
+                for i, s in enumerate(ran):
+                    self.assertEqual((s["all"]["with_deadline"], s["all"]["ended"], s["all"]["late"]), (9, 9, 0), (zones, trace_from, i))
+                    costs[i] += s["cost_uusd"]
+                self.assertLess(ran[0]["cost_uusd"], 1.05 * ran[1]["cost_uusd"], (zones, trace_from))
+            print(zones, *(f"{c / 1e6:.2f}" for c in costs))
+            self.assertLess(costs[0], costs[1])
+            self.assertLess(costs[0], costs[2])
 
     def test_one_job_on_each_offer(self):
         words = ("--work", "48h", "--finish-by", "60h", "-c", "4", "-G", "1", "-m", "14G", "--pools", "pools.yaml", "--trace", "traces")
