@@ -221,6 +221,19 @@ static void enter_podman(struct words *w, const struct image_run *r, bool tty)
     add(w, mem_strdup(r->name));
 }
 
+char **image_forget_command(const char *image, const char *name)
+{
+    struct image_runtimes runtimes;
+    struct words w = {0};
+    image_runtimes_find(&runtimes);
+    if (runtimes.podman && !str_ends(image, ".sif")) {
+        add(&w, mem_strdup(runtimes.podman));
+        add_all(&w, (const char *const[]){"--cgroup-manager=cgroupfs", "rm", "--force", "--ignore", "--time=0", name, NULL});
+    }
+    image_runtimes_deinit(&runtimes);
+    return w.v;
+}
+
 int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, struct err *e)
 {
     struct words w = {0};

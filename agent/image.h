@@ -54,6 +54,10 @@ void image_free(char **argv);
 /* What a command, r->argv, is to be run with inside. tty: its standard input is a terminal. ERR_CONFIG: as above. */
 int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, struct err *e);
 
+/* What is run, as the job's user, when a task has ended: podman has a container whose own processes were killed with it in its books for
+ * ever. NULL: there is nothing to do. Freed with image_free. */
+char **image_forget_command(const char *image, const char *name);
+
 /* What image.sh wrote before anything ran inside, from the control directory, which is the user's. True: it is the image's fault, not the
  * node's. text "": nothing is known. */
 bool image_why(const char *control_dir, uid_t uid, char *text, size_t size);

@@ -28,7 +28,7 @@ try=1
 while ! fetch 2>"$control/.pull"; do
 	why=$(tail -n 1 "$control/.pull")
 	case $why in
-	*"manifest unknown"* | *"name unknown"* | *"not found"* | *"nauthorized"* | *"denied"* | *"invalid reference"* | *"no image found"* | *"does not resolve"*)
+	*"manifest unknown"* | *"name unknown"* | *"not found"* | *"nauthorized"* | *"denied"* | *"invalid reference"* | *"no image found"* | *"does not resolve"* | *"did not resolve"*)
 		give_up bad "${why:-no reason was given}" ;;
 	esac
 	[ $try -lt 3 ] || give_up node "${why:-no reason was given} (after $try tries)"

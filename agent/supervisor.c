@@ -56,6 +56,7 @@
 #define GPU_KILL_WAIT_MS 300000 /* what has a GPU keeps it until it is dead: the next would get it */
 #define SYNC_WORTH_MS 10000 /* what ran for less may be run again, should the machine crash the moment after */
 #define INIT_WAIT_MS 10    /* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
+#define FORGET_WAIT_MS 10000
 #define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
 
 struct supervisor {
@@ -150,6 +151,37 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
         if (!*s->exit.text)
             STR_COPY(s->exit.text, e.text);
     }
+}
+
+static void run_as_user(const struct supervisor *s, char **argv)
+{
+    char *home = mem_printf("HOME=%s", s->user.home);
+    char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = {path, home, NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0 && launch_become_user(&s->user) == 0)
+        execve(argv[0], argv, env);
+    _exit(127);
+}
+
+static void forget_container(struct supervisor *s)
+{
+    char **argv = image_forget_command(s->task->image, s->name);
+    pid_t pid = argv ? fork() : -1;
+    if (pid == 0)
+        run_as_user(s, argv);
+    image_free(argv);
+    if (pid < 0)
+        return;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (fd < 0 || poll(&p, 1, FORGET_WAIT_MS) <= 0)
+        kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* What all that were below it and were waited for used, those of the tasks before among them: what there is where no group counts. */
@@ -600,6 +632,9 @@ static int clean_up(struct supervisor *s, struct err *e)
     if (record_read_start("supervisor.pid", &start, e) == 0 &&
         proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks && start.init_ticks > 0)
         rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
+    struct err unused;
+    if (s->task->image && user_resolve(s->task->user, &s->user, &unused) == 0)
+        forget_container(s);
     return rc;
 }
 
@@ -670,6 +705,8 @@ static int run(struct supervisor *s, struct err *e)
     scribe_finish(&s->scribe);
     if (s->group)
         note_usage(s);
+    if (s->image.image)
+        forget_container(s);
     return write_exit(s, e);
 }
 
