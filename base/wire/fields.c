@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks a message's table to encode, decode and free it. Nothing here knows any message.
+ * Walks a message's table to decode and free it. Nothing here knows any message. Messages of our own are mostly read, and all are
+ * written, without a tree of JSON (plain.c).
  *
  * Decoding works on a zeroed copy that becomes the caller's only when all of it was right, so a half-decoded
  * message is never seen.
@@ -10,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/wire/plain.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -29,103 +31,9 @@ static size_t *count_at(void *m, const struct wire_field *f)
 
 /* ---- encode ---- */
 
-static json_t *encode_object(const struct wire_table *t, const void *m);
-
-/* Any bytes as a JSON string of at most max bytes: replacing what is not UTF-8 makes a text longer, and a
- * status that its reader refuses for a long error text would never get through. */
-static json_t *encode_text(const char *s, size_t max)
-{
-    json_t *text = json_text(s);
-    size_t n = json_string_length(text);
-    if (n <= max)
-        return text;
-    const char *p = json_string_value(text);
-    for (n = max; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80;)
-        n--;
-    json_t *cut = json_textn(p, n);
-    json_decref(text);
-    return cut;
-}
-
-static json_t *encode_i64(const struct wire_field *f, int64_t value)
-{
-    if (!f->required && value == f->absent)
-        return NULL;
-    assert(value >= f->min && value <= f->max);
-    return json_integer(value);
-}
-
-static json_t *encode_strings(const struct wire_field *f, char *const *items, size_t n)
-{
-    assert(n <= f->max_items);
-    json_t *array = n || f->required ? json_array() : NULL;
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, encode_text(items[i], (size_t)f->max));
-    return array;
-}
-
-static json_t *encode_structs(const struct wire_field *f, const char *items, size_t n)
-{
-    assert(n <= f->max_items);
-    json_t *array = n || f->required ? json_array() : NULL;
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, encode_object(f->sub, items + i * f->sub->size));
-    return array;
-}
-
-static json_t *encode_struct(const struct wire_field *f, const void *at)
-{
-    json_t *o = encode_object(f->sub, at);
-    if (f->required || json_object_size(o) > 0)
-        return o;
-    json_decref(o);
-    return NULL;
-}
-
-/* NULL: absent, not sent. */
-static json_t *encode_field(const struct wire_field *f, const char *m)
-{
-    const char *at = m + f->offset;
-    size_t n = 0;
-    if (f->type == WIRE_FIELD_STRINGS || f->type == WIRE_FIELD_STRUCTS)
-        n = *(const size_t *)(m + f->count_offset);
-    switch (f->type) {
-    case WIRE_FIELD_I64:
-        return encode_i64(f, *(const int64_t *)at);
-    case WIRE_FIELD_BOOL:
-        return *(const bool *)at || f->required ? json_boolean(*(const bool *)at) : NULL;
-    case WIRE_FIELD_ENUM:
-        return json_string(f->names[*(const int *)at]);
-    case WIRE_FIELD_TEXT:
-        return *at || f->required ? encode_text(at, f->size - 1) : NULL;
-    case WIRE_FIELD_STRING:
-        return *(char *const *)at ? encode_text(*(char *const *)at, (size_t)f->max) : NULL;
-    case WIRE_FIELD_STRINGS:
-        return encode_strings(f, *(char **const *)at, n);
-    case WIRE_FIELD_STRUCT:
-        return encode_struct(f, at);
-    case WIRE_FIELD_STRUCTS:
-        return encode_structs(f, *(char *const *)at, n);
-    case WIRE_FIELD_END:
-        break;
-    }
-    return NULL;
-}
-
-static json_t *encode_object(const struct wire_table *t, const void *m)
-{
-    json_t *o = json_object();
-    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
-        json_t *value = encode_field(f, m);
-        if (value)
-            json_object_set_new(o, f->key, value);
-    }
-    return o;
-}
-
 void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out)
 {
-    json_add_secret(out, encode_object(t, m));
+    wire_plain_write(t, m, out);
 }
 
 /* ---- decode ---- */
@@ -143,16 +51,20 @@ static bool is_env_name(const char *s)
     return true;
 }
 
+bool wire_text_is_right(const struct wire_field *f, const char *s)
+{
+    if (f->check == WIRE_CHECK_ENV_NAME)
+        return is_env_name(s);
+    return f->check != WIRE_CHECK_ABSOLUTE_PATH || !*s || *s == '/';
+}
+
 static void check_text(struct json_reader *r, const struct wire_field *f, const char *s)
 {
     char shown[STR_SHOW_MAX];
-    if (!s || r->rc)
+    if (!s || r->rc || wire_text_is_right(f, s))
         return;
-    if (f->check == WIRE_CHECK_ENV_NAME && !is_env_name(s))
-        json_reader_fail(
-            r, f->key, "%s is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)", str_show(s, shown));
-    if (f->check == WIRE_CHECK_ABSOLUTE_PATH && *s && *s != '/')
-        json_reader_fail(r, f->key, "%s is not an absolute path", str_show(s, shown));
+    json_reader_fail(r, f->key, f->check == WIRE_CHECK_ENV_NAME ? "%s is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)" : "%s is not an absolute path",
+        str_show(s, shown));
 }
 
 static void decode_text(struct json_reader *r, const struct wire_field *f, char *dst)
@@ -271,21 +183,31 @@ static int decode_object(
     return json_reader_finish_lenient(&r);
 }
 
-int wire_table_decode(
-    const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e)
+static int decode(const struct wire_table *t, const char *p, size_t n, size_t max, void *m, struct err *e)
 {
     json_t *v;
     int rc = json_parse(p, n, max, &v, e);
     if (rc)
         return rc;
-    void *m = mem_alloc(t->size);
     rc = decode_object(t, v, "", m, e);
+    json_wipe(v);
+    return rc;
+}
+
+int wire_table_decode(
+    const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e)
+{
+    void *m = mem_alloc(t->size);
+    int rc = 0;
+    if (n > max || !wire_plain_read(t, p, n, m)) {
+        wire_table_deinit(t, m);
+        rc = decode(t, p, n, max, m, e);
+    }
     if (rc)
         wire_table_deinit(t, m);
     else
         memcpy(ret_m, m, t->size);
     free(m);
-    json_wipe(v);
     return rc;
 }
 

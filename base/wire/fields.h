@@ -136,6 +136,9 @@ void wire_table_encode(const struct wire_table *t, const void *m, struct buf *ou
 int wire_table_decode(
     const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e);
 
+/* Whether a text is what its field's check asks for. */
+bool wire_text_is_right(const struct wire_field *f, const char *s);
+
 /* Frees what decode allocated; *m is zeroed. */
 void wire_table_deinit(const struct wire_table *t, void *m);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/wire/wire.h"
+#include "base/wire/plain.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -383,6 +384,104 @@ static void a_truncated_message_is_refused_at_every_length(void **state)
     buf_deinit(&text);
 }
 
+/* What begins with a space is read by way of a tree of JSON. */
+static void expect_alike(const char *text, size_t n)
+{
+    struct wire_desired m = {0}, slow = {0};
+    struct buf spaced = {0}, again = {0}, slow_again = {0};
+    struct err e;
+    buf_adds(&spaced, " ");
+    buf_add(&spaced, text, n);
+    int rc = wire_desired_decode(text, n, &m, &e), slow_rc = wire_desired_decode(spaced.data, spaced.len, &slow, &e);
+    assert_int_equal(rc, slow_rc);
+    if (rc == 0) {
+        wire_desired_encode(&m, &again);
+        wire_desired_encode(&slow, &slow_again);
+        assert_string_equal(again.data, slow_again.data);
+        wire_desired_deinit(&m);
+        wire_desired_deinit(&slow);
+    }
+    buf_deinit(&spaced);
+    buf_deinit(&again);
+    buf_deinit(&slow_again);
+}
+
+static void what_is_read_from_its_bytes_is_read_as_from_a_tree(void **state)
+{
+    (void)state;
+    static const char other[] = "\"{}[],:\\ 019-.ue\x01\x7f\xc3\xff";
+    struct wire_desired m = desired_of_everything();
+    struct buf text = {0}, changed = {0};
+    wire_desired_encode(&m, &text);
+    expect_alike(text.data, text.len);
+    for (size_t at = 0; at < text.len; at++)
+        for (size_t i = at % 3; i <= sizeof(other); i += 3) { /* another byte, a zero, one less */
+            buf_clear(&changed);
+            buf_add(&changed, text.data, at);
+            if (i < sizeof(other))
+                buf_addc(&changed, other[i]);
+            buf_add(&changed, text.data + at + 1, text.len - at - 1);
+            expect_alike(changed.data, changed.len);
+        }
+    wire_desired_deinit(&m);
+    buf_deinit(&text);
+    buf_deinit(&changed);
+}
+
+static void escapes_numbers_and_brackets_are_read_alike(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"\"name\":\"a\\u0007b\"", "\"name\":\"\\u0000\"", "\"name\":\"\\u00e9\"", "\"name\":\"\\u001f\"", "\"name\":\"\\u001F\"",
+        "\"name\":\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"", "\"name\":\"\\x\"", "\"name\":\"\\", "\"name\":\"\\u00", "\"name\":null", "\"name\":\"\\ud83d\\ude00\"", "\"cpus\":-0",
+        "\"cpus\":01", "\"cpus\":1e2", "\"cpus\":100000000000000000000", "\"cpus\":000000000000000000", "\"cpus\":", "\"cpus\":-", "\"args\":[]", "\"args\":[\"]\",\"[\",\"\\\"\"]",
+        "\"args\":[,]", "\"args\":[\"a\",]", "\"args\":[\"a\"", "\"args\":[\"a\"}", "\"env\":[{\"name\":\"A\"}]", "\"env\":[{\"name\":\"A\",\"value\":\"]}\"}]", "\"slurm_env\":truefalse",
+        "\"slurm_env\":false", "\"secrets\":{}", "\"secrets\":{\"version\":1}", "\"want\":\"run\"", "\"later\":[{}]"};
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        struct buf text = {0};
+        buf_printf(&text, "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\",%s}]}", values[i]);
+        expect_alike(text.data, text.len);
+        buf_deinit(&text);
+    }
+}
+
+static struct wire_attempt_status attempt_of(const char *text)
+{
+    struct wire_attempt_status a = {.job = 1,
+        .attempt = INT64_MAX,
+        .phase = WIRE_ENDED,
+        .started_at = WIRE_NONE,
+        .restored_progress = WIRE_NONE,
+        .first_done = WIRE_NONE,
+        .done = WIRE_NONE,
+        .total = WIRE_NONE};
+    STR_COPY(a.text, text);
+    return a;
+}
+
+static void what_is_written_is_json_and_is_read_from_its_bytes(void **state)
+{
+    (void)state;
+    struct wire_attempt_status a = attempt_of(""), back = {0};
+    struct buf text = {0};
+    struct err e;
+    json_t *v;
+    for (int c = 1; c < 0x80; c++)
+        a.text[c - 1] = (char)c;
+    wire_table_encode(&wire_attempt_status_table, &a, &text);
+    assert_int_equal(json_parse(text.data, text.len, text.len, &v, &e), 0);
+    char *dumped = json_dump_text(v);
+    assert_string_equal(dumped, text.data);
+    a.attempt = INT64_C(1) << 50;
+    buf_clear(&text);
+    wire_table_encode(&wire_attempt_status_table, &a, &text);
+    assert_true(wire_plain_read(&wire_attempt_status_table, text.data, text.len, &back));
+    assert_memory_equal(&a, &back, sizeof(a));
+    wire_table_deinit(&wire_attempt_status_table, &back);
+    buf_deinit(&text);
+    free(dumped);
+    json_decref(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +496,9 @@ int main(void)
         cmocka_unit_test(malformed_usage_is_refused_with_its_path),
         cmocka_unit_test(too_many_attempts_are_refused),
         cmocka_unit_test(a_truncated_message_is_refused_at_every_length),
+        cmocka_unit_test(what_is_read_from_its_bytes_is_read_as_from_a_tree),
+        cmocka_unit_test(escapes_numbers_and_brackets_are_read_alike),
+        cmocka_unit_test(what_is_written_is_json_and_is_read_from_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
