@@ -22,6 +22,20 @@ void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *
     buf_deinit(&text);
 }
 
+void query_init_kept(struct query *q, sqlite3 *sql, sqlite3_stmt **kept, enum table_id table, const char *tail, struct err *e)
+{
+    struct buf text = {0};
+
+    *q = (struct query){.sql = sql, .table = &tables[table], .e = e, .is_kept = true};
+    if (!*kept) {
+        table_select_sql(&tables[table], &text);
+        buf_printf(&text, " %s", tail);
+        q->rc = sql_prepare(sql, buf_str(&text), kept, e);
+        buf_deinit(&text);
+    }
+    q->stmt = *kept;
+}
+
 static void check(struct query *q, int code)
 {
     if (q->rc == 0 && code != SQLITE_OK)
@@ -65,7 +79,10 @@ bool query_goes_on(struct query *q, int answer)
 
 int query_finish(struct query *q)
 {
-    sqlite3_finalize(q->stmt);
+    if (q->is_kept)
+        sqlite3_reset(q->stmt); /* it would hold on to what is in the database now */
+    else
+        sqlite3_finalize(q->stmt);
     q->stmt = NULL;
     return q->rc;
 }

@@ -19,11 +19,15 @@ struct query {
     const struct table *table; /* NULL: the caller reads stmt itself */
     struct err *e;
     int rc;
+    bool is_kept; /* the statement is somebody's who keeps it */
 };
 
 /* Every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY ..."). */
 void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e);
 void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err *e);
+/* As query_init, for what is asked so often that its statement is parsed once: *kept is NULL the first time, and the caller finalizes
+ * it before the connection is closed. One query at a time has it. */
+void query_init_kept(struct query *q, sqlite3 *sql, sqlite3_stmt **kept, enum table_id table, const char *tail, struct err *e);
 void query_i64(struct query *q, int parameter, int64_t value);
 void query_text(struct query *q, int parameter, const char *text); /* borrowed until query_finish */
 bool query_step(struct query *q);                                  /* false: no more rows, or failed */

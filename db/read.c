@@ -40,7 +40,7 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
+    query_init_kept(&q, r->sql, &r->spec, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)

@@ -67,6 +67,8 @@ int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e)
 
 void db_reader_close(struct db_reader *r)
 {
+    if (r)
+        sqlite3_finalize(r->spec);
     if (r && r->owned)
         sqlite3_close(r->sql);
     free(r);

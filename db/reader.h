@@ -8,6 +8,7 @@
 struct db_reader {
     sqlite3 *sql;
     bool owned; /* else it is the write connection's, borrowed */
+    sqlite3_stmt *spec; /* db_read_spec's, which is asked for every start; NULL: not yet */
 };
 
 #endif
