@@ -21,6 +21,7 @@
 #include "agent/resources.h"
 #include "agent/storage.h"
 #include "agent/task.h"
+#include "agent/telemetry.h"
 #include "agent/uplink.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -66,6 +67,7 @@ struct agent {
     struct list tasks;
     struct gpus gpus;
     struct channels channels;
+    struct telemetry *telemetry;
     struct timer identity_wait, orphan, exit_check, sweep;
     struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
     size_t n_unneeded;
@@ -298,6 +300,18 @@ static void on_fill(void *ctx, struct wire_status *s)
         task_read_usage(task_of_link(n));
         task_status(task_of_link(n), &s->attempts[s->n_attempts++]);
     }
+    telemetry_fill(a->telemetry, s);
+}
+
+static void on_list(void *ctx, struct telemetry *telemetry)
+{
+    struct agent *a = ctx;
+    struct probe_of of;
+    LIST_FOREACH (&a->tasks, l) {
+        const struct task *t = task_of_link(l);
+        if (task_probe(t, &of))
+            telemetry_task(telemetry, task_job(t), task_attempt(t), &of, task_gpus(t));
+    }
 }
 
 static bool is_desired(const struct wire_desired *d, const struct task *t)
@@ -329,6 +343,7 @@ static void on_desired(void *ctx, const struct wire_desired *d)
     if (made)
         uplink_changed(&a->link);
     channels_desired(&a->channels, d);
+    telemetry_taken(a->telemetry, d->task_loads_taken, d->gpu_loads_taken);
     a->n_unneeded = 0;
     for (size_t i = 0; i < d->n_unneeded; i++)
         a->unneeded[a->n_unneeded++] = (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
@@ -579,6 +594,13 @@ static void wire_up(struct agent *a)
         .order = on_order,
         .ctx = a};
     a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
+    a->telemetry = telemetry_create(&(struct telemetry_options){.loop = a->loop,
+        .timers = a->timers,
+        .look_ms = a->config->look_ms,
+        .every_ms = a->config->telemetry_ms,
+        .list = on_list,
+        .changed = on_changed_later,
+        .ctx = a});
     a->enroll = (struct enroll){.peer = &a->peer,
         .config = a->config,
         .id = &a->id,
@@ -707,13 +729,16 @@ static void stop(struct agent *a)
         task_release(task_of_link(n));
     }
     channels_stop(&a->channels);
+    telemetry_stop(a->telemetry);
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
     nursery_stop(a->room.nursery);
-    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping || !nursery_is_idle(a->room.nursery))
+    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping || !nursery_is_idle(a->room.nursery) ||
+           !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
+    telemetry_destroy(a->telemetry);
     nursery_destroy(a->room.nursery);
     spares_destroy(a->room.spares);
     storage_destroy(a->storage);

@@ -4,6 +4,7 @@
  */
 #include "agent/config.h"
 #include "agent/gpus.h"
+#include "agent/telemetry.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 #include "cloud/notice.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +24,9 @@
 #define CA_BYTES_MAX (64u << 10)
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
+#define LOOK_LEAST_MS 50
+#define LOOK_MOST_MS 60000
+#define EVERY_MOST_MS 600000
 #define DIR_DEFAULT "/var/lib/belay-agent"
 #define METADATA_URL "http://169.254.169.254"
 
@@ -80,6 +85,39 @@ static void read_gpus(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "gpu_memory"), "%s", why.text);
 }
 
+static void check_telemetry(struct yaml_reader *r, const struct yaml_node *at, const struct config *c)
+{
+    bool fits = c->look_ms >= LOOK_LEAST_MS && c->look_ms <= LOOK_MOST_MS && c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
+    if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
+        yaml_reader_fail(r, at, "telemetry: expected looks every %dms to %ds, and what is told of them no more often, nor more seldom than every %ds",
+            LOOK_LEAST_MS, LOOK_MOST_MS / 1000, EVERY_MOST_MS / 1000);
+}
+
+static void read_telemetry(struct yaml_reader *root, struct config *c)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "telemetry");
+    const char *given = getenv("BELAY_NODE_TELEMETRY");
+    char look[32] = "", every[32] = "";
+    struct yaml_reader r;
+    struct err why;
+    c->look_ms = TELEMETRY_LOOK_MS;
+    c->telemetry_ms = TELEMETRY_EVERY_MS;
+    if (map && root->rc == 0) {
+        yaml_reader_init(&r, root->file, map, root->e);
+        c->look_ms = yaml_opt_duration_ms(&r, "look", TELEMETRY_LOOK_MS);
+        c->telemetry_ms = yaml_opt_duration_ms(&r, "every", TELEMETRY_EVERY_MS);
+        int rc = yaml_reader_finish(&r);
+        root->rc = root->rc ? root->rc : rc;
+        check_telemetry(root, map, c);
+    }
+    if (!given || !*given || root->rc != 0)
+        return;
+    if (sscanf(given, "%31s %31s", look, every) != 2 || time_parse_duration(look, false, &c->look_ms, &why) != 0 ||
+        time_parse_duration(every, false, &c->telemetry_ms, &why) != 0)
+        yaml_reader_fail(root, yaml_opt(root, "server"), "BELAY_NODE_TELEMETRY: expected two times, such as 5s 60s");
+    check_telemetry(root, yaml_opt(root, "server"), c);
+}
+
 static void read_node(struct yaml_reader *r, struct config *c)
 {
     char host[64] = "node", shown[STR_SHOW_MAX];
@@ -91,6 +129,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
     read_gpus(r, c);
+    read_telemetry(r, c);
     yaml_opt_features(r, "features", c->features);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);

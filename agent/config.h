@@ -20,6 +20,7 @@
  *     gpu_memory: 40G            # of one; default: likewise
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
+ *     telemetry: {look: 5s, every: 60s}   # what tasks and GPUs do; every 0s: not looked at
  */
 #ifndef BELAY_AGENT_CONFIG_H
 #define BELAY_AGENT_CONFIG_H
@@ -44,6 +45,7 @@ struct config {
     int64_t cpus, memory_mib; /* 0: measured */
     int64_t gpus;             /* -1: counted */
     struct gpu_kind gpu;      /* what is "" or 0 is as the driver says */
+    int64_t look_ms, telemetry_ms; /* between looks at what tasks do; of what is told of them, 0: nothing is */
     int64_t orphan_timeout_ms;
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
@@ -51,8 +53,8 @@ struct config {
     char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
 };
 
-/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR,
- * BELAY_METADATA and BELAY_NODE_GPUS in the environment override dir, metadata and gpus. */
+/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR, BELAY_METADATA, BELAY_NODE_GPUS
+ * and BELAY_NODE_TELEMETRY ("LOOK EVERY") in the environment override dir, metadata, gpus and telemetry. */
 int config_read(const char *path, struct config *ret_config, struct err *e);
 /* The same of the n bytes of a file; file is for error texts. ERR_INVALID with file and line. */
 int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);

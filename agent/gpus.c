@@ -121,8 +121,7 @@ void gpus_count_slices(const struct gpus *g, const struct counts *others, struct
 
 /* ---- who gets what ---- */
 
-/* A text has the id. */
-static bool has(const char *text, const char *id)
+bool gpus_text_has(const char *text, const char *id)
 {
     size_t n = strlen(id);
     if (str_eq(text, GPUS_ALL))
@@ -136,7 +135,7 @@ static bool has(const char *text, const char *id)
 static bool is_free(const char *id, const char *const *others, size_t n_others)
 {
     for (size_t k = 0; k < n_others; k++)
-        if (has(others[k], id))
+        if (gpus_text_has(others[k], id))
             return false;
     return true;
 }

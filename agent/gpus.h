@@ -45,6 +45,9 @@ int64_t gpus_whole(const struct gpus *g);
 /* How many slices there are by their profiles, before what others has of other names: as far as there is room. */
 void gpus_count_slices(const struct gpus *g, const struct counts *others, struct counts *ret_counts);
 
+/* A text of ids, or GPUS_ALL, has this one. */
+bool gpus_text_has(const char *text, const char *id);
+
 /* Some of those that none of the others has, the first ones, into out. ERR_UNAVAILABLE: too few are left, and how many there are. */
 int gpus_allot(const struct gpus *g, const struct gpus_ask *ask, const char *const *others, size_t n_others, char out[GPUS_TEXT_MAX],
     struct err *e);

@@ -486,6 +486,12 @@ void task_read_usage(struct task *t)
     t->usage_at = now;
 }
 
+bool task_probe(const struct task *t, struct probe_of *ret_of)
+{
+    *ret_of = (struct probe_of){.files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks};
+    return !t->exited && mono_is_set(t->usage_at);
+}
+
 void task_status(const struct task *t, struct wire_attempt_status *s)
 {
     *s = t->state.told;

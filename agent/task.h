@@ -9,6 +9,7 @@
 #include "agent/nursery.h"
 #include "agent/order.h"
 #include "agent/peer.h"
+#include "agent/probe.h"
 #include "agent/spares.h"
 #include "base/list.h"
 #include "base/prng.h"
@@ -83,6 +84,9 @@ struct task *task_of_link(struct link *n);
 void task_status(const struct task *t, struct wire_attempt_status *s);
 /* What its processes use is read anew, if that was some seconds ago: before it is told. */
 void task_read_usage(struct task *t);
+
+/* Where what its processes do can be looked at (probe.h). False: none of them run. */
+bool task_probe(const struct task *t, struct probe_of *ret_of);
 
 /* What belayd wants of it now. */
 void task_desired(struct task *t, const struct wire_desired_attempt *d);

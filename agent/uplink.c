@@ -36,6 +36,8 @@ static void send_status(struct uplink *u, struct uplink_slot *slot)
     wire_status_encode(&status, &body);
     free(status.attempts);
     free(status.kept);
+    free(status.task_loads);
+    free(status.gpu_loads);
     u->dirty = false;
     timer_stop(u->timers, &u->coalesce);
     slot->call =

@@ -121,6 +121,21 @@ static bool write_rollups(struct db *d, const struct changes *c, struct failure 
     return true;
 }
 
+static bool thin(struct db *d, const struct db_batch *b, sqlite3_stmt *s, const char *what, struct failure *f)
+{
+    static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
+    for (int i = 0; i < LOAD_SPANS; i++) {
+        if (b->loads.from[i] <= 0)
+            continue;
+        sqlite3_bind_int64(s, 1, spans[i]);
+        sqlite3_bind_int64(s, 2, b->loads.from[i]);
+        sqlite3_bind_int64(s, 3, LOADS_THINNED);
+        if (!step(d, s, what, f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
@@ -152,6 +167,9 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
            WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&
+           WRITE(d, TABLE_TASK_LOADS, b->loads.tasks, b->loads.n_tasks, f) &&
+           WRITE(d, TABLE_GPU_LOADS, b->loads.gpus, b->loads.n_gpus, f) &&
+           thin(d, b, d->thin_task_loads, "task_loads", f) && thin(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
 }
 
@@ -196,6 +214,7 @@ void db_batch_deinit(struct db_batch *b)
 {
     changes_deinit(&b->changes);
     free(b->tokens);
-    b->tokens = NULL;
-    b->n_tokens = 0;
+    free(b->loads.tasks);
+    free(b->loads.gpus);
+    *b = (struct db_batch){0};
 }

@@ -25,6 +25,7 @@ struct db {
     /* Prepared once: a commit steps them, it parses no SQL. */
     sqlite3_stmt *begin, *end, *counters, *labels, *workdirs, *told;
     sqlite3_stmt *insert[TABLE_COUNT];
+    sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
     struct rollup rollup;
     /* Fault injection */
     int64_t fail_in;

@@ -13,6 +13,7 @@
 #define BELAY_DB_DB_H
 
 #include "base/json.h"
+#include "db/loads.h"
 #include "scheduler/core/model.h"
 
 #define DB_SCHEMA_VERSION 2
@@ -57,6 +58,7 @@ struct token_row {
 struct db_batch {
     struct changes changes;
     struct token_row *tokens; size_t n_tokens; /* new (id 0) or changed */
+    struct loads_batch loads;
 };
 
 void db_batch_deinit(struct db_batch *b);

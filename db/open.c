@@ -113,6 +113,9 @@ static int set_pragmas(struct db *d, struct err *e)
     return rc != 0 ? rc : sql_exec(d->sql, pragmas, e);
 }
 
+#define THIN(table, key)                                                                                     \
+    "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table " WHERE span_ms = ?1 AND at < ?2 ORDER BY at LIMIT ?3)"
+
 static int prepare_all(struct db *d, struct err *e)
 {
     struct buf text = {0};
@@ -136,6 +139,8 @@ static int prepare_all(struct db *d, struct err *e)
              " type = 'text'",
              &d->workdirs, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
+        (rc = sql_prepare(d->sql, THIN("task_loads", "job, attempt, rank, span_ms, at"), &d->thin_task_loads, e)) != 0 ||
+        (rc = sql_prepare(d->sql, THIN("gpu_loads", "job, attempt, node, gpu, span_ms, at"), &d->thin_gpu_loads, e)) != 0 ||
         (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
@@ -210,6 +215,8 @@ void db_close(struct db *d)
     sqlite3_finalize(d->labels);
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->told);
+    sqlite3_finalize(d->thin_task_loads);
+    sqlite3_finalize(d->thin_gpu_loads);
     rollup_deinit(&d->rollup);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);

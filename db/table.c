@@ -24,6 +24,14 @@
         .name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member)                           \
     }
 #define COL(row, member) COL_AS(row, #member, member)
+#define COL_ADDED(row, column, member)                                                                       \
+    {                                                                                                        \
+        .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_SUM                          \
+    }
+#define COL_MOST(row, column, member)                                                                        \
+    {                                                                                                        \
+        .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_MOST                         \
+    }
 #define COL_TYPED(row, member, t)                                                                            \
     {                                                                                                        \
         .name = #member, .type = t, PLACE(row, member)                                                       \
@@ -497,6 +505,60 @@ static const struct column cron_run_columns[] = {
     COL(cron_run_row, text),
 };
 
+static const struct column task_load_columns[] = {
+    COL(task_load_row, job),
+    COL(task_load_row, attempt),
+    COL(task_load_row, rank),
+    COL(task_load_row, span_ms),
+    COL(task_load_row, at),
+    COL(task_load_row, node),
+    COL_ADDED(task_load_row, "ms", load.ms),
+    COL_ADDED(task_load_row, "cpu_ms", load.cpu_ms),
+    COL_ADDED(task_load_row, "busiest_ms", load.busiest_ms),
+    COL_ADDED(task_load_row, "blocked_ms", load.blocked_ms),
+    COL_ADDED(task_load_row, "stall_ms", load.stall_ms),
+    COL_MOST(task_load_row, "memory_bytes", load.memory_bytes),
+    COL_MOST(task_load_row, "swap_bytes", load.swap_bytes),
+    COL_ADDED(task_load_row, "read_bytes", load.read_bytes),
+    COL_ADDED(task_load_row, "write_bytes", load.write_bytes),
+    COL_ADDED(task_load_row, "faults", load.faults),
+    COL_ADDED(task_load_row, "refaults", load.refaults),
+    COL_ADDED(task_load_row, "net_in_bytes", load.net_in_bytes),
+    COL_ADDED(task_load_row, "net_out_bytes", load.net_out_bytes),
+    COL_MOST(task_load_row, "net_is_nodes", load.net_is_nodes),
+    COL_MOST(task_load_row, "link_bytes_s", load.link_bytes_s),
+    COL_MOST(task_load_row, "node_cpus", load.node_cpus),
+    COL_ADDED(task_load_row, "node_cpu_ms", load.node_cpu_ms),
+    COL_ADDED(task_load_row, "node_iowait_ms", load.node_iowait_ms),
+    COL_ADDED(task_load_row, "node_swapped_bytes", load.node_swapped_bytes),
+};
+
+static const struct column gpu_load_columns[] = {
+    COL(gpu_load_row, job),
+    COL(gpu_load_row, attempt),
+    COL(gpu_load_row, node),
+    COL(gpu_load_row, gpu),
+    COL(gpu_load_row, span_ms),
+    COL(gpu_load_row, at),
+    COL(gpu_load_row, gpu_index),
+    COL(gpu_load_row, is_slice),
+    COL_ADDED(gpu_load_row, "ms", load.ms),
+    COL_ADDED(gpu_load_row, "known_ms", load.known_ms),
+    COL_ADDED(gpu_load_row, "busy_ms", load.busy_ms),
+    COL_MOST(gpu_load_row, "memory_bytes", load.memory_bytes),
+    COL_MOST(gpu_load_row, "memory_total_bytes", load.memory_total_bytes),
+    COL_ADDED(gpu_load_row, "energy_mj", load.energy_mj),
+    COL_MOST(gpu_load_row, "power_limit_mw", load.power_limit_mw),
+    COL_MOST(gpu_load_row, "temperature_c", load.temperature_c),
+    COL_ADDED(gpu_load_row, "clock_permille_ms", load.clock_permille_ms),
+    COL_ADDED(gpu_load_row, "thermal_ms", load.thermal_ms),
+    COL_ADDED(gpu_load_row, "power_ms", load.power_ms),
+    COL_ADDED(gpu_load_row, "slowed_ms", load.slowed_ms),
+    COL_ADDED(gpu_load_row, "ecc_corrected", load.ecc_corrected),
+    COL_ADDED(gpu_load_row, "ecc_uncorrected", load.ecc_uncorrected),
+    COL_MOST(gpu_load_row, "processes", load.processes),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -534,6 +596,8 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
+    [TABLE_TASK_LOADS] = TABLE("task_loads", task_load_columns, 5, true),
+    [TABLE_GPU_LOADS] = TABLE("gpu_loads", gpu_load_columns, 6, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };
 
@@ -545,6 +609,13 @@ static void add_names(const struct table *t, struct buf *out, int from, int to, 
         buf_printf(out, fmt, t->columns[i].name);
     }
 }
+
+/* How a row that is there already becomes the new one. */
+static const char *const merge_forms[] = {
+    [MERGE_REPLACE] = "%1$s%2$s = excluded.%2$s",
+    [MERGE_SUM] = "%1$s%2$s = %2$s + excluded.%2$s",
+    [MERGE_MOST] = "%1$s%2$s = max(%2$s, excluded.%2$s)",
+};
 
 void table_insert_sql(const struct table *t, struct buf *out)
 {
@@ -559,7 +630,10 @@ void table_insert_sql(const struct table *t, struct buf *out)
     buf_adds(out, " ON CONFLICT (");
     add_names(t, out, 0, t->n_keys, "%s");
     buf_adds(out, ") DO UPDATE SET ");
-    add_names(t, out, t->n_keys, t->n_columns, "%1$s = excluded.%1$s");
+    for (int i = t->n_keys; i < t->n_columns; i++) {
+        const struct column *c = &t->columns[i];
+        buf_printf(out, merge_forms[c->merges], i > t->n_keys ? ", " : "", c->name);
+    }
 }
 
 void table_select_sql(const struct table *t, struct buf *out)

@@ -25,12 +25,16 @@ enum column_type {
     COLUMN_TEXT_HEAP /* char *, malloc'd; NULL is NULL */
 };
 
+/* Of two rows with the same key, in a table that replaces. Sums have to stay below INT64_MAX. */
+enum column_merge { MERGE_REPLACE, MERGE_SUM, MERGE_MOST };
+
 struct column {
     const char *name;
     enum column_type type;
     size_t offset, size;
     const char *const *names; /* COLUMN_NAMED: one of the two */
     const struct sm *sm;
+    enum column_merge merges;
 };
 
 struct table {
@@ -63,6 +67,8 @@ enum table_id {
     TABLE_CRON_JOBS,
     TABLE_CRON_RUNS,
     TABLE_OUTBOX,
+    TABLE_TASK_LOADS,
+    TABLE_GPU_LOADS,
     TABLE_TOKENS,
     TABLE_COUNT
 };

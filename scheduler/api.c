@@ -27,6 +27,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list},
     {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show},
     {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
+    {"GET", "/api/v1/jobs/#/diagnose", NEED_USER, api_jobs_diagnose},
     {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
     {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},

@@ -674,6 +674,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     config_read_retries(&r, "retries_max", &c.retries.most);
     c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);
     config_read_notify(&r, &c.notify);
+    config_read_telemetry(&r, &c.telemetry);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);

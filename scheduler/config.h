@@ -13,6 +13,7 @@
 #include "scheduler/config_notify.h"
 #include "scheduler/config_order.h"
 #include "scheduler/config_retries.h"
+#include "scheduler/config_telemetry.h"
 #include "scheduler/core/model.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -60,6 +61,7 @@ struct config {
     struct retry_options retries;
     struct pace_options deadlines;
     struct config_notify notify;
+    struct config_telemetry telemetry;
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct order_options order; /* in which jobs run */

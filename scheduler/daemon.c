@@ -28,6 +28,7 @@
 #include "scheduler/keyring.h"
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
+#include "scheduler/telemetry.h"
 #include "scheduler/userdata.h"
 #include "scheduler/workdirs.h"
 #include <stdlib.h>
@@ -63,6 +64,7 @@ struct daemon {
     struct window *windows;
     struct planner *planner;
     struct tick *tick;
+    struct telemetry *telemetry;
     struct sessions *sessions;
     struct provision *provision;
     struct grants *grants; /* NULL: nodes have credentials of their own for the store */
@@ -345,6 +347,9 @@ static int make_parts(struct daemon *d, struct err *e)
     int rc = make_grants(d, e);
     if (rc != 0)
         return rc;
+    struct telemetry_options telemetry = {.tick = d->tick, .timers = d->timers, .reader = d->reader};
+    memcpy(telemetry.keep_ms, c->telemetry.keep_ms, sizeof(telemetry.keep_ms));
+    d->telemetry = telemetry_create(&telemetry);
     d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
@@ -354,7 +359,9 @@ static int make_parts(struct daemon *d, struct err *e)
         .sync_ms = c->sync_ms,
         .kill_wait_ms = c->kill_wait_ms,
         .secrets = give_secrets,
-        .secrets_ctx = d});
+        .secrets_ctx = d,
+        .loads = telemetry_take,
+        .loads_ctx = d->telemetry});
     d->provision = provision_create(&(struct provision_options){.tick = d->tick,
         .timers = d->timers,
         .prng = &d->prng,
@@ -615,6 +622,7 @@ void daemon_destroy(struct daemon *d)
     db_writer_destroy(d->writer); /* a commit under way borrows the tick's batch: it ends first */
     tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
+    telemetry_destroy(d->telemetry);
     grants_destroy(d->grants);
     provision_destroy(d->provision);
     sweeper_destroy(d->sweeper);

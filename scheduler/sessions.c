@@ -44,6 +44,7 @@ struct session {
     struct list seen;
     int64_t kept[WIRE_KEPT_MAX]; /* jobs, as the last status told */
     size_t n_kept;
+    int64_t task_loads, gpu_loads; /* the highest numbers of this incarnation's that were taken */
     bool left_out; /* the last answer had no room for some: they follow when the agent tells what it got */
     /* the status that waits */
     sessions_reply_fn reply;
@@ -489,6 +490,8 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
     add_unneeded(s, x, &m.d);
     if (s->o.channels)
         s->o.channels(s->o.channels_ctx, x->node, &m.d);
+    m.d.task_loads_taken = x->task_loads;
+    m.d.gpu_loads_taken = x->gpu_loads;
     reply(ctx, NULL, &m.d);
     wire_desired_deinit(&m.d);
 }
@@ -761,6 +764,16 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+static void take_loads(struct sessions *s, struct session *x, const struct wire_status *st)
+{
+    if (s->o.loads)
+        s->o.loads(s->o.loads_ctx, x->node, st, x->task_loads, x->gpu_loads);
+    for (size_t i = 0; i < st->n_task_loads; i++)
+        x->task_loads = st->task_loads[i].no > x->task_loads ? st->task_loads[i].no : x->task_loads;
+    for (size_t i = 0; i < st->n_gpu_loads; i++)
+        x->gpu_loads = st->gpu_loads[i].no > x->gpu_loads ? st->gpu_loads[i].no : x->gpu_loads;
+}
+
 /* After the commit of what a status told: answer it or let it wait. */
 static void on_told(void *ctx, const struct err *e, int64_t id)
 {
@@ -802,6 +815,8 @@ void sessions_status(
         .ctx = ctx};
     bool newer = st->incarnation > x->incarnation || (st->incarnation == x->incarnation && st->seq > x->seq);
     if (node && newer) {
+        if (st->incarnation != x->incarnation)
+            x->task_loads = x->gpu_loads = 0;
         x->incarnation = st->incarnation;
         x->seq = st->seq;
         x->status_no++;
@@ -813,6 +828,7 @@ void sessions_status(
         for (size_t i = 0; i < st->n_attempts; i++)
             post_attempt(s, x, &st->attempts[i]);
         post_vanished(s, x, node, st->have_rev);
+        take_loads(s, x, st);
     }
     struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = node_id}};
     tick_post(s->o.tick, &ev, on_told, in);

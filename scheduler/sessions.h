@@ -26,6 +26,9 @@ typedef bool (*sessions_secrets_fn)(
 /* Adds the sessions of users that this node is to have (channels, of WIRE_CHANNELS_MAX). */
 typedef void (*sessions_channels_fn)(void *ctx, int64_t node, struct wire_desired *d);
 
+/* Takes what a status tells of tasks and GPUs that the node had not told before: its numbers are above these. */
+typedef void (*sessions_loads_fn)(void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above);
+
 struct sessions_options {
     struct tick *tick;
     struct timers *timers;
@@ -39,6 +42,8 @@ struct sessions_options {
     void *secrets_ctx;
     sessions_channels_fn channels; /* NULL: there are none */
     void *channels_ctx;
+    sessions_loads_fn loads; /* NULL: nobody wants them */
+    void *loads_ctx;
 };
 
 struct sessions *sessions_create(const struct sessions_options *o);

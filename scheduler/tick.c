@@ -241,6 +241,14 @@ void tick_put_token(struct tick *t, const struct token_row *token)
     b->tokens[b->n_tokens++] = *token;
 }
 
+/* One puts them in a turn. */
+void tick_put_loads(struct tick *t, struct loads_batch *b)
+{
+    assert(t->running && !t->committing && t->batch.loads.n_tasks + t->batch.loads.n_gpus == 0);
+    t->batch.loads = *b;
+    *b = (struct loads_batch){0};
+}
+
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n)
 {
     *ret_n = t->batch.n_tokens;
@@ -315,6 +323,14 @@ static void arm_wake(struct tick *t)
     }
 }
 
+static bool loads_is_empty(const struct loads_batch *b)
+{
+    for (int i = 0; i < LOAD_SPANS; i++)
+        if (b->from[i] > 0)
+            return false;
+    return b->n_tasks + b->n_gpus == 0;
+}
+
 static void run(struct tick *t)
 {
     if (t->committing) {
@@ -332,7 +348,7 @@ static void run(struct tick *t)
     model_take_changes(t->o.model, &t->batch.changes);
     t->running = false;
     arm_wake(t);
-    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0) {
+    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && loads_is_empty(&t->batch.loads)) {
         db_batch_deinit(&t->batch);
         give_replies(t);
         return;

@@ -55,6 +55,9 @@ typedef int (*tick_work_fn)(void *ctx, struct tick *t, int64_t *ret_id, struct e
 void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void *ctx);
 int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e); /* sets ev->now */
 void tick_put_token(struct tick *t, const struct token_row *token);
+/* Adds them to what this turn commits; *b is emptied. */
+struct loads_batch;
+void tick_put_loads(struct tick *t, struct loads_batch *b);
 /* Tokens already put in this turn (not yet visible to readers). */
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n);
 

@@ -88,8 +88,8 @@ bool usage_parse_stat(const char *text, struct usage_stat *ret_stat)
 }
 
 struct tree {
-    pid_t pids[USAGE_TREE_MAX];
-    size_t n;
+    pid_t *pids;
+    size_t n, max;
 };
 
 static bool read_stat(pid_t pid, struct usage_stat *ret_stat)
@@ -103,7 +103,7 @@ static void add_children(struct tree *t, const char *path)
 {
     FILE *f = fopen(path, "re");
     long pid;
-    while (f && t->n < USAGE_TREE_MAX && fscanf(f, "%ld", &pid) == 1)
+    while (f && t->n < t->max && fscanf(f, "%ld", &pid) == 1)
         t->pids[t->n++] = (pid_t)pid;
     if (f)
         fclose(f);
@@ -124,22 +124,34 @@ static void add_below(struct tree *t, pid_t pid)
         closedir(dir);
 }
 
+size_t usage_list_tree(pid_t pid, uint64_t start_ticks, pid_t *pids, size_t max)
+{
+    struct tree t = {.pids = pids, .max = max};
+    struct usage_stat s;
+    if (max == 0 || pid <= 0 || !read_stat(pid, &s) || s.start_ticks != start_ticks)
+        return 0;
+    pids[t.n++] = pid;
+    for (size_t i = 0; i < t.n; i++)
+        add_below(&t, pids[i]);
+    return t.n;
+}
+
 void usage_read_tree(pid_t pid, uint64_t start_ticks, struct usage *ret_usage)
 {
     const int64_t second = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
-    struct tree t = {.pids = {pid}, .n = 1};
+    pid_t pids[USAGE_TREE_MAX];
+    size_t n = usage_list_tree(pid, start_ticks, pids, USAGE_TREE_MAX);
     struct usage_stat s;
     int64_t user = 0, kernel = 0, pages = 0;
     *ret_usage = (struct usage){-1, -1, -1, -1};
-    if (pid <= 0 || !read_stat(pid, &s) || s.start_ticks != start_ticks)
+    if (n == 0)
         return;
-    for (size_t i = 0; i < t.n; i++) {
-        if (!read_stat(t.pids[i], &s))
+    for (size_t i = 0; i < n; i++) {
+        if (!read_stat(pids[i], &s))
             continue;
         user += s.user_ticks;
         kernel += s.kernel_ticks;
         pages += s.pages;
-        add_below(&t, t.pids[i]);
     }
     *ret_usage = (struct usage){.cpu_ms = (user + kernel) * 1000 / second,
         .user_ms = user * 1000 / second,

@@ -7,6 +7,7 @@
 #define BELAY_BASE_UV_USAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,6 +30,9 @@ void usage_read(const struct usage_files *f, struct usage *ret_usage);
  * that they share is counted for each; the peak is unknown. start_ticks: when it started, as proc(5) says; another process, or none,
  * has used nothing that is known. */
 void usage_read_tree(pid_t pid, uint64_t start_ticks, struct usage *ret_usage);
+
+/* The process and all below it, as they are now, at most max of them; 0: it is not there, or another. */
+size_t usage_list_tree(pid_t pid, uint64_t start_ticks, pid_t *pids, size_t max);
 
 /* What the text of /proc/PID/stat says of one process. */
 struct usage_stat {

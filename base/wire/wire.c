@@ -130,6 +130,73 @@ static const struct wire_field kept_fields[] = {
 };
 static const struct wire_table kept_table = {sizeof(struct wire_kept), kept_fields};
 
+static const struct wire_field load_of_task_fields[] = {
+    WIRE_I64_OPT(task_load, ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, cpu_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, busiest_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, blocked_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, stall_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, memory_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, swap_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, read_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, write_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, faults, 0, COUNT_MAX),
+    WIRE_I64_OPT(task_load, refaults, 0, COUNT_MAX),
+    WIRE_I64_OPT(task_load, net_in_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, net_out_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, net_is_nodes, 0, 1),
+    WIRE_I64_OPT(task_load, link_bytes_s, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(task_load, node_cpus, 0, CPUS_MAX),
+    WIRE_I64_OPT(task_load, node_cpu_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, node_iowait_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, node_swapped_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_END,
+};
+static const struct wire_table load_of_task_table = {sizeof(struct task_load), load_of_task_fields};
+
+static const struct wire_field load_of_gpu_fields[] = {
+    WIRE_I64_OPT(gpu_load, ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, known_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, busy_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, memory_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(gpu_load, memory_total_bytes, 0, SIZE_MAX_BYTES),
+    WIRE_I64_OPT(gpu_load, energy_mj, 0, COUNT_MAX),
+    WIRE_I64_OPT(gpu_load, power_limit_mw, 0, COUNT_MAX),
+    WIRE_I64_OPT(gpu_load, temperature_c, 0, 1000),
+    WIRE_I64_OPT(gpu_load, clock_permille_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, thermal_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, power_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, slowed_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(gpu_load, ecc_corrected, 0, COUNT_MAX),
+    WIRE_I64_OPT(gpu_load, ecc_uncorrected, 0, COUNT_MAX),
+    WIRE_I64_OPT(gpu_load, processes, 0, COUNT_MAX),
+    WIRE_END,
+};
+static const struct wire_table load_of_gpu_table = {sizeof(struct gpu_load), load_of_gpu_fields};
+
+static const struct wire_field task_load_fields[] = {
+    WIRE_I64_REQ(wire_task_load, no, 1, ID_MAX),
+    WIRE_I64_REQ(wire_task_load, at, 0, TIME_MAX),
+    WIRE_I64_REQ(wire_task_load, job, 1, ID_MAX),
+    WIRE_I64_REQ(wire_task_load, attempt, 1, ID_MAX),
+    WIRE_STRUCT(wire_task_load, load, &load_of_task_table),
+    WIRE_END,
+};
+static const struct wire_table task_load_table = {sizeof(struct wire_task_load), task_load_fields};
+
+static const struct wire_field gpu_load_fields[] = {
+    WIRE_I64_REQ(wire_gpu_load, no, 1, ID_MAX),
+    WIRE_I64_REQ(wire_gpu_load, at, 0, TIME_MAX),
+    WIRE_TEXT_REQ(wire_gpu_load, gpu),
+    WIRE_I64_OPT(wire_gpu_load, index, 0, GPUS_MAX),
+    WIRE_BOOL_OPT(wire_gpu_load, is_slice),
+    WIRE_I64_OPT(wire_gpu_load, job, 0, ID_MAX),
+    WIRE_I64_OPT(wire_gpu_load, attempt, 0, ID_MAX),
+    WIRE_STRUCT(wire_gpu_load, load, &load_of_gpu_table),
+    WIRE_END,
+};
+static const struct wire_table gpu_load_table = {sizeof(struct wire_gpu_load), gpu_load_fields};
+
 static const struct wire_field status_fields[] = {
     WIRE_I64_REQ(wire_status, incarnation, 1, TIME_MAX),
     WIRE_I64_REQ(wire_status, seq, 1, ID_MAX),
@@ -145,6 +212,8 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, gpu_memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
+    WIRE_STRUCTS(wire_status, task_loads, &task_load_table, WIRE_LOADS_MAX),
+    WIRE_STRUCTS(wire_status, gpu_loads, &gpu_load_table, WIRE_LOADS_MAX),
     WIRE_END,
 };
 static const struct wire_table status_table = {sizeof(struct wire_status), status_fields};
@@ -252,6 +321,8 @@ static const struct wire_field desired_fields[] = {
     WIRE_STRUCTS(wire_desired, attempts, &desired_attempt_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_desired, unneeded, &kept_table, WIRE_KEPT_MAX),
     WIRE_STRUCTS(wire_desired, channels, &channel_table, WIRE_CHANNELS_MAX),
+    WIRE_I64_OPT(wire_desired, task_loads_taken, 0, ID_MAX),
+    WIRE_I64_OPT(wire_desired, gpu_loads_taken, 0, ID_MAX),
     WIRE_END,
 };
 static const struct wire_table desired_table = {sizeof(struct wire_desired), desired_fields};

@@ -32,6 +32,7 @@
 #include "base/err.h"
 #include "base/feature.h"
 #include "base/gpu.h"
+#include "base/load.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,6 +41,7 @@
 #define WIRE_KEPT_MAX 64
 #define WIRE_INPUT_OPEN "-" /* as an attempt's input: kept open for belay attach */
 #define WIRE_CHANNELS_MAX 256
+#define WIRE_LOADS_MAX 2048 /* of tasks, and of GPUs, in one status: the oldest that were not taken yet */
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
@@ -138,6 +140,24 @@ struct wire_kept {
     int64_t job;
 };
 
+/* What an attempt's processes did in a minute or so, and what a GPU or a slice of one did while that attempt had it. Each is told until
+ * it is taken: numbers grow with every one of an incarnation. belayd may lose what it has taken, which costs a minute of telemetry. */
+struct wire_task_load {
+    int64_t no;
+    int64_t at; /* wall ms of its beginning */
+    int64_t job, attempt;
+    struct task_load load;
+};
+
+struct wire_gpu_load {
+    int64_t no, at;
+    char gpu[64];  /* its UUID */
+    int64_t index; /* of the GPU, which a slice is a part of */
+    bool is_slice;
+    int64_t job, attempt; /* 0: nobody had it */
+    struct gpu_load load;
+};
+
 struct wire_status {
     int64_t incarnation; /* wall ms of the agent's start, greater than that of its run before */
     int64_t seq;         /* grows with every status of one incarnation */
@@ -153,6 +173,10 @@ struct wire_status {
     size_t n_attempts;
     struct wire_kept *kept;
     size_t n_kept;
+    struct wire_task_load *task_loads; /* by number */
+    size_t n_task_loads;
+    struct wire_gpu_load *gpu_loads; /* likewise */
+    size_t n_gpu_loads;
 };
 
 /* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be told as `reason`;
@@ -261,6 +285,7 @@ struct wire_desired {
     size_t n_unneeded;
     struct wire_channel *channels;
     size_t n_channels;
+    int64_t task_loads_taken, gpu_loads_taken; /* the highest numbers of them; 0: none */
 };
 
 /* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is not UTF-8 or too long

@@ -186,6 +186,9 @@ class Client:
     def why(self, id, *, brief=None):
         return self._call("GET", "/api/v1/jobs/{id}/why", {"id": id}, {} if brief is None else {"brief": brief})
 
+    def diagnose(self, id, *, over_ms=None):
+        return self._call("GET", "/api/v1/jobs/{id}/diagnose", {"id": id}, _clean({"over_ms": over_ms}))
+
     def job_events(self, id, *, after=None, wait_ms=None):
         return self._call("GET", "/api/v1/jobs/{id}/events", {"id": id}, _clean({"after": after, "wait_ms": wait_ms}))
 

@@ -175,6 +175,8 @@ static struct {
 } const places[TABLE_COUNT] = {
 #define PLACE(table, member, row)                                                                            \
     [table] = {offsetof(struct db_batch, member), offsetof(struct db_batch, n_##member), sizeof(struct row)}
+#define PLACE_IN_LOADS(table, member, row)                                                                   \
+    [table] = {offsetof(struct db_batch, loads.member), offsetof(struct db_batch, loads.n_##member), sizeof(struct row)}
 #define PLACE_IN_CHANGES(table, member, row)                                                                 \
     [table] = {offsetof(struct db_batch, changes.member), offsetof(struct db_batch, changes.n_##member),     \
         sizeof(struct row)}
@@ -198,6 +200,8 @@ static struct {
     PLACE_IN_CHANGES(TABLE_CRON_JOBS, cron_jobs, cron_job_change),
     PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),
     PLACE_IN_CHANGES(TABLE_OUTBOX, outbox, outbox_row),
+    PLACE_IN_LOADS(TABLE_TASK_LOADS, tasks, task_load_row),
+    PLACE_IN_LOADS(TABLE_GPU_LOADS, gpus, gpu_load_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };
 

@@ -328,14 +328,14 @@ class Api(unittest.TestCase):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs/%d/%s" % (job, path))
         for path in ("/api/v1/drills?limit=0", "/api/v1/drills?limit=x", "/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
-                     "/api/v1/use?from=x", "/api/v1/use?step_ms=1", "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
+                     "/api/v1/jobs/1/diagnose?over_ms=1", "/api/v1/jobs/1/diagnose?over_ms=x", "/api/v1/use?from=x", "/api/v1/use?step_ms=1", "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
                      "/api/v1/use?from=2020-01-01T00:00:00Z&step_ms=60000",
                      "/api/v1/cost?from=yesterday", "/api/v1/events?after=x"):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", path)
 
     def test_things_that_are_not_there_are_told(self):
-        for path in ("", "/why", "/events", "/logs"):
+        for path in ("", "/why", "/diagnose", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
         for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/jobs/4711/compared", "/jobs/4711/save", "/nodes/4711/drain", "/nodes/4711/undrain",
                      "/nodes/4711/delete", "/tokens/4711/revoke"):

@@ -19,6 +19,26 @@ static struct wire_kept *kept_of(int64_t job)
     return k;
 }
 
+static struct wire_task_load *task_load_of_everything(void)
+{
+    struct wire_task_load *l = mem_array(1, sizeof(*l));
+    *l = (struct wire_task_load){.no = 3, .at = 1760000000000, .job = 42, .attempt = 2};
+    for (size_t i = 0; i < sizeof(l->load) / sizeof(int64_t); i++)
+        ((int64_t *)&l->load)[i] = (int64_t)i + 1;
+    l->load.net_is_nodes = 1;
+    return l;
+}
+
+static struct wire_gpu_load *gpu_loads_of_everything(void)
+{
+    struct wire_gpu_load *l = mem_array(2, sizeof(*l));
+    l[0] = (struct wire_gpu_load){.no = 1, .at = 1760000000000, .gpu = "GPU-1", .index = 7, .job = 42, .attempt = 2};
+    for (size_t i = 0; i < sizeof(l->load) / sizeof(int64_t); i++)
+        ((int64_t *)&l[0].load)[i] = (int64_t)i + 1;
+    l[1] = (struct wire_gpu_load){.no = 2, .at = 1, .gpu = "MIG-1", .is_slice = true};
+    return l;
+}
+
 static struct wire_status status_of_everything(void)
 {
     struct wire_checkpoint *c = mem_array(2, sizeof(*c));
@@ -73,7 +93,11 @@ static struct wire_status status_of_everything(void)
         .attempts = a,
         .n_attempts = 2,
         .kept = kept_of(7),
-        .n_kept = 1};
+        .n_kept = 1,
+        .task_loads = task_load_of_everything(),
+        .n_task_loads = 1,
+        .gpu_loads = gpu_loads_of_everything(),
+        .n_gpu_loads = 2};
 }
 
 static void status_survives_a_round_trip(void **state)
@@ -98,6 +122,12 @@ static void status_survives_a_round_trip(void **state)
     assert_int_equal(back.attempts[1].usage.cpu_ms, 0);
     assert_int_equal(back.n_kept, 1);
     assert_int_equal(back.kept[0].job, 7);
+    assert_int_equal(back.n_task_loads, 1);
+    assert_memory_equal(&back.task_loads[0], &m.task_loads[0], sizeof(m.task_loads[0]));
+    assert_int_equal(back.n_gpu_loads, 2);
+    assert_memory_equal(&back.gpu_loads[0].load, &m.gpu_loads[0].load, sizeof(m.gpu_loads[0].load));
+    assert_string_equal(back.gpu_loads[0].gpu, "GPU-1");
+    assert_true(back.gpu_loads[1].is_slice);
     wire_status_encode(&back, &again);
     assert_string_equal(text.data, again.data);
     wire_status_deinit(&m);
@@ -162,6 +192,8 @@ static struct wire_desired desired_of_everything(void)
     a[1] = (struct wire_desired_attempt){
         .job = 43, .attempt = 1, .want = WIRE_SAVE_STOP, .reason = "drained", .acked_sequence = 4};
     return (struct wire_desired){.rev = 7,
+        .task_loads_taken = 12,
+        .gpu_loads_taken = 13,
         .sync_ms = 10000,
         .lease_ms = 30000,
         .attempts = a,
@@ -205,6 +237,8 @@ static void desired_survives_a_round_trip(void **state)
     assert_int_equal(back.attempts[0].secrets.store_left_ms, 3600000);
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
+    assert_int_equal(back.task_loads_taken, 12);
+    assert_int_equal(back.gpu_loads_taken, 13);
     wire_desired_encode(&back, &again);
     assert_string_equal(text.data, again.data);
     wire_desired_deinit(&m);
@@ -355,6 +389,31 @@ static void malformed_usage_is_refused_with_its_path(void **state)
     }
 }
 
+static void malformed_loads_are_refused_with_their_path(void **state)
+{
+    static const char *const bad[][2] = {
+        {"\"task_loads\":[{\"at\":1,\"job\":1,\"attempt\":1}]", "task_loads[0].no"},
+        {"\"task_loads\":[{\"no\":0,\"at\":1,\"job\":1,\"attempt\":1}]", "task_loads[0].no"},
+        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"cpu_ms\":-1}}]", "load.cpu_ms"},
+        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"net_is_nodes\":2}}]", "load.net_is_nodes"},
+        {"\"task_loads\":{}", "task_loads"},
+        {"\"gpu_loads\":[{\"no\":1,\"at\":1}]", "gpu_loads[0].gpu"},
+        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]", "gpu_loads[0].gpu"},
+        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":\"GPU-1\",\"load\":{\"busy_ms\":9223372036854775807}}]", "load.busy_ms"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char text[512];
+        struct wire_status m = {.seq = 77};
+        struct err e = {0};
+        snprintf(text, sizeof(text), "{\"incarnation\":1,\"seq\":1,%s}", bad[i][0]);
+        assert_int_equal(wire_status_decode(text, strlen(text), &m, &e), ERR_INVALID);
+        if (!strstr(e.text, bad[i][1]))
+            fail_msg("%s: %s", text, e.text);
+        assert_int_equal(m.seq, 77);
+    }
+}
+
 static void too_many_attempts_are_refused(void **state)
 {
     (void)state;
@@ -494,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_status_without_a_notice_has_none),
         cmocka_unit_test(a_malformed_message_is_refused_with_its_path),
         cmocka_unit_test(malformed_usage_is_refused_with_its_path),
+        cmocka_unit_test(malformed_loads_are_refused_with_their_path),
         cmocka_unit_test(too_many_attempts_are_refused),
         cmocka_unit_test(a_truncated_message_is_refused_at_every_length),
         cmocka_unit_test(what_is_read_from_its_bytes_is_read_as_from_a_tree),

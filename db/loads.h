@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What attempts and GPUs did (base/load.h): a row for each minute, for each ten, and for each hour of it, added to as it is told, so
+ * that the finer ones can go first and nothing has to be added up then.
+ */
+#ifndef BELAY_DB_LOADS_H
+#define BELAY_DB_LOADS_H
+
+#include "base/err.h"
+#include "base/load.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct db_reader;
+
+#define LOAD_SPANS 3
+#define LOAD_SPANS_MS {60000, 600000, 3600000}
+#define LOADS_THINNED 1000 /* rows of each kind that one commit removes at most */
+
+/* A row that is there already is added to. */
+struct task_load_row {
+    int64_t job, attempt;
+    int32_t rank;
+    int64_t span_ms, at; /* wall ms, a multiple of the span */
+    int64_t node;
+    struct task_load load;
+};
+
+struct gpu_load_row {
+    int64_t job, attempt; /* 0: nobody had it */
+    int64_t node;
+    char gpu[64]; /* its UUID */
+    int64_t span_ms, at;
+    int64_t gpu_index; /* of the GPU, which a slice is a part of */
+    bool is_slice;
+    struct gpu_load load;
+};
+
+/* What one commit does with them. */
+struct loads_batch {
+    struct task_load_row *tasks;
+    size_t n_tasks;
+    struct gpu_load_row *gpus;
+    size_t n_gpus;
+    int64_t from[LOAD_SPANS]; /* wall ms: of each span, what begins before goes, LOADS_THINNED of it; 0: nothing does */
+};
+
+/* Those of one span that begin at from (wall ms) or later, by rank or GPU, then by time, at most LOADS_READ_MAX. attempt 0: all of the
+ * job's. */
+#define LOADS_READ_MAX 100000
+typedef int (*db_task_load_fn)(void *ctx, const struct task_load_row *row);
+typedef int (*db_gpu_load_fn)(void *ctx, const struct gpu_load_row *row);
+int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_task_load_fn fn, void *ctx,
+    struct err *e);
+int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_gpu_load_fn fn, void *ctx,
+    struct err *e);
+
+#endif

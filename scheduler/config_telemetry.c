@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config_telemetry.h"
+
+#define KEEP_LEAST_MS 3600000LL
+#define KEEP_MOST_MS (3650 * 86400000LL)
+#define OVER_MOST_MS 86400000LL
+
+static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
+    if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
+        yaml_reader_fail(r, node, "expected a time from %llds to %llds, found \"%s\"", (long long)(least_ms / 1000), (long long)(most_ms / 1000), node->text);
+    return ms;
+}
+
+static void read_diagnose(struct yaml_reader *root, struct config_telemetry *c)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "diagnose");
+    struct diagnose_limits *l = &c->diagnose;
+    struct yaml_reader r;
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    c->over_ms = opt_time(&r, "over", 1000, OVER_MOST_MS, c->over_ms);
+    l->least_ms = opt_time(&r, "least", 1000, OVER_MOST_MS, l->least_ms);
+    l->cpu_idle = yaml_opt_i64(&r, "cpu_idle", 1, 100, l->cpu_idle);
+    l->gpu_idle = yaml_opt_i64(&r, "gpu_idle", 1, 100, l->gpu_idle);
+    l->blocked = yaml_opt_i64(&r, "blocked", 1, 100, l->blocked);
+    l->stall = yaml_opt_i64(&r, "stall", 1, 100, l->stall);
+    l->thread = yaml_opt_i64(&r, "thread", 1, 100, l->thread);
+    l->link = yaml_opt_i64(&r, "link", 1, 100, l->link);
+    l->network_mib_s = yaml_opt_i64(&r, "network_mib_s", 1, 1000000, l->network_mib_s);
+    l->thermal = yaml_opt_i64(&r, "thermal", 1, 100, l->thermal);
+    l->power = yaml_opt_i64(&r, "power", 1, 100, l->power);
+    l->clock = yaml_opt_i64(&r, "clock", 1, 100, l->clock);
+    l->faults_s = yaml_opt_i64(&r, "faults_s", 1, 1000000, l->faults_s);
+    l->memory = yaml_opt_i64(&r, "memory", 1, 100, l->memory);
+    l->swapped_kib_s = yaml_opt_i64(&r, "swapped_kib_s", 1, 100000000, l->swapped_kib_s);
+    int rc = yaml_reader_finish(&r);
+    root->rc = root->rc ? root->rc : rc;
+}
+
+void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *ret_config)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "telemetry");
+    struct yaml_reader r;
+    *ret_config = (struct config_telemetry){
+        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .over_ms = 15 * 60000, .diagnose = diagnose_usual};
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    ret_config->keep_ms[0] = opt_time(&r, "minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[0]);
+    ret_config->keep_ms[1] = opt_time(&r, "ten_minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[1]);
+    ret_config->keep_ms[2] = opt_time(&r, "hours", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[2]);
+    read_diagnose(&r, ret_config);
+    int rc = yaml_reader_finish(&r);
+    root->rc = root->rc ? root->rc : rc;
+}

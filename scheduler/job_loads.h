@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a job's last attempt did from some moment on, added up by rank and by GPU, with what it asked for.
+ */
+#ifndef BELAY_SCHEDULER_JOB_LOADS_H
+#define BELAY_SCHEDULER_JOB_LOADS_H
+
+#include "db/db.h"
+#include "telemetry/diagnose.h"
+
+struct job_loads {
+    int64_t attempt;
+    struct job_rank {
+        int32_t rank;
+        int64_t node, cpus, gpus, memory_bytes; /* that it has there */
+        struct task_load load;
+    } *ranks;
+    size_t n_ranks;
+    struct job_gpu {
+        int32_t rank;
+        int64_t node, index;
+        char gpu[64];
+        bool is_slice;
+        struct gpu_load load;
+    } *gpus;
+    size_t n_gpus;
+};
+
+/* Minutes if there are that old ones, else the finest that are. deinit in any case. */
+int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m, const struct job_row *job, struct wall from,
+    struct err *e);
+void job_loads_deinit(struct job_loads *l);
+
+/* n_ranks and n_gpus of them. */
+void job_loads_for_diagnose(const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Real processes, looked at without groups: the tree below one of them.
+ */
+#include "agent/probe.h"
+
+#include "base/mem.h"
+#include "base/uv/proc.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define BURNT_MS 400
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t cpu_ms(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void *burn(void *ctx)
+{
+    while (cpu_ms(CLOCK_THREAD_CPUTIME_ID) < BURNT_MS)
+        ;
+    return ctx;
+}
+
+/* A child that waits for a byte, uses so much of a cpu in a thread of its own, says so and waits for its end. */
+struct child {
+    pid_t pid;
+    int go[2], done[2];
+};
+
+static void be_child(const struct child *c)
+{
+    char byte = 0;
+    pthread_t thread;
+    signal(SIGALRM, SIG_DFL);
+    alarm(60);
+    if (read(c->go[0], &byte, 1) != 1 || pthread_create(&thread, NULL, burn, NULL) != 0)
+        _exit(1);
+    pthread_join(thread, NULL);
+    while (write(c->done[1], "x", 1) == 1 && read(c->go[0], &byte, 1) == 1)
+        ;
+    _exit(0);
+}
+
+static struct child start(void)
+{
+    struct child c;
+    assert_int_equal(pipe(c.go), 0);
+    assert_int_equal(pipe(c.done), 0);
+    c.pid = fork();
+    assert_true(c.pid >= 0);
+    if (c.pid == 0) {
+        close(c.go[1]); /* our end shows as its */
+        be_child(&c);
+    }
+    return c;
+}
+
+static void end(struct child *c)
+{
+    kill(c->pid, SIGKILL);
+    waitpid(c->pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(c->go[i]);
+        close(c->done[i]);
+    }
+}
+
+static void what_a_process_did_since_the_look_before_is_seen(void **state)
+{
+    struct child c = start();
+    struct probe *p = probe_create();
+    struct probe_node before, now;
+    struct task_load l;
+    const struct probe_of of = {.init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid)};
+    char byte;
+    (void)state;
+    probe_node_read(now_ms(), &before);
+    assert_true(before.cpus > 0 && before.cpu_ms > 0);
+    probe_read(p, &of, &before, &before, &l);
+    assert_int_equal(l.ms, 0); /* the first look only says where counting begins */
+
+    assert_int_equal(write(c.go[1], "x", 1), 1);
+    assert_int_equal(read(c.done[0], &byte, 1), 1);
+    probe_node_read(now_ms(), &now);
+    probe_read(p, &of, &before, &now, &l);
+    assert_int_equal(l.ms, now.at_ms - before.at_ms);
+    assert_in_range(l.cpu_ms, BURNT_MS - 30, BURNT_MS + 1000);
+    assert_true(l.memory_bytes > 0);
+    assert_int_equal(l.node_cpus, now.cpus);
+    assert_true(l.busiest_ms <= l.ms);
+
+    struct probe_node later = now;
+    later.at_ms += 1000;
+    probe_read(p, &of, &now, &later, &l);
+    assert_int_equal(l.cpu_ms, 0); /* since then nothing */
+    probe_destroy(p);
+    end(&c);
+}
+
+static void who_is_gone_or_another_does_nothing(void **state)
+{
+    struct child c = start();
+    struct probe *p = probe_create();
+    struct probe_node at;
+    struct task_load l;
+    struct probe_of of = {.init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid) + 1};
+    (void)state;
+    probe_node_read(now_ms(), &at);
+    probe_read(p, &of, &at, &at, &l);
+    probe_read(p, &of, &at, &at, &l);
+    assert_int_equal(l.memory_bytes, 0);
+    of.init_ticks--;
+    end(&c);
+    probe_read(p, &of, &at, &at, &l);
+    probe_read(p, &of, &at, &at, &l);
+    assert_int_equal(l.cpu_ms, 0);
+    probe_destroy(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_process_did_since_the_look_before_is_seen),
+        cmocka_unit_test(who_is_gone_or_another_does_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent tells of its tasks and GPUs, from the wire to `belay diagnose`."""
+
+import os
+import subprocess
+import time
+import unittest
+
+from belayd import BUILD, WAIT_S, Belayd, Keys
+
+CONFIG = """\
+cluster: lab
+listen: 127.0.0.1:0
+pools: {base: {}}
+telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}}
+"""
+SLOW = {"ms": 60000, "cpu_ms": 3000, "blocked_ms": 50000, "read_bytes": 1 << 30, "memory_bytes": 1 << 20, "node_cpus": 8}
+HOT = {"ms": 60000, "known_ms": 60000, "busy_ms": 59000, "memory_bytes": 1 << 34, "memory_total_bytes": 1 << 35, "energy_mj": 30000000,
+       "temperature_c": 91, "clock_permille_ms": 36000000, "thermal_ms": 40000}
+
+
+class Telemetry(unittest.TestCase):
+    def setUp(self):
+        self.d = Belayd(CONFIG)
+        self.d.start()
+        self.addCleanup(self.d.__exit__, None, None, None)
+        keys = Keys(self.d)
+        key = keys.key()
+        status, body, _ = self.d.call("POST", "/agent/v1/join", {
+            "token": self.d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1",
+            "cpus": 8, "memory_mib": 1000, "gpus": 2}, tls=True)
+        self.assertEqual(status, 200, body)
+        self.cert, self.seq, self.no = (keys.save(body["cert_pem"]), key), 0, 0
+
+    def sync(self, attempts, wait_ms=0, **more):
+        self.seq += 1
+        status, desired, _ = self.d.call("POST", "/agent/v1/sync", {
+            "incarnation": 1, "seq": self.seq, "wait_ms": wait_ms, "notice": {}, "attempts": attempts, **more}, cert=self.cert, tls=True)
+        self.assertEqual(status, 200, desired)
+        return desired
+
+    def run_job(self, *others, **spec):
+        """A job that an agent has begun to run beside others: its number and what the agent tells of it."""
+        job = self.d.submit(**spec)
+        end = time.monotonic() + WAIT_S
+        while not any(a["job"] == job for a in self.sync(list(others), 1000).get("attempts", [])):
+            self.assertLess(time.monotonic(), end)
+        attempt = {"job": job, "attempt": 1, "phase": "running", "started_at": int(time.time() * 1000)}
+        self.sync([*others, attempt])
+        return job, attempt
+
+    def task(self, job, load, at=None, attempt=1):
+        self.no += 1
+        return {"no": self.no, "at": int(time.time() * 1000) if at is None else at, "job": job, "attempt": attempt, "load": load}
+
+    def gpu(self, job, load, gpu="GPU-a"):
+        return {**self.task(job, load), "gpu": gpu, "index": 1}
+
+    def diagnosis(self, job, until):
+        """What is said of it once that is true: what was told is on its way for some seconds."""
+        end = time.monotonic() + WAIT_S
+        while True:
+            status, body, _ = self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)
+            self.assertEqual(status, 200, body)
+            if until(body):
+                return body
+            self.assertLess(time.monotonic(), end, body)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")  # as long as nothing happens
+
+    def belay(self, *arguments):
+        env = {**os.environ, "BELAY_HOME": self.d.state}
+        return subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.d.dir, env=env, timeout=WAIT_S, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+
+    def test_from_the_wire_to_the_diagnosis(self):
+        job, attempt = self.run_job(gpus=1)
+        said = self.belay("diagnose", str(job)).stdout
+        self.assertIn("nothing was seen of it", said)
+
+        loads = [self.task(job, SLOW), self.task(job, {**SLOW, "ms": 1})]
+        desired = self.sync([attempt], task_loads=loads, gpu_loads=[self.gpu(job, HOT)])
+        self.assertEqual((desired["task_loads_taken"], desired["gpu_loads_taken"]), (2, 3))
+        self.sync([attempt], task_loads=loads)  # once more, as its agent does that has not heard
+        body = self.diagnosis(job, lambda b: b["ranks"])
+        self.assertTrue(body["enough"])
+        self.assertEqual(body["ranks"][0]["ms"], 60001)
+        self.assertEqual(body["gpus"][0]["gpu"], "GPU-a")
+        self.assertEqual([f["code"] for f in body["findings"]], ["thermal-throttling"])  # its GPU is busy, so disks do not hold it up
+        self.assertEqual(body["findings"][0]["gpu"], 1)
+        self.assertEqual(self.belay("diagnose", str(job), "--json").returncode, 0)
+        said = self.belay("diagnose", str(job)).stdout
+        self.assertIn("thermal-throttling: GPU 1 is held back by heat 67 % of the time: 91 degrees, its clock at 60 % of its highest", said)
+        self.assertIn("    > have the machine's cooling looked at", said)
+
+        # The attempt ends, and its last minute comes behind it.
+        self.sync([{**attempt, "phase": "ended", "end": "succeeded"}])
+        self.sync([], task_loads=[self.task(job, {**SLOW, "ms": 100})])
+        self.assertEqual(self.diagnosis(job, lambda b: b["ranks"][0]["ms"] == 60101)["attempt"], 1)
+
+    def test_a_job_that_waits_for_disks(self):
+        job, attempt = self.run_job(cpus=2)
+        other, running = self.run_job(attempt, cpus=2)
+        self.sync([attempt, running], task_loads=[self.task(job, SLOW), self.task(other, {**SLOW, "blocked_ms": 0, "cpu_ms": 110000})])
+        body = self.diagnosis(job, lambda b: b["ranks"])
+        self.assertEqual([f["code"] for f in body["findings"]], ["iowait"])
+        self.assertIn("it waits for disks 83 % of the time, and its cpus are 3 % busy", body["findings"][0]["text"])
+        self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
+        self.assertIn("Nothing holds it up", self.belay("diagnose", str(other)).stdout)
+
+    def test_what_cannot_be_is_left_out(self):
+        job, attempt = self.run_job()
+        strange = self.d.submit(pool="base", hold=True)
+        now = int(time.time() * 1000)
+        loads = [self.task(job, SLOW, at=now + 3600000), self.task(job, SLOW, at=1), self.task(strange, SLOW), self.task(99, SLOW),
+                 self.task(job, SLOW, attempt=7), self.task(job, {**SLOW, "ms": 30000})]
+        self.sync([attempt], task_loads=loads)
+        self.assertEqual(self.diagnosis(job, lambda b: b["ranks"])["ranks"][0]["ms"], 30000)
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % strange)[1]["ranks"], [])
+
+    def test_a_restart_keeps_what_was_stored(self):
+        job, attempt = self.run_job()
+        self.sync([attempt], task_loads=[self.task(job, SLOW)])
+        self.diagnosis(job, lambda b: b["ranks"])
+        self.d.kill()
+        self.d.start()
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)[1]["ranks"][0]["ms"], 60000)
+
+    def test_options_that_are_wrong(self):
+        for arguments in (["diagnose"], ["diagnose", "x"], ["diagnose", "1", "--over", "soon"], ["diagnose", "1", "2"]):
+            self.assertEqual(self.belay(*arguments).returncode, 2, arguments)
+        done = self.belay("diagnose", "99")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no job 99", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
