@@ -41,6 +41,8 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.cpus, 0);
     assert_int_equal(c.memory_mib, 0);
     assert_int_equal(c.orphan_timeout_ms, 3600000);
+    assert_int_equal(c.look_ms, 5000);
+    assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
     char token[129];
     struct err e;
@@ -87,6 +89,9 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LEAST "cpus: 0\n", "agent.yaml:3: cpus:"},
         {LEAST "memory: 4X\n", "agent.yaml:3: memory:"},
         {LEAST "provider: awz\n", "agent.yaml:3: provider:"},
+        {LEAST "telemetry: {look: 1ms}\n", "agent.yaml:3: telemetry: expected looks every 50ms"},
+        {LEAST "telemetry: {look: 50s, every: 5s}\n", "agent.yaml:3: telemetry: expected looks"},
+        {LEAST "telemetry: {evry: 5s}\n", "every"},
         {LEAST "orphan_timeout: soon\n", "agent.yaml:3: orphan_timeout:"},
         {LEAST "sever: x\n", "did you mean \"server\"?"},
         {LEAST "name: [a]\n", "a list"},

@@ -72,6 +72,7 @@ class Configuration(unittest.TestCase):
         belayd, agent = manual.read(PAGE).split("\n## belay-agent\n")
         agent = agent.split("\n## belay\n")[0]
         read = keys_read("scheduler/config.c") | keys_read("scheduler/config_order.c") | keys_read("scheduler/config_windows.c") | keys_read("scheduler/config_notify.c") | keys_read("scheduler/config_deadlines.c")
+        read |= keys_read("scheduler/config_telemetry.c")
         read |= {"webhooks", "mail", "notify_allow"}
         self.assertEqual(keys_described(belayd), read - {"limits", "pools", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
