@@ -89,7 +89,7 @@ static void check_telemetry(struct yaml_reader *r, const struct yaml_node *at, c
 {
     bool fits = c->look_ms >= LOOK_LEAST_MS && c->look_ms <= LOOK_MOST_MS && c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
     if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
-        yaml_reader_fail(r, at, "telemetry: expected looks every %dms to %ds, and what is told of them no more often, nor more seldom than every %ds",
+        yaml_reader_fail(r, at, "expected looks every %dms to %ds, and what is told of them no more often, nor more seldom than every %ds",
             LOOK_LEAST_MS, LOOK_MOST_MS / 1000, EVERY_MOST_MS / 1000);
 }
 
