@@ -348,11 +348,11 @@ static int check_reservation(const struct node *n, struct err *e)
 
 static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
 {
-    bool works = node_takes_work(n), alive = n->row.state != NODE_LOST;
+    bool works = node_takes_work(n), alive = n->row.state != NODE_LOST, has_room = works && n->free.cpus > 0;
     bool idle = n->instance && list_is_empty(&n->attempts) && (works || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
-    if (works != (n->room && tree_has(&n->room->link) && n->room->node == n && n->room->id == n->row.id) || works != link_is_in(&n->by_growth))
+    if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n && n->room->id == n->row.id) || works != link_is_in(&n->by_growth))
         return BROKEN(
             "node %" PRId64 " is %s but indexed otherwise", n->row.id, sm_name(&node_sm, (int)n->row.state));
     if (alive != link_is_in(&n->by_seen))

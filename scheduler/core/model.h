@@ -205,7 +205,7 @@ struct node {
     struct link by_state;      /* in that */
     struct job *kept_for;      /* or NULL; while UP */
     struct link in_kept;       /* of that job */
-    struct free_room *room;    /* takes work: in by_free of its pool and market; or NULL */
+    struct free_room *room;    /* takes work, and is not full: in by_free of its pool and market; or NULL */
     struct link dirty;
 };
 
@@ -247,7 +247,7 @@ struct pool {
     struct room used;  /* by those whose reclaim is not announced */
     struct wall certified_since; /* its spot machines are for jobs with a certificate of then or later; WALL_NONE: for all */
     struct list offers; /* by rank, then price, then id */
-    struct tree by_free[3]; /* by market: struct free_room, of nodes that take work */
+    struct tree by_free[3]; /* by market: struct free_room, of nodes that take work and are not full */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
     struct list booting;    /* LAUNCHED instances, longest first */
     struct link in_all;

@@ -92,14 +92,20 @@ void node_grew(struct model *m, struct node *n)
     m->rewind++;
 }
 
+/* Nobody looks for room on one that is full, and most are when much waits. */
+static bool has_room(const struct node *n, bool works)
+{
+    return works && n->free.cpus > 0; /* every job takes one */
+}
+
 /* With what it has free now, or not at all. */
-static void file_room(struct model *m, struct node *n, bool works)
+static void file_room(struct model *m, struct node *n, bool is_in)
 {
     struct tree *t = &n->pool->by_free[n->row.market];
     struct free_room *r = n->room;
     if (r)
         tree_remove(t, &r->link);
-    if (!works) {
+    if (!is_in) {
         slab_give(&m->free_rooms, r);
         n->room = NULL;
         return;
@@ -110,21 +116,21 @@ static void file_room(struct model *m, struct node *n, bool works)
     tree_add(t, &r->link, &(struct free_key){r->free, r->id}, compare_free);
 }
 
-static bool has_moved(const struct node *n, bool works)
+static bool has_moved(const struct node *n, bool is_in)
 {
     const struct free_room *r = n->room;
-    return works != (r != NULL) ||
+    return is_in != (r != NULL) ||
            (r && (r->free.cpus != n->free.cpus || r->free.gpus != n->free.gpus || r->free.memory_mib != n->free.memory_mib));
 }
 
 void node_refresh(struct model *m, struct node *n, bool grew)
 {
-    bool works = node_takes_work(n);
+    bool works = node_takes_work(n), is_in = has_room(n, works);
     const struct shape *r = n->reserved_for;
-    if (works != (n->room != NULL))
+    if (works != link_is_in(&n->by_growth))
         m->reserve_epoch++;
-    if (has_moved(n, works))
-        file_room(m, n, works);
+    if (has_moved(n, is_in))
+        file_room(m, n, is_in);
     if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
         reserve_drop(m, n->reserved_for);
     if (!works) {
