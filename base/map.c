@@ -19,7 +19,6 @@
 
 struct map_slot {
     uint64_t id;
-    char *name; /* smap: the key, ours; map: NULL */
     void *value;
 };
 
@@ -46,65 +45,83 @@ static size_t home(const struct map *m, uint64_t id)
 }
 
 /* The slot that holds the key, or the free one where it would go. cap > 0. */
-static struct map_slot *find(const struct map *m, uint64_t id, const char *name)
+static size_t find(const struct map *m, uint64_t id, const char *name)
 {
     size_t i = home(m, id);
-    while (m->slots[i].value && !(m->slots[i].id == id && str_eq(m->slots[i].name, name)))
+    while (m->slots[i].value && !(m->slots[i].id == id && (!name || str_eq(m->names[i], name))))
         i = (i + 1) & (m->cap - 1);
-    return &m->slots[i];
+    return i;
 }
 
-static void grow(struct map *m)
+/* Zeroed. Both are powers of two. */
+static void *table(size_t cap, size_t size)
+{
+    size_t bytes = cap * size;
+    return bytes < MEM_HUGE ? mem_array(cap, size) : memset(mem_huge(bytes / MEM_HUGE), 0, bytes);
+}
+
+static void grow(struct map *m, bool is_named)
 {
     struct map bigger = {.n = m->n, .cap = m->cap ? m->cap * 2 : MAP_CAP_MIN};
-    bigger.slots = mem_array(bigger.cap, sizeof(struct map_slot));
-    for (size_t i = 0; i < m->cap; i++)
-        if (m->slots[i].value)
-            *find(&bigger, m->slots[i].id, m->slots[i].name) = m->slots[i];
+    bigger.slots = table(bigger.cap, sizeof *bigger.slots);
+    bigger.names = is_named ? table(bigger.cap, sizeof *bigger.names) : NULL;
+    for (size_t i = 0; i < m->cap; i++) {
+        if (!m->slots[i].value)
+            continue;
+        size_t to = find(&bigger, m->slots[i].id, is_named ? m->names[i] : NULL);
+        bigger.slots[to] = m->slots[i];
+        if (is_named)
+            bigger.names[to] = m->names[i];
+    }
     free(m->slots);
+    free(m->names);
     *m = bigger;
 }
 
 static void *table_get(const struct map *m, uint64_t id, const char *name)
 {
-    return m->n ? find(m, id, name)->value : NULL;
+    return m->n ? m->slots[find(m, id, name)].value : NULL;
 }
 
 static void table_put(struct map *m, uint64_t id, const char *name, void *value)
 {
     assert(value);
     if (4 * (m->n + 1) > 3 * m->cap)
-        grow(m);
-    struct map_slot *s = find(m, id, name);
-    if (!s->value) {
-        *s = (struct map_slot){.id = id, .name = mem_strdup(name)};
-        m->n++;
-    }
-    s->value = value;
+        grow(m, name != NULL);
+    size_t at = find(m, id, name);
+    if (!m->slots[at].value && name)
+        m->names[at] = mem_strdup(name);
+    m->n += !m->slots[at].value;
+    m->slots[at] = (struct map_slot){.id = id, .value = value};
 }
 
 static void *table_remove(struct map *m, uint64_t id, const char *name)
 {
     if (!m->n)
         return NULL;
-    struct map_slot *s = find(m, id, name);
-    void *value = s->value;
+    size_t mask = m->cap - 1, hole = find(m, id, name);
+    void *value = m->slots[hole].value;
     if (!value)
         return NULL;
-    free(s->name);
+    if (name)
+        free(m->names[hole]);
     m->n--;
-    size_t mask = m->cap - 1, hole = (size_t)(s - m->slots);
     for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
         /* Slot i may fill the hole unless its search starts after the hole. */
-        if (((i - home(m, m->slots[i].id)) & mask) >= ((i - hole) & mask)) {
-            m->slots[hole] = m->slots[i];
-            hole = i;
-        }
+        if (((i - home(m, m->slots[i].id)) & mask) < ((i - hole) & mask))
+            continue;
+        m->slots[hole] = m->slots[i];
+        if (name)
+            m->names[hole] = m->names[i];
+        hole = i;
     }
     m->slots[hole] = (struct map_slot){0};
+    if (name)
+        m->names[hole] = NULL;
     return value;
 }
 
+/* From *pos on, which is left behind it; NULL: there is none. */
 static struct map_slot *table_next(const struct map *m, size_t *pos)
 {
     while (*pos < m->cap) {
@@ -117,8 +134,9 @@ static struct map_slot *table_next(const struct map *m, size_t *pos)
 
 void map_deinit(struct map *m)
 {
-    for (size_t i = 0; i < m->cap; i++)
-        free(m->slots[i].name);
+    for (size_t i = 0; m->names && i < m->cap; i++)
+        free(m->names[i]);
+    free(m->names);
     free(m->slots);
     *m = (struct map){0};
 }
@@ -180,6 +198,6 @@ void *smap_next(const struct smap *m, size_t *pos, const char **ret_key)
 {
     struct map_slot *s = table_next(&m->table, pos);
     if (s && ret_key)
-        *ret_key = s->name;
+        *ret_key = m->table.names[*pos - 1];
     return s ? s->value : NULL;
 }

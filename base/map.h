@@ -13,6 +13,7 @@
 
 struct map {
     struct map_slot *slots;
+    char **names; /* of a smap */
     size_t n, cap;
 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 _Noreturn void mem_out_of_memory(void)
@@ -54,6 +55,15 @@ void *mem_pages(size_t size)
     if (size > SIZE_MAX - page)
         mem_out_of_memory();
     return checked(aligned_alloc(page, (size + page) / page * page));
+}
+
+void *mem_huge(size_t n)
+{
+    if (n > SIZE_MAX / MEM_HUGE)
+        mem_out_of_memory();
+    void *p = checked(aligned_alloc(MEM_HUGE, n * MEM_HUGE));
+    (void)madvise(p, n * MEM_HUGE, MADV_HUGEPAGE); /* without such pages it is slower, and that is all */
+    return p;
 }
 
 char *mem_strdup(const char *s)

@@ -13,6 +13,10 @@ void *mem_alloc(size_t size);                     /* zeroed */
 void *mem_array(size_t n, size_t size);           /* zeroed; overflow of n * size aborts */
 void *mem_resize(void *p, size_t n, size_t size); /* realloc of an array; the new part is NOT zeroed */
 void *mem_pages(size_t size);                     /* NOT zeroed; begins at a page of 4096 bytes, as O_DIRECT asks for */
+#define MEM_HUGE ((size_t)2 << 20)
+/* For what is looked at here and there in no order: so many times MEM_HUGE bytes that the processor finds with one look each, where the system has
+ * pages of that size. NOT zeroed. */
+void *mem_huge(size_t n);
 char *mem_strdup(const char *s);                  /* NULL stays NULL */
 char *mem_strndup(const char *s, size_t n);       /* at most n bytes of s; NULL stays NULL */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -53,6 +53,34 @@ static void a_map_agrees_with_an_array(void **state)
     map_deinit(&m);
 }
 
+/* Of more than it takes for the tables to lie in huge pages; half of them go again. */
+static void a_large_map_is_none_the_worse(void **state)
+{
+    enum { LARGE = 200000 };
+    static char values[LARGE];
+    struct map m = {0};
+    struct smap s = {0};
+    char key[32];
+    (void)state;
+    for (int i = 0; i < LARGE; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        map_put(&m, i, &values[i]);
+        smap_put(&s, key, &values[i]);
+    }
+    for (int i = 0; i < LARGE; i += 2) {
+        snprintf(key, sizeof key, "key %d", i);
+        assert_ptr_equal(map_remove(&m, i), &values[i]);
+        assert_ptr_equal(smap_remove(&s, key), &values[i]);
+    }
+    for (int i = 0; i < LARGE; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        assert_ptr_equal(map_get(&m, i), i % 2 ? &values[i] : NULL);
+        assert_ptr_equal(smap_get(&s, key), i % 2 ? &values[i] : NULL);
+    }
+    map_deinit(&m);
+    smap_deinit(&s);
+}
+
 static void keys_of_a_string_map_are_copied(void **state)
 {
     struct smap m = {0};
@@ -183,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_map_agrees_with_an_array),
         cmocka_unit_test(keys_of_a_string_map_are_copied),
+        cmocka_unit_test(a_large_map_is_none_the_worse),
         cmocka_unit_test(lists_keep_their_order),
         cmocka_unit_test(an_element_is_in_one_list_at_most),
         cmocka_unit_test(only_what_the_table_allows_happens),

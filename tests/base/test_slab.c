@@ -60,11 +60,35 @@ static void they_lie_close_together(void **state)
     slab_deinit(&s);
 }
 
+/* Those of a slab that has become large too, each of the greatest size. */
+static void a_large_one_is_none_the_worse(void **state)
+{
+    enum { LARGE = 1500 }; /* 6 MB: more than it takes in small pieces */
+    static unsigned char *have[LARGE];
+    struct slab s = {0};
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < LARGE; i++) {
+            have[i] = slab_take(&s, SLAB_SIZE_MAX);
+            assert_int_equal((uintptr_t)have[i] % 64, 0);
+            assert_true(is_zero(have[i], SLAB_SIZE_MAX));
+            memset(have[i], (int)(1 + i % 255), SLAB_SIZE_MAX);
+        }
+        for (size_t i = 0; i < LARGE; i++) {
+            assert_int_equal(have[i][0], 1 + i % 255);
+            assert_int_equal(have[i][SLAB_SIZE_MAX - 1], 1 + i % 255);
+            slab_give(&s, have[i]);
+        }
+    }
+    slab_deinit(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_its_own),
         cmocka_unit_test(they_lie_close_together),
+        cmocka_unit_test(a_large_one_is_none_the_worse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
