@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define HOUR_MS 3600000LL
 #define CPUS 32
@@ -96,7 +97,7 @@ static void decide(struct bench *b)
         b->queued -= ev.type == EV_PLACE;
     }
     model_take_changes(b->m, &c);
-    changes_deinit(&c);
+    model_return_changes(b->m, &c);
 }
 
 /* Ends a job of some node, with all of its ranks. */
@@ -165,6 +166,21 @@ static double read_us(struct bench *b, size_t bytes)
     return took / READS;
 }
 
+/* Of this process, without what malloc keeps for later, and what the model keeps for the rows of a tick. */
+static double memory_bytes(const struct bench *b)
+{
+    const struct changes *c = &b->m->out;
+    long pages = 0;
+    malloc_trim(0);
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+        abort();
+    fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) -
+           (double)(c->room.jobs * sizeof *c->jobs + c->room.attempts * sizeof *c->attempts + c->room.nodes * sizeof *c->nodes +
+                    c->room.history * sizeof *c->history + c->room.ledger * sizeof *c->ledger);
+}
+
 static double why(struct bench *b, int64_t job)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -231,18 +247,16 @@ static struct figures run(int64_t nodes, int64_t queued)
     double took[ENDS];
     set_up(&b, nodes, USERS, &order_defaults);
     fill(&b, 1000);
-    struct mallinfo2 before = mallinfo2();
+    double before = memory_bytes(&b);
     fill(&b, queued);
-    struct mallinfo2 after = mallinfo2();
-    f.bytes = (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / (double)(queued - 1000);
+    f.bytes = (memory_bytes(&b) - before) / (double)(queued - 1000);
     for (int i = 0; i < ENDS; i++)
         took[i] = tick(&b, 1);
     qsort(took, ENDS, sizeof *took, by_size);
     f.median_us = took[ENDS / 2];
     f.worst_us = took[ENDS - 1];
     f.burst_ms = tick(&b, ENDS) / 1000;
-    struct mallinfo2 now = mallinfo2();
-    f.reads = f.burst_ms * 1000 / ENDS / read_us(&b, now.uordblks + now.hblkhd);
+    f.reads = f.burst_ms * 1000 / ENDS / read_us(&b, (size_t)memory_bytes(&b));
     ask_why(&b, &f);
     planner_destroy(b.p);
     model_destroy(b.m);

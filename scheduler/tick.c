@@ -331,6 +331,12 @@ static bool loads_is_empty(const struct loads_batch *b)
     return b->n_tasks + b->n_gpus == 0;
 }
 
+static void batch_done(struct tick *t)
+{
+    model_return_changes(t->o.model, &t->batch.changes);
+    db_batch_deinit(&t->batch);
+}
+
 static void run(struct tick *t)
 {
     if (t->committing) {
@@ -349,7 +355,7 @@ static void run(struct tick *t)
     t->running = false;
     arm_wake(t);
     if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && loads_is_empty(&t->batch.loads)) {
-        db_batch_deinit(&t->batch);
+        batch_done(t);
         give_replies(t);
         return;
     }
@@ -388,7 +394,7 @@ static void commit_succeeded(struct tick *t)
     t->full = false;
     t->full_retry_ms = 0;
     t->o.effects(t->o.ctx, &t->batch);
-    db_batch_deinit(&t->batch);
+    batch_done(t);
     give_replies(t);
     if (t->turn_missed || !list_is_empty(&t->inbox))
         timer_start(t->o.timers, &t->turn, 0);

@@ -45,6 +45,20 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     retire_job(m, j);
 }
 
+struct job_times *job_times(struct job *j)
+{
+    if (!j->times) {
+        j->times = mem_alloc(sizeof *j->times);
+        j->times->job = j;
+    }
+    return j->times;
+}
+
+int64_t job_pace_offer(const struct job *j)
+{
+    return j->times ? j->times->pace_offer : CORE_ID_NONE;
+}
+
 struct job *job_named(const struct model *m, int64_t id, struct err *e)
 {
     struct job *j = model_job(m, id);
@@ -170,7 +184,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
     if (rc)
         return rc;
-    struct job *j = mem_alloc(sizeof *j);
+    struct job *j = slab_take(&m->job_slab, sizeof *j);
     j->row = (struct job_row){
         .id = m->next.next_job++,
         .state = JOB_PENDING,
@@ -405,7 +419,7 @@ static int check_place(const struct model *m, const struct event *ev, const stru
 
 static void place_rank(struct model *m, struct job *j, int32_t rank, struct node *n, struct stamp now)
 {
-    struct attempt *a = mem_alloc(sizeof *a);
+    struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
     a->job = j;
     a->row = (struct attempt_row){
         .job = j->row.id,

@@ -5,7 +5,6 @@
 #include "scheduler/core/impl.h"
 #include "scheduler/core/sightings.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <string.h>
@@ -189,7 +188,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         rc = check_join(r, p, i != NULL, e);
     if (rc)
         return rc;
-    n = mem_alloc(sizeof *n);
+    n = slab_take(&m->node_slab, sizeof *n);
     n->row = (struct node_row){
         .id = m->next.next_node++,
         .instance = ev->join.instance,

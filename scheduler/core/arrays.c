@@ -156,7 +156,7 @@ void array_load_begun(struct job *j, int32_t index)
 /* What it is and needs is the array's; what becomes of it is its own. */
 static struct job *task_create(struct model *m, const struct job *parent, int32_t index)
 {
-    struct job *t = mem_alloc(sizeof *t);
+    struct job *t = slab_take(&m->job_slab, sizeof *t);
     t->row = parent->row;
     t->row.id = m->next.next_job++;
     t->row.state = JOB_PENDING;

@@ -221,8 +221,8 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
 static int check_pace(const struct job *j, struct err *e)
 {
     bool has = j->row.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
-    if (tree_has(&j->by_pace) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) || j->shape->pace != j->row.pace ||
-        j->shape->pace_offer != j->pace_offer)
+    if (pace_is_looked_at(j) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) || j->shape->pace != j->row.pace ||
+        j->shape->pace_offer != job_pace_offer(j))
         return BROKEN("job %" PRId64 " is %slooked at for the time it is to be done by, and its pace is %s", j->row.id,
             has ? "not " : "", pace_names[j->row.pace]);
     return 0;

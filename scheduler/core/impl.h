@@ -60,7 +60,6 @@ struct shape {
     struct kind *kind;
     struct standing *standing; /* NULL: it is only a question */
     struct allowance *aside_of; /* NULL: it is in the queue, if it has pending jobs */
-    bool is_apart;             /* it is a kind of its own: places are being made for it */
     struct tree_link in_class; /* in its class's */
     int64_t id;                /* never given twice */
     struct resources need; /* of one node */
@@ -79,6 +78,7 @@ struct shape {
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
+    bool is_apart;             /* it is a kind of its own: places are being made for it */
     struct account *account;
     char qos[ORDER_QOS_MAX];
     struct qos_class *class;   /* that; NULL: none */
@@ -114,7 +114,7 @@ struct model {
     struct list all_nodes, all_instances, all_pools;
     struct tree queue;     /* kinds of which shapes have pending jobs, and are not put aside */
     int64_t n_queued_shapes; /* those */
-    struct slab standings, kind_slab, free_rooms;
+    struct slab job_slab, attempt_slab, node_slab, shape_slab, standings, kind_slab, free_rooms;
     struct list by_seen;   /* nodes */
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
@@ -176,6 +176,12 @@ struct model {
 #define GROW(array, n)                                                                                       \
     ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array)) : (array),     \
         memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
+
+/* The same of rows that a tick may change by thousands, not zeroed: their memory is kept from tick to tick. */
+#define CHANGED(m, rows)                                                                                     \
+    ((m)->out.rows = changes_room((m)->out.rows, (m)->out.n_##rows, &(m)->out.room.rows, sizeof *(m)->out.rows), \
+        &(m)->out.rows[(m)->out.n_##rows++])
+void *changes_room(void *rows, size_t n, size_t *room, size_t size); /* for one more */
 
 /* ---- resources (resources.c) ---- */
 bool resources_fit(const struct resources *need, const struct resources *room);
@@ -522,6 +528,8 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e); /* its job i
 
 /* ---- jobs (apply_job.c) ---- */
 struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
+struct job_times *job_times(struct job *j);         /* made with the first look */
+int64_t job_pace_offer(const struct job *j);
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team, QOS, nice and retries, as they count. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e);
 /* Of those what a row says by itself: numbers out of their range. */
@@ -676,6 +684,7 @@ struct pace_outlook {
     int64_t uusd;               /* what it will yet cost, on average */
 };
 bool pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook);
+bool pace_is_looked_at(const struct job *j); /* it is to be done by some moment, and is not over */
 bool pace_allows(enum pace pace, enum market market);
 void pace_refused(struct model *m, const struct offer *o, struct stamp now); /* who was to run there is decided anew at once */
 bool attempt_can_move(const struct attempt *a); /* it can be stopped without losing anything: it has saved here, and the last save worked (launch.c) */

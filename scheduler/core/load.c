@@ -92,7 +92,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
         rc = check_id(r->id, &m->next.next_node, "node", e);
     if (rc)
         return rc;
-    struct node *n = mem_alloc(sizeof *n);
+    struct node *n = slab_take(&m->node_slab, sizeof *n);
     n->row = *r;
     n->free = r->total;
     n->pool = model_pool(m, r->pool);
@@ -141,7 +141,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     if (r->extras != EXTRAS_NONE && !model_extras(m, r->extras))
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id, r->extras);
     extras_hold_again(m, r->extras);
-    struct job *j = mem_alloc(sizeof *j);
+    struct job *j = slab_take(&m->job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
     j->regroups_until = gang_until(r, now);
@@ -181,7 +181,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     if (r->state < ATTEMPT_ASSIGNED || r->state >= ATTEMPT_ENDED)
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " of job %" PRId64 " is loaded though it ended", r->attempt, r->job);
-    struct attempt *a = mem_alloc(sizeof *a);
+    struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
     a->row = *r;
     a->job = j;
     if (list_is_empty(&j->ranks))

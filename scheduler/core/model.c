@@ -48,20 +48,19 @@ void model_destroy(struct model *m)
     if (!m)
         return;
     struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
-        for (struct link *l; (l = list_pop(&j->ranks));)
-            free(LIST_ENTRY(l, struct attempt, in_job));
     drills_destroy_all(m);
     accounts_destroy_all(m);
     waits_destroy_all(m);
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         array_free(j);
+        free(j->times);
+    }
     certificates_destroy_all(m);
     sightings_destroy(m->sightings);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
-    free_all(&m->jobs);
-    free_all(&m->nodes);
+    map_deinit(&m->jobs);
+    map_deinit(&m->nodes);
     free_all(&m->instances);
     free_all(&m->offers);
     free_all(&m->leftovers);
@@ -69,8 +68,12 @@ void model_destroy(struct model *m)
     smap_deinit(&m->extras_by_text);
     free_all_strings(&m->labels);
     map_deinit(&m->loaded_labels);
-    free_all_strings(&m->shapes);
+    smap_deinit(&m->shapes);
     smap_deinit(&m->kinds);
+    slab_deinit(&m->job_slab);
+    slab_deinit(&m->attempt_slab);
+    slab_deinit(&m->node_slab);
+    slab_deinit(&m->shape_slab);
     slab_deinit(&m->standings);
     slab_deinit(&m->kind_slab);
     slab_deinit(&m->free_rooms);

@@ -118,6 +118,16 @@ struct labels {
     char names[LABELS_NAMES_MAX]; /* a set as base/feature.h has them, in order */
 };
 
+/* What few jobs have. */
+struct job_times {
+    struct job *job;
+    struct wall park_at;       /* its window closes soon then */
+    struct tree_link by_park;  /* in a window that closes: queued, or running */
+    struct tree_link by_pace;  /* with a finish_ms */
+    struct mono pace_at;       /* then its pace is decided anew */
+    int64_t pace_offer;        /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is decided anew */
+};
+
 struct job {
     struct job_row row;
     struct labels *labels; /* NULL: none */
@@ -141,11 +151,7 @@ struct job {
     struct list depends;       /* dependencies that WAIT or will NEVER */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
-    struct wall park_at;       /* its window closes soon then */
-    struct tree_link by_park;  /* in a window that closes: queued, or running */
-    struct tree_link by_pace;  /* with a finish_ms */
-    struct mono pace_at;       /* then its pace is decided anew */
-    int64_t pace_offer;        /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is decided anew */
+    struct job_times *times;   /* of one that has a window, or a finish_ms; NULL: it never had */
     struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */
@@ -320,6 +326,9 @@ struct changes {
     struct outbox_row *outbox;          size_t n_outbox;    /* of one row the last holds, unless it is told */
     struct outbox_key *told;            size_t n_told;      /* delivered or given up: they go */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* the counters after this tick */
+    struct {
+        size_t jobs, attempts, nodes, history, ledger;
+    } room; /* rows that these have memory for */
 };
 
 void changes_deinit(struct changes *c);
@@ -414,6 +423,8 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
 
 /* Moves what has changed since the last call into *ret_changes (zeroed or deinited). */
 void model_take_changes(struct model *m, struct changes *ret_changes);
+/* Deinits them; their memory, as far as it is not out of proportion, is for the next. */
+void model_return_changes(struct model *m, struct changes *c);
 
 /* Look-ups; borrowed until the next core_apply. NULL: none (any more). */
 struct job *model_job(const struct model *m, int64_t id);

@@ -44,16 +44,17 @@ static int64_t greater(int64_t a, int64_t b)
 
 static int compare_pace(const void *key, const struct tree_link *l)
 {
-    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_pace);
+    const struct job_times *a = key, *b = TREE_ENTRY(l, struct job_times, by_pace);
     int by_time = tree_order(a->pace_at.ms, b->pace_at.ms);
-    return by_time ? by_time : tree_order(a->row.id, b->row.id);
+    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
 
 static void look_at(struct model *m, struct job *j, int64_t mono_ms)
 {
-    tree_remove(&m->by_pace, &j->by_pace);
-    j->pace_at.ms = mono_ms;
-    tree_add(&m->by_pace, &j->by_pace, j, compare_pace);
+    struct job_times *t = job_times(j);
+    tree_remove(&m->by_pace, &t->by_pace);
+    t->pace_at.ms = mono_ms;
+    tree_add(&m->by_pace, &t->by_pace, t, compare_pace);
 }
 
 void pace_look(struct model *m, struct job *j, struct stamp now)
@@ -64,7 +65,13 @@ void pace_look(struct model *m, struct job *j, struct stamp now)
 
 void pace_leave(struct model *m, struct job *j)
 {
-    tree_remove(&m->by_pace, &j->by_pace);
+    if (j->times)
+        tree_remove(&m->by_pace, &j->times->by_pace);
+}
+
+bool pace_is_looked_at(const struct job *j)
+{
+    return j->times && tree_has(&j->times->by_pace);
 }
 
 bool pace_allows(enum pace pace, enum market market)
@@ -402,25 +409,26 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
     struct decision d;
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job, by_pace);
+    const struct job_times *t = TREE_ENTRY(first, struct job_times, by_pace);
+    const struct job *j = t->job;
     *ret_event = (struct event){.type = EV_PACE,
-        .pace = {.job = j->row.id, .pace = j->row.pace, .offer = j->pace_offer, .look_ms = m->pace.look_ms}};
-    if (j->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
-        return j->pace_at;
+        .pace = {.job = j->row.id, .pace = j->row.pace, .offer = t->pace_offer, .look_ms = m->pace.look_ms}};
+    if (t->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
+        return t->pace_at;
     struct work_left w = work_left(m, j, now.wall);
     decide(m, j, &w, now, &d);
     ret_event->pace.pace = d.pace;
     ret_event->pace.offer = d.offer;
     ret_event->pace.look_ms = d.look_ms;
     describe(&d, &w, j, now.wall, ret_event->pace.text, sizeof ret_event->pace.text);
-    return j->pace_at;
+    return t->pace_at;
 }
 
 bool pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
 {
     struct sight s;
     struct finish_outlook o;
-    if (!tree_has(&j->by_pace) || is_settled(job_attempt(j)))
+    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
     look_around(m, j, now, &s);
     const struct spot_market *k = s.n_spot && s.sure_uusd_h ? sightings_market(m, s.ids, s.n_spot) : NULL;
@@ -447,9 +455,9 @@ void pace_refused(struct model *m, const struct offer *o, struct stamp now)
     struct job **jobs = NULL;
     size_t n = 0;
     for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
-        struct job *j = TREE_ENTRY(l, struct job, by_pace);
-        if (j->pace_offer == o->row.id)
-            *GROW(jobs, n) = j;
+        const struct job_times *t = TREE_ENTRY(l, struct job_times, by_pace);
+        if (t->pace_offer == o->row.id)
+            *GROW(jobs, n) = t->job;
     }
     for (size_t i = 0; i < n; i++)
         look_at(m, jobs[i], now.mono.ms);
@@ -494,15 +502,15 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!tree_has(&j->by_pace))
+    if (!pace_is_looked_at(j))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
     look_at(m, j, ev->now.mono.ms + greater(ev->pace.look_ms, 1));
     if (!is_settled(job_attempt(j)))
         want(m, j, ev->now);
-    if (j->row.pace != ev->pace.pace || j->pace_offer != ev->pace.offer) {
+    if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
         bool is_other = j->row.pace != ev->pace.pace;
         j->row.pace = ev->pace.pace;
-        j->pace_offer = ev->pace.offer;
+        j->times->pace_offer = ev->pace.offer;
         queue_reshape(m, j);
         m->change++;
         if (is_other)

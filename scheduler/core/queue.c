@@ -7,7 +7,6 @@
  */
 #include "scheduler/core/impl.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -266,7 +265,7 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market, .pace = j->row.pace, .pace_offer = j->pace_offer, .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
+        .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
         .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     STR_COPY(want.qos, j->row.qos);
@@ -285,7 +284,8 @@ void queue_adopt(struct model *m, struct job *j)
     shape_key(&want, key);
     struct shape *s = smap_get(&m->shapes, key);
     if (!s) {
-        s = mem_dup(&want, sizeof want);
+        s = slab_take(&m->shape_slab, sizeof *s);
+        *s = want;
         s->id = m->next_shape++;
         s->standing = slab_take(&m->standings, sizeof *s->standing);
         s->standing->shape = s;
@@ -484,7 +484,7 @@ void queue_disown(struct model *m, struct job *j)
     m->n_exclusive -= shape_is_exclusive(s);
     kind_leave(m, s);
     slab_give(&m->standings, s->standing);
-    free(s);
+    slab_give(&m->shape_slab, s);
 }
 
 void queue_reshape(struct model *m, struct job *j)

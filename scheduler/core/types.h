@@ -298,8 +298,8 @@ struct array_ends {
  * when all of them have ended. */
 struct attempt_row {
     int64_t job, attempt;
-    int32_t rank; /* 0 .. ranks of the job - 1 */
     int64_t node;
+    int32_t rank; /* 0 .. ranks of the job - 1 */
     enum attempt_state state;
     enum end_kind end;
     enum end_kind stop_reason; /* while STOPPING: how it will be counted */

@@ -15,9 +15,9 @@
 
 static int compare_park(const void *key, const struct tree_link *l)
 {
-    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_park);
+    const struct job_times *a = key, *b = TREE_ENTRY(l, struct job_times, by_park);
     int by_time = tree_order(a->park_at.ms, b->park_at.ms);
-    return by_time ? by_time : tree_order(a->row.id, b->row.id);
+    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
 
 const struct window *core_window(const struct model *m, const char *name)
@@ -67,7 +67,8 @@ struct wall window_not_before(const struct model *m, const struct job_row *r, st
 
 void window_leave(struct model *m, struct job *j)
 {
-    tree_remove(&m->by_park, &j->by_park);
+    if (j->times)
+        tree_remove(&m->by_park, &j->times->by_park);
 }
 
 void window_watch(struct model *m, struct job *j, struct wall now)
@@ -77,10 +78,11 @@ void window_watch(struct model *m, struct job *j, struct wall now)
     const struct attempt *a = job_attempt(j);
     if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING : !wall_is_set(j->row.eligible_at)))
         return;
-    if (!is_open_for(m, &j->row, now, &j->park_at, &next))
-        j->park_at = now;
-    if (wall_is_set(j->park_at))
-        tree_add(&m->by_park, &j->by_park, j, compare_park);
+    struct job_times *t = job_times(j);
+    if (!is_open_for(m, &j->row, now, &t->park_at, &next))
+        t->park_at = now;
+    if (wall_is_set(t->park_at))
+        tree_add(&m->by_park, &t->by_park, t, compare_park);
 }
 
 struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -88,16 +90,16 @@ struct mono windows_due(const struct model *m, struct stamp now, struct event *r
     const struct tree_link *first = tree_first(&m->by_park);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job, by_park);
-    int64_t left = j->park_at.ms - now.wall.ms;
-    *ret_event = (struct event){.type = EV_PARK, .park.job = j->row.id};
+    const struct job_times *t = TREE_ENTRY(first, struct job_times, by_park);
+    int64_t left = t->park_at.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_PARK, .park.job = t->job->row.id};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
 }
 
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->park.job);
-    if (!j || !tree_has(&j->by_park) || j->park_at.ms > ev->now.wall.ms)
+    if (!j || !j->times || !tree_has(&j->times->by_park) || j->times->park_at.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not to be parked (any more)", ev->park.job);
     ret_outcome->id = j->row.id;
     const struct attempt *a = job_attempt(j);

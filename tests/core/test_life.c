@@ -66,11 +66,46 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     lab_deinit(&l);
 }
 
+/* A tick of many rows writes where the one before it did; what a very large one took goes back. */
+static void rows_that_changed_have_their_memory_kept(void **state)
+{
+    enum { JOBS = 100, MANY = 20000 };
+    struct changes c = {0};
+    const void *before = NULL;
+    struct lab l;
+    (void)state;
+    lab_init(&l);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int k = 0; k < JOBS; k++)
+            lab_submit_cpus(&l, 2);
+        model_take_changes(l.m, &c);
+        assert_int_equal(c.n_jobs, JOBS);
+        assert_true(turn == 0 || c.jobs == before);
+        before = c.jobs;
+        model_return_changes(l.m, &c);
+        assert_true(changes_is_empty(&c) && !c.jobs);
+    }
+    for (int k = 0; k < MANY; k++) { /* without all that the lab checks after each */
+        const struct job_row r = lab_job(2);
+        assert_int_equal(core_apply(l.m, &(struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &r}, NULL, &l.e), 0);
+    }
+    model_take_changes(l.m, &c);
+    assert_int_equal(c.n_jobs, MANY);
+    assert_true(c.room.jobs >= MANY);
+    model_return_changes(l.m, &c);
+    model_take_changes(l.m, &c); /* nothing has changed: it is handed on */
+    assert_true(changes_is_empty(&c));
+    assert_in_range(c.room.jobs, 1000, MANY / 2);
+    model_return_changes(l.m, &c);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_runs_on_an_owned_node_and_succeeds),
         cmocka_unit_test(a_reclaimed_job_resumes_on_another_spot_machine),
+        cmocka_unit_test(rows_that_changed_have_their_memory_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
