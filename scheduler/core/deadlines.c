@@ -17,9 +17,9 @@ static int64_t last_start_ms(const struct job_row *r)
 
 static int compare_deadline(const void *key, const struct tree_link *l)
 {
-    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_deadline);
-    int by_time = tree_order(last_start_ms(&a->row), last_start_ms(&b->row));
-    return by_time ? by_time : tree_order(a->row.id, b->row.id);
+    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job_times, by_deadline)->job->row;
+    int by_time = tree_order(last_start_ms(a), last_start_ms(b));
+    return by_time ? by_time : tree_order(a->id, b->id);
 }
 
 int deadline_check(const struct job_row *r, struct wall now, struct err *e)
@@ -36,15 +36,21 @@ int deadline_check(const struct job_row *r, struct wall now, struct err *e)
         r->begin_at.ms > now.ms ? ", and its time to begin," : "", in);
 }
 
+static bool is_watched(const struct job *j)
+{
+    return j->times && tree_has(&j->times->by_deadline);
+}
+
 void deadline_watch(struct model *m, struct job *j)
 {
-    if (j->row.deadline_ms > 0 && !tree_has(&j->by_deadline))
-        tree_add(&m->by_deadline, &j->by_deadline, j, compare_deadline);
+    if (j->row.deadline_ms > 0 && !is_watched(j))
+        tree_add(&m->by_deadline, &job_times(j)->by_deadline, &j->row, compare_deadline);
 }
 
 void deadline_leave(struct model *m, struct job *j)
 {
-    tree_remove(&m->by_deadline, &j->by_deadline);
+    if (j->times)
+        tree_remove(&m->by_deadline, &j->times->by_deadline);
 }
 
 struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -52,7 +58,7 @@ struct mono deadlines_due(const struct model *m, struct stamp now, struct event 
     const struct tree_link *first = tree_first(&m->by_deadline);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job, by_deadline);
+    const struct job *j = TREE_ENTRY(first, struct job_times, by_deadline)->job;
     int64_t left = last_start_ms(&j->row) + 1 - now.wall.ms;
     *ret_event = (struct event){.type = EV_DEADLINE, .deadline.job = j->row.id};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
@@ -65,7 +71,7 @@ int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!tree_has(&j->by_deadline) || ev->now.wall.ms <= last_start_ms(&j->row))
+    if (!is_watched(j) || ev->now.wall.ms <= last_start_ms(&j->row))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
     time_format_duration(j->row.time_limit_ms, limit, sizeof limit);
     if (j->array) {

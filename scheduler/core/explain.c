@@ -432,10 +432,10 @@ static void explain_class(const struct job *j, struct answer *a)
         return;
     if (s->claims > 0)
         say(a, "preempts", "jobs of QOS %s go before others: %" PRId64 " of these %s being saved and stopped to make places for %" PRId64
-            " of its kind", s->qos, going, going == 1 ? "is" : "are", s->claims);
+            " of its kind", s->class->qos->name, going, going == 1 ? "is" : "are", s->claims);
     else
         say(a, "preempts", "jobs of QOS %s go before others, but none that runs could make room for it now: where it may run there are not "
-            "enough of them, or they are other teams' by their quotas, were evicted less than 15 minutes ago, or are stopping", s->qos);
+            "enough of them, or they are other teams' by their quotas, were evicted less than 15 minutes ago, or are stopping", s->class->qos->name);
 }
 
 /* Where its team has a quota, or others have: whether it is owed its place, and what is done about it. */

@@ -80,8 +80,7 @@ struct shape {
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
     bool is_apart;             /* it is a kind of its own: places are being made for it */
     struct account *account;
-    char qos[ORDER_QOS_MAX];
-    struct qos_class *class;   /* that; NULL: none */
+    struct qos_class *class;   /* NULL: of none */
     int64_t boost_ms;          /* of its QOS and size */
     int64_t limit_ms;          /* they run for so long at most; 0: nobody says */
     struct list reserved;      /* nodes kept for its first job */

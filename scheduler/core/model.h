@@ -123,6 +123,7 @@ struct job_times {
     struct job *job;
     struct wall park_at;       /* its window closes soon then */
     struct tree_link by_park;  /* in a window that closes: queued, or running */
+    struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_pace;  /* with a finish_ms */
     struct mono pace_at;       /* then its pace is decided anew */
     int64_t pace_offer;        /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is decided anew */
@@ -151,8 +152,7 @@ struct job {
     struct list depends;       /* dependencies that WAIT or will NEVER */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
-    struct job_times *times;   /* of one that has a window, or a finish_ms; NULL: it never had */
-    struct tree_link by_deadline; /* PENDING, with a deadline */
+    struct job_times *times;   /* of one that has a window, a deadline or a finish_ms; NULL: it never had */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
     struct link unmeetable;    /* in the model's list of those */
     struct tree_link by_warn;  /* while it runs: a part of its time limit is to be told of ... */

@@ -34,7 +34,7 @@ static void demand_key(const struct shape *s, const char *whose, char *out)
 static void shape_key(const struct shape *s, char *out)
 {
     char whose[WHOSE_MAX];
-    text_format(whose, sizeof whose, "account %" PRId64 " %s", s->account->id, s->qos);
+    text_format(whose, sizeof whose, "account %" PRId64 " %s", s->account->id, s->class ? s->class->qos->name : "");
     demand_key(s, whose, out);
 }
 
@@ -268,7 +268,6 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
         .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
-    STR_COPY(want.qos, j->row.qos);
     const struct order_qos *qos = order_qos(want.order, j->row.qos);
     want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
     want.mcpu = order_mcpu(want.order, &want.need);
