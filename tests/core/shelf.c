@@ -255,6 +255,7 @@ static void compare_job(const struct shelf *s, const struct model *m, int64_t id
     assert_non_null(j);
     stored.progress = j->row.progress; /* these live in memory only */
     stored.progress_total = j->row.progress_total;
+    stored.shown_ms = j->row.shown_ms; /* of the progress */
     stored.queued_mono = j->row.queued_mono;
     if (memcmp(&stored, &j->row, sizeof stored) != 0)
         fail_msg("job %" PRId64 " changed without being marked", id);
