@@ -44,7 +44,7 @@ SYSTEM = set(
     netdb poll pthread pwd regex sched semaphore setjmp signal spawn stdarg stdatomic stdbool stddef stdint
     stdio stdlib stdnoreturn string strings syslog termios threads time unistd wchar""".split()
 )
-SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "net/")
+SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "net/", "sanitizer/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
