@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise reserve: how many GPUs to reserve, from how many were held in the last weeks. The load is what jobs held; what they
+ * belay advise: what is held and not used (advise_jobs.c). belay advise reserve: how many GPUs to reserve, from how many were held in the last weeks. The load is what jobs held; what they
  * waited for is not in it.
  */
+#include "cli/advise.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -16,11 +17,13 @@
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
 
-enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND };
+enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM };
 
 struct request {
     int64_t weeks;
     char *pool;
+    char *user, *reclaim; /* NULL: not given */
+    bool reserves;        /* an option was given that is reserve's */
     int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
     struct use use;
     double *held;
@@ -31,6 +34,13 @@ static int on_option(void *ctx, int val, const char *arg)
 {
     struct request *q = ctx;
     struct err e;
+    if (val == VAL_USER || val == VAL_RECLAIM) {
+        char **to = val == VAL_USER ? &q->user : &q->reclaim;
+        free(*to);
+        *to = mem_strdup(arg);
+        return CLI_OK;
+    }
+    q->reserves = true;
     if (val == VAL_WEEKS)
         return use_read_weeks(arg, &q->weeks);
     if (val == VAL_POOL) {
@@ -167,10 +177,17 @@ static void print_result(const struct request *q, const json_t *result)
 static int advise(struct request *q, const struct cli_args *a)
 {
     struct err e;
-    if (a->n_rest != 1 || !str_eq(a->rest[0], "reserve")) {
-        cli_error("advice on what? belay advise reserve says how many GPUs to reserve");
+    bool reserve = a->n_rest == 1 && str_eq(a->rest[0], "reserve");
+    if (a->n_rest > 0 && !reserve) {
+        cli_error("advice on what? belay advise says what is held and not used, belay advise reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
+    if (reserve ? q->user || q->reclaim : q->reserves || (q->user && q->reclaim)) {
+        cli_error("these options do not go together: --user or --reclaim alone, the others with belay advise reserve");
+        return CLI_USAGE;
+    }
+    if (!reserve)
+        return q->reclaim ? advise_reclaim(q->reclaim, a->json) : advise_jobs(q->user, a->json);
     if (use_read(q->weeks, q->pool, true, STEP_MS, &q->use, &e) != 0) {
         cli_error("%s", e.text);
         return CLI_FAILED;
@@ -196,16 +213,20 @@ static int run(int argc, const char **argv)
     use_deinit(&q.use);
     free(q.held);
     free(q.pool);
+    free(q.user);
+    free(q.reclaim);
     return rc < 0 ? CLI_OK : rc;
 }
 
 static const struct poptOption options[] = {
-    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "that are looked back on, 1 to 52 (default 4)", "N"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "only this pool's nodes (default: all)", "POOL"},
-    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "what an hour of a reserved GPU costs", "USD"},
-    {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND, "what an hour of one costs on-demand (default: the list price of the nodes)", "USD"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
+    {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM, "save a job and put it aside until it is released", "JOB"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)", "POOL"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "reserve: what an hour of a reserved GPU costs", "USD"},
+    {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND, "reserve: what an hour of one costs on-demand (default: the list price of the nodes)", "USD"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_advise = {
-    "advise", "reserve [OPTION...]", "how many GPUs to reserve, from how many were held", run, options, false};
+    "advise", "[reserve] [OPTION...]", "what is held and not used, and how many GPUs to reserve", run, options, false};

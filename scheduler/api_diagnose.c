@@ -133,7 +133,7 @@ void api_jobs_diagnose(struct request *q)
     }
     struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : clock_wall(q->api->o.timers->clock);
     struct wall from = {to.ms - over_ms};
-    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from, &e);
+    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from, 0, &e);
     if (rc == 0)
         api_reply_json(q->x, 200, reply_json(q, &row, &l, from));
     else

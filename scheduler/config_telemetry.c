@@ -41,12 +41,32 @@ static void read_diagnose(struct yaml_reader *root, struct config_telemetry *c)
     root->rc = root->rc ? root->rc : rc;
 }
 
+static void read_advise(struct yaml_reader *root, struct advise_limits *l)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "advise");
+    struct yaml_reader r;
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    l->idle_ms = opt_time(&r, "idle_for", 1000, OVER_MOST_MS, l->idle_ms);
+    l->idle_busy = yaml_opt_i64(&r, "idle_busy", 1, 100, l->idle_busy);
+    l->idle_memory = yaml_opt_i64(&r, "idle_memory", 0, 99, l->idle_memory);
+    l->size_ms = opt_time(&r, "sizes_over", 1000, 30 * OVER_MOST_MS, l->size_ms);
+    l->size_least_ms = opt_time(&r, "sizes_least", 1000, OVER_MOST_MS, l->size_least_ms);
+    l->memory_far = yaml_opt_i64(&r, "memory_far", 1, 100, l->memory_far);
+    l->memory_near = yaml_opt_i64(&r, "memory_near", 1, 100, l->memory_near);
+    l->busy = yaml_opt_i64(&r, "busy", 1, 100, l->busy);
+    l->gang_wait = yaml_opt_i64(&r, "gang_wait", 1, 100, l->gang_wait);
+    int rc = yaml_reader_finish(&r);
+    root->rc = root->rc ? root->rc : rc;
+}
+
 void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *ret_config)
 {
     const struct yaml_node *map = yaml_opt_map(root, "telemetry");
     struct yaml_reader r;
     *ret_config = (struct config_telemetry){
-        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .over_ms = 15 * 60000, .diagnose = diagnose_usual};
+        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .over_ms = 15 * 60000, .diagnose = diagnose_usual, .advise = advise_usual};
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
@@ -54,6 +74,7 @@ void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *re
     ret_config->keep_ms[1] = opt_time(&r, "ten_minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[1]);
     ret_config->keep_ms[2] = opt_time(&r, "hours", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[2]);
     read_diagnose(&r, ret_config);
+    read_advise(&r, &ret_config->advise);
     int rc = yaml_reader_finish(&r);
     root->rc = root->rc ? root->rc : rc;
 }

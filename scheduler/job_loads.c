@@ -55,17 +55,19 @@ static int add_gpu(void *ctx, const struct gpu_load_row *row)
         STR_COPY(g->gpu, row->gpu);
     }
     gpu_load_add(&g->load, &row->load);
+    int64_t busy = load_percent(row->load.busy_ms, row->load.known_ms);
+    g->busiest = busy > g->busiest ? busy : g->busiest;
     return 0;
 }
 
 int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m, const struct job_row *job, struct wall from,
-    struct err *e)
+    int finest, struct err *e)
 {
     static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
     struct reading x = {.l = ret_loads, .m = m, .job = job};
     int rc = 0;
     *ret_loads = (struct job_loads){.attempt = job->attempts};
-    for (int i = 0; i < LOAD_SPANS && rc == 0 && ret_loads->n_ranks == 0 && job->attempts > 0; i++) {
+    for (int i = finest; i < LOAD_SPANS && rc == 0 && ret_loads->n_ranks == 0 && job->attempts > 0; i++) {
         int64_t first = from.ms - spans[i]; /* one that begins before may reach into it */
         rc = db_read_task_loads(r, job->id, job->attempts, spans[i], first, add_task, &x, e);
         if (rc == 0 && ret_loads->n_ranks > 0)

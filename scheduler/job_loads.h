@@ -22,13 +22,14 @@ struct job_loads {
         char gpu[64];
         bool is_slice;
         struct gpu_load load;
+        int64_t busiest; /* percent, in the row in which it was most busy */
     } *gpus;
     size_t n_gpus;
 };
 
-/* Minutes if there are that old ones, else the finest that are. deinit in any case. */
+/* Of the finest spans from this one on (0: minutes) of which there are some. deinit in any case. */
 int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m, const struct job_row *job, struct wall from,
-    struct err *e);
+    int finest, struct err *e);
 void job_loads_deinit(struct job_loads *l);
 
 /* n_ranks and n_gpus of them. */

@@ -205,6 +205,9 @@ class Client:
         """jobs: numbers, and ranges of them as text ("10-20")."""
         return self._call("POST", "/api/v1/jobs/cancel", body={"jobs": [str(job) for job in jobs]})
 
+    def reclaim(self, id):
+        return self._call("POST", "/api/v1/jobs/{id}/reclaim", {"id": id})
+
     def requeue(self, id):
         return self._call("POST", "/api/v1/jobs/{id}/requeue", {"id": id})
 
@@ -340,6 +343,9 @@ class Client:
 
     def use(self, *, pool=None, from_=None, to=None, step_ms=None):
         return self._call("GET", "/api/v1/use", query=_clean(locals()))
+
+    def advice(self, *, user=None):
+        return self._call("GET", "/api/v1/advice", query=_clean(locals()))
 
     def events(self, *, after=None, wait_ms=None):
         return self._call("GET", "/api/v1/events", query=_clean(locals()))

@@ -559,6 +559,8 @@ static const struct refused {
     {"telemetry: {diagnose: {blocked: 0}}\n", {"lab.yaml:1", "blocked"}},
     {"telemetry: {diagnose: {over: 2d}}\n", {"lab.yaml:1", "expected a time from 1s"}},
     {"telemetry: {diagnose: {trhead: 7}}\n", {"lab.yaml:1", "thread"}},
+    {"telemetry: {advise: {idle_memory: 100}}\n", {"lab.yaml:1", "idle_memory"}},
+    {"telemetry: {advise: {idle: 1s}}\n", {"lab.yaml:1", "idle"}},
     {"telemetry: {days: 1d}\n", {"lab.yaml:1", "days"}},
     {"deadlines: {policy: planed}\n", {"lab.yaml:1", "planned"}},
     {"deadlines: {look: 1ms}\n", {"lab.yaml:1", "expected a time from 10ms"}},

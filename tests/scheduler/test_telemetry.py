@@ -12,7 +12,7 @@ CONFIG = """\
 cluster: lab
 listen: 127.0.0.1:0
 pools: {base: {}}
-telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}}
+telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 30s, sizes_least: 40s}}
 """
 SLOW = {"ms": 60000, "cpu_ms": 3000, "blocked_ms": 50000, "read_bytes": 1 << 30, "memory_bytes": 1 << 20, "node_cpus": 8}
 HOT = {"ms": 60000, "known_ms": 60000, "busy_ms": 59000, "memory_bytes": 1 << 34, "memory_total_bytes": 1 << 35, "energy_mj": 30000000,
@@ -117,6 +117,63 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(self.diagnosis(job, lambda b: b["ranks"])["ranks"][0]["ms"], 30000)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % strange)[1]["ranks"], [])
 
+    def advice(self, until, query=""):
+        end = time.monotonic() + WAIT_S
+        while True:
+            status, body, _ = self.d.call("GET", "/api/v1/advice" + query)
+            self.assertEqual(status, 200, body)
+            if until(body):
+                return body
+            self.assertLess(time.monotonic(), end, body)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")  # as long as nothing happens
+
+    def test_what_is_held_and_not_used(self):
+        idle, first = self.run_job(gpus=2, checkpoint={"method": "coop"})
+        large, second = self.run_job(first, cpus=4, memory_mib=800)
+        well, third = self.run_job(first, second, cpus=1)
+        self.assertEqual(self.advice(lambda b: True), {"items": [], "looked_at": 3, "more": False})
+        self.assertIn("Nothing stands out: 3 running jobs", self.belay("advise").stdout)
+        cold = {**HOT, "busy_ms": 600, "thermal_ms": 0}
+        busy = {"ms": 60000, "cpu_ms": 59000, "memory_bytes": 100 << 20}
+        self.sync([first, second, third], task_loads=[
+            self.task(idle, busy), self.task(large, {**busy, "cpu_ms": 60000}), self.task(well, busy)],
+            gpu_loads=[self.gpu(idle, cold), self.gpu(idle, cold, "GPU-b")])
+        items = self.advice(lambda b: len(b["items"]) >= 3)["items"]
+        self.assertEqual({(i["code"], i["job"]) for i in items}, {("idle-gpus", idle), ("too-much-memory", large), ("too-many-cpus", large)})
+        one = next(i for i in items if i["job"] == idle)
+        self.assertIn("2 of its 2 GPUs were less than 5 % busy", one["text"])
+        self.assertTrue(one["can_reclaim"] and one["cost_uusd"] is not None and one["user"])
+        self.assertEqual(self.advice(lambda b: True, "?user=nobody")["items"], [])
+        said = self.belay("advise").stdout
+        self.assertRegex(said, r"(?m)^idle-gpus +%d +- +job " % idle)
+        self.assertIn("job %d: it used 100 MiB of memory at most, 13 %% of the 800 MiB that it asked for: far too much" % large, said)
+        self.assertEqual(self.belay("advise", "--json").returncode, 0)
+
+        # Who takes no part in checkpoints would lose what it did.
+        done = self.belay("advise", "--reclaim", str(large))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("takes no part in checkpoints", done.stderr)
+        done = self.belay("advise", "--reclaim", str(idle))
+        self.assertIn("job %d is being saved, and put aside until belay release %d" % (idle, idle), done.stdout)
+        desired = self.sync([first, second, third])
+        wants = {a["job"]: (a["want"], a.get("reason")) for a in desired["attempts"]}
+        self.assertEqual(wants, {idle: ("save-stop", "user"), large: ("run", None), well: ("run", None)})
+        self.sync([{**first, "phase": "ended", "end": wants[idle][1]}, second, third])
+        row = self.d.call("GET", "/api/v1/jobs/%d" % idle)[1]["job"]
+        self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
+        done = self.belay("advise", "--reclaim", str(idle))
+        self.assertIn("does not run", done.stderr)
+
+    def test_nodes_that_nobody_uses(self):
+        self.d.kill()
+        self.d.config = CONFIG.replace("idle_for: 30s", "idle_for: 1s")
+        self.d.start()
+        self.sync([])
+        item = self.advice(lambda b: b["items"])["items"][0]
+        self.assertEqual((item["code"], item["job"], item["user"], item["cost_uusd"]), ("idle-node", None, None, None))
+        self.assertIn("no job has been on it for", item["text"])
+        self.assertIn("node n", self.belay("advise").stdout)
+
     def test_a_restart_keeps_what_was_stored(self):
         job, attempt = self.run_job()
         self.sync([attempt], task_loads=[self.task(job, SLOW)])
@@ -126,7 +183,8 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)[1]["ranks"][0]["ms"], 60000)
 
     def test_options_that_are_wrong(self):
-        for arguments in (["diagnose"], ["diagnose", "x"], ["diagnose", "1", "--over", "soon"], ["diagnose", "1", "2"]):
+        for arguments in (["advise", "what"], ["advise", "--weeks", "2"], ["advise", "reserve", "--user", "ann"], ["advise", "--reclaim", "x"],
+                          ["diagnose"], ["diagnose", "x"], ["diagnose", "1", "--over", "soon"], ["diagnose", "1", "2"]):
             self.assertEqual(self.belay(*arguments).returncode, 2, arguments)
         done = self.belay("diagnose", "99")
         self.assertEqual(done.returncode, 1)

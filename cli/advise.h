@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay advise without a word for what: see advise_jobs.c. Exit codes.
+ */
+#ifndef BELAY_CLI_ADVISE_H
+#define BELAY_CLI_ADVISE_H
+
+#include <stdbool.h>
+
+int advise_jobs(const char *user, bool json); /* user NULL: of all */
+int advise_reclaim(const char *job, bool json);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved and put aside.
+ */
+#include "cli/advise.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void usd_cell(struct table *t, const json_t *item, const char *key)
+{
+    char text[32];
+    if (json_is_integer(json_object_get(item, key)) && cli_int(item, key, 0) > 0)
+        table_cell(t, "%s", cli_usd(cli_int(item, key, 0), text, sizeof(text)));
+    else
+        table_cell(t, "-");
+}
+
+static void print_table(const json_t *items)
+{
+    static const char *const columns[] = {"WHAT", "JOB", "NODE", "NAME", "OWNER"};
+    struct table *t = table_create();
+    size_t i;
+    json_t *v;
+    for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        table_column(t, columns[i], i == 1);
+    table_column(t, "COST SO FAR", true);
+    table_column(t, "UNUSED/H", true);
+    json_array_foreach(items, i, v)
+    {
+        table_row(t);
+        table_cell(t, "%s", cli_text(v, "code"));
+        if (json_is_integer(json_object_get(v, "job")))
+            table_cell(t, "%lld", (long long)cli_int(v, "job", 0));
+        else
+            table_cell(t, "-");
+        table_cell(t, "%s", json_is_integer(json_object_get(v, "node")) ? cli_text(v, "name") : "-");
+        table_cell(t, "%s", json_is_integer(json_object_get(v, "node")) ? "-" : cli_text(v, "name"));
+        table_cell(t, "%s", cli_text(v, "user"));
+        usd_cell(t, v, "cost_uusd");
+        usd_cell(t, v, "waste_uusd_per_hour");
+    }
+    table_print(t);
+}
+
+static void print_words(const json_t *items)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(items, i, v)
+    {
+        if (json_is_integer(json_object_get(v, "job")))
+            printf("\njob %lld: %s\n", (long long)cli_int(v, "job", 0), cli_text(v, "text"));
+        else
+            printf("\nnode %s: %s\n", cli_text(v, "name"), cli_text(v, "text"));
+        printf("  > %s\n", cli_text(v, "remedy"));
+    }
+}
+
+static void print_advice(const json_t *reply)
+{
+    const json_t *items = json_object_get(reply, "items");
+    if (json_array_size(items) > 0) {
+        print_table(items);
+        print_words(items);
+    } else {
+        printf("Nothing stands out: %lld running jobs were looked at.\n", (long long)cli_int(reply, "looked_at", 0));
+    }
+    if (json_is_true(json_object_get(reply, "more")))
+        printf("\nOnly the first %lld running jobs were looked at: --user USER asks for one user's.\n", (long long)cli_int(reply, "looked_at", 0));
+}
+
+int advise_jobs(const char *user, bool json)
+{
+    struct buf path = {0};
+    buf_adds(&path, "/api/v1/advice");
+    if (user) {
+        buf_adds(&path, "?user=");
+        str_url_encode(&path, user, strlen(user));
+    }
+    json_t *v = cli_get(buf_str(&path));
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        print_advice(v);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    buf_deinit(&path);
+    return rc;
+}
+
+int advise_reclaim(const char *text, bool json)
+{
+    int64_t id;
+    if (!cli_job_id(text, &id))
+        return CLI_USAGE;
+    char *path = mem_printf("/api/v1/jobs/%lld/reclaim", (long long)id);
+    json_t *v = cli_post(path, NULL);
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        printf("job %lld is being saved, and put aside until belay release %lld\n", (long long)id, (long long)id);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    free(path);
+    return rc;
+}

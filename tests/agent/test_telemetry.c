@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks, windows and what is told, with a process of the test's own and GPUs that the stand-in plays.
+ */
+#include "agent/telemetry.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include "base/uv/proc.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define LOOK_MS 50
+#define EVERY_MS 200
+
+static const char script[] = "gpu uuid=GPU-a busy=50 memory=8 total=80 power=100 temperature=60 ecc_uncorrected=7\n"
+                             "gpu uuid=GPU-b busy=0 memory=0 total=80\n";
+
+struct world {
+    uv_loop_t loop;
+    struct timers *timers;
+    struct telemetry *telemetry;
+    pid_t child;
+    bool runs;
+    int changes; /* that were told */
+};
+
+static void on_list(void *ctx, struct telemetry *t)
+{
+    const struct world *w = ctx;
+    const struct probe_of of = {.init_pid = w->child, .init_ticks = (int64_t)proc_start_ticks(w->child)};
+    if (w->runs)
+        telemetry_task(t, 42, 3, &of, "0");
+}
+
+static void on_changed(void *ctx)
+{
+    struct world *w = ctx;
+    w->changes++;
+}
+
+static int setup(void **state)
+{
+    struct world *w = mem_alloc(sizeof(*w));
+    struct err e;
+    if (fs_write_atomic(getenv("BELAY_TEST_NVML"), script, strlen(script), 0600, &e) != 0)
+        return -1;
+    uv_loop_init(&w->loop);
+    w->timers = uv_timers_create(&w->loop);
+    w->runs = true;
+    w->child = fork();
+    if (w->child == 0) {
+        for (alarm(60);;)
+            ;
+    }
+    w->telemetry = telemetry_create(&(struct telemetry_options){.loop = &w->loop,
+        .timers = w->timers,
+        .look_ms = LOOK_MS,
+        .every_ms = EVERY_MS,
+        .list = on_list,
+        .changed = on_changed,
+        .ctx = w});
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    telemetry_stop(w->telemetry);
+    while (!telemetry_is_idle(w->telemetry))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    telemetry_destroy(w->telemetry);
+    uv_timers_destroy(w->timers);
+    uv_loop_finish(&w->loop);
+    kill(w->child, SIGKILL);
+    waitpid(w->child, NULL, 0);
+    free(w);
+    return 0;
+}
+
+static void pass(struct world *w, int changes)
+{
+    alarm(60); /* the deadline */
+    while (w->changes < changes)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    alarm(0);
+}
+
+static void forget(struct wire_status *s)
+{
+    free(s->task_loads);
+    free(s->gpu_loads);
+    *s = (struct wire_status){0};
+}
+
+static void what_is_told_is_told_until_it_is_taken(void **state)
+{
+    struct world *w = *state;
+    struct wire_status s = {0};
+    pass(w, 3);
+    telemetry_fill(w->telemetry, &s);
+    size_t n = s.n_task_loads;
+    assert_true(n >= 2 && s.n_gpu_loads >= 2);
+    for (size_t i = 0; i < n; i++) {
+        const struct wire_task_load *l = &s.task_loads[i];
+        assert_int_equal(l->no, i + 1);
+        assert_int_equal(l->job, 42);
+        assert_int_equal(l->attempt, 3);
+        assert_true(l->load.ms > 0 && l->load.cpu_ms > 0 && l->load.memory_bytes > 0);
+    }
+    int64_t last = s.gpu_loads[s.n_gpu_loads - 1].no;
+    forget(&s);
+    telemetry_taken(w->telemetry, 1, last);
+    telemetry_fill(w->telemetry, &s);
+    assert_int_equal(s.n_task_loads, n - 1);
+    assert_int_equal(s.task_loads[0].no, 2);
+    assert_int_equal(s.n_gpu_loads, 0);
+    forget(&s);
+    assert_true(telemetry_cpu_us(w->telemetry) > 0);
+}
+
+static void a_gpu_is_whose_it_was_given_to(void **state)
+{
+    struct world *w = *state;
+    struct wire_status s = {0};
+    pass(w, 3);
+    telemetry_fill(w->telemetry, &s);
+    bool given = false, unused = false;
+    for (size_t i = 0; i < s.n_gpu_loads; i++) {
+        const struct wire_gpu_load *g = &s.gpu_loads[i];
+        assert_true(g->load.ms > 0);
+        assert_int_equal(g->load.known_ms, g->load.ms);
+        assert_int_equal(g->load.ecc_uncorrected, 0); /* they were there before */
+        if (str_eq(g->gpu, "GPU-a")) {
+            assert_int_equal(g->job, 42);
+            assert_in_range(g->load.busy_ms * 100 / g->load.ms, 45, 50);
+            assert_int_equal(g->load.memory_bytes, INT64_C(8) << 30);
+            given = true;
+        } else {
+            assert_string_equal(g->gpu, "GPU-b");
+            assert_int_equal(g->job, 0);
+            unused = true;
+        }
+    }
+    assert_true(given && unused);
+    forget(&s);
+}
+
+static void who_has_ended_is_told_of_once_more_and_not_again(void **state)
+{
+    struct world *w = *state;
+    struct wire_status s = {0};
+    pass(w, 2);
+    w->runs = false;
+    pass(w, w->changes + 3);
+    telemetry_fill(w->telemetry, &s);
+    int64_t last = s.task_loads[s.n_task_loads - 1].no;
+    forget(&s);
+    pass(w, w->changes + 2);
+    telemetry_fill(w->telemetry, &s);
+    assert_int_equal(s.task_loads[s.n_task_loads - 1].no, last);
+    assert_int_equal(s.gpu_loads[s.n_gpu_loads - 1].job, 0);
+    forget(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_told_is_told_until_it_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_has_ended_is_told_of_once_more_and_not_again, setup, teardown),
+    };
+    char path[64] = "/tmp/belay-nvml.XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0 || setenv("BELAY_TEST_NVML", path, 1) != 0)
+        return 1;
+    close(fd);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return rc;
+}

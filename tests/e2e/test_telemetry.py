@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are idle, oversized, starved, short of memory and throttled, as real processes with GPUs that the stand-in of the driver's
+library plays: belay advise or belay diagnose names each, and says nothing of one that is well."""
+
+import os
+import unittest
+
+from lab import Lab, command_line
+
+# A busy machine leaves a process that wants a whole cpu only some of it.
+TELEMETRY = {"diagnose": {"over": "1m", "least": "3s", "thread": 20},
+             "advise": {"idle_for": "4s", "sizes_least": "4s"}}
+CLOUD = {"pools": [{"zone": "us-east-1a", "type": "g5.12xlarge", "on_demand": {"capacity": 1}}]}
+POOL = {"zones": ["us-east-1a"], "types": ["g5.12xlarge"], "markets": ["on-demand"], "max_nodes": 1}
+IDLE = "gpu uuid=GPU-idle busy=1 memory=12 total=24 processes=1\n"
+STARVED = "gpu uuid=GPU-starved busy=20 memory=12 total=24 processes=1\n"
+HOT = "gpu uuid=GPU-hot busy=99 memory=20 total=24 temperature=92 power=150 limit=300 clock=900 clock_max=1710 reasons=0x40\n"
+WELL = "gpu uuid=GPU-well busy=97 memory=20 total=24 temperature=60 power=280 limit=300 clock=1700 clock_max=1710 reasons=0x4\n"
+
+
+class Telemetry(unittest.TestCase):
+    def lab(self):
+        lab = Lab(cloud=CLOUD, pool=POOL, belayd={"telemetry": TELEMETRY}, agent_prelude="""\
+export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_TELEMETRY='200ms 1s'
+""" % os.environ["BELAY_STAND_IN"])
+        return lab
+
+    def start(self, lab, program, *args, ready=r"^works", **spec):
+        """The number of a job that has begun to work: GPUs are given out in this order."""
+        job = lab.submit(program, *args, **spec)
+        lab.wait_log(job, ready)
+        return job
+
+    def codes(self, lab, job):
+        return [f["code"] for f in lab.get("/jobs/%d/diagnose" % job)["findings"]]
+
+    def advice(self, lab, job):
+        return sorted(i["code"] for i in lab.get("/advice")["items"] if i["job"] == job)
+
+    def has_memory_group(self, lab):
+        """Whether the node holds a job to the memory that it asked for: another group than ours has it."""
+        def groups(pid):
+            with open("/proc/%s/cgroup" % pid) as f:
+                return {line for line in f.read().split() if ":memory:" in line or line.startswith("0::")}
+        return any(groups(pid) != groups("self") for pid in lab.processes() if "thrash" in command_line(pid))
+
+    def test_each_is_named_and_who_is_well_is_not(self):
+        with self.lab() as lab:
+            self.check_gpus_that_are_not_used(lab)
+            self.check_a_gpu_that_is_hot_beside_one_that_is_well(lab)
+            self.check_memory(lab)
+
+    def end(self, lab, *jobs):
+        for job in jobs:
+            lab.post("/jobs/%d/cancel" % job)
+        for job in jobs:
+            lab.wait_ended(job)
+
+    def check_gpus_that_are_not_used(self, lab):
+        lab.write("gpus", IDLE + STARVED)
+        idle = self.start(lab, "chain.py", 100000, method="coop", ready=r"^step ", gpus=1)
+        starved = self.start(lab, "load.py", "burn", gpus=1)
+        lab.wait(lambda: "idle-gpus" in self.advice(lab, idle), "the idle one is named")
+        lab.wait(lambda: "gpu-starved" in self.codes(lab, starved), "the starved one is named")
+        lab.wait(lambda: "starved-gpus" in self.advice(lab, starved), "of that advise knows, too")
+        self.assertRegex(lab.belay("advise"), r"(?m)^idle-gpus +%d " % idle)
+        gpu = lab.get("/jobs/%d/diagnose" % idle)["gpus"][0]
+        self.assertEqual((gpu["gpu"], gpu["index"], gpu["memory_bytes"]), ("GPU-idle", 0, 12 << 30))
+
+        # What is idle is given back: it is saved, and waits until somebody wants it.
+        lab.belay("advise", "--reclaim", str(idle))
+        lab.wait(lambda: lab.job(idle)["state"] == "pending", "it is saved and put aside")
+        row = lab.job(idle)
+        self.assertEqual(row["hold"], "user")
+        self.assertIsNotNone(row["last_checkpoint"])
+        self.end(lab, idle, starved)
+
+    def check_a_gpu_that_is_hot_beside_one_that_is_well(self, lab):
+        lab.write("gpus", HOT + WELL)
+        hot = self.start(lab, "load.py", "sleep", gpus=1)
+        well = self.start(lab, "load.py", "burn", gpus=1)
+        lab.wait(lambda: self.codes(lab, hot) == ["thermal-throttling"], "the one that is throttled is named")
+        self.assertIn("held back by heat 100 % of the time: 92 degrees", lab.belay("diagnose", str(hot)))
+        lab.wait(lambda: lab.get("/jobs/%d/diagnose" % well)["enough"], "there is enough of the one that is well")
+        self.assertEqual((self.codes(lab, well), self.advice(lab, well)), ([], []))
+        self.assertIn("Nothing holds it up", lab.belay("diagnose", str(well)))
+        self.end(lab, hot, well)
+
+    def check_memory(self, lab):
+        oversized = self.start(lab, "load.py", "sleep", memory_mib=1024)
+        short = self.start(lab, "load.py", "thrash", os.path.join(lab.dir, "data"), 160, memory_mib=64)
+        lab.wait(lambda: self.advice(lab, oversized) == ["too-much-memory"], "the oversized one is named")
+        if self.has_memory_group(lab):
+            lab.wait(lambda: "memory-pressure" in self.codes(lab, short), "the one that is short of memory is named")
+            print(lab.belay("diagnose", str(short)))
+        else:
+            print("SKIP: nothing holds jobs to their memory on this machine")
+        self.assertEqual(self.codes(lab, oversized), [])
+        self.end(lab, oversized, short)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
