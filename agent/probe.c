@@ -56,7 +56,7 @@ static bool read_text(const char *path, char out[TEXT_MAX])
 
 static bool read_of(int64_t pid, const char *name, char out[TEXT_MAX])
 {
-    char path[64];
+    char path[128];
     snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, name);
     return read_text(path, out);
 }

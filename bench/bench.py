@@ -410,6 +410,10 @@ def bench_plan():
     subprocess.run([lab.BUILD + "/bench/bench_plan"], check=True)
 
 
+def bench_telemetry():
+    subprocess.run([lab.BUILD + "/bench/bench_telemetry"], check=True)
+
+
 def bench_lost():
     lost.bench(lab.BUILD, say)
 
@@ -423,7 +427,7 @@ PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "restart": bench_restart, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
-           "plan": bench_plan, "policy": bench_policy}
+           "plan": bench_plan, "policy": bench_policy, "telemetry": bench_telemetry}
 
 
 def main(names):

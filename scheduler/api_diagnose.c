@@ -117,6 +117,15 @@ static json_t *reply_json(const struct request *q, const struct job_row *row, co
     return o;
 }
 
+/* The finest span that is kept for so long. */
+static int finest(const struct config_telemetry *c, int64_t age_ms)
+{
+    int i = 0;
+    while (i < LOAD_SPANS - 1 && age_ms > c->keep_ms[i])
+        i++;
+    return i;
+}
+
 void api_jobs_diagnose(struct request *q)
 {
     const struct config_telemetry *c = &q->api->o.config->telemetry;
@@ -131,9 +140,9 @@ void api_jobs_diagnose(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : clock_wall(q->api->o.timers->clock);
-    struct wall from = {to.ms - over_ms};
-    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from, 0, &e);
+    struct wall now = clock_wall(q->api->o.timers->clock);
+    struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : now, from = {to.ms - over_ms};
+    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from, finest(c, now.ms - from.ms), &e);
     if (rc == 0)
         api_reply_json(q->x, 200, reply_json(q, &row, &l, from));
     else
