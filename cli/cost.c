@@ -265,7 +265,7 @@ static const struct poptOption options[] = {
     {"save", 0, POPT_ARG_STRING, NULL, FORECAST_SAVE, "forecast: for which its program waits each time (default 15s)", "DURATION"},
     {"no-checkpoints", 0, POPT_ARG_NONE, NULL, FORECAST_NO_CHECKPOINTS, "forecast: it cannot be saved, and begins again", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, FORECAST_NOTICE, "forecast: before a spot machine is taken back (default: the provider's)", "DURATION"},
-    {"starts", 0, POPT_ARG_STRING, NULL, FORECAST_STARTS, "forecast: from how many moments of the traces on it is played (default 200)", "N"},
+    {"starts", 0, POPT_ARG_STRING, NULL, FORECAST_STARTS, "forecast: from how many moments of the traces on it is played (default 50)", "N"},
     POPT_TABLEEND,
 };
 

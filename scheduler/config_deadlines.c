@@ -4,6 +4,7 @@
 #define LOOK_LEAST_MS 10
 #define STEP_MOST_MS 3600000
 #define MARGIN_MOST 900
+#define CAP_MOST 1000
 
 /* As enum finish_rule has them. */
 static const char *const policy_words[] = {"planned", "uniform", "uniform-sticky", "uniform-plain", "greedy", "on-demand", NULL};
@@ -30,6 +31,7 @@ void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_op
     const struct yaml_node *step = yaml_opt(&r, "step");
     ret_options->step_ms = opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.step_ms);
     ret_options->work_margin_pct = (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MOST, pace_usual.work_margin_pct);
+    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MOST, pace_usual.cap_pct);
     if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
         yaml_reader_fail(&r, step ? step : map, "expected a step that is not shorter than look, %lldms", (long long)ret_options->look_ms);
     int rc = yaml_reader_finish(&r);

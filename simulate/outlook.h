@@ -8,7 +8,7 @@
 
 #include "simulate/study.h"
 
-#define OUTLOOK_STARTS 200 /* usual */
+#define OUTLOOK_STARTS 50 /* usual */
 #define OUTLOOK_STARTS_MAX 100000
 #define OUTLOOK_WORK_MAX_MS (100LL * 86400 * 1000)
 

@@ -73,7 +73,7 @@ static size_t pick_spot(const struct finish_policy *p, const struct finish_job *
 
     for (size_t step = 1; step <= n; step++) {
         const size_t i = (from + step) % n;
-        if (offers[i].is_sure || !offers[i].is_up)
+        if (offers[i].is_sure || !offers[i].is_up || (p->only_seen && offers[i].is_guess))
             continue;
         if (!p->takes_best)
             return i;

@@ -36,6 +36,7 @@ enum finish_rule {
 struct finish_offer {
     bool is_sure;
     bool is_up;            /* spot: could be had at the last look */
+    bool is_guess;         /* spot that is up: nobody has seen it since it was away, but it may be asked for. Not for the rival of a cap */
     uint16_t class;        /* spot: finish_class() */
     int64_t price_uusd_h;  /* >= 0: what an hour more of it costs; of reserved capacity nothing */
     double share;          /* spot: finish_watch_share(); for the references */
@@ -88,6 +89,7 @@ struct finish_choice {
 /* What stays the same for all jobs of a kind. */
 struct finish_policy {
     enum finish_rule rule;
+    bool only_seen;  /* the references: take no guess */
     bool takes_best; /* the references: of several that are up the one with the highest share, rather than the next after the last */
     const struct finish_table *table; /* borrowed; FINISH_PLANNED only: for this market, about this restart, spot price : on-demand price */
     int64_t price_uusd_h; /* of spot in the market, as its class is: of the favourite, if that is up; 0: the table's own */

@@ -27,7 +27,7 @@ struct finish_job finish_rival_job(const struct finish_rival *rival, const struc
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
     r.on = rival->on;
-    if (r.on != FINISH_NOWHERE && !offers[r.on].is_sure && !offers[r.on].is_up)
+    if (r.on != FINISH_NOWHERE && !offers[r.on].is_sure && (!offers[r.on].is_up || offers[r.on].is_guess))
         r.on = FINISH_NOWHERE;
     r.last = rival->last;
     r.starting_ms = rival->starting_ms;
@@ -54,7 +54,7 @@ void finish_rival_go(struct finish_job *job, const struct finish_offer *offers, 
 
 size_t finish_rival_look(const struct finish_rival *rival, const struct finish_job *job, const struct finish_offer *offers, size_t n)
 {
-    const struct finish_policy p = {.rule = FINISH_UNIFORM, .takes_best = true};
+    const struct finish_policy p = {.rule = FINISH_UNIFORM, .takes_best = true, .only_seen = true};
     const struct finish_job r = finish_rival_job(rival, job, offers);
     struct finish_choice choice;
 

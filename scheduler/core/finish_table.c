@@ -23,12 +23,15 @@ struct values {
     float *boot[STAGES], *sure_boot[STAGES]; /* so many whole steps of a restart still to come, and then the last one */
 };
 
-/* What the values of the time before come to for who runs through a step, shifted so that all are at the work from which they are reached. */
+/* What the values of the time before come to for who is in a start, if it was not lost, or is let go of. */
 struct ahead {
-    float *sure, *sure_mix; /* less work; the same, mixed with the part of a step that is restart */
-    float *kept, *kept_mix; /* on spot, if it was not lost */
-    float *lost, *lost_mix;
-    float *boot[STAGES], *sure_boot[STAGES]; /* in a start, if it was not lost, or is let go of */
+    float *boot[STAGES], *sure_boot[STAGES];
+};
+
+/* Of one class: what is expected of the values of the time before, by work. */
+struct expected {
+    float *idle, *sure;
+    float *spot; /* of who is on it: it was kept, or it was lost or moved */
 };
 
 struct finish_maker {
@@ -40,6 +43,7 @@ struct finish_maker {
     float *memory;
     struct values now, before;
     struct ahead ahead;
+    struct expected expected;
     float *costs[FINISH_ACTS]; /* of one class, by work */
     size_t time;               /* made up to there */
 };
@@ -73,22 +77,19 @@ static void carve_values(struct finish_maker *m, struct values *v, float **rest)
 static void make_room(struct finish_maker *m)
 {
     const size_t n = m->width * K;
-    float *rest = m->memory = mem_array(2 * (3 + 2 * (m->whole + 1)) * n + (6 + 2 * m->whole) * n + FINISH_ACTS * m->width, sizeof(float));
+    float *rest = m->memory = mem_array(2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (FINISH_ACTS + 3) * m->width, sizeof(float));
 
     carve_values(m, &m->now, &rest);
     carve_values(m, &m->before, &rest);
-    m->ahead.sure = carve(&rest, n);
-    m->ahead.sure_mix = carve(&rest, n);
-    m->ahead.kept = carve(&rest, n);
-    m->ahead.kept_mix = carve(&rest, n);
-    m->ahead.lost = carve(&rest, n);
-    m->ahead.lost_mix = carve(&rest, n);
     for (size_t j = 0; j < m->whole; j++) {
         m->ahead.boot[j] = carve(&rest, n);
         m->ahead.sure_boot[j] = carve(&rest, n);
     }
     for (size_t i = 0; i < FINISH_ACTS; i++)
         m->costs[i] = carve(&rest, m->width);
+    m->expected.idle = carve(&rest, m->width);
+    m->expected.sure = carve(&rest, m->width);
+    m->expected.spot = carve(&rest, m->width);
 }
 
 /* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never done there; only its cost is asked for. */
@@ -106,17 +107,6 @@ static void fill_edge(struct finish_maker *m, size_t work)
     }
 }
 
-/* out[w]: from[w - 1], and mix[w] of that and of late[w]. */
-static void shift(const struct finish_maker *m, const float *from, const float *late, size_t low, size_t high, float *out, float *mix)
-{
-    const float part = m->part, rest = 1 - part;
-
-    for (size_t w = low; w <= high; w++) {
-        out[w] = from[w - 1];
-        mix[w] = rest * from[w - 1] + part * late[w];
-    }
-}
-
 static float least(float a, float b)
 {
     return a < b ? a : b;
@@ -126,11 +116,7 @@ static void look_ahead(struct finish_maker *m, size_t low, size_t high)
 {
     for (unsigned k = 0; k < K; k++) {
         const bool up = finish_class_is_up((uint16_t)k);
-        const float *idle = row(m, m->before.idle, k), *sure = row(m, m->before.sure, k);
-        const float *kept = up ? row(m, m->before.spot, k) : idle;
-        shift(m, sure, sure, low, high, row(m, m->ahead.sure, k), row(m, m->ahead.sure_mix, k));
-        shift(m, kept, kept, low, high, row(m, m->ahead.kept, k), row(m, m->ahead.kept_mix, k));
-        shift(m, idle, idle, low, high, row(m, m->ahead.lost, k), row(m, m->ahead.lost_mix, k));
+        const float *idle = row(m, m->before.idle, k);
         for (size_t j = 0; j < m->whole; j++) {
             const float *boot = row(m, m->before.boot[j], k), *sure_boot = row(m, m->before.sure_boot[j], k);
             float *next = row(m, m->ahead.boot[j], k), *next_sure = row(m, m->ahead.sure_boot[j], k);
@@ -142,6 +128,12 @@ static void look_ahead(struct finish_maker *m, size_t low, size_t high)
     }
 }
 
+static void add(float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
+{
+    for (size_t w = low; w <= high; w++)
+        to[w] += chance * from[w];
+}
+
 /* out = base + E of kept, or of lost where the favourite moved; one class. */
 static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost, size_t low, size_t high, float *out)
 {
@@ -149,10 +141,36 @@ static void expect(struct finish_maker *m, unsigned k, float base, float *kept, 
         out[w] = base;
     for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
         const struct finish_step *s = &m->c->steps[i];
-        const float *next = row(m, s->moved ? lost : kept, s->to);
-        const float chance = s->chance;
-        for (size_t w = low; w <= high; w++)
-            out[w] += chance * next[w];
+        add(s->chance, row(m, s->moved ? lost : kept, s->to), low, high, out);
+    }
+}
+
+/* What all acts are made of. */
+static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t high)
+{
+    const bool up = finish_class_is_up((uint16_t)k);
+    const struct expected *e = &m->expected;
+
+    for (size_t w = low; w <= high; w++)
+        e->idle[w] = e->sure[w] = e->spot[w] = 0;
+    for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
+        const struct finish_step *s = &m->c->steps[i];
+        const bool kept = !s->moved && finish_class_is_up(s->to);
+        add(s->chance, row(m, m->before.idle, s->to), low, high, e->idle);
+        add(s->chance, row(m, m->before.sure, s->to), low, high, e->sure);
+        if (up)
+            add(s->chance, row(m, kept ? m->before.spot : m->before.idle, s->to), low, high, e->spot);
+    }
+}
+
+/* Who runs through a step has less work at its end; the last step of a start is partly one that brings none. */
+static void run_through(const struct finish_maker *m, const float *e, float price, size_t low, size_t high, float *stay, float *start)
+{
+    const float part = m->part, rest = 1 - part;
+
+    for (size_t w = low; w <= high; w++) {
+        stay[w] = price + e[w - 1];
+        start[w] = price + rest * e[w - 1] + part * e[w];
     }
 }
 
@@ -162,16 +180,15 @@ static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t hi
     const struct values *b = &m->before, *n = &m->now;
     const float price = (float)m->t->price;
 
-    expect(m, k, 0, b->idle, b->idle, low, high, m->costs[FINISH_WAIT]);
-    expect(m, k, 1, a->sure, a->sure, low, high, m->costs[FINISH_SURE_STAY]);
-    expect(m, k, 1, a->sure_mix, a->sure_mix, low, high, row(m, n->sure_boot[0], k));
+    expect_all(m, k, low - 1, high);
+    memcpy(m->costs[FINISH_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
+    run_through(m, m->expected.sure, 1, low, high, m->costs[FINISH_SURE_STAY], row(m, n->sure_boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
         expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high, row(m, n->sure_boot[j], k));
     memcpy(m->costs[FINISH_SURE_START] + low, row(m, n->sure_boot[m->whole], k) + low, (high - low + 1) * sizeof(float));
     if (!finish_class_is_up((uint16_t)k))
         return;
-    expect(m, k, price, a->kept, a->lost, low, high, m->costs[FINISH_SPOT_STAY]);
-    expect(m, k, price, a->kept_mix, a->lost_mix, low, high, row(m, n->boot[0], k));
+    run_through(m, m->expected.spot, price, low, high, m->costs[FINISH_SPOT_STAY], row(m, n->boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
         expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
     memcpy(m->costs[FINISH_SPOT_START] + low, row(m, n->boot[m->whole], k) + low, (high - low + 1) * sizeof(float));

@@ -340,8 +340,9 @@ struct pace_options {
     int64_t look_ms;        /* each such job is looked at at least so often when it matters, > 0 */
     int64_t step_ms;        /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a cloud runs fast */
     int32_t work_margin_pct; /* what was told of the work may be so much too little */
+    int32_t cap_pct;        /* FINISH_PLANNED: of what the work costs on-demand; so much more than Uniform Progress a job may come to cost */
 };
-extern const struct pace_options pace_usual; /* Uniform Progress; a minute; ten minutes; 100 */
+extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 100; 35 */
 
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */

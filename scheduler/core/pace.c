@@ -16,6 +16,7 @@
  */
 #include "scheduler/core/finish_outlook.h"
 #include "scheduler/core/impl.h"
+#include "scheduler/core/pace_rival.h"
 #include "scheduler/core/planner.h"
 #include "scheduler/core/sightings.h"
 
@@ -32,10 +33,11 @@
 #define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
 #define LETS_GO_PART 4        /* of a restart's cost that it has to save to let go of what runs */
 #define HOUR_MS 3600000.0
+#define RIVAL_FLAPS 8         /* restarts that the rival is reckoned to waste below its line: finish_rival.h */
 #define PLANNED_STEPS 3       /* less time than that is not worth a table */
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 
-const struct pace_options pace_usual = {.rule = FINISH_UNIFORM_STICKY, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100};
+const struct pace_options pace_usual = {.rule = FINISH_PLANNED, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100, .cap_pct = 35};
 
 static int64_t greater(int64_t a, int64_t b)
 {
@@ -325,17 +327,37 @@ struct decision {
     struct finish_choice choice;
 };
 
-/* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
-static void choose(const struct model *m, struct sight *s, const struct finish_job *job, struct stamp now, struct finish_choice *ret_choice)
+/* What is known of the spot offers. */
+static const struct spot_market *recognise(const struct model *m, struct sight *s, struct stamp now)
 {
-    struct finish_policy policy = {.rule = m->pace.rule, .takes_best = true};
     const struct spot_market *k = s->n_spot ? sightings_market(m, s->ids, s->n_spot) : NULL;
-    uint16_t market = 0;
+    for (size_t i = 0; i < s->n_spot; i++)
+        s->offers[i].is_guess = i != s->on && !(k && sightings_there(k, i));
     for (size_t i = 0; k && i < s->n_spot; i++) {
         struct mono tried_again = s->of[i]->row.avoid_until;
         struct wall at = mono_is_set(tried_again) ? (struct wall){now.wall.ms - (now.mono.ms - tried_again.ms)} : WALL_NONE;
         sightings_offer(m, k, i, now.wall, at, &s->offers[i]);
     }
+    return k;
+}
+
+static struct rival_row rival_now(const struct job *j, const struct work_left *w, struct wall now)
+{
+    return pace_rival_now(&j->row.rival, w->whole_ms, j->row.done_ms + w->unsaved_ms, now);
+}
+
+static double scale(const struct model *m)
+{
+    return (double)FINISH_STEP_MS / (double)m->pace.step_ms;
+}
+
+/* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
+static void choose(const struct model *m, const struct job *j, const struct work_left *w, struct sight *s, const struct finish_job *job, struct stamp now,
+    struct finish_choice *ret_choice)
+{
+    struct finish_policy policy = {.rule = m->pace.rule, .takes_best = true};
+    const struct spot_market *k = recognise(m, s, now);
+    uint16_t market = 0;
     if (k && policy.rule == FINISH_PLANNED) {
         const struct sightings_ask what = ask(s, job);
         policy.table = sightings_table(m, k, &what);
@@ -347,10 +369,16 @@ static void choose(const struct model *m, struct sight *s, const struct finish_j
         policy.rule = FINISH_UNIFORM_STICKY;
     if (s->n_spot == 0)
         policy.rule = FINISH_ON_DEMAND; /* there is nothing to wait for */
-    const struct finish_job by_steps = scaled(m, *job);
+    struct finish_job by_steps = scaled(m, *job);
+    const struct rival_row row = rival_now(j, w, now.wall);
+    const struct finish_rival rival = pace_rival_among(&row, s->of, s->n, scale(m));
+    by_steps.rival = &rival;
+    by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
+    by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS * m->pace.cap_pct / 100;
+    by_steps.flaps = RIVAL_FLAPS;
     finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
-    ret_choice->cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
-    ret_choice->next_cost_uusd *= (double)m->pace.step_ms / FINISH_STEP_MS;
+    ret_choice->cost_uusd /= scale(m);
+    ret_choice->next_cost_uusd /= scale(m);
 }
 
 /* What it is on, or on the way to, is let go of only if that pays for a good part of a restart: near the point where both cost the same
@@ -369,7 +397,7 @@ static void decide(const struct model *m, const struct job *j, const struct work
     if (s.sure_uusd_h == 0)
         return;
     const struct finish_job job = know(m, j, w, &s, now.wall);
-    choose(m, &s, &job, now, &d->choice);
+    choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
     if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE && m->pace.rule == FINISH_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
         to = s.on;
@@ -464,15 +492,33 @@ void pace_refused(struct model *m, const struct offer *o, struct stamp now)
     free(jobs);
 }
 
-/* What its decisions are read from: from now on that is kept. */
-static void want(struct model *m, const struct job *j, struct stamp now)
+/* What the job pays from now on: where it is, or will be if there is a machine. */
+static int64_t price_of(const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
 {
+    const struct attempt *a = job_attempt(j);
+    const struct offer *to = ev->pace.pace == PACE_SPOT ? model_offer(m, ev->pace.offer) : NULL;
+    if (a)
+        return a->node->instance ? a->node->instance->offer->row.price_uusd_h : 0;
+    return ev->pace.pace == PACE_SURE ? s->sure_uusd_h : to ? to->row.price_uusd_h : 0;
+}
+
+/* Its rival goes on, and what its decisions are read from is kept from now on. */
+static void go_on(struct model *m, struct job *j, const struct event *ev)
+{
+    struct stamp now = ev->now;
     struct sight s;
     look_around(m, j, now, &s);
     if (m->pace.rule != FINISH_PLANNED || s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
     struct work_left w = work_left(m, j, now.wall);
-    const struct finish_job job = know(m, j, &w, &s, now.wall);
+    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    struct rival_row row = rival_now(j, &w, now.wall);
+    recognise(m, &s, now);
+    const struct finish_rival rival = pace_rival_among(&row, s.of, s.n, scale(m));
+    size_t to = finish_rival_look(&rival, &by_steps, s.offers, s.n);
+    pace_rival_go(&row, to == FINISH_NOWHERE ? NULL : s.of[to], job.restart_ms);
+    row.job_price_uusd_h = price_of(m, j, &s, ev);
+    j->row.rival = row;
     if (job.left_ms < PLANNED_STEPS * m->pace.step_ms)
         return;
     const struct sightings_ask what = ask(&s, &job);
@@ -506,7 +552,7 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
     look_at(m, j, ev->now.mono.ms + greater(ev->pace.look_ms, 1));
     if (!is_settled(job_attempt(j)))
-        want(m, j, ev->now);
+        go_on(m, j, ev);
     if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
         bool is_other = j->row.pace != ev->pace.pace;
         j->row.pace = ev->pace.pace;

@@ -308,6 +308,11 @@ size_t sightings_favourite(const struct spot_market *k)
     return k->of.whole.up ? k->of.favourite : k->of.n;
 }
 
+bool sightings_there(const struct spot_market *k, size_t i)
+{
+    return k->up[i];
+}
+
 uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now)
 {
     int64_t at_ms = sightings_scaled(m, now.ms);

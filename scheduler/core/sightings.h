@@ -47,6 +47,7 @@ const struct spot_market *sightings_market(const struct model *m, const int64_t 
  * when it may be asked for: who waits for long then takes it for an old spell. */
 void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now, struct wall tried_again, struct finish_offer *o);
 size_t sightings_favourite(const struct spot_market *k); /* which of them its class is of; n: none is there */
+bool sightings_there(const struct spot_market *k, size_t i); /* so it was seen last */
 uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now);
 /* NULL: it is not made yet. */
 const struct finish_table *sightings_table(const struct model *m, const struct spot_market *k, const struct sightings_ask *ask);

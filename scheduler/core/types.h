@@ -194,6 +194,18 @@ extern const char *const notify_event_names[]; /* "begin" "end" "fail" "requeue"
 #define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* of each task too, and not of the array alone */
 #define NOTIFY_URLS_MAX 4
 
+/* What is played beside a job that is to be done by some moment, so that it comes to cost not much more than that (pace_rival.c), and what the job
+ * has paid itself; both as of `at`. */
+struct rival_row {
+    int64_t at_ms;               /* by the wall clock; 0: it has not begun */
+    int64_t done_ms;             /* of the work */
+    int64_t starting_ms;         /* of the restart that is under way */
+    int64_t on, last;            /* offers: where it is, and the spot one where it was last; CORE_ID_NONE */
+    int64_t price_uusd_h;        /* where it is */
+    int64_t paid_uusd;
+    int64_t job_price_uusd_h, job_paid_uusd; /* the job's own */
+};
+
 struct job_row {
     int64_t id;
     char name[CORE_NAME_MAX];
@@ -234,6 +246,7 @@ struct job_row {
     int64_t work_ms;           /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was told */
     int64_t done_ms;           /* of it, what the last good checkpoint has */
     int64_t shown_ms;          /* what its progress showed, when it was told last, that there is to do in all; 0: nothing yet */
+    struct rival_row rival;    /* with a finish_ms */
     enum pace pace;            /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
     bool keep_unmeetable;      /* a dependency that can never come true does not end it */
     bool depends_any;          /* one of its dependencies is enough */

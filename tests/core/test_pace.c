@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/impl.h"
+#include "scheduler/core/pace_rival.h"
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
@@ -233,6 +234,49 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
     assert_true(took[1] < took[0]);
 }
 
+static void passes(struct lab *l, int64_t ms)
+{
+    for (int64_t end_ms = l->now.wall.ms + ms; l->now.wall.ms < end_ms;) {
+        lab_wait(l, MINUTE_MS / 4);
+        lab_heartbeats(l);
+        lab_plan(l);
+    }
+}
+
+/* Uniform Progress beside a job, on what the job sees: it runs where the job's machine is, loses it with the job, and both are paid for. */
+static void the_rival_sees_what_the_job_sees(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 2 * HOUR_MS, 20 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    const struct rival_row *v = &model_job(l.m, job)->row.rival;
+    assert_true(v->at_ms > 0);
+    assert_int_equal(v->on, CORE_ID_NONE); /* nobody has seen any spot, so there is none for it */
+    int64_t machine = intended(&l, MARKET_SPOT);
+    lab_bring_up(&l, machine, 4);
+    lab_plan(&l);
+    lab_started(&l, job);
+    passes(&l, HOUR_MS);
+    assert_int_equal(v->on, SPOT);
+    assert_in_range(v->done_ms, 45 * MINUTE_MS, HOUR_MS);
+    assert_in_range(v->paid_uusd, v->job_paid_uusd / 10 * 8, v->job_paid_uusd);
+    assert_true(v->job_paid_uusd > 0);
+    /* as stored, it is the same job to another belayd */
+    const struct rival_row later = pace_rival_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
+    assert_int_equal(later.done_ms - v->done_ms, 30 * MINUTE_MS - v->starting_ms);
+    assert_int_equal(later.paid_uusd - v->paid_uusd, v->price_uusd_h / 2);
+    assert_int_equal(pace_rival_now(v, v->done_ms, 0, (struct wall){v->at_ms + HOUR_MS}).done_ms, v->done_ms);
+    lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {.instance = machine, .reclaimed = true, .ended_at = WALL_NONE}});
+    passes(&l, MINUTE_MS);
+    assert_int_not_equal(v->on, SPOT);
+    assert_int_equal(v->last, SPOT);
+    lab_deinit(&l);
+}
+
 static void where_nothing_is_sure_it_takes_what_there_is(void **state)
 {
     (void)state;
@@ -268,6 +312,7 @@ int main(void)
         cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
         cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
+        cmocka_unit_test(the_rival_sees_what_the_job_sees),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is), cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static void whatever_is_wrong_it_is_not_late(void **state)
         {"spot is gone for good", 1, 2 * MINUTE, 2 * MINUTE, false, true, false},
         {"spot as it was never seen", 1, 2 * MINUTE, 2 * MINUTE, false, false, true},
         {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
-    enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES }; /* the second is belayd's, unless it is told otherwise */
+    enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES }; /* the first is belayd's, under its cap, unless it is told otherwise */
     static const enum finish_rule rules[RULES] = {FINISH_PLANNED, FINISH_UNIFORM_STICKY, FINISH_UNIFORM, FINISH_ON_DEMAND};
     (void)state;
     printf("%-32s %10s %10s %10s %10s  dollars, mean of %d\n", "", "planned", "sticky", "uniform", "on-demand", STARTS);
