@@ -262,6 +262,17 @@ static void print_times(const json_t *job)
         printf("deadline      %s\n", cli_text(job, "deadline_at"));
 }
 
+static void print_expects(const json_t *e)
+{
+    char usd[32];
+    if (!json_is_object(e))
+        return;
+    printf("              %s\n", cli_text(e, "why"));
+    if (json_is_string(json_object_get(e, "done_at")))
+        printf("expected      done %s, with some bad luck %s, for %s more\n", cli_text(e, "done_at"), cli_text(e, "late_at"),
+            cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
+}
+
 /* What it asks for beside its size. */
 static void print_extras(const json_t *job)
 {
@@ -336,6 +347,7 @@ static void print_job(const json_t *v)
             : "none");
     print_extras(job);
     print_times(job);
+    print_expects(json_object_get(v, "expects"));
     print_launch(v);
     print_grace(v);
     print_notices(v);

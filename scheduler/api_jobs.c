@@ -280,6 +280,22 @@ json_t *api_live_job(const struct api *api, const struct job_row *row)
     return o;
 }
 
+/* Of a job that is to be done by some moment: what it waits for or pays for, when it is expected to be done, and for how much more. */
+static json_t *expects_json(const struct api *api, int64_t id)
+{
+    const struct model *m = tick_model(api->o.tick);
+    const struct job *j = model_job(m, id);
+    struct stamp now = tick_now(api->o.tick);
+    struct pace_outlook o;
+    char why[CORE_TEXT_MAX];
+    if (!j || !core_pace_why(m, j, now, why, sizeof(why)))
+        return json_null();
+    bool known = core_pace_expects(m, j, now, &o);
+    return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at", known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(),
+        "late_at", known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",
+        known ? json_integer(o.uusd) : json_null());
+}
+
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
     json_array_append_new(ctx, api_json_attempt(a));
@@ -395,6 +411,7 @@ void api_jobs_show(struct request *q)
         json_object_set_new(o, "job", api_live_job(q->api, &row));
         json_object_set_new(
             o, "array", db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
+        json_object_set_new(o, "expects", expects_json(q->api, q->id));
         json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
     }

@@ -764,25 +764,21 @@ static void explain_outlook(const struct model *m, struct stamp now, const struc
 {
     struct pace_outlook o;
     char median[32], late[32];
-    if (!pace_expects(m, j, now, &o))
+    if (a->n == a->max || !core_pace_expects(m, j, now, &o))
         return;
     time_format_duration(o.median_ms, median, sizeof median);
     time_format_duration(o.late_ms, late, sizeof late);
     say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost $%.2f more", median, late, (double)o.uusd / 1e6);
 }
 
-static void explain_pace(struct stamp now, const struct job *j, struct answer *a)
+static void explain_pace(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
-    static const char *const what[] = {[PACE_FREE] = "nothing that it could use is always to be had, so it takes what there is",
-        [PACE_WAIT] = "it waits for better spot: there is time",
-        [PACE_SPOT] = "only spot is bought for it as yet: there is time to wait for that",
-        [PACE_SURE] = "on-demand is bought for it: spot alone might make it late"};
-    char in[32];
+    char in[32], why[CORE_TEXT_MAX];
     int64_t left_ms = j->row.finish_ms - now.wall.ms;
-    if (j->row.finish_ms == 0)
+    if (a->n == a->max || !core_pace_why(m, j, now, why, sizeof why))
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
-    say(a, "finish-by", "it is to be done %s%s; %s", left_ms > 0 ? "in " : "by a time that was over ", in, what[j->row.pace]);
+    say(a, "finish-by", "it is to be done %s%s; %s", left_ms > 0 ? "in " : "by a time that was over ", in, why);
 }
 
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
@@ -883,7 +879,7 @@ size_t core_explain_with(
         explain_pending(m, now, j, &a);
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
-    explain_pace(now, j, &a);
+    explain_pace(m, now, j, &a);
     explain_outlook(m, now, j, &a);
     explain_retries(j, &a);
     return a.n;

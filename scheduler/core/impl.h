@@ -677,12 +677,6 @@ void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decid
 void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
 void pace_saved(struct attempt *a, struct wall saved_at); /* before the job's last good checkpoint becomes this one */
 void pace_progressed(const struct model *m, struct job *j, struct wall at); /* its progress is what it was at that moment */
-/* How such a job is expected to go on, as things are now: false: nothing can be said, it runs on what is owned or no plan is made yet. */
-struct pace_outlook {
-    int64_t median_ms, late_ms; /* from now to its end: in half of the cases, and in 95 of 100 */
-    int64_t uusd;               /* what it will yet cost, on average */
-};
-bool pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook);
 bool pace_is_looked_at(const struct job *j); /* it is to be done by some moment, and is not over */
 bool pace_allows(enum pace pace, enum market market);
 void pace_refused(struct model *m, const struct offer *o, struct stamp now); /* who was to run there is decided anew at once */

@@ -483,6 +483,15 @@ double core_reclaims_per_hour(const struct node *n);
 
 /* The same of any of the nodes that a job runs on: the loss of one is the loss of all. */
 double core_job_reclaims_per_hour(const struct job *j);
+/* How a job that is to be done by some moment is expected to go on, as things are now. false: nothing can be said, as it has no such moment, runs on what is
+ * owned, was not looked at yet, or nothing that it could use is always to be had. Some milliseconds. */
+struct pace_outlook {
+    int64_t median_ms, late_ms; /* from now to its end: in half of the cases, and in 95 of 100 */
+    int64_t uusd;               /* what it will yet cost, on average */
+};
+bool core_pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook);
+/* What it waits for, or why it pays for on-demand; false: it has no such moment. */
+bool core_pace_why(const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
 
 /* The same of a machine of this offer to come. */
 double core_offer_reclaims_per_hour(const struct offer *o);

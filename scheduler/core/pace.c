@@ -22,6 +22,7 @@
 
 #include "base/mem.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
@@ -452,29 +453,107 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
     return t->pace_at;
 }
 
-bool pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
+/* By what it is decided now: until there is a table, as choose() has it. */
+static struct finish_policy policy_now(const struct model *m, const struct spot_market *k, const struct sightings_ask *what)
+{
+    struct finish_policy p = {.rule = m->pace.rule, .takes_best = true};
+    if (p.rule == FINISH_PLANNED)
+        p.table = sightings_table(m, k, what);
+    if (p.rule == FINISH_PLANNED && !p.table)
+        p.rule = FINISH_UNIFORM_STICKY;
+    return p;
+}
+
+/* There is no spot that it could wait for. */
+static struct pace_outlook without_spot(const struct sight *s, const struct finish_job *k)
+{
+    int64_t start_ms = s->on == FINISH_NOWHERE ? k->restart_ms : k->starting_ms;
+    return (struct pace_outlook){.median_ms = start_ms + k->work_ms,
+        .late_ms = start_ms + k->work_worst_ms,
+        .uusd = (int64_t)((double)s->sure_uusd_h * (double)(start_ms + k->work_ms) / HOUR_MS)};
+}
+
+bool core_pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
 {
     struct sight s;
     struct finish_outlook o;
     if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
     look_around(m, j, now, &s);
-    const struct spot_market *k = s.n_spot && s.sure_uusd_h ? sightings_market(m, s.ids, s.n_spot) : NULL;
-    if (!k || m->pace.rule != FINISH_PLANNED)
+    if (s.sure_uusd_h == 0)
         return false;
     struct work_left w = work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct spot_market *k = s.n_spot ? sightings_market(m, s.ids, s.n_spot) : NULL;
+    const struct finish_chain *chain = k ? sightings_chain(m, k) : NULL;
+    if (s.n_spot == 0)
+        *ret_outlook = without_spot(&s, &job);
+    if (s.n_spot == 0 || !chain)
+        return s.n_spot == 0;
     const struct sightings_ask what = ask(&s, &job);
-    const struct finish_table *table = sightings_table(m, k, &what);
-    const struct finish_chain *chain = sightings_chain(m, k);
-    if (!table || !chain)
-        return false;
-    finish_outlook(table, chain, &by_steps, finish_slack_ms(&by_steps),
-        s.on == FINISH_NOWHERE ? FINISH_IDLE : s.on < s.n_spot ? FINISH_ON_SPOT : FINISH_ON_SURE, sightings_class(m, k, now.wall), &o);
-    double step = (double)m->pace.step_ms / FINISH_STEP_MS;
-    *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms * step),
-        .late_ms = (int64_t)((double)o.late_ms * step),
+    const struct finish_policy policy = policy_now(m, k, &what);
+    finish_outlook(&policy, chain, &by_steps, what.price, s.on == FINISH_NOWHERE ? FINISH_IDLE : s.on < s.n_spot ? FINISH_ON_SPOT : FINISH_ON_SURE,
+        sightings_class(m, k, now.wall), &o);
+    *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
+        .late_ms = (int64_t)((double)o.late_ms / scale(m)),
         .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->pace.step_ms / HOUR_MS)};
+    return true;
+}
+
+static const char *const rule_says[] = {[FINISH_PLANNED] = "",
+    [FINISH_UNIFORM] = "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_UNIFORM_STICKY] = "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_UNIFORM_PLAIN] = "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_GREEDY] = "it has waited for spot for as long as it may",
+    [FINISH_ON_DEMAND] = "on-demand from the start is what was chosen"};
+
+static void why_sure(const struct model *m, const struct sight *s, const struct finish_choice *c, char *out, size_t size)
+{
+    if (s->n_spot == 0)
+        text_format(out, size, "on-demand is bought for it: there is no spot that it could use");
+    else if (c->why == FINISH_WHY_NET || c->why == FINISH_WHY_DONE)
+        text_format(out, size, "on-demand is bought for it: nothing else makes it for certain");
+    else if (c->why == FINISH_WHY_CAP)
+        text_format(out, size, "on-demand is bought for it: to wait for spot might come to cost more above Uniform Progress than the cap of %d %% allows", (int)m->pace.cap_pct);
+    else if (c->why == FINISH_WHY_RULE)
+        text_format(out, size, "on-demand is bought for it: %s", rule_says[m->pace.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY : m->pace.rule]);
+    else if (isinf(c->next_cost_uusd))
+        text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
+    else
+        text_format(out, size, "on-demand is bought for it: with it all is expected to cost $%.2f, with what is next best $%.2f", c->cost_uusd / 1e6,
+            c->next_cost_uusd / 1e6);
+}
+
+bool core_pace_why(const struct model *m, const struct job *j, struct stamp now, char *out, size_t size)
+{
+    struct sight s;
+    struct decision d;
+    const struct attempt *a = job_attempt(j);
+    const struct offer *o;
+    if (!pace_is_looked_at(j))
+        return false;
+    struct work_left w = work_left(m, j, now.wall);
+    if (a && a->node->row.market == MARKET_OWNED) {
+        text_format(out, size, "it runs on a machine of your own");
+        return true;
+    }
+    look_around(m, j, now, &s);
+    decide(m, j, &w, now, &d);
+    o = model_offer(m, d.offer);
+    if (d.pace == PACE_FREE)
+        text_format(out, size, "nothing that it could use is always to be had, so it takes what there is");
+    else if (d.pace == PACE_SURE)
+        why_sure(m, &s, &d.choice, out, size);
+    else if (d.pace == PACE_WAIT && d.choice.why == FINISH_WHY_BETTER_WAIT)
+        text_format(out, size, "it waits for better spot: there is time, and what there is is not expected to last");
+    else if (d.pace == PACE_WAIT)
+        text_format(out, size, "it waits for spot: there is time, so on-demand is let go of");
+    else if (o && a && s.on < s.n_spot && s.of[s.on] == o)
+        text_format(out, size, "it stays on spot, %s/%s/%s, while that is there", o->pool->row.name, o->row.zone, o->row.type);
+    else if (o)
+        text_format(out, size, "only spot is bought for it as yet, %s/%s/%s: there is time to wait for that", o->pool->row.name, o->row.zone, o->row.type);
+    else
+        text_format(out, size, "only spot is bought for it as yet: there is time to wait for that, and it asks for some as soon as it may again");
     return true;
 }
 
@@ -508,10 +587,15 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     struct stamp now = ev->now;
     struct sight s;
     look_around(m, j, now, &s);
-    if (m->pace.rule != FINISH_PLANNED || s.n_spot == 0 || s.sure_uusd_h == 0)
+    if (s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
     struct work_left w = work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct sightings_ask what = ask(&s, &job);
+    if (job.left_ms >= PLANNED_STEPS * m->pace.step_ms)
+        sightings_want(m, s.ids, s.n_spot, m->pace.rule == FINISH_PLANNED ? &what : NULL, now);
+    if (m->pace.rule != FINISH_PLANNED)
+        return;
     struct rival_row row = rival_now(j, &w, now.wall);
     recognise(m, &s, now);
     const struct finish_rival rival = pace_rival_among(&row, s.of, s.n, scale(m));
@@ -519,10 +603,6 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     pace_rival_go(&row, to == FINISH_NOWHERE ? NULL : s.of[to], job.restart_ms);
     row.job_price_uusd_h = price_of(m, j, &s, ev);
     j->row.rival = row;
-    if (job.left_ms < PLANNED_STEPS * m->pace.step_ms)
-        return;
-    const struct sightings_ask what = ask(&s, &job);
-    sightings_want(m, s.ids, s.n_spot, &what, now);
 }
 
 /* It is on what its pace does not allow (any more). On-demand is let go of when nothing is lost by that. Spot may then not be stayed on, and a

@@ -419,7 +419,8 @@ void sightings_want(struct model *m, const int64_t *offers, size_t n, const stru
     pass(m, k, now.wall.ms);
     learn(m, now.wall);
     k->of.single = n > 1 ? &s->learned[0]->chain : NULL;
-    want_table(m, n > 1, ask, now);
+    if (ask)
+        want_table(m, n > 1, ask, now);
 }
 
 struct mono sightings_due(const struct model *m, struct event *ret_event)

@@ -36,8 +36,8 @@ struct sightings_ask {
     int64_t work_ms, slack_ms; /* at most */
 };
 
-/* A job may use these spot offers (ids ascending, 1 .. FINISH_OFFERS_MAX): from now on there is a market of them, and a table that is about
- * right will be made. */
+/* A job may use these spot offers (ids ascending, 1 .. FINISH_OFFERS_MAX): from now on there is a market of them, and, unless ask is NULL, a table that is
+ * about right will be made. */
 void sightings_want(struct model *m, const int64_t *offers, size_t n, const struct sightings_ask *ask, struct stamp now);
 
 /* The market of exactly these, or NULL: nobody has asked for it, or there are too many. */

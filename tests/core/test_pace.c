@@ -69,8 +69,9 @@ static void with_time_only_spot_is_bought(void **state)
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
     assert_string_equal(lab_history(&l, "pace")->text, "only spot for now: about 1h00m of work, and 10h00m to do it in");
     size_t n = core_explain(l.m, l.now, job, why, 16);
-    assert_string_equal(why[n - 1].code, "finish-by");
-    assert_string_equal(why[n - 1].text, "it is to be done in 10h00m; only spot is bought for it as yet: there is time to wait for that");
+    assert_string_equal(why[n - 2].code, "finish-by");
+    assert_string_equal(why[n - 2].text, "it is to be done in 10h00m; only spot is bought for it as yet, burst/z1/m4: there is time to wait for that");
+    assert_string_equal(why[n - 1].code, "expected");
     /* refused, it waits; where another job goes on-demand at once */
     lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
     lab_plan(&l);
@@ -277,6 +278,45 @@ static void the_rival_sees_what_the_job_sees(void **state)
     lab_deinit(&l);
 }
 
+/* What it waits for, why it pays for on-demand, and what comes of that is told, whatever the rule. */
+static void what_is_decided_is_explained_by_all_rules(void **state)
+{
+    static const struct {
+        enum finish_rule rule;
+        int64_t in_ms;
+        const char *waits, *pays; /* parts of what is said at first, and at the end of its time */
+    } all[] = {{FINISH_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "on-demand is bought for it: "},
+        {FINISH_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
+        {FINISH_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
+        {FINISH_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
+        {FINISH_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it has waited for spot for as long as it may"},
+        {FINISH_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen", "on-demand from the start is what was chosen"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct lab l;
+        char why[CORE_TEXT_MAX];
+        struct pace_outlook at_first, late;
+        lab_init(&l);
+        l.m->pace.rule = all[i].rule;
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, HOUR_MS, all[i].in_ms);
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+        assert_non_null(strstr(why, all[i].waits));
+        assert_true(core_pace_expects(l.m, model_job(l.m, job), l.now, &at_first));
+        assert_true(at_first.median_ms >= HOUR_MS && at_first.late_ms >= at_first.median_ms && at_first.late_ms <= all[i].in_ms);
+        assert_true(at_first.uusd > 0);
+        if (all[i].rule != FINISH_ON_DEMAND)
+            until_pace(&l, job, PACE_SURE, 10 * HOUR_MS);
+        assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+        assert_non_null(strstr(why, all[i].pays));
+        assert_true(core_pace_expects(l.m, model_job(l.m, job), l.now, &late));
+        assert_true(late.uusd >= at_first.uusd);
+        lab_deinit(&l);
+    }
+}
+
 static void where_nothing_is_sure_it_takes_what_there_is(void **state)
 {
     (void)state;
@@ -312,7 +352,7 @@ int main(void)
         cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
         cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
-        cmocka_unit_test(the_rival_sees_what_the_job_sees),
+        cmocka_unit_test(the_rival_sees_what_the_job_sees), cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is), cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

@@ -518,7 +518,7 @@ class Api(unittest.TestCase):
                             time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
                             retries=1, labels={"team": "nlp"})
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"])
+        self.assertEqual(sorted(shown), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "expects", "job", "ledger", "leftover", "spec"])
         row = shown["job"]
         self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
                          ("pending", None, None, None, None))
@@ -694,6 +694,18 @@ class Api(unittest.TestCase):
         self.assertGreater(asked, 20)
         status, value, _ = self.d.call("GET", "/api/v1/jobs/4711")
         doc.check(value, doc.find(operation["responses"]["503"])["content"]["application/json"]["schema"])
+
+    def test_what_is_expected_of_a_job_that_is_to_be_done_by_some_moment(self):
+        job = self.d.submit(finish_by_ms=int(time.time() * 1000) + 36000000, work_ms=3600000)
+        shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
+        self.assertEqual(shown["expects"], {"why": "nothing that it could use is always to be had, so it takes what there is",
+                                            "done_at": None, "late_at": None, "cost_uusd": None})
+        self.document().check(shown, self.document().doc["components"]["schemas"]["JobDetail"], "job")
+        reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
+        self.assertRegex(reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use")
+        self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+        self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["expects"])
+        self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % self.d.submit())[1]["expects"])
 
     def test_every_member_of_a_specification_that_is_described_is_taken(self):
         doc = self.document()
