@@ -18,21 +18,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TASKS_MAX 64
-#define THREADS 16
-#define LOOKS 20
+#define THREADS 4
 #define DAY_MINUTES 1440
 
 /* ---- a node ---- */
 
 struct machine {
     pid_t tasks[TASKS_MAX];
-    int n_tasks, looks;
+    int n_tasks, looks, wanted;
     uv_loop_t loop;
 };
 
@@ -47,8 +47,10 @@ static void *spin(void *ctx)
 static void be_task(int processes, bool busy)
 {
     pthread_t thread;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 1; i < processes; i++)
         if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             pause();
             _exit(0);
         }
@@ -65,7 +67,7 @@ static void on_list(void *ctx, struct telemetry *t)
         const struct probe_of of = {.init_pid = n->tasks[i], .init_ticks = (int64_t)proc_start_ticks(n->tasks[i])};
         telemetry_task(t, i + 1, 1, &of, "");
     }
-    if (++n->looks > LOOKS)
+    if (++n->looks > n->wanted)
         uv_stop(&n->loop);
 }
 
@@ -74,10 +76,9 @@ static void on_changed(void *ctx)
     (void)ctx;
 }
 
-static void bench_node(int tasks, int processes)
+static void bench_node(int tasks, int processes, int looks)
 {
-    struct machine n = {.n_tasks = tasks};
-    setpgid(0, 0);
+    struct machine n = {.n_tasks = tasks, .wanted = looks};
     for (int i = 0; i < tasks; i++) {
         n.tasks[i] = fork();
         if (n.tasks[i] == 0)
@@ -177,9 +178,9 @@ static void bench_belayd(int tasks)
 int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    bench_node(1, 4);
-    bench_node(8, 16);
-    bench_node(64, 32);
+    bench_node(1, 4, 20);
+    bench_node(8, 16, 10);
+    bench_node(32, 16, 3);
     bench_belayd(100);
     return 0;
 }
