@@ -583,6 +583,8 @@ static void wire_up(struct agent *a)
         .criu = &a->criu,
         .dir = a->tasks_dir,
         .spares = spares_create(a->tasks_dir),
+        .preparers = crew_create(a->loop, a->timers),
+        .removers = crew_create(a->loop, a->timers),
         .kept_dir = a->kept_dir,
         .workdirs_dir = a->workdirs_dir,
         .notice = &a->notice,
@@ -741,6 +743,8 @@ static void stop(struct agent *a)
     telemetry_destroy(a->telemetry);
     nursery_destroy(a->room.nursery);
     spares_destroy(a->room.spares);
+    crew_destroy(a->room.preparers);
+    crew_destroy(a->room.removers);
     storage_destroy(a->storage);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);

@@ -57,7 +57,17 @@ static void later(struct keeper *k, int64_t delay_ms)
 
 static bool has_ended(const struct keeper *k)
 {
-    return faccessat(k->dirfd, "exit.json", F_OK, 0) == 0;
+    char *path = mem_printf("%s/exit.json", k->dir);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
+}
+
+/* For a short path to the socket: who has its supervisor from here needs none. */
+static void open_dir(struct keeper *k)
+{
+    if (k->dirfd < 0)
+        k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Its supervisor lives, but has not noticed yet that it is looked for. */
@@ -169,6 +179,7 @@ static void on_connected(uv_connect_t *request, int status)
 static void connect_ctl(struct keeper *k)
 {
     char path[64]; /* the directory's own path may be too long for a socket's address */
+    open_dir(k);
     snprintf(path, sizeof(path), "/proc/self/fd/%d/ctl.sock", k->dirfd);
     k->is_own = false;
     k->ctl = mem_alloc(sizeof(*k->ctl));
@@ -181,8 +192,6 @@ static void connect_ctl(struct keeper *k)
 
 static int request_supervisor(struct keeper *k, struct err *e)
 {
-    if (k->dirfd < 0)
-        return err_set(e, ERR_NOT_FOUND, "%s cannot be opened", k->dir);
     int rc = nursery_ask(k->nursery, k->dir, k->node, &k->ctl, e);
     if (rc)
         return rc;
@@ -233,7 +242,7 @@ void keeper_start(struct keeper *k)
 {
     timer_init(&k->timer, on_timer, k);
     k->started = true;
-    k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    k->dirfd = -1;
     later(k, 0); /* without the directory: connecting and starting fail, and that is told */
 }
 

@@ -36,7 +36,7 @@ struct keeper {
     struct timer timer;
     uv_pipe_t *ctl; /* to the supervisor: its own socket, or ctl.sock */
     bool is_own;
-    int dirfd; /* of dir, for a short path to the socket */
+    int dirfd; /* of dir, once it is needed */
     int tries, waits;
     bool started, is_up;
     char said[256]; /* by a supervisor that did not take the task */

@@ -95,22 +95,20 @@ static int write_table(const struct wire_table *t, const char *path, const void 
     return rc;
 }
 
-static int create(const char *path)
+static int create(const char *path, mode_t mode)
 {
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 }
 
 int record_put_new(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
-    int rc = 0, fd = create(path);
+    assert((mode & 077) == 0); /* so that no umask has a say in it */
+    int fd = create(path, mode);
     if (fd < 0 && errno == EEXIST && unlink(path) == 0) /* of an agent that was killed here */
-        fd = create(path);
+        fd = create(path, mode);
     if (fd < 0)
         return err_errno(e, errno, "creating %s", path);
-    if (mode != RECORD_MODE && fchmod(fd, mode) < 0)
-        rc = err_errno(e, errno, "chmod %03o %s", (unsigned)mode, path);
-    else
-        rc = fs_write_all(fd, p, n, e);
+    int rc = fs_write_all(fd, p, n, e);
     close(fd);
     return rc;
 }
@@ -149,7 +147,9 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
     struct buf text = {0};
     one.secrets = (struct wire_secrets){0};
     wire_desired_encode(&d, &text);
-    int rc = record_put(path, text.data, text.len, RECORD_MODE, e);
+    int rc = record_put_new(path, text.data, text.len, RECORD_MODE, e);
+    if (rc)
+        unlink(path);
     buf_deinit(&text);
     return rc;
 }

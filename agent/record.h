@@ -71,7 +71,7 @@ struct task_start {
     struct usage_files usage;     /* what tells what it uses */
 };
 
-/* path is the file's. Reading: ERR_NOT_FOUND, ERR_INVALID when malformed. */
+/* path is the file's. Reading: ERR_NOT_FOUND, ERR_INVALID when malformed: of a spec that may be what was written of it before a kill. */
 int record_read_spec(
     const char *path, struct wire_desired *ret_spec, struct err *e); /* exactly one attempt */
 int record_write_spec(const char *path, const struct wire_desired_attempt *spec, struct err *e);
@@ -84,7 +84,7 @@ int record_write_exit(const char *path, const struct task_exit *exit, bool sync,
 int record_read_start(const char *path, struct task_start *ret_start, struct err *e);
 int record_add_start(int fd, const struct task_start *start, struct err *e);
 
-/* Replaces a file whole, without a sync. mode is exact. */
+/* Replaces a file whole, without a sync. mode is its owner's alone. */
 int record_put(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
 /* The same of a file that is not there, or that nobody reads yet: a kill in the middle leaves a part of it. */

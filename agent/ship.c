@@ -17,6 +17,7 @@
 
 #define COALESCE_MS 200
 #define POLL_MS 5000
+#define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
 #define RETRY_CAP_MS 60000
@@ -24,15 +25,34 @@
 
 static void pump(struct ship *s);
 
-int64_t ship_output_bytes(const struct ship *s)
+static int64_t look(struct ship *s)
 {
     struct stat st;
-    return stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
+    if (!s->settled)
+        s->size = stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
+    s->looked_ms = clock_mono(s->timers->clock).ms;
+    return s->size;
 }
 
-bool ship_is_complete(const struct ship *s)
+void ship_settle(struct ship *s)
 {
-    return s->refused || (s->known && ship_output_bytes(s) <= s->offset);
+    if (!s->started)
+        return;
+    look(s);
+    s->settled = true;
+}
+
+int64_t ship_output_bytes(struct ship *s)
+{
+    if (!s->started)
+        return 0;
+    bool is_old = s->looked_ms == 0 || clock_mono(s->timers->clock).ms - s->looked_ms >= LOOK_MS;
+    return is_old ? look(s) : s->size;
+}
+
+bool ship_is_complete(struct ship *s)
+{
+    return s->refused || (s->known && look(s) <= s->offset);
 }
 
 static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct err *e)
@@ -57,7 +77,7 @@ static void on_failure(struct ship *s, const struct err *e)
     log_debug("output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
     if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
         log_warn("output is given up", log_i("job", s->job), log_i("attempt", s->attempt),
-            log_i("unshipped_bytes", ship_output_bytes(s) - s->offset), log_err(e));
+            log_i("unshipped_bytes", look(s) - s->offset), log_err(e));
         s->refused = true;
         wait_ms = 0;
     }
@@ -143,6 +163,7 @@ void ship_start(struct ship *s, bool is_new)
 {
     s->started = true;
     s->known = is_new;
+    s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* there is none yet */
     timer_init(&s->retry, on_retry, s);
     s->watch = watch_start(s->loop, s->timers, s->path, COALESCE_MS, POLL_MS, on_change, s);
     timer_start(s->timers, &s->retry, 0);

@@ -29,6 +29,8 @@ struct ship {
     int64_t offset; /* what belayd has */
     bool known;     /* belayd has told the offset */
     bool refused;   /* belayd does not know the attempt: no more of it */
+    bool settled;   /* size is what there is, and stays so */
+    int64_t size, looked_ms; /* of the file, when it was looked at last; monotonic */
     bool finishing, started;
     int failures;
 };
@@ -47,9 +49,12 @@ void ship_stop(struct ship *s);
 bool ship_is_idle(const struct ship *s);
 
 /* All that was written is there, or belayd does not want it. */
-bool ship_is_complete(const struct ship *s);
+bool ship_is_complete(struct ship *s);
 
-/* Bytes of output so far. */
-int64_t ship_output_bytes(const struct ship *s);
+/* Nobody writes to it any more: from now on it is not looked at again how much there is. */
+void ship_settle(struct ship *s);
+
+/* Bytes of output so far; of one that grows, as they were a second ago at most. */
+int64_t ship_output_bytes(struct ship *s);
 
 #endif

@@ -12,6 +12,7 @@
 #include "agent/user.h"
 #include "base/err.h"
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define SPARE_PREFIX ".spare-"
 #define SPARE_NAME_MAX 64
@@ -24,17 +25,24 @@ void spares_destroy(struct spares *s); /* and removes them. NULL is fine. Blocks
 
 /* ---- the loop ---- */
 
-/* One of this user's (a name, "" is the agent's own); "": there is none. */
-void spares_take(struct spares *s, const char *user, char ret_name[SPARE_NAME_MAX]);
+struct spare {
+    char name[SPARE_NAME_MAX]; /* "": there is none */
+    uid_t uid;                 /* whose its inner directories are */
+    gid_t gid;
+};
+
+/* One of this user's (a name, "" is the agent's own). */
+void spares_take(struct spares *s, const char *user, struct spare *ret_spare);
 /* False: there are enough. */
 bool spares_wants(const struct spares *s);
-void spares_keep(struct spares *s, const char *user, const char *name);
+void spares_keep(struct spares *s, const char *user, const struct spare *spare);
 
 /* ---- threads ---- */
 
 /* From now on it is the directory of a task of u. False: it is not usable, and gone. */
-bool spare_use(const char *tasks_dir, const char *name, const char *dir, const struct job_user *u);
-/* The task's directory becomes this spare, without the files that are named, which go in this order. False: something else is in it. */
-bool spare_make(const char *tasks_dir, const char *name, const char *dir, const char *const *files, size_t n);
+bool spare_use(const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u);
+/* The task's directory becomes the spare of that name, without the files that are named, which go in this order. False: something else
+ * is in it, and it is as it was, or some of the files are gone. */
+bool spare_make(const char *tasks_dir, struct spare *spare, const char *dir, const char *const *files, size_t n);
 
 #endif

@@ -106,6 +106,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     }
     if (!end_is_on_disk(t))
         task_persist(t);
+    ship_settle(&t->ship);
     ship_kick(&t->ship);
     task_tell_end(t);
 }
@@ -280,8 +281,9 @@ static void on_removed(struct task *t)
         return;
     }
     if (t->work.is_spare)
-        spares_keep(t->room->spares, t->spec->user, t->work.spare);
-    keyring_drop(t->dir);
+        spares_keep(t->room->spares, t->spec->user, &t->work.spare);
+    if (t->spec->needs_secrets || t->state.needs_secrets) /* there are none in the keyring else */
+        keyring_drop(t->dir);
     t->removed = true;
     gone_if_idle(t);
 }
@@ -292,9 +294,9 @@ static void start_removal(struct task *t)
     const struct wire_attempt_status *told = &t->state.told;
     bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
     t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
-    t->work.spare[0] = '\0';
+    t->work.spare = (struct spare){0};
     if (!task_saves(t) && spares_wants(t->room->spares))
-        snprintf(t->work.spare, sizeof(t->work.spare), SPARE_PREFIX "%lld-%lld", (long long)t->job, (long long)t->attempt);
+        snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld", (long long)t->job, (long long)t->attempt);
     task_work_start(t, WORK_REMOVE, on_removed);
 }
 
@@ -492,7 +494,7 @@ bool task_probe(const struct task *t, struct probe_of *ret_of)
     return !t->exited && mono_is_set(t->usage_at);
 }
 
-void task_status(const struct task *t, struct wire_attempt_status *s)
+void task_status(struct task *t, struct wire_attempt_status *s)
 {
     *s = t->state.told;
     s->phase = (enum wire_phase)t->phase;
@@ -500,7 +502,7 @@ void task_status(const struct task *t, struct wire_attempt_status *s)
         s->phase = WIRE_ENDING;
         s->end[0] = '\0';
     }
-    s->output_bytes = t->output_path ? ship_output_bytes(&t->ship) : 0;
+    s->output_bytes = ship_output_bytes(&t->ship);
     s->secrets = t->secrets.version;
 }
 

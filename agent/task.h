@@ -5,6 +5,7 @@
 #ifndef BELAY_AGENT_TASK_H
 #define BELAY_AGENT_TASK_H
 
+#include "agent/crew.h"
 #include "agent/criu.h"
 #include "agent/nursery.h"
 #include "agent/order.h"
@@ -48,6 +49,7 @@ struct task_room {
     int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
     const char *dir;                         /* where tasks' directories are */
     struct spares *spares;                   /* there */
+    struct crew *preparers, *removers;       /* of directories of tasks without checkpoints */
     const char *kept_dir;                    /* kept.h */
     const char *workdirs_dir;                /* workdir.h */
     const struct notice *notice;             /* kind NOTICE_NONE: none */
@@ -81,7 +83,7 @@ struct link *task_link(struct task *t);     /* for the agent's list */
 struct task *task_of_link(struct link *n);
 
 /* Fills s with borrowed texts, until the task's next change. */
-void task_status(const struct task *t, struct wire_attempt_status *s);
+void task_status(struct task *t, struct wire_attempt_status *s);
 /* What its processes use is read anew, if that was some seconds ago: before it is told. */
 void task_read_usage(struct task *t);
 

@@ -34,7 +34,7 @@ struct task_work {
     char store[1024], cluster[64];
     int64_t sequence, progress;  /* -1 unknown */
     const struct err *refused;   /* of a gang's save: why this rank cannot. NULL: it can. Borrowed */
-    char spare[SPARE_NAME_MAX];  /* of preparing: the directory that it may have; of a removal: as which it may be kept. "": none */
+    struct spare spare;          /* of preparing: the directory that it may have; of a removal: as which it may be kept */
     bool keeps;                  /* of a removal: what is in the checkpoint directory may be of use */
     struct wire_secrets secrets; /* wiped when it is done */
     struct store_net *net;       /* the job's or the node's */

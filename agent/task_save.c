@@ -32,6 +32,7 @@
 #define LEAVE_MS 2000 /* for a program that commits to end by itself when it is told that it stops */
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
+#define WATCH_LATER_MS 100 /* where nobody waits for it: of a job without checkpoints its progress is all there is */
 #define SIGNAL_DEFAULT 10 /* SIGUSR1 */
 
 static const struct {
@@ -767,15 +768,14 @@ void task_saves_begin(struct task *t)
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
-    t->control_watch =
-        watch_start(t->room->loop, timers_of(t), control, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
+    t->control_watch = watch_start(
+        t->room->loop, timers_of(t), control, task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
     if (by_signal(t))
         t->checkpoint_watch = watch_start(t->room->loop, timers_of(t), t->checkpoint_dir, WATCH_SOON_MS,
             WATCH_POLL_MS, on_files_changed, t);
     read_daily(t);
     put_request(t); /* asked for before it ran */
     restart_periodic(t);
-    on_files_changed(t);
     free(control);
 }
 

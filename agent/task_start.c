@@ -32,7 +32,7 @@ static bool is_resuming(const struct task *t)
 
 static void note_start(struct task *t)
 {
-    if (is_resuming(t))
+    if (is_resuming(t) || mono_is_set(t->usage_at)) /* it is known already */
         return;
     struct task_start start;
     struct err e;
@@ -72,6 +72,7 @@ static void try_older(struct task *t)
     }
     t->exited = t->has_exit = false;
     t->exit = (struct task_exit){0};
+    t->usage_at = MONO_NONE;
     prepare(t);
 }
 
@@ -266,9 +267,9 @@ static void prepare(struct task *t)
     }
     if (task_saves(t))
         task_move(t, WIRE_RESTORING);
-    t->work.spare[0] = '\0';
+    t->work.spare = (struct spare){0};
     if (!task_saves(t))
-        spares_take(t->room->spares, t->spec->user, t->work.spare);
+        spares_take(t->room->spares, t->spec->user, &t->work.spare);
     task_work_start(t, WORK_PREPARE, on_prepared);
 }
 
@@ -457,6 +458,8 @@ static int read_records(struct task *t, struct err *e)
     char *path = mem_printf("%s/spec.json", t->dir);
     int rc = record_read_spec(path, &spec, e);
     free(path);
+    if (rc == ERR_INVALID && !fs_exists(t->state_path) && !has_had_supervisor(t))
+        return ERR_NOT_FOUND; /* the agent before was killed as it wrote it */
     if (rc)
         return rc;
     wire_desired_deinit(&t->own);

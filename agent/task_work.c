@@ -125,8 +125,8 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
-    bool is_made = fs_exists(spec); /* by an agent before: a script that is there whole, and may be about to start, stays */
-    bool is_spare = *t->work.spare && spare_use(t->room->dir, t->work.spare, t->dir, u);
+    bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
+    bool is_made = !is_spare && fs_exists(spec); /* by an agent before: a script that is there whole, and may be about to start, stays */
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc && !is_made)
         rc = make_script(t, u, e);
@@ -440,7 +440,7 @@ static int remove_all(struct task *t)
 {
     if (t->work.keeps)
         kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
-    t->work.is_spare = *t->work.spare && spare_make(t->room->dir, t->work.spare, t->dir, plain_files, sizeof(plain_files) / sizeof(*plain_files));
+    t->work.is_spare = *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files, sizeof(plain_files) / sizeof(*plain_files));
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
@@ -496,6 +496,12 @@ static int64_t now_ms(const struct task *t)
     return clock_mono(t->room->timers->clock).ms;
 }
 
+/* Nothing is fetched for it. */
+static bool is_short(const struct task *t)
+{
+    return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
+}
+
 static void begin(struct task *t)
 {
     t->work.waits = t->work.lacks = false;
@@ -508,7 +514,12 @@ static void begin(struct task *t)
     if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
         workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir, t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
-    uv_run_work(t->room->loop, on_thread, on_done, t);
+    if (t->work.kind == WORK_REMOVE && !task_saves(t))
+        crew_run(t->room->removers, on_thread, on_done, t);
+    else if (is_short(t))
+        crew_run(t->room->preparers, on_thread, on_done, t);
+    else
+        uv_run_work(t->room->loop, on_thread, on_done, t);
 }
 
 /* A reclaim is under way: the save has a deadline, and others may be before it. */

@@ -428,6 +428,33 @@ static void nothing_outlives_a_killed_init(void **state)
 
 /* ---- belayd ---- */
 
+/* Its spec is written last, and may be there in part. */
+static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state)
+{
+    static const char *const parts[] = {"", "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":2,"};
+    struct world *w = world_create(state, "token: t\n");
+    world_want(w, 1, 1, "#!/bin/sh\necho first\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "the agent works");
+    world_kill_agent(w, SIGKILL);
+    for (int64_t job = 2; job <= 3; job++) {
+        char *dir = world_task_path(w, job, 1, ""), *spec = world_task_path(w, job, 1, "spec.json"), *script = world_task_path(w, job, 1, "script");
+        assert_int_equal(mkdir(dir, 0700), 0);
+        world_write(script, "#!/bin/sh\nexit 9\n");
+        world_write(spec, parts[job - 2]);
+        free(dir);
+        free(spec);
+        free(script);
+        world_want(w, job, 1, "#!/bin/sh\necho first\n");
+    }
+    world_start_agent(w);
+    for (int64_t job = 2; job <= 3; job++) {
+        world_until(w, has_ended, job, "it has run");
+        assert_string_equal(world_told(w, job)->end, "succeeded");
+        assert_string_equal(world_output(w, job), "first\n");
+    }
+}
+
 static bool has_heard_nothing(struct world *w, int64_t unused)
 {
     (void)unused;
@@ -483,6 +510,7 @@ int main(void)
         world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
         world_test(what_supervisors_are_forked_from_may_be_killed),
         world_test(nothing_outlives_a_killed_init),
+        world_test(what_an_agent_was_killed_in_the_middle_of_is_begun_anew),
         world_test(a_task_runs_on_while_belayd_is_gone),
         world_test(a_second_agent_in_the_same_directory_is_refused),
     };

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,9 +54,23 @@ static void make_task(void)
     put(TASK "/script");
 }
 
+static struct spare of_name(const char *name)
+{
+    struct spare s = {0};
+    STR_COPY(s.name, name);
+    return s;
+}
+
+static bool keep_as(struct spare *ret_spare)
+{
+    *ret_spare = of_name(SPARE);
+    return spare_make("tasks", ret_spare, TASK, files, 2);
+}
+
 static bool keep(void)
 {
-    return spare_make("tasks", SPARE, TASK, files, 2);
+    struct spare s;
+    return keep_as(&s);
 }
 
 static struct job_user me(void)
@@ -66,12 +81,13 @@ static struct job_user me(void)
 static void what_a_task_left_as_it_was_is_the_next_ones(void **state)
 {
     const struct job_user u = me();
+    struct spare s;
     struct stat st;
     (void)state;
     make_task();
-    assert_true(keep());
+    assert_true(keep_as(&s));
     assert_false(fs_exists(TASK));
-    assert_true(spare_use("tasks", SPARE, "tasks/8-1", &u));
+    assert_true(spare_use("tasks", &s, "tasks/8-1", &u));
     assert_false(fs_exists("tasks/" SPARE));
     assert_false(fs_exists("tasks/8-1/script"));
     assert_int_equal(stat("tasks/8-1/checkpoint", &st), 0);
@@ -91,6 +107,15 @@ static void spoil_checkpoint(void)
 static void spoil_control(void)
 {
     assert_int_equal(mkdir(TASK "/control/.hidden", 0700), 0);
+}
+
+static void spoil_with_many(void)
+{
+    for (int i = 0; i < 300; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), TASK "/control/.%0*d", 40, i);
+        put(path);
+    }
 }
 
 static void spoil_mode(void)
@@ -118,7 +143,7 @@ static void spoil_attribute(void)
 static void what_a_task_has_changed_is_no_spare(void **state)
 {
     static void (*const spoil[])(void) = {
-        spoil_file, spoil_checkpoint, spoil_control, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
+        spoil_file, spoil_checkpoint, spoil_control, spoil_with_many, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(spoil) / sizeof(*spoil); i++) {
@@ -136,33 +161,40 @@ static void what_a_task_has_changed_is_no_spare(void **state)
 static void a_spare_is_its_users_alone(void **state)
 {
     struct job_user other = me();
+    struct spare s;
     (void)state;
     other.uid++;
     make_task();
-    assert_true(keep());
-    assert_false(spare_use("tasks", SPARE, "tasks/8-1", &other));
+    assert_true(keep_as(&s));
+    assert_false(spare_use("tasks", &s, "tasks/8-1", &other));
     assert_false(fs_exists("tasks/" SPARE));
     assert_false(fs_exists("tasks/8-1"));
 }
 
+static void keep_named(struct spares *s, const char *user, const char *name)
+{
+    const struct spare one = of_name(name);
+    spares_keep(s, user, &one);
+}
+
 static void each_user_gets_his_own_newest(void **state)
 {
-    char name[SPARE_NAME_MAX];
+    struct spare got;
     struct spares *s = spares_create("tasks");
     (void)state;
-    spares_keep(s, "ada", SPARE_PREFIX "1-1");
-    spares_keep(s, "ada", SPARE_PREFIX "2-1");
-    spares_keep(s, "", SPARE_PREFIX "3-1");
-    spares_take(s, "bob", name);
-    assert_string_equal(name, "");
-    spares_take(s, "ada", name);
-    assert_string_equal(name, SPARE_PREFIX "2-1");
-    spares_take(s, "ada", name);
-    assert_string_equal(name, SPARE_PREFIX "1-1");
-    spares_take(s, "ada", name);
-    assert_string_equal(name, "");
-    spares_take(s, "", name);
-    assert_string_equal(name, SPARE_PREFIX "3-1");
+    keep_named(s, "ada", SPARE_PREFIX "1-1");
+    keep_named(s, "ada", SPARE_PREFIX "2-1");
+    keep_named(s, "", SPARE_PREFIX "3-1");
+    spares_take(s, "bob", &got);
+    assert_string_equal(got.name, "");
+    spares_take(s, "ada", &got);
+    assert_string_equal(got.name, SPARE_PREFIX "2-1");
+    spares_take(s, "ada", &got);
+    assert_string_equal(got.name, SPARE_PREFIX "1-1");
+    spares_take(s, "ada", &got);
+    assert_string_equal(got.name, "");
+    spares_take(s, "", &got);
+    assert_string_equal(got.name, SPARE_PREFIX "3-1");
     spares_destroy(s);
 }
 
@@ -175,7 +207,7 @@ static void none_is_left_behind(void **state)
     assert_false(fs_exists("tasks/" SPARE));
     make_task();
     assert_true(keep());
-    spares_keep(s, "", SPARE);
+    keep_named(s, "", SPARE);
     spares_destroy(s);
     assert_int_equal(rmdir("tasks"), 0);
 }
