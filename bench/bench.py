@@ -93,7 +93,7 @@ class Local:
 
     def until_empty(self):
         while self.get("/jobs?state=active&limit=1")["jobs"]:
-            self.get("/events?after=%d&wait_ms=20" % (1 << 40))  # an event that never comes: a look every 20 ms
+            self.get("/events?after=%d&wait_ms=100" % (1 << 40))  # an event that never comes: ten looks a second
 
     def submit_all(self, n, connections):
         return self.post_all([("/jobs", json.dumps(SPEC).encode())] * n, connections)
